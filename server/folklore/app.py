@@ -1,0 +1,173 @@
+"""The composition root: settings become a running application."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cached_property
+from typing import TYPE_CHECKING
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from folklore.config import Settings
+from folklore.errors import ConfigInvalid, EmbedderUnavailable
+from folklore.memory.host import Host
+from folklore.model import Caller
+from folklore.project import project_namespace, working_directory
+
+if TYPE_CHECKING:
+    from folklore.db.database import Database, QueryLogger
+    from folklore.embedding.embedder import Embedder
+    from folklore.memory.library import Library
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """What a ready application holds."""
+
+    database: Database
+    library: Library
+    where: str
+
+
+class App:
+    """A running application whose slow parts start beside the caller: engine, pool, migrations and model.
+
+    Building it costs nothing, so that a server answers `tools/list` at once. `ready()` waits for the parts, and a
+    start that failed is tried again by the next call, so that a database which comes back is found again.
+    """
+
+    def __init__(self, settings: Settings, *, log_query: QueryLogger | None = None) -> None:
+        self.settings = settings
+        self._log_query = log_query
+        self._starting: asyncio.Task[Running] | None = None
+        try:
+            self.zone = ZoneInfo(settings.time_zone)
+        except (ZoneInfoNotFoundError, ValueError, OSError) as error:
+            raise ConfigInvalid(
+                "time_zone", "is not known.", hint="Use a name such as Europe/Vienna or UTC."
+            ) from error
+
+    @property
+    def caller(self) -> Caller:
+        """Who calls on this process: the person who started it."""
+        return Caller(author=self.settings.author, may_write=not self.settings.read_only)
+
+    @cached_property
+    def host(self) -> Host:
+        """What the edges work with."""
+
+        async def library() -> Library:
+            return (await self.ready()).library
+
+        return Host(library=library, caller=lambda: self.caller, now=self.now, namespace=self.namespace, zone=self.zone)
+
+    def namespace(self) -> str:
+        """Where to write when the caller does not say: the setting, else the project's."""
+        return self.settings.namespace or self._project
+
+    @cached_property
+    def _project(self) -> str:
+        return project_namespace(working_directory(os.environ))
+
+    def now(self) -> datetime:
+        """The one clock."""
+        return datetime.now(UTC)
+
+    def start(self) -> None:
+        """Begin to get ready, beside whatever the caller does next."""
+        if self._starting is None or (self._starting.done() and _failed(self._starting)):
+            self._starting = asyncio.create_task(self._start(), name="folklore-start")
+
+    async def ready(self) -> Running:
+        """The running parts. Raises DatabaseUnavailable, EngineFailed, ConfigInvalid; a later call tries again.
+
+        A caller that is cancelled does not end the start for the others.
+        """
+        self.start()
+        assert self._starting is not None
+        return await asyncio.shield(self._starting)
+
+    async def _start(self) -> Running:
+        # In a thread: numpy, asyncpg and what stands on them are a fifth of a second of imports.
+        await asyncio.to_thread(_import_the_slow_rooms)
+        from folklore.db.database import Database, PoolLimits
+        from folklore.db.migrate import migrate
+        from folklore.embedding.choose import choose
+        from folklore.memory.library import Library
+
+        embedder = choose(self.settings.embedding)
+        warming = asyncio.create_task(_warm(embedder))
+        dsn, where = await self.dsn()
+        await migrate(dsn)
+        settings = self.settings.database
+        limits = PoolLimits(
+            minimum=settings.pool_min,
+            maximum=settings.pool_max,
+            connect_timeout=settings.connect_timeout_seconds,
+            statement_timeout=settings.statement_timeout_seconds,
+            statement_cache=settings.statement_cache,
+        )
+        database = Database(dsn, limits, self._log_query)
+        await database.open()
+        await warming
+        return Running(database, Library.of(database, embedder), where)
+
+    async def dsn(self) -> tuple[str, str]:
+        """The address of the database, the embedded engine started if it is the one, and its name for people."""
+        url = self.settings.database_url
+        if url is not None:
+            return url.get_secret_value(), "server"
+        from folklore.db.engine import Engine
+
+        engine = Engine(
+            self.settings.home,
+            idle_minutes=self.settings.engine.idle_minutes,
+            shared_buffers=self.settings.engine.shared_buffers,
+        )
+        return await asyncio.to_thread(engine.start), "embedded"
+
+    async def close(self) -> None:
+        """Let go of everything; what is half started is stopped."""
+        if self._starting is None:
+            return
+        if not self._starting.done():
+            self._starting.cancel()
+        try:
+            running = await self._starting
+        except (Exception, asyncio.CancelledError):  # noqa: BLE001 - its caller has been told, or nobody waited
+            return
+        await running.database.close()
+        if running.library.embedder is not None:
+            await running.library.embedder.close()
+
+
+def _failed(task: asyncio.Task[Running]) -> bool:
+    return task.cancelled() or task.exception() is not None
+
+
+def _import_the_slow_rooms() -> None:
+    import folklore.db.database
+    import folklore.db.migrate
+    import folklore.memory.recall
+    import folklore.memory.store  # noqa: F401
+
+
+async def _warm(embedder: Embedder | None) -> None:
+    if embedder is None:
+        return
+    with suppress(EmbedderUnavailable):  # recall degrades and store owes the vector; both say so
+        await embedder.model()
+
+
+@asynccontextmanager
+async def running(settings: Settings) -> AsyncIterator[App]:
+    """An application for the length of a block."""
+    app = App(settings)
+    try:
+        yield app
+    finally:
+        await app.close()

@@ -1,0 +1,35 @@
+"""Settings for MCP clients, ready to paste."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+
+def client_snippets(url: str, python: str) -> str:
+    """How Claude Code, Cursor and VS Code reach this server over HTTP, and how they start one of their own on stdio."""
+    script = Path(python).with_name("folklore")
+    command = [str(script), "serve"] if script.exists() else [python, "-m", "folklore", "serve"]
+    over_http = {"type": "http", "url": f"{url}/mcp"}
+    on_stdio = {"type": "stdio", "command": command[0], "args": command[1:]}
+    return "\n".join(
+        [
+            "Claude Code, over HTTP (this server):",
+            f"  claude mcp add --transport http folklore {url}/mcp",
+            "Claude Code, on stdio (starts its own, same memory):",
+            f"  claude mcp add folklore -- {' '.join(command)}",
+            "Cursor (~/.cursor/mcp.json), over HTTP:",
+            f"  {_json({'mcpServers': {'folklore': {'url': f'{url}/mcp'}}})}",
+            "Cursor, on stdio:",
+            f"  {_json({'mcpServers': {'folklore': {'command': command[0], 'args': command[1:]}}})}",
+            "VS Code (.vscode/mcp.json), over HTTP:",
+            f"  {_json({'servers': {'folklore': over_http}})}",
+            "VS Code, on stdio:",
+            f"  {_json({'servers': {'folklore': on_stdio}})}",
+            "",
+        ]
+    )
+
+
+def _json(value: object) -> str:
+    return json.dumps(value)

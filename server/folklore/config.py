@@ -1,0 +1,171 @@
+"""Settings: read once from YAML and the environment into one frozen value. Rooms receive values, never this object."""
+
+from __future__ import annotations
+
+import getpass
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator
+from pydantic_settings import BaseSettings, InitSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
+
+from folklore.errors import ConfigInvalid
+
+Provider = Literal["bundled", "openai", "ollama", "fastembed", "none"]
+
+
+def _whoami() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):  # a container's user without a name
+        return f"uid-{os.getuid()}" if hasattr(os, "getuid") else "unknown"
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
+
+
+class EmbeddingSettings(_Section):
+    """Which model turns text into vectors."""
+
+    provider: Provider = "bundled"
+    url: str | None = None
+    model: str | None = None
+    api_key: SecretStr | None = None
+    dimensions: int | None = Field(None, ge=1, le=4000)
+    timeout_seconds: float = Field(30.0, gt=0)
+    batch_size: int = Field(64, ge=1, le=2048)
+
+
+class DatabaseSettings(_Section):
+    """How the database is spoken to."""
+
+    pool_min: int = Field(2, ge=0, le=100)
+    pool_max: int = Field(4, ge=2, le=100)
+    connect_timeout_seconds: float = Field(10.0, gt=0)
+    statement_timeout_seconds: float = Field(30.0, gt=0)
+    statement_cache: bool = True
+
+
+class EngineSettings(_Section):
+    """The embedded Postgres, used when no database_url is set."""
+
+    idle_minutes: float = Field(30.0, ge=0)
+    shared_buffers: str = Field("256MB", pattern=r"^\d+(kB|MB|GB)$")
+
+
+class HttpSettings(_Section):
+    """`folklore serve --http`."""
+
+    host: str = "127.0.0.1"
+    port: int = Field(8765, ge=0, le=65535)
+    allowed_hosts: tuple[str, ...] = ()
+    max_body_bytes: int = Field(4 * 1024 * 1024, ge=1024)
+    graceful_seconds: int = Field(5, ge=0)
+
+
+class Settings(BaseSettings):
+    """Everything a user may set; `config.example.yaml` shows each with its default."""
+
+    model_config = SettingsConfigDict(
+        env_prefix="FOLKLORE_",
+        env_nested_delimiter="__",
+        frozen=True,
+        extra="forbid",
+        hide_input_in_errors=True,
+        nested_model_default_partial_update=True,
+    )
+
+    home: Path = Field(default_factory=lambda: Path.home() / ".folklore")
+    database_url: SecretStr | None = None
+    namespace: str | None = None
+    author: str = Field(default_factory=_whoami, min_length=1, max_length=200)
+    time_zone: str = "UTC"
+    read_only: bool = False
+    tools: Literal["all", "core"] = "all"
+    log_level: Literal["debug", "info", "warning", "error"] = "info"
+    log_format: Literal["json", "console"] = "console"
+    embedding: EmbeddingSettings = EmbeddingSettings()
+    database: DatabaseSettings = DatabaseSettings()
+    engine: EngineSettings = EngineSettings()
+    http: HttpSettings = HttpSettings()
+
+    @field_validator("log_level", mode="before")
+    @classmethod
+    def _lower(cls, value: object) -> object:
+        return value.lower() if isinstance(value, str) else value
+
+    @field_validator("database_url", "namespace", mode="before")
+    @classmethod
+    def _blank_is_unset(cls, value: object) -> object:
+        # `FOLKLORE_DATABASE_URL=` in a shell or compose file means "not set", not "an empty address".
+        return None if isinstance(value, str) and not value.strip() else value
+
+    @field_validator("home")
+    @classmethod
+    def _absolute(cls, value: Path) -> Path:
+        return Path(os.path.abspath(value.expanduser()))  # noqa: PTH100 - keeps symbolic links as the user wrote them
+
+
+def config_path(explicit: Path | None, environ: Mapping[str, str]) -> Path | None:
+    """The settings file in use: the flag, else FOLKLORE_CONFIG, else config.yaml in the home if it is there."""
+    if explicit is not None:
+        return explicit
+    if named := environ.get("FOLKLORE_CONFIG"):
+        return Path(named).expanduser()
+    home = environ.get("FOLKLORE_HOME")
+    standard = (Path(home).expanduser() if home else Path.home() / ".folklore") / "config.yaml"
+    return standard if standard.exists() else None
+
+
+def load_settings(config: Path | None = None, **flags: object) -> Settings:
+    """Read the settings once: flags, then environment, then the file, section by section.
+
+    Raises ConfigInvalid, which names the wrong setting and never repeats its value.
+    """
+    file_values = _read(config_path(config, os.environ))
+
+    class WithFile(Settings):
+        @classmethod
+        def settings_customise_sources(
+            cls,
+            settings_cls: type[BaseSettings],
+            init_settings: PydanticBaseSettingsSource,
+            env_settings: PydanticBaseSettingsSource,
+            dotenv_settings: PydanticBaseSettingsSource,
+            file_secret_settings: PydanticBaseSettingsSource,
+        ) -> tuple[PydanticBaseSettingsSource, ...]:
+            return (init_settings, env_settings, InitSettingsSource(settings_cls, file_values))
+
+    try:
+        return WithFile(**_without_unset(flags))
+    except ValidationError as error:
+        first, *rest = error.errors(include_url=False, include_context=False, include_input=False)
+        name = ".".join(str(part) for part in first["loc"]) or "settings"
+        more = f" ({len(rest)} more)" if rest else ""
+        raise ConfigInvalid(
+            name, f"{first['msg']}{more}.", hint="config.example.yaml shows every setting with its default."
+        ) from None
+
+
+def _without_unset(flags: Mapping[str, object]) -> dict[str, Any]:
+    return {name: value for name, value in flags.items() if value is not None}
+
+
+def _read(path: Path | None) -> dict[str, Any]:
+    if path is None:
+        return {}
+    try:
+        loaded = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ConfigInvalid("config", f"{path} cannot be read ({error.strerror}).") from error
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise ConfigInvalid("config", f"{path} is not valid YAML.", hint="See config.example.yaml.") from error
+    if loaded is None:
+        return {}
+    if not isinstance(loaded, dict):
+        raise ConfigInvalid("config", f"{path} must hold settings by name.", hint="See config.example.yaml.")
+    return loaded

@@ -1,0 +1,161 @@
+"""The pool, and the one place where Postgres' errors become ours."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from typing import Any, cast
+
+import asyncpg
+from pgvector.asyncpg import register_vector
+
+from folklore.db.statements import statement
+from folklore.errors import Conflict, DatabaseUnavailable, FolkloreError, InvalidInput
+
+Row = asyncpg.Record
+QueryLogger = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class PoolLimits:
+    """How many connections, and how long anything may take, in seconds."""
+
+    minimum: int = 2
+    maximum: int = 4
+    connect_timeout: float = 10.0
+    statement_timeout: float = 30.0
+    statement_cache: bool = True
+
+
+class Session:
+    """A connection lent for a while: runs named statements."""
+
+    def __init__(self, connection: Any) -> None:
+        self._connection = connection
+
+    async def rows(self, name: str, /, **values: object) -> list[Row]:
+        """All rows of the statement `sql/<name>.sql`."""
+        found = statement(name)
+        return cast("list[Row]", await self._connection.fetch(found.sql, *found.arguments(values)))
+
+    async def row(self, name: str, /, **values: object) -> Row | None:
+        """The first row, or None."""
+        found = statement(name)
+        return cast("Row | None", await self._connection.fetchrow(found.sql, *found.arguments(values)))
+
+
+class Database:
+    """A pool of connections to one Postgres, embedded or a server; nobody above knows which.
+
+    One statement is one round trip: no reset on release (only SET LOCAL is ever used), no generic plans (a plan kept
+    from other parameters was seen to take 1.5 s where 3 ms were right).
+    """
+
+    def __init__(self, dsn: str, limits: PoolLimits = PoolLimits(), log_query: QueryLogger | None = None) -> None:
+        self._dsn = dsn
+        self._limits = limits
+        self._log_query = log_query
+        self._pool: asyncpg.Pool | None = None
+
+    async def open(self) -> None:
+        """Connect. Raises DatabaseUnavailable; never falls back to another database."""
+        limits = self._limits
+        with ours():
+            self._pool = await asyncpg.create_pool(
+                self._dsn,
+                min_size=limits.minimum,
+                max_size=limits.maximum,
+                timeout=limits.connect_timeout,
+                command_timeout=limits.statement_timeout + 5,
+                statement_cache_size=100 if limits.statement_cache else 0,
+                max_inactive_connection_lifetime=300,
+                init=self._prepare,
+                reset=_keep,
+                server_settings={
+                    "application_name": "folklore",
+                    "plan_cache_mode": "force_custom_plan",
+                    "jit": "off",
+                    "statement_timeout": str(int(limits.statement_timeout * 1000)),
+                    "timezone": "UTC",
+                },
+            )
+
+    async def _prepare(self, connection: asyncpg.Connection) -> None:
+        await register_vector(connection, schema=await _vector_schema(connection))
+        if self._log_query is not None:
+            log = self._log_query
+            connection.add_query_logger(lambda record: log(record.query))
+
+    async def close(self) -> None:
+        """Give the connections back; what runs may finish for a moment, then it is cut."""
+        if self._pool is not None:
+            pool, self._pool = self._pool, None
+            try:
+                await asyncio.wait_for(pool.close(), timeout=3)
+            except TimeoutError:
+                pool.terminate()
+
+    @asynccontextmanager
+    async def session(self) -> AsyncIterator[Session]:
+        """A connection for single statements."""
+        if self._pool is None:
+            raise DatabaseUnavailable("The database is not open.")
+        with ours():
+            async with self._pool.acquire(timeout=self._limits.connect_timeout) as connection:
+                yield Session(connection)
+
+    @asynccontextmanager
+    async def transaction(self) -> AsyncIterator[Session]:
+        """A connection in one transaction: committed when the block ends, rolled back when it fails or is cancelled."""
+        if self._pool is None:
+            raise DatabaseUnavailable("The database is not open.")
+        with ours():
+            async with self._pool.acquire(timeout=self._limits.connect_timeout) as connection, connection.transaction():
+                yield Session(connection)
+
+
+async def _keep(_connection: asyncpg.Connection) -> None:
+    """Nothing to reset between uses: settings are only ever SET LOCAL."""
+
+
+async def _vector_schema(connection: asyncpg.Connection) -> str:
+    found = await connection.fetchval(
+        "select n.nspname from pg_extension e join pg_namespace n on n.oid = e.extnamespace where e.extname = 'vector'"
+    )
+    if found is None:
+        raise DatabaseUnavailable(
+            "The database has no pgvector extension.", hint="Run `folklore db migrate` with a role that may create it."
+        )
+    return cast("str", found)
+
+
+@contextmanager
+def ours() -> Iterator[None]:
+    """Turn what asyncpg and the network raise into our family; our own pass through."""
+    try:
+        yield
+    except FolkloreError:
+        raise
+    except (asyncpg.UniqueViolationError, asyncpg.SerializationError, asyncpg.DeadlockDetectedError) as error:
+        raise Conflict("Somebody else changed the same memory at the same time.", hint="Try again.") from error
+    except asyncpg.DataError as error:
+        raise InvalidInput("value", f"Postgres refused it ({type(error).__name__}).") from error
+    except asyncpg.QueryCanceledError as error:
+        raise DatabaseUnavailable("The database took too long and the statement was cancelled.") from error
+    except (asyncpg.DiskFullError, asyncpg.OutOfMemoryError) as error:
+        raise DatabaseUnavailable("The database has no room left; nothing was written.") from error
+    except asyncpg.InvalidPasswordError as error:
+        raise DatabaseUnavailable(
+            "The database refused the user or password.", hint="Check the database_url."
+        ) from error
+    except asyncpg.InsufficientPrivilegeError as error:
+        raise DatabaseUnavailable(f"The database role may not do this: {error}.") from error
+    except (asyncpg.PostgresError, asyncpg.InterfaceError) as error:
+        raise DatabaseUnavailable(f"The database failed ({type(error).__name__}): {error}") from error
+    except (OSError, TimeoutError) as error:
+        raise DatabaseUnavailable(
+            f"The database cannot be reached ({error or type(error).__name__}).",
+            hint="Check that it runs and that database_url is right; `folklore doctor` tells more.",
+        ) from error

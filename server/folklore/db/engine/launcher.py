@@ -1,0 +1,121 @@
+"""The embedded engine as the rest of Folklore sees it."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from folklore.db.engine import cluster
+from folklore.db.engine.account import Account, account_for
+from folklore.db.engine.binaries import find_binaries
+from folklore.db.engine.endpoint import recorded
+from folklore.db.engine.lock import locked
+from folklore.db.engine.log import failure
+from folklore.db.engine.pidfile import read_pid_file
+from folklore.db.engine.place import Place
+from folklore.db.engine.probe import State
+from folklore.db.engine.server import RECOVERY_SECONDS, Server
+from folklore.db.engine.watch import ensure_watcher
+from folklore.errors import EngineFailed
+
+# Longer than the longest recovery, during which a starting client holds the lock.
+LOCK_SECONDS = RECOVERY_SECONDS + 60
+
+
+@dataclass(frozen=True, slots=True)
+class EngineStatus:
+    """What is known of an engine; `sessions` counts other clients, `version` is the data's while nothing runs."""
+
+    running: bool
+    dsn: str | None
+    data_directory: Path
+    version: str | None
+    pid: int | None
+    log: Path
+    sessions: int
+
+
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """A Postgres of one's own below `home`, shared by all processes with the same `home`.
+
+    It outlives the process that started it, and stops by itself after `idle_minutes` without a session (0: never).
+    Settings are those of the process that started it. Every method blocks: call it in a thread. Errors are
+    `EngineFailed`. Nothing is ever printed.
+    """
+
+    home: Path
+    idle_minutes: float = 30.0
+    shared_buffers: str = "256MB"
+
+    def start(self) -> str:
+        """Join the engine, or start it (and make its data directory); return the DSN of its database."""
+        place = self._place
+        with _as_engine_failure(place):
+            account = account_for(place)
+            server = Server(place, find_binaries(), account)
+            _make_room(place, account)
+            with locked(place.lock, LOCK_SECONDS):
+                server.bring_up(self.shared_buffers)
+                ensure_watcher(server, self.idle_minutes)
+                return self.dsn
+
+    def stop(self) -> bool:
+        """Stop the engine for everybody; false if it was not running."""
+        place = self._place
+        with _as_engine_failure(place):
+            if not place.lock.exists():
+                return False
+            server = Server(place, find_binaries(), account_for(place))
+            with locked(place.lock, LOCK_SECONDS):
+                return server.halt()
+
+    def status(self) -> EngineStatus:
+        """Look without touching: makes no file, waits for no lock, does not count as use."""
+        place = self._place
+        with _as_engine_failure(place):
+            answer = Server(place, find_binaries(), account_for(place)).ask()
+            running = answer.state is State.READY
+            written = read_pid_file(place.data)
+            return EngineStatus(
+                running=running,
+                dsn=self.dsn if running else None,
+                data_directory=place.data,
+                version=answer.version or cluster.version_on_disk(place),
+                pid=written.pid if running and written else None,
+                log=place.log,
+                sessions=answer.sessions,
+            )
+
+    @property
+    def dsn(self) -> str:
+        """Where the engine listens, or listened last: start() may choose anew, so take its answer."""
+        return recorded(self._place).dsn()
+
+    @property
+    def _place(self) -> Place:
+        return Place.below(self.home)
+
+
+def _make_room(place: Place, account: Account | None) -> None:
+    place.log.parent.mkdir(parents=True, exist_ok=True)
+    place.engine.mkdir(mode=0o700, exist_ok=True)
+    if account and place.engine.stat().st_uid == 0:
+        account.give(place.engine)
+
+
+@contextmanager
+def _as_engine_failure(place: Place) -> Iterator[None]:
+    """Foreign errors become ours here: files that may not be touched, programs that cannot be run."""
+    try:
+        yield
+    except PermissionError as error:
+        raise EngineFailed(
+            f"The embedded engine may not use its files: {error}.",
+            hint=f"Run as the owner of {place.engine}, or choose another FOLKLORE_HOME.",
+        ) from error
+    except (OSError, subprocess.SubprocessError) as error:
+        raise failure(f"The embedded engine cannot work: {error}.", place.log) from error

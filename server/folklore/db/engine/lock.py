@@ -1,0 +1,61 @@
+"""Locks between processes that the kernel releases when their holder dies, however it dies."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from folklore.errors import EngineFailed
+
+if sys.platform == "win32":
+    import msvcrt
+else:
+    import fcntl
+
+NAP = 0.01
+
+
+def try_lock(path: Path) -> int | None:
+    """Lock the file and return its descriptor, or None if somebody holds it. Closing the descriptor releases it."""
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    if sys.platform != "win32" and os.geteuid() == 0:  # the directory's owner opens it too, as watcher
+        owner = path.parent.stat()
+        os.fchown(descriptor, owner.st_uid, owner.st_gid)
+    try:
+        if sys.platform == "win32":
+            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
+        else:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:  # BlockingIOError on Unix, PermissionError or EDEADLK on Windows
+        os.close(descriptor)
+        return None
+    return descriptor
+
+
+def is_locked(path: Path) -> bool:
+    descriptor = try_lock(path)
+    if descriptor is None:
+        return True
+    os.close(descriptor)
+    return False
+
+
+@contextmanager
+def locked(path: Path, patience: float) -> Iterator[None]:
+    """Hold the lock; wait up to `patience` seconds for it."""
+    give_up = time.monotonic() + patience
+    while (descriptor := try_lock(path)) is None:
+        if time.monotonic() > give_up:
+            raise EngineFailed(
+                f"Another process has been starting or stopping the embedded engine for {patience:.0f} s.",
+                hint=f"End the process that holds {path}, then try again.",
+            )
+        time.sleep(NAP)
+    try:
+        yield
+    finally:
+        os.close(descriptor)

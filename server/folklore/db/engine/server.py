@@ -1,0 +1,163 @@
+"""One server over one data directory: bring it up through whatever happened before, and bring it down."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from folklore.db.engine import cluster
+from folklore.db.engine.account import Account, open_programs, open_way
+from folklore.db.engine.binaries import Binaries, Outcome
+from folklore.db.engine.endpoint import DATABASE, choose, recorded
+from folklore.db.engine.lock import is_locked, try_lock
+from folklore.db.engine.log import failure, note, older, rotate
+from folklore.db.engine.pidfile import disown, read_pid_file
+from folklore.db.engine.place import Place
+from folklore.db.engine.probe import Answer, State, ask, execute
+from folklore.db.engine.processes import servers, serves
+
+RECOVERY_SECONDS = 600.0  # how long a server may say that it is starting up
+QUIET_SECONDS = 60.0  # how long a server may say nothing
+UNREACHABLE_SECONDS = 2.0  # how long a living server may go without a socket before it is replaced
+LAUNCHES = 3
+NAP = 0.02
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """All methods but `ask` expect the caller to hold the engine's lock."""
+
+    place: Place
+    binaries: Binaries
+    account: Account | None
+
+    def ask(self, database: str = "postgres") -> Answer:
+        """Only questions to the `folklore` database count as use; see `watch`."""
+        return ask(self.binaries, recorded(self.place), self.place, database)
+
+    def is_gone(self) -> bool:
+        """No process of a server that we launched is left. Windows has no such lock, so there it is asked."""
+        if os.name == "nt":
+            return self.ask().state is State.ABSENT
+        return not is_locked(self.place.alive)
+
+    def bring_up(self, shared_buffers: str) -> None:
+        """Join the server, wait for it, replace it or launch it, until the database answers."""
+        began = heard = time.monotonic()
+        launches = 0
+        while (answer := self.ask(DATABASE)).state is not State.READY:
+            now = time.monotonic()
+            match answer.state:
+                case State.NO_DATABASE:
+                    self._create_database()
+                case State.BUSY:
+                    heard = now
+                case State.ABSENT | State.STRANGER if launches < LAUNCHES:
+                    if self._launch(shared_buffers):
+                        launches, heard = launches + 1, time.monotonic()
+                    elif now - heard > UNREACHABLE_SECONDS:
+                        self._evict()
+            if now - heard > QUIET_SECONDS or now - began > RECOVERY_SECONDS:
+                raise failure("The embedded engine does not come up.", self.place.log, answer.words)
+            time.sleep(NAP)
+
+    def halt(self) -> bool:
+        """Shut down and wait for the last process to end; false if no server runs.
+
+        Fast (sessions are rolled back), and immediate if the last checkpoint takes a minute: that is a crash, but one
+        that loses nothing.
+        """
+        written = read_pid_file(self.place.data)
+        answers = self.ask().state is State.READY
+        if written is None and answers:
+            raise failure("postmaster.pid is missing; Postgres will notice and end within a minute.", self.place.log)
+        if written is None or not (answers or serves(written.pid, self.place)):
+            return False
+        if self._pg_ctl("stop", "-m", "fast", "-t", "60").code != 0:
+            self._pg_ctl("stop", "-m", "immediate", "-t", "10")
+        self._await_end()
+        return True
+
+    def _launch(self, shared_buffers: str) -> bool:
+        """Start a server unless processes of another one live; false if they do.
+
+        The server and all its children inherit the locked descriptor, so the kernel holds the lock until the last of
+        them has ended: an answer that no recycled or foreign process id can spoil, and that reaches across containers.
+        """
+        alive = try_lock(self.place.alive)
+        if alive is None:
+            return False
+        try:
+            self._prepare(shared_buffers)
+            outcome = self._pg_ctl(
+                *("start", "-t", "60", "-l", os.path.relpath(self.place.log, self.place.engine)),
+                *("-o", f"-c cluster_name={self.place.tag}"),  # tells `ps` whose server this is
+                kept_descriptors=(alive,) if os.name != "nt" else (),
+            )
+        finally:
+            os.close(alive)
+        if outcome.code not in (0, None) and "did not start in time" not in outcome.output:
+            raise failure("The embedded engine did not start.", self.place.log, outcome.output)
+        return True
+
+    def _prepare(self, shared_buffers: str) -> None:
+        place = self.place
+        for log in (place.log, older(place.log)):
+            log.touch(mode=0o600)
+            if self.account:
+                self.account.give(log)
+        rotate(place.log)
+        if self.account:
+            self._open_ways(self.account)
+        cluster.ensure(place, self.binaries, self.account)
+        listen = choose(place, self.account)
+        if self.account:
+            open_way(Path(listen.host), self.account)
+        cluster.configure(place, listen, shared_buffers, self.account)
+        written = read_pid_file(place.data)
+        # Nothing of ours lives, so this process id is a stranger's by now, or that of a server started by hand.
+        if os.name != "nt" and written and not serves(written.pid, place):
+            disown(place.data)
+
+    def _open_ways(self, account: Account) -> None:
+        place = self.place
+        if place.engine.stat().st_uid == 0 or (place.data.exists() and place.data.stat().st_uid == 0):
+            account.give_all(place.engine)
+        opened = [*open_way(place.engine, account), *open_way(place.log, account)]
+        for folder in (*opened, *open_programs(self.binaries.folder, account)):
+            note(place.log, f"let user id {account.uid}, which runs the engine for root, pass through {folder}")
+
+    def _create_database(self) -> None:
+        if self.ask().state is State.READY:  # and the data directory is ours
+            execute(self.binaries, recorded(self.place), f"create database {DATABASE}")
+
+    def _evict(self) -> None:
+        """End a server of ours that lives but cannot be reached, or what is left of one."""
+        if self.halt():
+            return
+        for process in servers(self.place):
+            with suppress(ProcessLookupError):
+                os.kill(process, signal.SIGQUIT)
+        self._await_end()
+
+    def _await_end(self) -> None:
+        give_up = time.monotonic() + QUIET_SECONDS
+        while not self.is_gone():
+            if time.monotonic() > give_up:
+                raise failure(f"A server that cannot be reached from here uses {self.place.data}.", self.place.log)
+            time.sleep(NAP)
+
+    def _pg_ctl(self, action: str, *arguments: str, kept_descriptors: tuple[int, ...] = ()) -> Outcome:
+        """pg_ctl hands paths to a shell; relative to the engine's directory they hold no character that it reads."""
+        return self.binaries.run(
+            "pg_ctl",
+            *(action, "--silent", "--wait", "--pgdata", self.place.data.name, *arguments),
+            account=self.account,
+            cwd=self.place.engine,
+            timeout=90,
+            kept_descriptors=kept_descriptors,
+        )

@@ -1,0 +1,226 @@
+"""Memories: stored in batches, fetched by id, listed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+import numpy as np
+from numpy.typing import NDArray
+from pgvector import HalfVector
+
+from folklore.db.database import Database, Session
+from folklore.db.namespaces import ensure_namespace
+from folklore.db.rows import memory_of, visibility
+from folklore.model import Caller, Draft, Filters, Memory
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A draft that was checked: what goes into the row, and its digest (SHA-256 of the normalised text)."""
+
+    id: UUID
+    draft: Draft
+    digest: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Vectors:
+    """A batch's vectors and the model that made them; an entry is None where the vector is owed."""
+
+    model: UUID
+    provider: str
+    name: str
+    dimensions: int
+    vectors: Sequence[NDArray[np.float32] | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Where a listing goes on: after this row."""
+
+    time: datetime
+    id: UUID
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """One page of memories and where the next begins, if there is one."""
+
+    memories: tuple[Memory, ...]
+    next: Page | None
+
+
+class Memories:
+    """The memories table with what hangs on it: postings and embeddings."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def insert(
+        self,
+        namespace: str,
+        batch: Sequence[Prepared],
+        vectors: Vectors | None,
+        *,
+        caller: Caller,
+        namespace_id: UUID,
+        language: str,
+        now: datetime,
+    ) -> list[tuple[UUID, bool]]:
+        """Store a batch in one transaction and a constant number of statements; returns (id, new) for each, in order.
+
+        `namespace_id` and `language` serve if the namespace must be made. Digests within the batch must differ. A text
+        that is known already, or whose idempotency key is, gives the id it has.
+        """
+        async with self._database.transaction() as session:
+            namespace_id, language = await ensure_namespace(
+                session,
+                new_id=namespace_id,
+                name=namespace,
+                language=language,
+                languages=sorted({item.draft.language for item in batch if item.draft.language}),
+                author=caller.author,
+                now=now,
+            )
+            answered = await self._answered(session, namespace_id, batch)
+            fresh = [item for item in batch if item.draft.idempotency_key not in answered]
+            if any(item.draft.session is not None and item.draft.position is None for item in fresh):
+                await session.row("namespaces_lock", namespace=namespace_id)
+            rows = await session.rows(
+                "memories_insert",
+                namespace=namespace_id,
+                drafts=_drafts(fresh, caller, language, now),
+                now=now,
+            )
+            found = {bytes(row["digest"]): (row["id"], bool(row["is_new"])) for row in rows}
+            outcome = [
+                found[item.digest]
+                if item.draft.idempotency_key not in answered
+                else (answered[item.draft.idempotency_key], False)
+                for item in batch
+            ]
+            await self._index(session, namespace_id, outcome, vectors, now)
+        return outcome
+
+    async def _answered(
+        self, session: Session, namespace_id: UUID, batch: Sequence[Prepared]
+    ) -> Mapping[str | None, UUID]:
+        keys = [item.draft.idempotency_key for item in batch if item.draft.idempotency_key is not None]
+        if not keys:
+            return {}
+        rows = await session.rows("memories_by_key", namespace=namespace_id, keys=keys)
+        return {row["idempotency_key"]: row["id"] for row in rows}
+
+    async def _index(
+        self,
+        session: Session,
+        namespace_id: UUID,
+        outcome: Sequence[tuple[UUID, bool]],
+        vectors: Vectors | None,
+        now: datetime,
+    ) -> None:
+        new = [id_ for id_, is_new in outcome if is_new]
+        if not new:
+            return
+        await session.rows("postings_insert", namespace=namespace_id, ids=new)
+        if vectors is None:
+            return
+        held = [
+            (id_, HalfVector(vector))
+            for (id_, is_new), vector in zip(outcome, vectors.vectors, strict=True)
+            if is_new and vector is not None
+        ]
+        if not held:
+            return
+        await session.rows(
+            "models_insert",
+            id=vectors.model,
+            provider=vectors.provider,
+            name=vectors.name,
+            dimensions=vectors.dimensions,
+            now=now,
+        )
+        await session.rows(
+            "embeddings_insert",
+            namespace=namespace_id,
+            model=vectors.model,
+            ids=[id_ for id_, _ in held],
+            vectors=[vector for _, vector in held],
+        )
+
+    async def get(self, namespaces: Iterable[UUID], ids: Sequence[UUID]) -> list[Memory]:
+        """The memories of these ids within these namespaces, in the order asked for; unknown ones are left out."""
+        async with self._database.session() as session:
+            rows = await session.rows("memories_get", namespaces=list(namespaces), ids=list(ids))
+        found = {memory.id: memory for memory in (memory_of(row, row["namespace"]) for row in rows)}
+        return [found[id_] for id_ in ids if id_ in found]
+
+    async def list(
+        self,
+        namespaces: Mapping[UUID, str],
+        filters: Filters,
+        *,
+        limit: int,
+        now: datetime,
+        by_updated: bool = False,
+        ascending: bool = False,
+        after: Page | None = None,
+    ) -> Listing:
+        """One page in order of time. One statement."""
+        async with self._database.session() as session:
+            rows = await session.rows(
+                "memories_list",
+                namespaces=list(namespaces),
+                by_updated=by_updated,
+                ascending=ascending,
+                after_time=None if after is None else after.time,
+                after_id=None if after is None else after.id,
+                fetch=limit + 1,
+                **visibility(filters, now),
+            )
+        memories = [memory_of(row, namespaces[row["namespace_id"]]) for row in rows[:limit]]
+        last = Page(rows[limit - 1]["sorted_by"], memories[-1].id) if len(rows) > limit else None
+        return Listing(tuple(memories), last)
+
+
+def _drafts(batch: Sequence[Prepared], caller: Caller, language: str, now: datetime) -> str:
+    steps: dict[str | None, int] = {}
+    objects = []
+    for item in batch:
+        draft = item.draft
+        step = steps.get(draft.session, 0)
+        if draft.position is None:
+            steps[draft.session] = step + 1
+        objects.append(
+            {
+                "id": str(item.id),
+                "content": draft.content,
+                "summary": draft.summary,
+                "kind": draft.kind,
+                "tags": list(draft.tags),
+                "source": draft.source,
+                "session": draft.session,
+                "position": draft.position,
+                "step": step,
+                "author": draft.author or caller.author,
+                "agent": caller.agent,
+                "paths": list(draft.paths),
+                "commit": draft.commit,
+                "importance": draft.importance,
+                "confidence": draft.confidence,
+                "priority": draft.priority,
+                "language": draft.language or language,
+                "metadata": draft.metadata,
+                "occurred_at": draft.occurred_at.isoformat() if draft.occurred_at else None,
+                "created_at": (draft.created_at or now).isoformat(),
+                "expires_at": draft.expires_at.isoformat() if draft.expires_at else None,
+                "digest": item.digest.hex(),
+                "idempotency_key": draft.idempotency_key,
+            }
+        )
+    objects.sort(key=lambda entry: str(entry["digest"]))
+    return json.dumps(objects, ensure_ascii=False)

@@ -1,0 +1,22 @@
+-- :drafts a JSON array, one object a memory, in the order of their digests so that two batches never wait in a ring.
+-- A text that is already known and alive is confirmed, not doubled. Positions continue their session.
+insert into memories (
+    namespace_id, id, content, summary, kind, tags, source, session, position, author, agent, paths, commit,
+    importance, confidence, priority, language, metadata, occurred_at, created_at, updated_at, expires_at, digest,
+    idempotency_key
+)
+select :namespace::uuid, d.id, d.content, d.summary, d.kind, d.tags, d.source, d.session,
+    case when d.session is null then null else coalesce(d.position, coalesce((
+        select max(m.position) + 1 from memories m where m.namespace_id = :namespace::uuid and m.session = d.session
+    ), 0) + d.step) end,
+    d.author, d.agent, d.paths, d.commit, d.importance, d.confidence, d.priority, d.language, d.metadata,
+    d.occurred_at, d.created_at, :now::timestamptz, d.expires_at, decode(d.digest, 'hex'), d.idempotency_key
+from jsonb_to_recordset(:drafts::jsonb) as d (
+    id uuid, content text, summary text, kind text, tags text[], source text, session text, position integer,
+    step integer, author text, agent text, paths text[], commit text, importance real, confidence real,
+    priority smallint, language text, metadata jsonb, occurred_at timestamptz, created_at timestamptz,
+    expires_at timestamptz, digest text, idempotency_key text
+)
+on conflict (namespace_id, digest) where forgotten_at is null and superseded_at is null
+do update set confirmed_count = memories.confirmed_count + 1
+returning id, digest, (xmax = 0) as is_new

@@ -1,0 +1,45 @@
+"""SQL lives in files; this reads them, once, and gives each parameter its number.
+
+A file names its parameters (`:namespaces`, `:fetch`); asyncpg wants `$1`, `$2`. A line `-- include visible` stands for
+the text of `visible.sql`, so that a filter is written once and stands in every branch.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+
+_PARAMETER = re.compile(r"(?<![:\w]):([a-z_]+)\b")
+_INCLUDE = re.compile(r"^[ \t]*-- include (\w+)$", re.MULTILINE)
+_COMMENT = re.compile(r"--[^\n]*")
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """One SQL statement with numbered parameters, and their names in that order."""
+
+    name: str
+    sql: str
+    parameters: tuple[str, ...]
+
+    def arguments(self, values: dict[str, object]) -> list[object]:
+        """The values in the order of the numbers. Raises KeyError on a missing or surplus name."""
+        if surplus := values.keys() - set(self.parameters):
+            raise KeyError(f"{self.name} has no parameter {sorted(surplus)}")
+        return [values[name] for name in self.parameters]
+
+
+def _text(name: str) -> str:
+    text = (files("folklore.db") / "sql" / f"{name}.sql").read_text(encoding="utf-8")
+    return _INCLUDE.sub(lambda match: _text(match[1]), text)
+
+
+@cache
+def statement(name: str) -> Statement:
+    """The statement of `sql/<name>.sql`, its comments dropped, so that they cost no bytes on the wire."""
+    text = _COMMENT.sub("", _text(name))
+    names = tuple(dict.fromkeys(_PARAMETER.findall(text)))
+    numbered = _PARAMETER.sub(lambda match: f"${names.index(match[1]) + 1}", text)
+    return Statement(name=name, sql="\n".join(line for line in numbered.splitlines() if line.strip()), parameters=names)

@@ -1,0 +1,46 @@
+"""What every embedding model looks like to the rest of Folklore."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol
+from uuid import NAMESPACE_URL, UUID, uuid5
+
+import numpy as np
+from numpy.typing import NDArray
+
+Purpose = Literal["document", "query"]
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """Which model made a vector. Its id follows from provider, name and dimension: every process derives the same."""
+
+    provider: str
+    name: str
+    dimensions: int
+
+    @property
+    def id(self) -> UUID:
+        """The key of this model's vectors; vectors of different ids never meet in one comparison."""
+        return uuid5(NAMESPACE_URL, f"folklore:embedding:{self.provider}/{self.name}/{self.dimensions}")
+
+
+class Embedder(Protocol):
+    """Turns text into unit vectors."""
+
+    async def model(self) -> Model:
+        """The model, loaded or reached if need be. Raises EmbedderUnavailable."""
+        ...
+
+    async def embed(self, texts: Sequence[str], purpose: Purpose) -> NDArray[np.float32]:
+        """Vectors of shape (len(texts), dimensions), float32, length 1 (0 for a text with no known token).
+
+        Raises EmbedderUnavailable.
+        """
+        ...
+
+    async def close(self) -> None:
+        """Let go of connections."""
+        ...

@@ -1,0 +1,75 @@
+"""Filters as people and assistants write them, checked, for the statements to obey."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, tzinfo
+
+from folklore.errors import InvalidInput
+from folklore.memory.checks import kind_of, zoned
+from folklore.model import Filters, TagMatch, TagMode
+from folklore.text import tags as tag_rules
+from folklore.text.clean import clean
+
+MAX_VALUES = 64
+
+
+@dataclass(frozen=True, slots=True)
+class FilterRequest:
+    """What the caller asked for; `since`, `until` and `as_of` carry a time zone or are in the caller's."""
+
+    kinds: Sequence[str] = ()
+    tags: Sequence[str] = ()
+    tag_mode: TagMode = "any"
+    tag_match: TagMatch = "prefix"
+    exclude_tags: Sequence[str] = ()
+    source_prefix: str | None = None
+    session: str | None = None
+    author: str | None = None
+    paths: Sequence[str] = ()
+    time: str | None = None
+    since: datetime | None = None
+    until: datetime | None = None
+    as_of: datetime | None = None
+    include_superseded: bool = False
+
+
+def filters_of(request: FilterRequest, *, now: datetime, zone: tzinfo) -> Filters:
+    """The filters in force. Raises InvalidInput that names the filter; one that is not understood is never ignored."""
+    for name in ("kinds", "tags", "exclude_tags", "paths"):
+        if len(getattr(request, name)) > MAX_VALUES:
+            raise InvalidInput(f"filters.{name}", f"takes at most {MAX_VALUES} values.")
+    since, until = _times(request, now, zone)
+    return Filters(
+        kinds=tuple(dict.fromkeys(kind_of(kind, "filters.kinds") for kind in request.kinds)),
+        tags=tag_rules.normalise(request.tags, field="filters.tags"),
+        tag_mode=request.tag_mode,
+        tag_match=request.tag_match,
+        exclude_tags=tag_rules.normalise(request.exclude_tags, field="filters.exclude_tags"),
+        source_prefix=_text(request.source_prefix),
+        session=_text(request.session),
+        author=_text(request.author),
+        paths=tuple(path for path in (clean(path).text.rstrip("/") for path in request.paths) if path),
+        since=since,
+        until=until,
+        as_of=zoned(request.as_of, zone),
+        include_superseded=request.include_superseded,
+    )
+
+
+def _times(request: FilterRequest, now: datetime, zone: tzinfo) -> tuple[datetime | None, datetime | None]:
+    since, until = zoned(request.since, zone), zoned(request.until, zone)
+    if request.time is not None:
+        from folklore.text.times import parse_time
+
+        named = parse_time(request.time, now=now, zone=zone)
+        since = max(filter(None, (since, named.since)), default=None)
+        until = min(filter(None, (until, named.until)), default=None)
+    if since is not None and until is not None and since > until:
+        raise InvalidInput("filters.until", "lies before since, so that nothing could match.", hint="Swap them.")
+    return since, until
+
+
+def _text(value: str | None) -> str | None:
+    return None if value is None else clean(value).text or None

@@ -1,0 +1,28 @@
+"""What an edge (tools, HTTP, command line) works with: a library that may still be opening, who asks, the time."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from datetime import datetime, tzinfo
+from typing import TYPE_CHECKING
+
+from folklore.model import Caller
+
+if TYPE_CHECKING:
+    from folklore.memory.library import Library
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """One process's way to the memory.
+
+    `library` waits until database and model are ready and raises Unavailable if they cannot be; `namespace` names
+    where to write when the caller does not say; `zone` is what times without an offset are read in.
+    """
+
+    library: Callable[[], Awaitable[Library]]
+    caller: Callable[[], Caller]
+    now: Callable[[], datetime]
+    namespace: Callable[[], str]
+    zone: tzinfo

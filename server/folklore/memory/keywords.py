@@ -1,0 +1,34 @@
+"""Search by keyword alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from folklore.memory.library import Library
+from folklore.memory.recall import RecallRequest, recall
+from folklore.model import Answer, Filters
+from folklore.ranking.weights import Ranking
+
+
+async def search(
+    library: Library,
+    query: str,
+    *,
+    namespaces: Sequence[str] = (),
+    limit: int = 10,
+    filters: Filters = Filters(),
+    cursor: str | None = None,
+    now: datetime,
+) -> Answer:
+    """Memories that hold the words of the query, the rarest counting most, with nothing lent by neighbours."""
+    request = RecallRequest(
+        query=query,
+        namespaces=namespaces,
+        limit=limit,
+        filters=filters,
+        ranking=Ranking(dense=0.0, neighbours=(), mmr_lambda=1.0),
+        branches=("keyword",),
+        cursor=cursor,
+    )
+    return await recall(library, request, now=now)

@@ -1,0 +1,53 @@
+"""What every use case works with: the stores of one database and the embedder of this process."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+from folklore.db.database import Database
+from folklore.db.memories import Memories
+from folklore.db.namespaces import Namespaces, Notebook
+from folklore.db.recall import RecallStatements
+from folklore.embedding.embedder import Embedder
+from folklore.errors import NotFound
+from folklore.text import names
+
+
+@dataclass(frozen=True, slots=True)
+class Library:
+    """One database and, unless embedding is switched off, one model."""
+
+    memories: Memories
+    namespaces: Namespaces
+    statements: RecallStatements
+    embedder: Embedder | None
+
+    @classmethod
+    def of(cls, database: Database, embedder: Embedder | None) -> Library:
+        """The library kept in a database."""
+        return cls(Memories(database), Namespaces(database), RecallStatements(database), embedder)
+
+    async def notebooks(self, asked: Sequence[str]) -> list[Notebook]:
+        """The namespaces asked for; all of them when none is named. One statement.
+
+        Raises NotFound with the nearest names for one that is not there: a misspelled name must not look empty.
+        """
+        wanted = list(dict.fromkeys(names.normalise(name, field="namespaces") for name in asked))
+        found = await self.namespaces.notebooks(wanted or None)
+        missing = {name.lower() for name in wanted} - {notebook.name.lower() for notebook in found}
+        if missing:
+            known = [notebook.name for notebook in await self.namespaces.notebooks(None)]
+            unknown = next(name for name in wanted if name.lower() in missing)
+            near = names.nearest(unknown, known) or tuple(known[:5])
+            raise NotFound(
+                f"There is no namespace {unknown!r}.",
+                hint=f"Did you mean {', '.join(near)}?" if near else "Nothing has been stored yet.",
+            )
+        return found
+
+
+def scope_of(notebooks: Sequence[Notebook]) -> Mapping[UUID, str]:
+    """Namespace ids with their names."""
+    return {notebook.id: notebook.name for notebook in notebooks}

@@ -1,0 +1,185 @@
+"""Recall: two branches at once, fused, lent to by neighbours, diversified, cut to the budget."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from uuid import UUID
+
+import numpy as np
+import structlog
+from numpy.typing import NDArray
+
+from folklore.db.namespaces import Notebook
+from folklore.db.recall import Hits, Record, Scope
+from folklore.errors import InvalidInput, Unavailable
+from folklore.memory.budget import within_budget
+from folklore.memory.cursors import offset_cursor, offset_of
+from folklore.memory.library import Library, scope_of
+from folklore.memory.listing import list_memories
+from folklore.model import Answer, Degraded, Filters, Recalled, Sort
+from folklore.ranking.diversity import maximal_marginal_relevance
+from folklore.ranking.fusion import best_first, reciprocal_rank_fusion
+from folklore.ranking.neighbours import spread
+from folklore.ranking.weights import Branch, Ranking
+from folklore.text.clean import clean
+
+log = structlog.get_logger(__name__)
+
+MAX_LIMIT = 100
+MAX_QUERY = 1_000_000
+# What of a long query is read: a pasted log says what it is about in its beginning.
+_READ_OF_QUERY = 8_000
+
+
+@dataclass(frozen=True, slots=True)
+class RecallRequest:
+    """A question to the memory."""
+
+    query: str
+    namespaces: Sequence[str] = ()
+    limit: int = 10
+    filters: Filters = Filters()
+    ranking: Ranking = field(default_factory=Ranking)
+    branches: tuple[Branch, ...] = ("dense", "keyword")
+    sort: Sort = "score"
+    max_tokens: int | None = None
+    cursor: str | None = None
+
+
+async def recall(library: Library, request: RecallRequest, *, now: datetime) -> Answer:
+    """Find what is known about a question, best first.
+
+    A branch that fails degrades the answer; if every branch fails, or Postgres is down, that is an error and never an
+    empty answer. Raises InvalidInput, NotFound, Unavailable.
+    """
+    if not 1 <= request.limit <= MAX_LIMIT:
+        raise InvalidInput("limit", f"must be 1 to {MAX_LIMIT}, not {request.limit}.")
+    if len(request.query) > MAX_QUERY:
+        raise InvalidInput("query", f"has {len(request.query):,} characters; the limit is {MAX_QUERY:,}.")
+    text = clean(request.query[: 2 * _READ_OF_QUERY]).text.strip()[:_READ_OF_QUERY]
+    notebooks = await library.notebooks(request.namespaces)
+    if not notebooks:
+        return Answer((), (), note="Nothing has been stored yet.")
+    if text in ("", "*"):
+        return await list_memories(
+            library, notebooks, request.filters, limit=request.limit, now=now, sort=request.sort, cursor=request.cursor
+        )
+    question = (text, request.namespaces, request.filters, request.ranking, request.branches)
+    offset = offset_of(request.cursor, question)
+    wanted = offset + request.limit
+    scope = Scope(scope_of(notebooks), request.filters, now)
+    found = await _branches(library, scope, notebooks, text, request, wanted)
+    records, ordered = await _ranked(library, scope, found, request.ranking, wanted)
+    results = [Recalled(records[id_].memory, round(score, 4)) for id_, score in ordered]
+    page = results[offset:wanted]
+    kept, cut = within_budget(page, request.max_tokens)
+    given = offset + len(kept)
+    more = cut or len(results) > wanted
+    return Answer(
+        memories=tuple(kept),
+        searched=tuple(notebook.name for notebook in notebooks),
+        degraded=found.degraded,
+        truncated=more,
+        cursor=offset_cursor(given, question) if more else None,
+        note=None if results else _why_empty(notebooks, request.filters),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    hits: dict[Branch, Hits]
+    degraded: tuple[Degraded, ...]
+    model: UUID | None
+
+
+async def _branches(
+    library: Library, scope: Scope, notebooks: Sequence[Notebook], text: str, request: RecallRequest, wanted: int
+) -> _Found:
+    ranking = request.ranking
+    fetch = ranking.fetch(wanted)
+    model: UUID | None = None
+
+    async def dense() -> Hits:
+        nonlocal model
+        if library.embedder is None:
+            return Hits((), (), 0.0, 0.0, 0)
+        model = (await library.embedder.model()).id
+        vectors = await library.embedder.embed([text], "query")
+        if not vectors.any():
+            return Hits((), (), 0.0, 0.0, 0)
+        return await library.statements.dense(scope, model=model, query=vectors[0], fetch=fetch)
+
+    async def keyword() -> Hits:
+        return await library.statements.keyword(
+            scope,
+            text=text,
+            languages=sorted({language for notebook in notebooks for language in notebook.languages}),
+            total=sum(notebook.memories for notebook in notebooks),
+            fetch=fetch,
+            budget=ranking.postings_budget,
+            saturation=ranking.saturation,
+            length_weight=ranking.length_weight,
+        )
+
+    run: dict[Branch, Awaitable[Hits]] = {}
+    if "dense" in request.branches and ranking.dense > 0:
+        run["dense"] = dense()
+    if "keyword" in request.branches and ranking.keyword > 0:
+        run["keyword"] = keyword()
+    outcomes = await asyncio.gather(*run.values(), return_exceptions=True)
+    hits: dict[Branch, Hits] = {}
+    degraded: list[Degraded] = []
+    for branch, outcome in zip(run, outcomes, strict=True):
+        if isinstance(outcome, Unavailable):
+            log.warning("branch_degraded", branch=branch, reason=outcome.message)
+            degraded.append(Degraded(branch, outcome.message))
+        elif isinstance(outcome, BaseException):
+            raise outcome
+        else:
+            hits[branch] = outcome
+    if not hits:
+        raise Unavailable(
+            "Every branch of the search failed: " + "; ".join(f"{item.branch}: {item.reason}" for item in degraded)
+        )
+    return _Found(hits, tuple(degraded), model)
+
+
+async def _ranked(
+    library: Library, scope: Scope, found: _Found, ranking: Ranking, wanted: int
+) -> tuple[dict[UUID, Record], list[tuple[UUID, float]]]:
+    fused = reciprocal_rank_fusion(
+        [(ranking.weight(branch), hits.ids) for branch, hits in found.hits.items()], ranking.rrf_k
+    )
+    if not fused:
+        return {}, []
+    beside = await library.statements.neighbours(scope, list(fused), len(ranking.neighbours))
+    scores = spread(fused, [(item.seed, item.id, item.gap) for item in beside], ranking.neighbours)
+    pool = best_first(scores)[: ranking.fetch(wanted) + 1]
+    records = await library.statements.records(scope, pool, found.model)
+    pool = [id_ for id_ in pool if id_ in records]
+    relevance = np.array([scores[id_] for id_ in pool])
+    order = maximal_marginal_relevance(
+        relevance, _cosines([records[id_].vector for id_ in pool]), wanted + 1, ranking.mmr_lambda
+    )
+    return records, [(pool[place], float(relevance[place])) for place in order]
+
+
+def _cosines(vectors: Sequence[NDArray[np.float32] | None]) -> NDArray[np.float32]:
+    size = next((len(vector) for vector in vectors if vector is not None), 1)
+    matrix = np.zeros((len(vectors), size), dtype=np.float32)
+    for place, vector in enumerate(vectors):
+        if vector is not None:
+            matrix[place] = vector
+    return matrix @ matrix.T
+
+
+def _why_empty(notebooks: Sequence[Notebook], filters: Filters) -> str:
+    names = ", ".join(notebook.name for notebook in notebooks[:5])
+    if not any(notebook.memories for notebook in notebooks):
+        return f"Empty so far: {names}."
+    if not filters.empty:
+        return "Nothing matches within these filters; try without them."
+    return "Nothing stored here shares a word or a meaning with the question."

@@ -1,0 +1,171 @@
+"""The values every room speaks in: frozen, free of behaviour that needs a database, a model or a clock."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Literal
+from uuid import UUID
+
+Vector = Sequence[float]
+JsonObject = Mapping[str, object]
+StoreStatus = Literal["stored", "duplicate", "superseded_old"]
+TagMode = Literal["any", "all"]
+TagMatch = Literal["prefix", "exact"]
+Sort = Literal["score", "time_asc", "time_desc", "updated_asc", "updated_desc"]
+FusionMethod = Literal["rrf", "weighted"]
+Role = Literal["reader", "writer", "admin"]
+
+DEFAULT_KIND = "note"
+DEFAULT_LANGUAGE = "english"
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who asks: taken from the authenticated connection or the operating system, never from arguments."""
+
+    author: str
+    agent: str | None = None
+    may_write: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Namespace:
+    """A shared notebook; everything stored hangs on one."""
+
+    id: UUID
+    name: str
+    language: str = DEFAULT_LANGUAGE
+    description: str | None = None
+    memories: int | None = None
+    created_at: datetime | None = None
+    updated_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A memory as its author states it, before it is checked, embedded and stored."""
+
+    content: str
+    summary: str | None = None
+    kind: str = DEFAULT_KIND
+    tags: tuple[str, ...] = ()
+    source: str | None = None
+    session: str | None = None
+    position: int | None = None
+    occurred_at: datetime | None = None
+    importance: float | None = None
+    confidence: float | None = None
+    priority: int | None = None
+    language: str | None = None
+    expires_at: datetime | None = None
+    paths: tuple[str, ...] = ()
+    commit: str | None = None
+    metadata: JsonObject | None = None
+    idempotency_key: str | None = None
+    # Only an import may set these; a tool call cannot.
+    id: UUID | None = None
+    author: str | None = None
+    created_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """A stored memory, whole."""
+
+    id: UUID
+    namespace: str
+    content: str
+    kind: str
+    created_at: datetime
+    updated_at: datetime
+    author: str
+    language: str
+    summary: str | None = None
+    tags: tuple[str, ...] = ()
+    source: str | None = None
+    session: str | None = None
+    position: int | None = None
+    agent: str | None = None
+    paths: tuple[str, ...] = ()
+    commit: str | None = None
+    importance: float | None = None
+    confidence: float | None = None
+    priority: int | None = None
+    quality: float | None = None
+    metadata: JsonObject | None = None
+    occurred_at: datetime | None = None
+    expires_at: datetime | None = None
+    forgotten_at: datetime | None = None
+    superseded_by: UUID | None = None
+    last_recalled_at: datetime | None = None
+    recall_count: int = 0
+    revision: int = 1
+
+    @property
+    def when(self) -> datetime:
+        """When it was true, as far as anybody said; else when it was stored."""
+        return self.occurred_at or self.created_at
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """What became of one draft of a batch."""
+
+    id: UUID
+    status: StoreStatus
+
+
+@dataclass(frozen=True, slots=True)
+class Filters:
+    """Which memories may answer. Every filter stands in every branch's statement, before its limit."""
+
+    kinds: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    tag_mode: TagMode = "any"
+    tag_match: TagMatch = "prefix"
+    exclude_tags: tuple[str, ...] = ()
+    source_prefix: str | None = None
+    session: str | None = None
+    author: str | None = None
+    paths: tuple[str, ...] = ()
+    since: datetime | None = None
+    until: datetime | None = None
+    as_of: datetime | None = None
+    include_superseded: bool = False
+
+    @property
+    def empty(self) -> bool:
+        """True when nothing narrows the search."""
+        return self == Filters()
+
+
+@dataclass(frozen=True, slots=True)
+class Degraded:
+    """A branch that could not take part in an answer, and why."""
+
+    branch: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Recalled:
+    """A memory in an answer, with its place there."""
+
+    memory: Memory
+    score: float | None = None
+    explain: JsonObject | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What recall, search and list give back, best first."""
+
+    memories: tuple[Recalled, ...]
+    searched: tuple[str, ...]
+    degraded: tuple[Degraded, ...] = ()
+    truncated: bool = False
+    cursor: str | None = None
+    note: str | None = None
+    explain: JsonObject | None = field(default=None)

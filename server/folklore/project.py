@@ -1,0 +1,51 @@
+"""Which project a process works in: the repository around its directory, the same for every clone and worktree."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+
+from folklore.text import names
+
+DEFAULT = "default"
+
+
+def project_namespace(directory: Path) -> str:
+    """The namespace of the repository that holds `directory`: from its `origin`, else its common directory's name.
+
+    Outside a repository, or without git, it is "default". Never raises.
+    """
+    remote = _git(directory, "config", "--get", "remote.origin.url")
+    if remote and (found := names.from_remote(remote)):
+        return found
+    common = _git(directory, "rev-parse", "--path-format=absolute", "--git-common-dir")
+    if common:
+        path = Path(common)
+        return names.from_directory(str(path.parent if path.name == ".git" else path)) or DEFAULT
+    return DEFAULT
+
+
+def working_directory(environ: Mapping[str, str]) -> Path:
+    """Where the assistant works: Claude Code says so in CLAUDE_PROJECT_DIR; else this process's directory."""
+    named = environ.get("CLAUDE_PROJECT_DIR")
+    try:
+        return Path(named) if named else Path.cwd()
+    except OSError:  # the directory was removed under us
+        return Path(os.sep)
+
+
+def _git(directory: Path, *arguments: str) -> str | None:
+    try:
+        done = subprocess.run(  # noqa: S603 - fixed arguments
+            ["git", "-C", str(directory), *arguments],  # noqa: S607 - the user's git
+            capture_output=True,
+            text=True,
+            timeout=5,
+            check=False,
+            stdin=subprocess.DEVNULL,
+        )
+    except (OSError, subprocess.SubprocessError, UnicodeDecodeError):
+        return None
+    return done.stdout.strip() or None if done.returncode == 0 else None

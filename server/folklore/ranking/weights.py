@@ -1,0 +1,75 @@
+"""Every number of a ranking in one frozen value, with the reason for its default."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from folklore.errors import InvalidInput
+
+Branch = Literal["dense", "keyword"]
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """How candidates are found, fused and diversified.
+
+    rrf_k 10 and the keyword branch before the dense one: short lists of 30 need a steeper fall than the 60 of Cormack
+    et al., and document frequency was measured to be worth more than the small model (benchmarks/RESULTS.md).
+    """
+
+    dense: float = 0.7
+    keyword: float = 1.0
+    rrf_k: float = 10.0
+    fetch_multiplier: float = 3.0
+    # What a session neighbour one and two places away lends of its own score.
+    neighbours: tuple[float, ...] = (0.4, 0.2)
+    mmr_lambda: float = 0.7
+    # BM25's k1 and b. A lexeme's frequency counts each of its readings, so it saturates early.
+    saturation: float = 1.2
+    length_weight: float = 0.3
+    # How many postings a question may read; its rarest words are read first.
+    postings_budget: int = 20_000
+
+    def fetch(self, limit: int) -> int:
+        """How many candidates each branch brings for an answer of `limit`."""
+        return max(limit, round(limit * self.fetch_multiplier))
+
+    def weight(self, branch: Branch) -> float:
+        """The weight of a branch in the fusion."""
+        return self.dense if branch == "dense" else self.keyword
+
+
+PRESETS: dict[str, Ranking] = {
+    "balanced": Ranking(),
+    "keyword": Ranking(dense=0.0),
+    "semantic": Ranking(keyword=0.0),
+}
+
+
+def chosen(
+    preset: str = "balanced",
+    *,
+    weights: dict[str, float] | None = None,
+    rrf_k: float | None = None,
+    fetch_multiplier: float | None = None,
+    mmr_lambda: float | None = None,
+) -> Ranking:
+    """A preset with some numbers of the caller's. Raises InvalidInput that names the number and its range."""
+    if preset not in PRESETS:
+        raise InvalidInput("ranking.preset", f"unknown preset {preset!r}.", hint=f"Use one of {', '.join(PRESETS)}.")
+    ranking = PRESETS[preset]
+    for name, weight in (weights or {}).items():
+        if name not in ("dense", "keyword"):
+            raise InvalidInput("ranking.weights", f"unknown branch {name!r}.", hint="Use dense and keyword.")
+        if not 0 <= weight <= 100:
+            raise InvalidInput(f"ranking.weights.{name}", "must be between 0 and 100.")
+        ranking = replace(ranking, dense=weight) if name == "dense" else replace(ranking, keyword=weight)
+    if ranking.dense == 0 and ranking.keyword == 0:
+        raise InvalidInput("ranking.weights", "at least one branch needs a weight above 0.")
+    return replace(
+        ranking,
+        rrf_k=ranking.rrf_k if rrf_k is None else rrf_k,
+        fetch_multiplier=ranking.fetch_multiplier if fetch_multiplier is None else fetch_multiplier,
+        mmr_lambda=ranking.mmr_lambda if mmr_lambda is None else mmr_lambda,
+    )

@@ -1,0 +1,94 @@
+"""Tools as the SDK runs them, stricter: unknown arguments are refused, errors speak to the model, schemas are short."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any, cast
+
+import structlog
+from mcp.server.mcpserver import Context
+from mcp.server.mcpserver.exceptions import ToolError
+from mcp.server.mcpserver.tools import Tool
+from mcp.server.mcpserver.utilities.func_metadata import ArgModelBase
+from mcp.types import ToolAnnotations
+from pydantic import ConfigDict, ValidationError
+
+from folklore.errors import FolkloreError
+
+log = structlog.get_logger(__name__)
+
+
+class StrictTool(Tool):
+    """A tool whose failures all leave through one door: ours and bad arguments as text for the model."""
+
+    async def run(self, arguments: dict[str, Any], context: Context[Any, Any], convert_result: bool = False) -> Any:
+        """Run it. Raises ToolError whose text names the field and the next step; anything else stays on the server."""
+        try:
+            return await super().run(arguments, context, convert_result)
+        except ToolError as error:
+            cause = error.__cause__
+            if isinstance(cause, ValidationError):
+                raise ToolError(self._bad_arguments(cause)) from None
+            if isinstance(cause, FolkloreError):
+                raise ToolError(str(cause)) from cause
+            log.exception("tool_crashed", tool=self.name)
+            raise
+
+    def _bad_arguments(self, error: ValidationError) -> str:
+        lines = []
+        for problem in error.errors(include_url=False, include_context=False, include_input=False)[:5]:
+            place = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in problem["loc"]).lstrip(".")
+            if problem["type"] == "extra_forbidden":
+                parent = "arguments" if "." not in place else place.rpartition(".")[0]
+                lines.append(f"{place}: no such field in {parent}; the tool's schema lists what there is.")
+            else:
+                lines.append(f"{place}: {problem['msg']}.")
+        return "\n".join(lines)
+
+
+def strict_tool(
+    function: Callable[..., Awaitable[Any]], *, title: str, annotations: ToolAnnotations, always_load: bool = False
+) -> StrictTool:
+    """The tool of a function; its docstring is the description."""
+    tool = StrictTool.from_function(
+        function,
+        title=title,
+        description=" ".join((function.__doc__ or "").split()),
+        annotations=annotations,
+        meta={"anthropic/alwaysLoad": True} if always_load else None,
+    )
+    loose = tool.fn_metadata.arg_model
+    namespace = {"model_config": ConfigDict(extra="forbid"), "__module__": __name__}
+    closed = cast("type[ArgModelBase]", type(loose.__name__, (loose,), namespace))
+    tool.fn_metadata.arg_model = closed
+    tool.parameters = _short(closed.model_json_schema(by_alias=True))
+    if tool.fn_metadata.output_schema is not None:
+        tool.fn_metadata.output_schema = _short(tool.fn_metadata.output_schema)
+    return cast("StrictTool", tool)
+
+
+def _short(schema: dict[str, Any]) -> dict[str, Any]:
+    """The schema without what costs every session tokens and says nothing: titles, null alternatives, null defaults."""
+    return cast("dict[str, Any]", _shorten(schema, names=False))
+
+
+def _shorten(node: Any, *, names: bool) -> Any:
+    # `names` is true inside "properties" and "$defs", whose keys are names and not keywords.
+    if isinstance(node, list):
+        return [_shorten(entry, names=False) for entry in node]
+    if not isinstance(node, dict):
+        return node
+    if names:
+        return {name: _shorten(entry, names=False) for name, entry in node.items()}
+    short = {
+        key: _shorten(entry, names=key in ("properties", "$defs"))
+        for key, entry in node.items()
+        if key != "title" and not (key == "default" and entry in (None, [], {}, False))
+    }
+    alternatives = short.get("anyOf")
+    if isinstance(alternatives, list):
+        real = [entry for entry in alternatives if entry != {"type": "null"}]
+        if len(real) == 1:
+            del short["anyOf"]
+            short = {**real[0], **short}
+    return short

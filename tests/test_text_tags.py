@@ -1,0 +1,79 @@
+"""One spelling for every tag, and its ancestors."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from folklore.errors import InvalidInput
+from folklore.text import tags
+
+ANYTHING = st.text(st.characters()) | st.text(st.sampled_from("aB:/ \t-'’İßΣé\u0301\u200b\x00"))
+
+
+@pytest.mark.parametrize(
+    ("raw", "tag"),
+    [
+        ("  Payments ", "payments"),
+        ("Code Review", "code-review"),
+        ("Entity : Person : Sarah", "entity:person:sarah"),
+        ("area//payments/", "area/payments"),
+        ("::leading", "leading"),
+        ("O’Brien", "o'brien"),
+        ("Cafe\u0301", "café"),
+        ("in\u200bvisible\x00", "invisible"),
+        ("c++", "c++"),
+        ("entity:symbol:std::vector", "entity:symbol:std:vector"),
+        ("a\u3000b", "a-b"),
+    ],
+)
+def test_a_tag_has_one_spelling(raw: str, tag: str) -> None:
+    assert tags.spell(raw) == tag
+    assert tags.normalise([raw]) == (tag,)
+
+
+def test_tags_keep_their_order_and_stand_once() -> None:
+    assert tags.normalise(["B", "a", "b ", "A"]) == ("b", "a")
+
+
+def test_the_ancestors_of_a_tag_come_shortest_first() -> None:
+    assert tags.prefixes("entity:person:sarah") == ("entity", "entity:person", "entity:person:sarah")
+    assert tags.prefixes("area/payments") == ("area", "area/payments")
+    assert tags.prefixes("plain") == ("plain",)
+
+
+@pytest.mark.parametrize("raw", ["", "  ", ":/", "\u200b"])
+def test_an_empty_tag_is_refused_by_its_place(raw: str) -> None:
+    with pytest.raises(InvalidInput, match="exclude_tags: tag 2 is empty"):
+        tags.normalise(["ok", raw], field="exclude_tags")
+
+
+@pytest.mark.parametrize("raw", ["x" * 101, "x" * 1_000_000])
+def test_an_over_long_tag_is_refused_with_the_limit(raw: str) -> None:
+    with pytest.raises(InvalidInput, match=r"tags: tag 1 has .* at most 100") as refusal:
+        tags.normalise([raw])
+    assert "xxx" not in str(refusal.value)
+
+
+def test_more_than_64_tags_are_refused_with_the_limit() -> None:
+    assert len(tags.normalise(f"tag-{n % 64}" for n in range(100))) == 64
+    with pytest.raises(InvalidInput, match="65 tags are more than the 64"):
+        tags.normalise(f"tag-{n}" for n in range(65))
+
+
+@given(ANYTHING)
+def test_spelling_a_tag_twice_changes_nothing_more(raw: str) -> None:
+    tag = tags.spell(raw)
+    assert tags.spell(tag) == tag
+    assert not any(char.isspace() for char in tag)
+
+
+@given(ANYTHING)
+def test_every_ancestor_begins_the_tag_and_is_a_tag_itself(raw: str) -> None:
+    tag = tags.spell(raw)
+    ancestors = tags.prefixes(tag)
+    assert (ancestors[-1:] or ("",))[0] == tag
+    for prefix in ancestors:
+        assert tag.startswith(prefix)
+        assert tags.spell(prefix) == prefix
