@@ -334,7 +334,7 @@ def test_a_socket_directory_that_others_can_enter_is_not_used(room: Path, monkey
 
 @needs_proc
 def test_an_engine_stops_after_a_while_without_sessions(home: Path) -> None:
-    engine = Engine(home, idle_minutes=1.5 / 60)
+    engine = Engine(home, idle_minutes=1 / 60)
     dsn = engine.start()
     pid = pid_of(engine)
 
@@ -345,14 +345,14 @@ def test_an_engine_stops_after_a_while_without_sessions(home: Path) -> None:
         engine.start()
     assert len(watchers(home)) == 1
 
-    held_until = time.monotonic() + 2.5
+    held_until = time.monotonic() + 1.7
     while time.monotonic() < held_until:  # longer than the idle time
         assert engine.status().pid == pid
         time.sleep(0.1)
 
     holder.kill()
     holder.communicate()
-    used_until = time.monotonic() + 2.5
+    used_until = time.monotonic() + 1.7
     while time.monotonic() < used_until:  # sessions too short to be seen count as well
         query(dsn, "select 1")
         assert engine.status().pid == pid
@@ -360,7 +360,7 @@ def test_an_engine_stops_after_a_while_without_sessions(home: Path) -> None:
 
     eventually(lambda: not engine.status().running)
     eventually(lambda: not watchers(home))
-    assert "no session for 0.025 minutes: stopping" in (home / "logs" / "engine.log").read_text()
+    assert f"no session for {1 / 60:g} minutes: stopping" in (home / "logs" / "engine.log").read_text()
 
 
 @needs_proc

@@ -1,4 +1,4 @@
-"""The statements of a recall: two branches, the neighbours of what they found, and the records to answer with."""
+"""The statements of a recall: how the question reads, its two branches, and the candidates with their neighbours."""
 
 from __future__ import annotations
 
@@ -11,29 +11,29 @@ import numpy as np
 from numpy.typing import NDArray
 from pgvector import HalfVector
 
-from folklore.db.database import Database
+from folklore.db.database import Database, Row
 from folklore.db.rows import memory_of, visibility
 from folklore.model import Filters, Memory
 
 
 @dataclass(frozen=True, slots=True)
 class Hits:
-    """What one branch found: ids best first with their scores, and how scores lie over all it considered."""
+    """What one branch found, best first, and how scores lie over everything it considered.
+
+    `total` and `squares` sum the scores and their squares over `considered` memories; `known` holds the scores of the
+    best of them (far more than were fetched, and whether or not they pass the filters), for candidates that another
+    branch proposed.
+    """
 
     ids: tuple[UUID, ...]
     scores: tuple[float, ...]
-    mean: float
-    deviation: float
+    total: float
+    squares: float
     considered: int
+    known: Mapping[UUID, float]
 
 
-@dataclass(frozen=True, slots=True)
-class Beside:
-    """`id` stands `gap` places from `seed` in the same session."""
-
-    seed: UUID
-    id: UUID
-    gap: int
+NOTHING = Hits((), (), 0.0, 0.0, 0, {})
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,19 @@ class RecallStatements:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def dense(self, scope: Scope, *, model: UUID, query: NDArray[np.float32], fetch: int) -> Hits:
+    async def lexemes(self, scope: Scope, *, text: str, languages: Sequence[str], bound: int) -> dict[str, int]:
+        """How the text reads in these languages: each lexeme with its document frequency in scope, up to `bound`."""
+        async with self._database.session() as session:
+            rows = await session.rows(
+                "recall_lexemes",
+                namespaces=list(scope.namespaces),
+                text=text,
+                languages=list(languages),
+                bound=bound,
+            )
+        return {row["lexeme"]: row["documents"] for row in rows}
+
+    async def dense(self, scope: Scope, *, model: UUID, query: NDArray[np.float32], fetch: int, known: int) -> Hits:
         """The nearest by cosine; scores are similarities in [-1, 1]."""
         async with self._database.session() as session:
             rows = await session.rows(
@@ -68,75 +80,57 @@ class RecallStatements:
                 model=model,
                 query=HalfVector(query),
                 fetch=fetch,
+                known=known,
                 **visibility(scope.filters, scope.now),
             )
-        if not rows:
-            return Hits((), (), 0.0, 0.0, 0)
-        return Hits(
-            ids=tuple(row["id"] for row in rows),
-            scores=tuple(1.0 - row["distance"] for row in rows),
-            mean=1.0 - rows[0]["mean"],
-            deviation=rows[0]["deviation"],
-            considered=rows[0]["considered"],
-        )
+        return _hits(rows)
 
     async def keyword(
-        self,
-        scope: Scope,
-        *,
-        text: str,
-        languages: Sequence[str],
-        total: int,
-        fetch: int,
-        budget: int,
-        saturation: float,
-        length_weight: float,
+        self, scope: Scope, *, weights: Mapping[str, float], prior: float, fetch: int, known: int
     ) -> Hits:
-        """Those that share the rarest lexemes with the text; scores are idf-weighted and unbounded."""
+        """Those in which the weighted lexemes weigh most; scores are positive and unbounded."""
         async with self._database.session() as session:
             rows = await session.rows(
                 "recall_keyword",
                 namespaces=list(scope.namespaces),
-                text=text,
-                languages=list(languages),
-                total=float(total),
+                lexemes=list(weights.keys()),
+                weights=list(weights.values()),
+                prior=prior,
                 fetch=fetch,
-                budget=budget,
-                saturation=saturation,
-                length_weight=length_weight,
+                known=known,
                 **visibility(scope.filters, scope.now),
             )
-        if not rows:
-            return Hits((), (), 0.0, 0.0, 0)
-        return Hits(
-            ids=tuple(row["id"] for row in rows),
-            scores=tuple(row["score"] for row in rows),
-            mean=rows[0]["mean"],
-            deviation=rows[0]["deviation"],
-            considered=rows[0]["considered"],
-        )
+        return _hits(rows)
 
-    async def neighbours(self, scope: Scope, ids: Sequence[UUID], reach: int) -> list[Beside]:
-        """Who stood beside these in their sessions."""
+    async def pool(self, scope: Scope, *, ids: Sequence[UUID], reach: int, model: UUID | None) -> dict[UUID, Record]:
+        """The candidates whole, and whoever stands at most `reach` places beside one in its session."""
         async with self._database.session() as session:
             rows = await session.rows(
-                "recall_neighbours",
+                "recall_pool",
                 namespaces=list(scope.namespaces),
                 ids=list(ids),
                 reach=reach,
+                model=model,
                 **visibility(scope.filters, scope.now),
             )
-        return [Beside(row["seed"], row["id"], row["gap"]) for row in rows]
+        return {
+            row["id"]: Record(memory_of(row, scope.namespaces[row["namespace_id"]]), _unit(row["vector"]))
+            for row in rows
+        }
 
-    async def records(self, scope: Scope, ids: Sequence[UUID], model: UUID | None) -> dict[UUID, Record]:
-        """The candidates whole, by id; what was forgotten in between is missing."""
-        async with self._database.session() as session:
-            rows = await session.rows("recall_records", namespaces=list(scope.namespaces), ids=list(ids), model=model)
-        found = {}
-        for row in rows:
-            memory = memory_of(row, scope.namespaces[row["namespace_id"]])
-            found[memory.id] = Record(memory, _unit(row["vector"]))
-        return found
+
+def _hits(rows: Sequence[Row]) -> Hits:
+    if not rows:
+        return NOTHING
+    first = rows[0]
+    return Hits(
+        ids=tuple(row["id"] for row in rows),
+        scores=tuple(row["score"] for row in rows),
+        total=first["total"],
+        squares=first["squares"],
+        considered=first["considered"],
+        known=dict(zip(first["known_ids"], first["known_scores"], strict=True)),
+    )
 
 
 def _unit(raw: bytes | None) -> NDArray[np.float32] | None:

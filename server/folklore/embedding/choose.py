@@ -16,6 +16,15 @@ def choose(settings: EmbeddingSettings) -> Embedder | None:
         from folklore.embedding.bundled import BundledEmbedder
 
         return BundledEmbedder()
-    raise ConfigInvalid(
-        "embedding.provider", f"{provider} is not offered by this version.", hint="Use bundled or none."
-    )
+    if provider == "openai":
+        from folklore.embedding.openai import Endpoint, OpenAIEmbedder
+
+        if settings.url is None or settings.model is None:
+            raise ConfigInvalid("embedding", "the openai provider needs url and model.", hint="Set both.")
+        key = settings.api_key.get_secret_value() if settings.api_key else None
+        return OpenAIEmbedder(
+            Endpoint(
+                settings.url, settings.model, key, settings.dimensions, settings.timeout_seconds, settings.batch_size
+            )
+        )
+    raise ConfigInvalid("embedding.provider", f"{provider} is not offered yet.", hint="Use bundled, openai or none.")

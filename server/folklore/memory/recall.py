@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from uuid import UUID
@@ -13,7 +13,7 @@ import structlog
 from numpy.typing import NDArray
 
 from folklore.db.namespaces import Notebook
-from folklore.db.recall import Hits, Record, Scope
+from folklore.db.recall import NOTHING, Hits, Record, Scope
 from folklore.errors import InvalidInput, Unavailable
 from folklore.memory.budget import within_budget
 from folklore.memory.cursors import offset_cursor, offset_of
@@ -21,6 +21,7 @@ from folklore.memory.library import Library, scope_of
 from folklore.memory.listing import list_memories
 from folklore.model import Answer, Degraded, Filters, Recalled, Sort
 from folklore.ranking.diversity import maximal_marginal_relevance
+from folklore.ranking.evidence import Spread, weigh
 from folklore.ranking.fusion import best_first, reciprocal_rank_fusion
 from folklore.ranking.neighbours import spread
 from folklore.ranking.weights import Branch, Ranking
@@ -93,6 +94,7 @@ class _Found:
     hits: dict[Branch, Hits]
     degraded: tuple[Degraded, ...]
     model: UUID | None
+    total: int
 
 
 async def _branches(
@@ -100,28 +102,28 @@ async def _branches(
 ) -> _Found:
     ranking = request.ranking
     fetch = ranking.fetch(wanted)
+    total = sum(notebook.memories for notebook in notebooks)
     model: UUID | None = None
 
     async def dense() -> Hits:
         nonlocal model
         if library.embedder is None:
-            return Hits((), (), 0.0, 0.0, 0)
+            return NOTHING
         model = (await library.embedder.model()).id
         vectors = await library.embedder.embed([text], "query")
         if not vectors.any():
-            return Hits((), (), 0.0, 0.0, 0)
-        return await library.statements.dense(scope, model=model, query=vectors[0], fetch=fetch)
+            return NOTHING
+        return await library.statements.dense(scope, model=model, query=vectors[0], fetch=fetch, known=ranking.known)
 
     async def keyword() -> Hits:
+        languages = sorted({language for notebook in notebooks for language in notebook.languages})
+        bound = ranking.bound(len(text))
+        documents = await library.statements.lexemes(scope, text=text, languages=languages, bound=bound)
+        weights = weigh(documents, total=total, budget=ranking.postings_budget, bound=bound)
+        if not weights:
+            return NOTHING
         return await library.statements.keyword(
-            scope,
-            text=text,
-            languages=sorted({language for notebook in notebooks for language in notebook.languages}),
-            total=sum(notebook.memories for notebook in notebooks),
-            fetch=fetch,
-            budget=ranking.postings_budget,
-            saturation=ranking.saturation,
-            length_weight=ranking.length_weight,
+            scope, weights=weights, prior=ranking.length_prior, fetch=fetch, known=ranking.known
         )
 
     run: dict[Branch, Awaitable[Hits]] = {}
@@ -144,7 +146,7 @@ async def _branches(
         raise Unavailable(
             "Every branch of the search failed: " + "; ".join(f"{item.branch}: {item.reason}" for item in degraded)
         )
-    return _Found(hits, tuple(degraded), model)
+    return _Found(hits, tuple(degraded), model, total)
 
 
 async def _ranked(
@@ -155,16 +157,50 @@ async def _ranked(
     )
     if not fused:
         return {}, []
-    beside = await library.statements.neighbours(scope, list(fused), len(ranking.neighbours))
-    scores = spread(fused, [(item.seed, item.id, item.gap) for item in beside], ranking.neighbours)
+    records = await library.statements.pool(scope, ids=list(fused), reach=len(ranking.neighbours), model=found.model)
+    own = _evidence(records, found, ranking)
+    scores = spread(own, _beside(records), ranking.neighbours)
     pool = best_first(scores)[: ranking.fetch(wanted) + 1]
-    records = await library.statements.records(scope, pool, found.model)
-    pool = [id_ for id_ in pool if id_ in records]
     relevance = np.array([scores[id_] for id_ in pool])
     order = maximal_marginal_relevance(
         relevance, _cosines([records[id_].vector for id_ in pool]), wanted + 1, ranking.mmr_lambda
     )
     return records, [(pool[place], float(relevance[place])) for place in order]
+
+
+def _evidence(records: Iterable[UUID], found: _Found, ranking: Ranking) -> dict[UUID, float]:
+    spreads = {
+        branch: Spread.over(hits.total, hits.squares, max(found.total, hits.considered))
+        for branch, hits in found.hits.items()
+    }
+    return {
+        id_: sum(
+            ranking.evidence(branch) * spreads[branch].standard(hits.known[id_])
+            for branch, hits in found.hits.items()
+            if id_ in hits.known
+        )
+        for id_ in records
+    }
+
+
+def _beside(records: Mapping[UUID, Record]) -> list[tuple[UUID, UUID, int]]:
+    """Every pair within the pool that stands beside one another in a session, both ways, with how far apart."""
+    sessions: dict[tuple[str, str], list[tuple[int, UUID]]] = {}
+    for id_, record in records.items():
+        memory = record.memory
+        if memory.session is not None and memory.position is not None:
+            sessions.setdefault((memory.namespace, memory.session), []).append((memory.position, id_))
+    pairs = []
+    for members in sessions.values():
+        members.sort()
+        for place, (position, id_) in enumerate(members):
+            for other_position, other in members[place + 1 :]:
+                gap = other_position - position
+                if gap > 2:
+                    break
+                if gap > 0:
+                    pairs += [(id_, other, gap), (other, id_, gap)]
+    return pairs
 
 
 def _cosines(vectors: Sequence[NDArray[np.float32] | None]) -> NDArray[np.float32]:

@@ -36,9 +36,9 @@ _RANGES = tuple(
 _BOUNDS = re.compile(r"(since|after|from|starting|later than) (.+?) (?:and )?(before|until|till|up to|through) (.+)")
 _BOUND = re.compile(
     r"(since|after|from|starting|later than|before|prior to|earlier than|until|till|up to|through|by|\.\.) ?(.+?)"
-    r"(?: onwards?| on)?"
+    r"(?: on)?"
 )
-_OPEN_END = re.compile(r"(.+?) ?(?:\.\.\.?|…|onwards?)")
+_OPEN_END = re.compile(r"(?:from |since )?(.+?) ?(?:\.\.\.?|…|onwards?)")
 _AGE = re.compile(r"(older|more|newer|younger|less) than (.+?)(?: ago| old)?")
 _FIRST_NUMBER = re.compile(r"(?:\d+|[a-z]+)")
 _INCLUSIVE_ENDS = ("until", "till", "up to", "through", "by", "..")

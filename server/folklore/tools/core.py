@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from mcp.server.mcpserver import Context
 from mcp.types import CallToolResult
-from pydantic import Field
+from pydantic import Field, WithJsonSchema
 
 from folklore.errors import InvalidInput
 from folklore.memory.host import Host
@@ -17,6 +17,8 @@ from folklore.tools.shapes import FiltersIn, MemoryIn, RankingIn, RecallOut, Sto
 Scope = Annotated[Words | None, Field(description="default: all you may read")]
 Limit = Annotated[int, Field(ge=1, le=100)]
 Form = Literal["concise", "detailed", "ids"]
+# Spelled out once, in memory_recall: twice would cost every session two hundred tokens.
+SameFilters = Annotated[FiltersIn, WithJsonSchema({"type": "object", "description": "as in memory_recall"})]
 
 
 async def memory_store(
@@ -124,7 +126,7 @@ async def search_keywords(
     query: str,
     namespaces: Scope = None,
     limit: Limit = 10,
-    filters: FiltersIn | None = None,
+    filters: SameFilters | None = None,
     format: Form = "concise",  # noqa: A002
     cursor: str | None = None,
 ) -> Annotated[CallToolResult, RecallOut]:

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, WithJsonSchema
 
 from folklore.model import DEFAULT_KIND, Draft
 
-Time = Annotated[datetime, WithJsonSchema({"type": "string", "format": "date-time"})]
+Time = Annotated[datetime, WithJsonSchema({"type": "string"})]
 Words = list[str]
 
 
@@ -107,19 +107,13 @@ class StoreOut(BaseModel):
 
 
 class MemoryOut(BaseModel):
-    """A memory in an answer."""
+    """A memory in an answer; what else it carries depends on the format (memory/present.py)."""
 
     model_config = ConfigDict(extra="allow")
 
     id: str
     content: str | None = None
-    namespace: str | None = None
-    kind: str | None = None
-    tags: Words | None = None
-    source: str | None = None
-    author: str | None = None
     when: str | None = None
-    score: float | None = None
 
 
 class DegradedOut(BaseModel):

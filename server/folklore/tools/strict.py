@@ -68,22 +68,33 @@ def strict_tool(
 
 
 def _short(schema: dict[str, Any]) -> dict[str, Any]:
-    """The schema without what costs every session tokens and says nothing: titles, null alternatives, null defaults."""
-    return cast("dict[str, Any]", _shorten(schema, names=False))
+    """The schema without what costs every session tokens and says nothing the server would not say in an error.
+
+    Titles, the shapes' own docstrings, null alternatives, empty defaults; definitions stand where they are used.
+    """
+    short = _shorten(schema, schema.get("$defs", {}), names=False)
+    for key in ("$defs", "description"):
+        short.pop(key, None)
+    return cast("dict[str, Any]", short)
 
 
-def _shorten(node: Any, *, names: bool) -> Any:
-    # `names` is true inside "properties" and "$defs", whose keys are names and not keywords.
+def _shorten(node: Any, definitions: dict[str, Any], *, names: bool) -> Any:
+    # `names` is true inside "properties", whose keys are names and not keywords.
     if isinstance(node, list):
-        return [_shorten(entry, names=False) for entry in node]
+        return [_shorten(entry, definitions, names=False) for entry in node]
     if not isinstance(node, dict):
         return node
     if names:
-        return {name: _shorten(entry, names=False) for name, entry in node.items()}
+        return {name: _shorten(entry, definitions, names=False) for name, entry in node.items()}
+    if (reference := node.get("$ref")) is not None:
+        defined = {key: entry for key, entry in definitions[reference.rpartition("/")[2]].items() if key != "description"}
+        node = defined | {key: entry for key, entry in node.items() if key != "$ref"}
     short = {
-        key: _shorten(entry, names=key in ("properties", "$defs"))
+        key: _shorten(entry, definitions, names=key == "properties")
         for key, entry in node.items()
-        if key != "title" and not (key == "default" and entry in (None, [], {}, False))
+        if key not in ("title", "$defs")
+        and not (key == "default" and entry in (None, [], {}, False))
+        and not (key == "additionalProperties" and entry is True)
     }
     alternatives = short.get("anyOf")
     if isinstance(alternatives, list):

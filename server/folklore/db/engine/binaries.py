@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib.util
 import os
 import subprocess
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -45,35 +44,31 @@ class Binaries:
         account: Account | None = None,
         cwd: Path | None = None,
         settings: Mapping[str, str] | None = None,
+        captured: bool = True,
         kept_descriptors: tuple[int, ...] = (),
     ) -> Outcome:
-        """Run a program to its end, apart from the client's session, and return what it printed.
-
-        The output goes through a file: a server started by `pg_ctl` could keep a pipe open (seen on Windows).
-        """
-        with tempfile.TemporaryFile() as output:
-            try:
-                code: int | None = subprocess.run(  # noqa: S603  (our own binaries, arguments as a list)
-                    [self.program(name), *arguments],
-                    stdin=subprocess.DEVNULL,
-                    stdout=output,
-                    stderr=subprocess.STDOUT,
-                    timeout=timeout,
-                    check=False,
-                    cwd=cwd,
-                    env=environment() | dict(settings or {}),
-                    pass_fds=kept_descriptors,
-                    start_new_session=True,
-                    creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
-                    user=account.uid if account else None,
-                    group=account.gid if account else None,
-                    extra_groups=[] if account else None,
-                    umask=0o077 if os.name != "nt" else -1,
-                ).returncode
-            except subprocess.TimeoutExpired:
-                code = None
-            output.seek(0)
-            return Outcome(code, output.read().decode("utf-8", "surrogateescape"))
+        """Run a program to its end, apart from the client's session, and return what it printed."""
+        try:
+            done = subprocess.run(  # noqa: S603  (our own binaries, arguments as a list)
+                [self.program(name), *arguments],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE if captured else subprocess.DEVNULL,  # no file: a full disk is not to silence it
+                stderr=subprocess.STDOUT,
+                timeout=timeout,
+                check=False,
+                cwd=cwd,
+                env=environment() | dict(settings or {}),
+                pass_fds=kept_descriptors,
+                start_new_session=True,
+                creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
+                user=account.uid if account else None,
+                group=account.gid if account else None,
+                extra_groups=[] if account else None,
+                umask=0o077 if os.name != "nt" else -1,
+            )
+        except subprocess.TimeoutExpired:
+            return Outcome(None, f"{name} did not end within {timeout:.0f} s")
+        return Outcome(done.returncode, (done.stdout or b"").decode("utf-8", "surrogateescape"))
 
 
 def environment() -> dict[str, str]:

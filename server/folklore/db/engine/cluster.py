@@ -32,6 +32,8 @@ def version_on_disk(place: Place) -> str | None:
 
 def ensure(place: Place, binaries: Binaries, account: Account | None) -> None:
     """Make the data directory if there is none; refuse one that is not ours to use."""
+    for abandoned in place.engine.glob("data.new-*"):
+        shutil.rmtree(abandoned, ignore_errors=True)
     version = version_on_disk(place)
     if version is None:
         _refuse_anything_else(place)
@@ -58,8 +60,6 @@ def _create(place: Place, binaries: Binaries, account: Account | None) -> None:
     """
     if account is None:
         check_named()
-    for abandoned in place.engine.glob("data.new-*"):
-        shutil.rmtree(abandoned, ignore_errors=True)
     fresh = Path(tempfile.mkdtemp(prefix="data.new-", dir=place.engine))
     try:
         if account:
@@ -88,7 +88,7 @@ def _initdb(fresh: Path, place: Place, binaries: Binaries, account: Account | No
     if outcome.code != 0:
         raise failure(f"The engine's data directory could not be made in {place.engine}.", place.log, outcome.output)
     with (fresh / "postgresql.conf").open("a", encoding="utf-8") as file:
-        file.write(f"\ninclude_if_exists = '{SETTINGS_FILE}'  # rewritten by Folklore at every start\n")
+        file.write(f"\ninclude = '{SETTINGS_FILE}'  # rewritten by Folklore at every start\n")
 
 
 def _authentication(place: Place, account: Account | None) -> tuple[str, ...]:
@@ -116,10 +116,11 @@ def configure(place: Place, listen: Endpoint, shared_buffers: str, account: Acco
         "log_checkpoints": "off",
         "lc_messages": "C",  # the probe reads them
     }
-    path = place.data / SETTINGS_FILE
-    path.write_bytes(b"".join(os.fsencode(f"{name} = {_quoted(value)}\n") for name, value in settings.items()))
+    fresh = place.data / f"{SETTINGS_FILE}.new"  # replaced at once: half of it could open the server to others
+    fresh.write_bytes(b"".join(os.fsencode(f"{name} = {_quoted(value)}\n") for name, value in settings.items()))
     if account:
-        account.give(path)
+        account.give(fresh)
+    fresh.replace(place.data / SETTINGS_FILE)
 
 
 def _listening(listen: Endpoint) -> dict[str, str]:

@@ -21,6 +21,7 @@ from folklore.errors import EngineFailed
 USER = "folklore"
 DATABASE = "folklore"
 SOCKET_PORT = 5432
+SOCKET_LOCK = f".s.PGSQL.{SOCKET_PORT}.lock"
 LOCALHOST = "127.0.0.1"
 
 # Windows: asyncpg cannot use Unix sockets there. None of the lines for TCP in this package were tried on Windows, only

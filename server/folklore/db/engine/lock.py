@@ -20,7 +20,7 @@ NAP = 0.01
 
 
 def try_lock(path: Path) -> int | None:
-    """Lock the file and return its descriptor, or None if somebody holds it. Closing the descriptor releases it."""
+    """Lock the file and return its descriptor, or None if somebody holds it. The last copy closed ends it."""
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     if sys.platform != "win32" and os.geteuid() == 0:  # the directory's owner opens it too, as watcher
         owner = path.parent.stat()
@@ -30,17 +30,26 @@ def try_lock(path: Path) -> int | None:
             msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
         else:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:  # BlockingIOError on Unix, PermissionError or EDEADLK on Windows
+    except OSError as error:
         os.close(descriptor)
-        return None
+        if os.name == "nt" or isinstance(error, BlockingIOError):
+            return None
+        raise  # a file system without locks
     return descriptor
+
+
+def release(descriptor: int) -> None:
+    """Unlock at once, even if a fork of this process has inherited the descriptor in the meantime."""
+    if sys.platform != "win32":
+        fcntl.flock(descriptor, fcntl.LOCK_UN)
+    os.close(descriptor)
 
 
 def is_locked(path: Path) -> bool:
     descriptor = try_lock(path)
     if descriptor is None:
         return True
-    os.close(descriptor)
+    release(descriptor)
     return False
 
 
@@ -58,4 +67,4 @@ def locked(path: Path, patience: float) -> Iterator[None]:
     try:
         yield
     finally:
-        os.close(descriptor)
+        release(descriptor)

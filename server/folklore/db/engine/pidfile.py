@@ -19,6 +19,13 @@ class PidFile:
     socket_directory: str
 
 
+def read_pid(path: Path) -> int | None:
+    try:
+        return int(path.read_bytes().partition(b"\n")[0])
+    except (FileNotFoundError, ValueError):
+        return None
+
+
 def read_pid_file(data: Path) -> PidFile | None:
     try:
         lines = [os.fsdecode(line) for line in (data / "postmaster.pid").read_bytes().splitlines()]

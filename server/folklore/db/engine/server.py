@@ -12,15 +12,16 @@ from pathlib import Path
 from folklore.db.engine import cluster
 from folklore.db.engine.account import Account, open_programs, open_way
 from folklore.db.engine.binaries import Binaries, Outcome
-from folklore.db.engine.endpoint import DATABASE, choose, recorded
+from folklore.db.engine.endpoint import DATABASE, SOCKET_LOCK, choose, recorded
 from folklore.db.engine.lock import is_locked, try_lock
 from folklore.db.engine.log import failure, note, older, rotate
-from folklore.db.engine.pidfile import disown, read_pid_file
+from folklore.db.engine.pidfile import disown, read_pid, read_pid_file
 from folklore.db.engine.place import Place
 from folklore.db.engine.probe import Answer, State, ask, execute
 from folklore.db.engine.processes import servers, serves
 
 RECOVERY_SECONDS = 600.0  # how long a server may say that it is starting up
+PG_CTL_SECONDS = 60  # how long pg_ctl waits; a server that recovers for longer is asked by ourselves
 QUIET_SECONDS = 60.0  # how long a server may say nothing
 UNREACHABLE_SECONDS = 2.0  # how long a living server may go without a socket before it is replaced
 LAUNCHES = 3
@@ -62,7 +63,7 @@ class Server:
                     elif now - heard > UNREACHABLE_SECONDS:
                         self._evict()
             if now - heard > QUIET_SECONDS or now - began > RECOVERY_SECONDS:
-                raise failure("The embedded engine does not come up.", self.place.log, answer.words)
+                raise failure(self._complaint(answer), self.place.log, answer.words)
             time.sleep(NAP)
 
     def halt(self) -> bool:
@@ -77,9 +78,13 @@ class Server:
             raise failure("postmaster.pid is missing; Postgres will notice and end within a minute.", self.place.log)
         if written is None or not (answers or serves(written.pid, self.place)):
             return False
-        if self._pg_ctl("stop", "-m", "fast", "-t", "60").code != 0:
+        sockets = Path(recorded(self.place).host)
+        if self._pg_ctl("stop", "-m", "fast", "-t", str(PG_CTL_SECONDS)).code != 0:
             self._pg_ctl("stop", "-m", "immediate", "-t", "10")
         self._await_end()
+        if sockets != self.place.sockets:
+            with suppress(OSError):
+                sockets.rmdir()
         return True
 
     def _launch(self, shared_buffers: str) -> bool:
@@ -94,7 +99,7 @@ class Server:
         try:
             self._prepare(shared_buffers)
             outcome = self._pg_ctl(
-                *("start", "-t", "60", "-l", os.path.relpath(self.place.log, self.place.engine)),
+                *("start", "-t", str(PG_CTL_SECONDS), "-l", os.path.relpath(self.place.log, self.place.engine)),
                 *("-o", f"-c cluster_name={self.place.tag}"),  # tells `ps` whose server this is
                 kept_descriptors=(alive,) if os.name != "nt" else (),
             )
@@ -118,10 +123,17 @@ class Server:
         if self.account:
             open_way(Path(listen.host), self.account)
         cluster.configure(place, listen, shared_buffers, self.account)
-        written = read_pid_file(place.data)
-        # Nothing of ours lives, so this process id is a stranger's by now, or that of a server started by hand.
-        if os.name != "nt" and written and not serves(written.pid, place):
+        if os.name != "nt":
+            self._disown_stale(Path(listen.host))
+
+    def _disown_stale(self, sockets: Path) -> None:
+        """Nothing of ours lives, so process ids left in lock files are strangers' (or of a server started by hand)."""
+        place = self.place
+        written, listening = read_pid(place.data / "postmaster.pid"), read_pid(sockets / SOCKET_LOCK)
+        if written is not None and not serves(written, place):
             disown(place.data)
+        if listening is not None and not serves(listening, place):
+            (sockets / SOCKET_LOCK).unlink()
 
     def _open_ways(self, account: Account) -> None:
         place = self.place
@@ -137,18 +149,21 @@ class Server:
 
     def _evict(self) -> None:
         """End a server of ours that lives but cannot be reached, or what is left of one."""
-        if self.halt():
-            return
-        for process in servers(self.place):
-            with suppress(ProcessLookupError):
-                os.kill(process, signal.SIGQUIT)
-        self._await_end()
+        if not self.halt():
+            for process in servers(self.place):
+                with suppress(ProcessLookupError):
+                    os.kill(process, signal.SIGQUIT)
+
+    def _complaint(self, answer: Answer) -> str:
+        if answer.state is State.ABSENT and not self.is_gone():
+            return f"A server that cannot be reached from here (in another container?) uses {self.place.data}."
+        return "The embedded engine does not come up."
 
     def _await_end(self) -> None:
         give_up = time.monotonic() + QUIET_SECONDS
         while not self.is_gone():
             if time.monotonic() > give_up:
-                raise failure(f"A server that cannot be reached from here uses {self.place.data}.", self.place.log)
+                raise failure(f"The server that uses {self.place.data} does not end.", self.place.log)
             time.sleep(NAP)
 
     def _pg_ctl(self, action: str, *arguments: str, kept_descriptors: tuple[int, ...] = ()) -> Outcome:
@@ -158,6 +173,7 @@ class Server:
             *(action, "--silent", "--wait", "--pgdata", self.place.data.name, *arguments),
             account=self.account,
             cwd=self.place.engine,
-            timeout=90,
+            timeout=PG_CTL_SECONDS + 30,
+            captured=os.name != "nt",  # a server can keep the pipe of its pg_ctl open there
             kept_descriptors=kept_descriptors,
         )

@@ -10,12 +10,13 @@ import os
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import folklore
 from folklore.db.engine.account import account_for
 from folklore.db.engine.binaries import Binaries, environment
-from folklore.db.engine.lock import is_locked, try_lock
+from folklore.db.engine.lock import is_locked, release, try_lock
 from folklore.db.engine.log import note, rotate
 from folklore.db.engine.place import Place
 from folklore.db.engine.probe import State
@@ -75,8 +76,9 @@ class Watcher:
         self._logins = -1
 
     def run(self) -> None:
-        while not self._is_over():
-            time.sleep(min(self._ask_seconds, LOOK_SECONDS))
+        with suppress(FileNotFoundError):  # the whole home was deleted; Postgres ends by itself then
+            while not self._is_over():
+                time.sleep(min(self._ask_seconds, LOOK_SECONDS))
 
     def _is_over(self) -> bool:
         """Decide under the engine's lock: whoever starts an engine sees a watcher that stays, or none."""
@@ -86,7 +88,7 @@ class Watcher:
         try:
             return self._server.is_gone() or (self._is_idle() and self._stop())
         finally:
-            os.close(lock)
+            release(lock)
 
     def _is_idle(self) -> bool:
         now = time.monotonic()

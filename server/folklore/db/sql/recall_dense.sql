@@ -1,19 +1,27 @@
--- Exact nearest neighbours by cosine distance, :fetch of them, and how the distances lie over the whole scan.
--- The scan reads the narrow table alone; visibility is asked of memories in order of distance, until enough are found.
+-- Exact nearest neighbours by cosine, :fetch of them. The scan reads the narrow table alone; visibility is asked of
+-- memories in order of distance, until enough are found.
+-- total, squares and considered say how similarities lie over the whole scan; known_ids and known_scores are the :known
+-- best of it, visible or not, for candidates that another branch proposed.
 with scan as materialized (
-    select e.namespace_id, e.memory_id, e.vector <=> :query::halfvec as distance
+    select e.namespace_id, e.memory_id, 1 - (e.vector <=> :query::halfvec) as score
     from embeddings e
     where e.namespace_id = any(:namespaces::uuid[]) and e.model_id = :model::uuid
 ),
-spread as (
-    select avg(distance) as mean, stddev_pop(distance) as deviation, count(*) as considered from scan
+spread as materialized (
+    select sum(score) as total, sum(score * score) as squares, count(*) as considered from scan
+),
+known as materialized (
+    select array_agg(memory_id) as ids, array_agg(score) as scores
+    from (select memory_id, score from scan order by score desc, memory_id limit :known::integer) best
 )
-select near.memory_id as id, near.distance, spread.mean, spread.deviation, spread.considered
-from (select namespace_id, memory_id, distance from scan order by distance, memory_id) near
-join memories m on m.namespace_id = near.namespace_id and m.id = near.memory_id
+select best.memory_id as id, best.score, spread.total, spread.squares, spread.considered,
+    known.ids as known_ids, known.scores as known_scores
+from (select namespace_id, memory_id, score from scan order by score desc, memory_id) best
+join memories m on m.namespace_id = best.namespace_id and m.id = best.memory_id
 cross join spread
+cross join known
 where m.namespace_id = any(:namespaces::uuid[])
     and
 -- include visible
-order by near.distance, near.memory_id
+order by best.score desc, best.memory_id
 limit :fetch::integer

@@ -1,0 +1,43 @@
+# Everything starts from nothing but Python 3.11 or newer: each target makes .venv first if it is not there.
+PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3; do \
+	command -v $$p >/dev/null 2>&1 && $$p -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2])' 2>/dev/null && { echo $$p; break; }; done)
+VENV := .venv
+BIN := $(VENV)/bin
+HOST ?= 127.0.0.1
+PORT ?= 8765
+SET ?=
+
+.PHONY: run test check bench schema format clean
+
+$(VENV)/.installed: pyproject.toml
+	@test -n "$(PYTHON)" || { echo "Folklore needs Python 3.11 or newer (set PYTHON=/path/to/python)." >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check "pip>=25.1"
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable . --group dev
+	@touch $@
+
+run: $(VENV)/.installed  ## Serve MCP over HTTP on loopback, on an embedded Postgres, with settings to paste.
+	@$(BIN)/folklore serve --http --host $(HOST) --port $(PORT) --snippets
+
+test: $(VENV)/.installed  ## Run the tests.
+	$(BIN)/python -m pytest
+
+check: $(VENV)/.installed  ## Types, style and the layers of the house.
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: $(VENV)/.installed  ## make bench SET=path/to/set.jsonl
+	@test -n "$(SET)" || { echo "Say which set: make bench SET=path/to/set.jsonl (format: docs/benchmarks.md)" >&2; exit 2; }
+	$(BIN)/folklore bench retrieval $(SET)
+
+schema: $(VENV)/.installed  ## Write schema.sql anew from the migrations.
+	$(BIN)/python -m tests.schema_text > schema.sql
+
+format: $(VENV)/.installed
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+clean:
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist

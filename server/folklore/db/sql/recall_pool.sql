@@ -1,0 +1,31 @@
+-- The candidates :ids and whoever stands at most :reach places beside one in its session, whole, with their vectors in
+-- :model (raw halfvec bytes; null where one is owed). What was forgotten since the branches ran drops out here.
+with seed as materialized (
+    select m.namespace_id, m.id, m.session, m.position
+    from memories m
+    where m.namespace_id = any(:namespaces::uuid[]) and m.id = any(:ids::uuid[])
+),
+member as materialized (
+    select seed.namespace_id, seed.id from seed
+    union
+    select near.namespace_id, near.id
+    from seed
+    cross join lateral (
+        select n.namespace_id, n.id
+        from memories n
+        where n.namespace_id = seed.namespace_id and n.namespace_id = any(:namespaces::uuid[])
+            and n.session = seed.session
+            and n.position between seed.position - :reach::integer and seed.position + :reach::integer
+    ) near
+    where :reach::integer > 0
+)
+select
+-- include record
+    , halfvec_send(e.vector) as vector
+from member
+join memories m on m.namespace_id = member.namespace_id and m.id = member.id
+left join embeddings e on e.namespace_id = member.namespace_id and e.memory_id = member.id
+    and e.model_id = :model::uuid and e.passage = 0
+where m.namespace_id = any(:namespaces::uuid[])
+    and
+-- include visible

@@ -1,0 +1,60 @@
+"""Embedders that behave as a test needs: down, wordless, slow. The protocol's other implementations."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from folklore.embedding.embedder import Model, Purpose
+from folklore.errors import EmbedderUnavailable
+
+MODEL = Model("fake", "by-letter", 8)
+
+
+@dataclass
+class ByLetter:
+    """A vector of how often each of eight letters stands in a text: deterministic, without a model file."""
+
+    calls: list[tuple[Purpose, list[str]]] = field(default_factory=list)
+
+    async def model(self) -> Model:
+        return MODEL
+
+    async def embed(self, texts: Sequence[str], purpose: Purpose) -> NDArray[np.float32]:
+        self.calls.append((purpose, list(texts)))
+        counts = np.array([[text.lower().count(letter) for letter in "aeinorst"] for text in texts], dtype=np.float32)
+        lengths = np.linalg.norm(counts, axis=1, keepdims=True)
+        return np.divide(counts, lengths, out=counts, where=lengths > 0)
+
+    async def close(self) -> None: ...
+
+
+class Down(ByLetter):
+    """The service does not answer."""
+
+    async def model(self) -> Model:
+        raise EmbedderUnavailable("The embedding service does not answer.")
+
+
+class DownForTexts(ByLetter):
+    """The model is known, but a text is not embedded: a key that ran out, a service that fails half-way."""
+
+    async def embed(self, texts: Sequence[str], purpose: Purpose) -> NDArray[np.float32]:
+        raise EmbedderUnavailable("The embedding service refused the request.")
+
+
+@dataclass
+class Waiting(ByLetter):
+    """Embeds only once `go` is set."""
+
+    go: asyncio.Event = field(default_factory=asyncio.Event)
+    asked: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def embed(self, texts: Sequence[str], purpose: Purpose) -> NDArray[np.float32]:
+        self.asked.set()
+        await self.go.wait()
+        return await super().embed(texts, purpose)

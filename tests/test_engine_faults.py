@@ -1,0 +1,452 @@
+"""The embedded engine after things went wrong: each test provokes one fault, with real processes."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import asyncpg
+import pytest
+
+from folklore.db.engine import Engine
+from folklore.db.engine.account import account_for
+from folklore.db.engine.binaries import find_binaries
+from folklore.db.engine.place import Place
+from folklore.db.engine.probe import State
+from folklore.db.engine.server import Server
+from folklore.errors import EngineFailed
+
+pytestmark = pytest.mark.skipif(not Path("/proc/self/exe").exists(), reason="looks at processes through /proc")
+AS_ROOT = os.geteuid() == 0
+
+PROGRAM = """
+import asyncio, os, resource, sys
+from pathlib import Path
+from folklore.db.engine import Engine
+from folklore.errors import EngineFailed
+home = Path(sys.argv[1])
+"""
+START = "print(Engine(home).start(), flush=True)"
+BUSY_FOR_EVER = """
+import asyncpg
+async def work():
+    connection = await asyncpg.connect(Engine(home).start())
+    print("connected", flush=True)
+    await connection.execute("do $$ begin loop end loop; end $$")
+asyncio.run(work())
+"""
+
+
+@pytest.fixture(scope="module")
+def room(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A directory in memory where there is plenty, and at the end the proof that no process of any test is left."""
+    memory = Path("/dev/shm")
+    plenty = memory.exists() and shutil.disk_usage(memory).free > 2**32
+    with tempfile.TemporaryDirectory(
+        dir=memory if plenty else tmp_path_factory.getbasetemp(), prefix="folklore-test-"
+    ) as folder:
+        yield Path(folder)
+        eventually(lambda: not processes(folder))
+
+
+@pytest.fixture(scope="module")
+def stopped_home(room: Path) -> Path:
+    """The home of an engine that was stopped properly and has a table with one row."""
+    home = room / "original"
+    query(Engine(home).start(), "create table kept as select 42 as x", "checkpoint")
+    Engine(home).stop()
+    return home
+
+
+@pytest.fixture
+def home(room: Path, stopped_home: Path) -> Iterator[Path]:
+    home = room / f"home-{time.monotonic_ns()}"
+    subprocess.run(["cp", "-a", stopped_home, home], check=True)
+    yield home
+    Engine(home).stop()
+
+
+@pytest.fixture
+def new_home(room: Path) -> Iterator[Path]:
+    home = room / f"new-{time.monotonic_ns()}"
+    yield home
+    Engine(home).stop()
+
+
+def client(home: Path, code: str = START) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-c", PROGRAM + code, home],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+
+
+def outcome(process: subprocess.Popen[str]) -> str:
+    printed, complaint = process.communicate(timeout=30)
+    assert process.returncode == 0, complaint
+    return printed.strip()
+
+
+def end(process: subprocess.Popen[str]) -> None:
+    os.killpg(process.pid, signal.SIGKILL)
+    process.communicate()
+
+
+def query(dsn: str, *statements: str) -> Any:
+    async def run() -> Any:
+        connection = await asyncpg.connect(dsn)
+        try:
+            for statement in statements:
+                value = await connection.fetchval(statement)
+        finally:
+            await connection.close()
+        return value
+
+    return asyncio.run(run())
+
+
+def kept(dsn: str) -> Any:
+    return query(dsn, "select x from kept")
+
+
+def eventually(condition: Callable[[], object], seconds: float = 10) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "it did not happen in time"
+        time.sleep(0.005)
+
+
+def stays(condition: Callable[[], object], seconds: float) -> bool:
+    deadline = time.monotonic() + seconds
+    while condition():
+        if time.monotonic() > deadline:
+            return True
+        time.sleep(0.02)
+    return False
+
+
+def processes(*words: str) -> list[int]:
+    """Living processes whose arguments, title or working directory hold all the words."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        try:
+            arguments = (entry / "cmdline").read_bytes() if entry.name.isdigit() else b""
+            directory = os.fsencode((entry / "cwd").readlink()) if arguments else b""
+        except OSError:
+            continue
+        if arguments and all(os.fsencode(word) in arguments + b" " + directory for word in words):
+            found.append(int(entry.name))
+    return found
+
+
+def pid_of(home: Path) -> int:
+    pid = Engine(home).status().pid
+    assert pid is not None
+    return pid
+
+
+def is_running(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def crash(home: Path) -> None:
+    pid = pid_of(home)
+    os.kill(pid, signal.SIGKILL)
+    eventually(lambda: not is_running(pid))
+
+
+def state(home: Path) -> State:
+    place = Place.below(home)
+    return Server(place, find_binaries(), account_for(place)).ask().state
+
+
+def refusal(engine: Engine) -> EngineFailed:
+    with pytest.raises(EngineFailed) as caught:
+        engine.start()
+    return caught.value
+
+
+def leave_pid_file_behind(home: Path, pid: int) -> None:
+    """As after a power cut or the end of a container, when the process id has gone to somebody else."""
+    files = [home / "engine/data/postmaster.pid", home / "engine/run/.s.PGSQL.5432.lock"]
+    Engine(home).start()
+    contents = [file.read_bytes().partition(b"\n")[2] for file in files]
+    Engine(home).stop()
+    for file, content in zip(files, contents, strict=True):
+        file.write_bytes(str(pid).encode() + b"\n" + content)
+        owner = file.parent.stat()
+        os.chown(file, owner.st_uid, owner.st_gid)
+
+
+def test_after_a_crash_the_data_is_there(home: Path) -> None:
+    dsn = Engine(home).start()
+    query(dsn, "insert into kept select 1 where false", "update kept set x = 43")
+
+    crash(home)
+
+    assert kept(Engine(home).start()) == 43
+
+
+def test_an_orphan_that_survives_the_crash_does_not_keep_the_engine_down(home: Path) -> None:
+    """A busy backend does not notice the end of its postmaster, and holds the shared memory."""
+    busy = client(home, BUSY_FOR_EVER)
+    assert busy.stdout is not None
+    busy.stdout.readline()
+    eventually(lambda: processes("DO", Place.below(home).tag))
+    (orphan,) = processes("DO", Place.below(home).tag)
+    crash(home)
+    assert is_running(orphan)
+
+    assert kept(Engine(home).start()) == 42
+    assert not is_running(orphan)
+    end(busy)
+
+
+@pytest.mark.parametrize("first_starter", ["killed", "outlasting pg_ctl"])
+def test_a_start_during_recovery_waits_and_joins(home: Path, first_starter: str) -> None:
+    rows = 400_000
+    query(Engine(home).start(), f"create table much as select repeat('x', 200) from generate_series(1, {rows})")
+    crash(home)
+    first = client(home, "from folklore.db.engine import server; server.PG_CTL_SECONDS = 1\n" + START)
+    eventually(lambda: processes("startup", Place.below(home).tag))
+    (recovery,) = processes("startup", Place.below(home).tag)
+    os.kill(recovery, signal.SIGSTOP)  # a recovery that takes its time
+    eventually(lambda: state(home) is State.BUSY)
+    if first_starter == "killed":
+        end(first)
+
+    second = client(home)
+    assert stays(lambda: second.poll() is None, seconds=1.5)
+    os.kill(recovery, signal.SIGCONT)
+
+    assert outcome(second) == Engine(home).dsn
+    if first_starter != "killed":
+        assert outcome(first) == Engine(home).dsn
+    assert query(Engine(home).dsn, "select count(*) from much") == rows
+
+
+def test_a_server_that_hangs_is_waited_for(home: Path) -> None:
+    Engine(home).start()
+    pid = pid_of(home)
+    os.kill(pid, signal.SIGSTOP)
+
+    joining = client(home)
+    assert stays(lambda: joining.poll() is None, seconds=1)
+    os.kill(pid, signal.SIGCONT)
+
+    outcome(joining)
+    assert pid_of(home) == pid
+
+
+def test_a_killed_backend_is_survived(home: Path) -> None:
+    busy = client(home, BUSY_FOR_EVER)
+    assert busy.stdout is not None
+    busy.stdout.readline()
+    eventually(lambda: processes("DO", Place.below(home).tag))
+    os.kill(processes("DO", Place.below(home).tag)[0], signal.SIGKILL)  # what the kernel does when memory runs out
+
+    assert kept(Engine(home).start()) == 42
+    busy.communicate()
+
+
+@pytest.mark.parametrize("action", ["start", "stop"])
+def test_an_innocent_process_named_by_a_stale_pid_file_survives(home: Path, action: str) -> None:
+    owner = (home / "engine" / "data").stat().st_uid  # the same user: otherwise Postgres ignores it anyway
+    innocent = subprocess.Popen(["sleep", "600"], user=owner)
+    leave_pid_file_behind(home, innocent.pid)
+
+    if action == "start":
+        assert kept(Engine(home).start()) == 42
+        assert pid_of(home) != innocent.pid
+        assert Engine(home).stop() is True
+    else:
+        assert Engine(home).stop() is False
+
+    assert innocent.poll() is None
+    innocent.kill()
+    innocent.wait()
+
+
+def test_another_engine_named_by_a_stale_pid_file_survives(home: Path, new_home: Path) -> None:
+    """As after copying a home with everything in it: the file even names the other one's socket."""
+    Engine(new_home).start()
+    other = pid_of(new_home)
+    leave_pid_file_behind(home, other)
+    shutil.copyfile(new_home / "engine/data/postmaster.pid", home / "engine/data/postmaster.pid")
+
+    assert Engine(home).status().running is False
+    assert Engine(home).stop() is False
+    assert kept(Engine(home).start()) == 42
+    assert pid_of(home) != other
+    assert Engine(home).stop() is True
+    assert pid_of(new_home) == other
+
+
+def test_a_server_whose_socket_was_deleted_is_replaced(home: Path) -> None:
+    """A temporary directory was cleaned, or XDG_RUNTIME_DIR went with the last login."""
+    Engine(home).start()
+    before = pid_of(home)
+    (home / "engine/run/.s.PGSQL.5432").unlink()
+
+    assert kept(Engine(home).start()) == 42
+    assert pid_of(home) != before
+    assert not is_running(before)
+
+
+def test_a_home_that_moved_under_a_running_server_keeps_its_data_to_one_server(home: Path) -> None:
+    Engine(home).start()
+    before = pid_of(home)
+    moved = home.with_name(home.name + "-moved")
+    home.rename(moved)
+
+    try:
+        assert kept(Engine(moved).start()) == 42
+        assert not is_running(before)
+    finally:
+        assert Engine(moved).stop() is True
+
+
+def test_a_server_started_by_hand_is_joined_and_never_doubled(home: Path) -> None:
+    place, binaries = Place.below(home), find_binaries()
+    arguments = ("start", "--wait", "--silent", "-D", "data", "-l", "../logs/engine.log")
+    Engine(home).start()
+    Engine(home).stop()
+    binaries.run("pg_ctl", *arguments, account=account_for(place), cwd=place.engine, timeout=60)
+
+    before = pid_of(home)
+    assert kept(Engine(home).start()) == 42
+    assert pid_of(home) == before
+    assert Engine(home).stop() is True
+    assert not is_running(before)
+
+
+def test_a_full_engine_is_joined(home: Path) -> None:
+    query(Engine(home).start(), "alter system set max_connections = 8")
+    Engine(home).stop()
+    dsn = Engine(home).start()
+    before = pid_of(home)
+
+    async def crowd() -> str:
+        sessions = [await asyncpg.connect(dsn) for _ in range(8)]
+        try:
+            with pytest.raises(asyncpg.TooManyConnectionsError):
+                await asyncpg.connect(dsn)
+            return await asyncio.to_thread(Engine(home).start)
+        finally:
+            for session in sessions:
+                await session.close()
+
+    assert asyncio.run(crowd()) == dsn
+    assert pid_of(home) == before
+
+
+LITTLE_ROOM = """
+resource.setrlimit(resource.RLIMIT_FSIZE, (4_000_000, 4_000_000))  # the first file of the write-ahead log needs 16 MB
+try:
+    Engine(home).start()
+except EngineFailed as error:
+    print(error.hint)
+"""
+
+
+def test_an_initdb_that_fails_half_way_does_not_block_the_next_start(new_home: Path) -> None:
+    assert outcome(client(new_home, LITTLE_ROOM)) == "Free some disk space, then start again."
+    assert not (new_home / "engine" / "data").exists()
+
+    assert query(Engine(new_home).start(), "select 1") == 1
+    assert list((new_home / "engine").glob("data.new-*")) == []
+
+
+@pytest.mark.skipif(not AS_ROOT, reason="only root can make a small file system")
+def test_a_full_disk_is_named_and_recovered_from(new_home: Path) -> None:
+    """In a mount namespace of its own, which takes the file system with it."""
+    program = """
+import subprocess
+def start():
+    try: Engine(home).start(); print("up")
+    except EngineFailed as error: print(error.hint, "No space left on device" in error.message)
+start()
+subprocess.run(["mount", "-o", "remount,size=300m", home], check=True)
+start()
+print(Engine(home).stop())
+"""
+    new_home.mkdir()
+    script = 'mount -t tmpfs -o size=20m none "$1" && exec "$2" -c "$3" "$1"'
+    command: list[str | Path] = [
+        "unshare",
+        "--mount",
+        "sh",
+        "-c",
+        script,
+        "sh",
+        new_home,
+        sys.executable,
+        PROGRAM + program,
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if "unshare" in done.stderr or "mount:" in done.stderr:
+        pytest.skip(f"no mount namespace here: {done.stderr.strip()}")
+
+    assert done.stdout.splitlines() == ["Free some disk space, then start again. True", "up", "True"], done.stderr
+
+
+def test_a_starter_killed_during_initdb_does_not_block_the_next_start(new_home: Path) -> None:
+    first = client(new_home)
+    eventually(lambda: list((new_home / "engine").glob("data.new-*/base/1")))
+    end(first)
+
+    assert query(Engine(new_home).start(), "select 1") == 1
+    Engine(new_home).stop()
+    Engine(new_home).start()
+    assert list((new_home / "engine").glob("data.new-*")) == []
+
+
+def test_data_of_another_major_version_is_refused(home: Path) -> None:
+    (home / "engine" / "data" / "PG_VERSION").write_text("17\n")
+
+    assert "written by Postgres 17; this Folklore carries Postgres 18" in refusal(Engine(home)).message
+
+
+def test_files_that_are_no_data_directory_are_refused_and_kept(new_home: Path) -> None:
+    file = new_home / "engine" / "data" / "thesis.txt"
+    file.parent.mkdir(parents=True)
+    file.write_text("years of work")
+
+    assert "holds files but no Postgres data" in refusal(Engine(new_home)).message
+    assert file.read_text() == "years of work"
+
+
+@pytest.mark.parametrize("amount", ["100TB", "lots"])
+def test_a_server_that_does_not_start_shows_its_log(home: Path, amount: str) -> None:
+    error = refusal(Engine(home, shared_buffers=amount))
+
+    assert str(home / "logs" / "engine.log") in error.message
+    assert "FATAL" in error.message
+    assert len(error.message.splitlines()) < 40
+    assert error.hint
+    assert kept(Engine(home).start()) == 42
+
+
+def test_a_long_log_is_rotated(home: Path) -> None:
+    log = home / "logs" / "engine.log"
+    log.write_bytes(b"x" * 11_000_000)
+
+    Engine(home).start()
+
+    assert log.stat().st_size < 100_000
+    assert (home / "logs" / "engine.log.1").stat().st_size == 11_000_000
