@@ -1,6 +1,6 @@
 """A real Postgres for the session, a fresh database for each test that asks for one, and an application over it.
 
-The cluster is TEST_DATABASE_URL's if that is set (a role that may create databases), else an embedded engine of our own.
+The cluster is TEST_DATABASE_URL's if that is set (its role must be allowed to create databases), else an embedded engine.
 A database is a copy of a template that was migrated once: 20 to 40 ms instead of a migration each.
 """
 
@@ -9,8 +9,6 @@ from __future__ import annotations
 import asyncio
 import functools
 import os
-import shutil
-import tempfile
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -26,7 +24,6 @@ from mcp import Client
 from folklore.app import App
 from folklore.config import Settings
 from folklore.db.database import Database, PoolLimits
-from folklore.db.engine import Engine
 from folklore.db.migrate import migrate
 from folklore.embedding import bundled
 from folklore.embedding.bundled import BundledEmbedder
@@ -34,6 +31,7 @@ from folklore.embedding.embedder import Embedder
 from folklore.memory.library import Library
 from folklore.tools.server import build_server
 from tests.person import Person
+from tests.temporary_engine import temporary_engine
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,19 +87,11 @@ def embedder(one_model_for_the_session: None) -> Embedder:
 
 @pytest.fixture(scope="session")
 def cluster_dsn() -> Iterator[str]:
-    given = os.environ.get("TEST_DATABASE_URL")
-    if given:
+    if given := os.environ.get("TEST_DATABASE_URL"):
         yield given
         return
-    memory = Path("/dev/shm")  # on a disk, each drop of a database would wait for it
-    roomy = memory.exists() and shutil.disk_usage(memory).free > 2**31
-    with tempfile.TemporaryDirectory(dir=memory if roomy else None, prefix="folklore-session-") as home:
-        engine = Engine(Path(home), idle_minutes=10, shared_buffers="128MB")
-        dsn = engine.start()
-        try:
-            yield dsn
-        finally:
-            engine.stop()
+    with temporary_engine(shared_buffers="128MB") as dsn:
+        yield dsn
 
 
 @pytest.fixture(scope="session")
@@ -171,7 +161,7 @@ async def connection(database_url: str) -> AsyncIterator[asyncpg.Connection]:
 
 @pytest.fixture
 def settings(database_url: str, tmp_path: Path) -> Settings:
-    return Settings(database_url=database_url, author="tester", namespace="notes", home=tmp_path / "home")  # type: ignore[arg-type]
+    return Settings(database_url=database_url, author="tester", namespace="notes", home=tmp_path / "home")
 
 
 @pytest.fixture

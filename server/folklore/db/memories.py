@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
@@ -103,7 +103,7 @@ class Memories:
                 else (answered[item.draft.idempotency_key], False)
                 for item in batch
             ]
-            await self._index(session, namespace_id, outcome, vectors, now)
+            await index(session, namespace_id, outcome, vectors, now)
         return outcome
 
     async def _answered(
@@ -114,43 +114,6 @@ class Memories:
             return {}
         rows = await session.rows("memories_by_key", namespace=namespace_id, keys=keys)
         return {row["idempotency_key"]: row["id"] for row in rows}
-
-    async def _index(
-        self,
-        session: Session,
-        namespace_id: UUID,
-        outcome: Sequence[tuple[UUID, bool]],
-        vectors: Vectors | None,
-        now: datetime,
-    ) -> None:
-        new = [id_ for id_, is_new in outcome if is_new]
-        if not new:
-            return
-        await session.rows("postings_insert", namespace=namespace_id, ids=new)
-        if vectors is None:
-            return
-        held = [
-            (id_, HalfVector(vector))
-            for (id_, is_new), vector in zip(outcome, vectors.vectors, strict=True)
-            if is_new and vector is not None
-        ]
-        if not held:
-            return
-        await session.rows(
-            "models_insert",
-            id=vectors.model,
-            provider=vectors.provider,
-            name=vectors.name,
-            dimensions=vectors.dimensions,
-            now=now,
-        )
-        await session.rows(
-            "embeddings_insert",
-            namespace=namespace_id,
-            model=vectors.model,
-            ids=[id_ for id_, _ in held],
-            vectors=[vector for _, vector in held],
-        )
 
     async def get(self, namespaces: Iterable[UUID], ids: Sequence[UUID]) -> list[Memory]:
         """The memories of these ids within these namespaces, in the order asked for; unknown ones are left out."""
@@ -187,40 +150,89 @@ class Memories:
         return Listing(tuple(memories), last)
 
 
-def _drafts(batch: Sequence[Prepared], caller: Caller, language: str, now: datetime) -> str:
-    steps: dict[str | None, int] = {}
-    objects = []
-    for item in batch:
-        draft = item.draft
-        step = steps.get(draft.session, 0)
+async def index(
+    session: Session,
+    namespace_id: UUID,
+    outcome: Sequence[tuple[UUID, bool]],
+    vectors: Vectors | None,
+    now: datetime,
+) -> None:
+    """Write postings and embeddings of the (id, new) that are new, within the caller's transaction."""
+    new = [id_ for id_, is_new in outcome if is_new]
+    if not new:
+        return
+    await session.rows("postings_insert", namespace=namespace_id, ids=new)
+    if vectors is None:
+        return
+    held = [
+        (id_, HalfVector(vector))
+        for (id_, is_new), vector in zip(outcome, vectors.vectors, strict=True)
+        if is_new and vector is not None
+    ]
+    if not held:
+        return
+    await session.rows(
+        "models_insert",
+        id=vectors.model,
+        provider=vectors.provider,
+        name=vectors.name,
+        dimensions=vectors.dimensions,
+        now=now,
+    )
+    await session.rows(
+        "embeddings_insert",
+        namespace=namespace_id,
+        model=vectors.model,
+        ids=[id_ for id_, _ in held],
+        vectors=[vector for _, vector in held],
+    )
+
+
+def stated(draft: Draft) -> dict[str, object]:
+    """What a draft states, by column, as JSON that `jsonb_to_recordset` reads."""
+    return {
+        "content": draft.content,
+        "summary": draft.summary,
+        "kind": draft.kind,
+        "tags": list(draft.tags),
+        "source": draft.source,
+        "session": draft.session,
+        "position": draft.position,
+        "paths": list(draft.paths),
+        "commit": draft.commit,
+        "importance": draft.importance,
+        "confidence": draft.confidence,
+        "priority": draft.priority,
+        "metadata": draft.metadata,
+        "occurred_at": draft.occurred_at.isoformat() if draft.occurred_at else None,
+        "expires_at": draft.expires_at.isoformat() if draft.expires_at else None,
+        "idempotency_key": draft.idempotency_key,
+    }
+
+
+def steps(drafts: Iterable[Draft]) -> Iterator[int]:
+    """How many drafts of its session stand before each in the batch and also leave their position open."""
+    counted: dict[str | None, int] = {}
+    for draft in drafts:
+        step = counted.get(draft.session, 0)
         if draft.position is None:
-            steps[draft.session] = step + 1
-        objects.append(
-            {
-                "id": str(item.id),
-                "content": draft.content,
-                "summary": draft.summary,
-                "kind": draft.kind,
-                "tags": list(draft.tags),
-                "source": draft.source,
-                "session": draft.session,
-                "position": draft.position,
-                "step": step,
-                "author": draft.author or caller.author,
-                "agent": caller.agent,
-                "paths": list(draft.paths),
-                "commit": draft.commit,
-                "importance": draft.importance,
-                "confidence": draft.confidence,
-                "priority": draft.priority,
-                "language": draft.language or language,
-                "metadata": draft.metadata,
-                "occurred_at": draft.occurred_at.isoformat() if draft.occurred_at else None,
-                "created_at": (draft.created_at or now).isoformat(),
-                "expires_at": draft.expires_at.isoformat() if draft.expires_at else None,
-                "digest": item.digest.hex(),
-                "idempotency_key": draft.idempotency_key,
-            }
-        )
+            counted[draft.session] = step + 1
+        yield step
+
+
+def _drafts(batch: Sequence[Prepared], caller: Caller, language: str, now: datetime) -> str:
+    objects = [
+        stated(item.draft)
+        | {
+            "id": str(item.id),
+            "step": step,
+            "author": item.draft.author or caller.author,
+            "agent": caller.agent,
+            "language": item.draft.language or language,
+            "created_at": (item.draft.created_at or now).isoformat(),
+            "digest": item.digest.hex(),
+        }
+        for item, step in zip(batch, steps(item.draft for item in batch), strict=True)
+    ]
     objects.sort(key=lambda entry: str(entry["digest"]))
     return json.dumps(objects, ensure_ascii=False)

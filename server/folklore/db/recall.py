@@ -37,11 +37,47 @@ NOTHING = Hits((), (), 0.0, 0.0, 0, {})
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
-    """A candidate whole, with its unit vector (float32, one row) unless it is owed."""
+class Form:
+    """One reading of a term: its lexemes in order, their places, and in how many memories each is."""
 
-    memory: Memory
-    vector: NDArray[np.float32] | None
+    term: int
+    lexemes: tuple[str, ...]
+    positions: tuple[int, ...]
+    documents: tuple[int, ...]
+
+
+class Candidate:
+    """A memory that may answer. Most never do, so the whole memory and its vector are made when asked for."""
+
+    __slots__ = ("_namespace", "_row", "id", "place")
+
+    def __init__(self, row: Row, namespace: str) -> None:
+        self._row = row
+        self._namespace = namespace
+        self.id: UUID = row["id"]
+        session, position = row["session"], row["position"]
+        # (namespace, session), position in it; None without a session.
+        self.place: tuple[tuple[UUID, str], int] | None = (
+            None if session is None or position is None else ((row["namespace_id"], session), position)
+        )
+
+    @property
+    def memory(self) -> Memory:
+        """The memory whole."""
+        return memory_of(self._row, self._namespace)
+
+    @property
+    def content(self) -> str:
+        """Its text."""
+        text: str = self._row["content"]
+        return text
+
+    @property
+    def vector(self) -> NDArray[np.float32] | None:
+        """Its vector as stored (float32), or None where it is owed."""
+        raw: bytes | None = self._row["vector"]
+        # halfvec's wire form: dimension and a reserved field (two bytes each), then big-endian half floats.
+        return None if raw is None else np.frombuffer(raw, dtype=">f2", offset=4).astype(np.float32)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +106,39 @@ class RecallStatements:
                 bound=bound,
             )
         return {row["lexeme"]: row["documents"] for row in rows}
+
+    async def terms(self, scope: Scope, *, terms: Sequence[str], languages: Sequence[str], bound: int) -> list[Form]:
+        """How the terms of an expression read, with the document frequency of every lexeme."""
+        async with self._database.session() as session:
+            rows = await session.rows(
+                "search_terms",
+                namespaces=list(scope.namespaces),
+                terms=list(terms),
+                languages=list(languages),
+                bound=bound,
+            )
+        return [
+            Form(row["place"] - 1, tuple(row["lexemes"]), tuple(row["positions"]), tuple(row["documents"]))
+            for row in rows
+        ]
+
+    async def expression(
+        self, scope: Scope, *, expression: str, weights: Mapping[str, float], prior: float, fetch: int, bound: int
+    ) -> Hits:
+        """Those that satisfy a tsquery, by what the weighted lexemes weigh in them, then the newest."""
+        async with self._database.session() as session:
+            rows = await session.rows(
+                "search_expression",
+                namespaces=list(scope.namespaces),
+                expression=expression,
+                lexemes=list(weights.keys()),
+                weights=list(weights.values()),
+                prior=prior,
+                fetch=fetch,
+                bound=bound,
+                **visibility(scope.filters, scope.now),
+            )
+        return _hits(rows)
 
     async def dense(self, scope: Scope, *, model: UUID, query: NDArray[np.float32], fetch: int, known: int) -> Hits:
         """The nearest by cosine; scores are similarities in [-1, 1]."""
@@ -102,7 +171,7 @@ class RecallStatements:
             )
         return _hits(rows)
 
-    async def pool(self, scope: Scope, *, ids: Sequence[UUID], reach: int, model: UUID | None) -> dict[UUID, Record]:
+    async def pool(self, scope: Scope, *, ids: Sequence[UUID], reach: int, model: UUID | None) -> dict[UUID, Candidate]:
         """The candidates whole, and whoever stands at most `reach` places beside one in its session."""
         async with self._database.session() as session:
             rows = await session.rows(
@@ -113,10 +182,7 @@ class RecallStatements:
                 model=model,
                 **visibility(scope.filters, scope.now),
             )
-        return {
-            row["id"]: Record(memory_of(row, scope.namespaces[row["namespace_id"]]), _unit(row["vector"]))
-            for row in rows
-        }
+        return {row["id"]: Candidate(row, scope.namespaces[row["namespace_id"]]) for row in rows}
 
 
 def _hits(rows: Sequence[Row]) -> Hits:
@@ -131,12 +197,3 @@ def _hits(rows: Sequence[Row]) -> Hits:
         considered=first["considered"],
         known=dict(zip(first["known_ids"], first["known_scores"], strict=True)),
     )
-
-
-def _unit(raw: bytes | None) -> NDArray[np.float32] | None:
-    # halfvec's wire form: dimension and a reserved field (two bytes each), then big-endian half floats.
-    if raw is None:
-        return None
-    vector = np.frombuffer(raw, dtype=">f2", offset=4).astype(np.float32)
-    length = float(np.linalg.norm(vector))
-    return vector / length if length else vector

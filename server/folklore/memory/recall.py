@@ -13,19 +13,21 @@ import structlog
 from numpy.typing import NDArray
 
 from folklore.db.namespaces import Notebook
-from folklore.db.recall import NOTHING, Hits, Record, Scope
+from folklore.db.recall import NOTHING, Candidate, Hits, Scope
 from folklore.errors import InvalidInput, Unavailable
 from folklore.memory.budget import within_budget
 from folklore.memory.cursors import offset_cursor, offset_of
+from folklore.memory.keyword_branch import keyword_hits
 from folklore.memory.library import Library, scope_of
 from folklore.memory.listing import list_memories
 from folklore.model import Answer, Degraded, Filters, Recalled, Sort
 from folklore.ranking.diversity import maximal_marginal_relevance
-from folklore.ranking.evidence import Spread, weigh
+from folklore.ranking.evidence import Spread
 from folklore.ranking.fusion import best_first, reciprocal_rank_fusion
 from folklore.ranking.neighbours import spread
 from folklore.ranking.weights import Branch, Ranking
 from folklore.text.clean import clean
+from folklore.text.query import parse
 
 log = structlog.get_logger(__name__)
 
@@ -73,19 +75,18 @@ async def recall(library: Library, request: RecallRequest, *, now: datetime) -> 
     wanted = offset + request.limit
     scope = Scope(scope_of(notebooks), request.filters, now)
     found = await _branches(library, scope, notebooks, text, request, wanted)
-    records, ordered = await _ranked(library, scope, found, request.ranking, wanted)
-    results = [Recalled(records[id_].memory, round(score, 4)) for id_, score in ordered]
-    page = results[offset:wanted]
+    candidates, ordered = await _ranked(library, scope, found, request.ranking, wanted)
+    page = [Recalled(candidates[id_].memory, round(score, 4)) for id_, score in ordered[offset:wanted]]
     kept, cut = within_budget(page, request.max_tokens)
     given = offset + len(kept)
-    more = cut or len(results) > wanted
+    more = cut or len(ordered) > wanted
     return Answer(
         memories=tuple(kept),
         searched=tuple(notebook.name for notebook in notebooks),
         degraded=found.degraded,
         truncated=more,
         cursor=offset_cursor(given, question) if more else None,
-        note=None if results else _why_empty(notebooks, request.filters),
+        note=None if ordered else _why_empty(notebooks, request.filters),
     )
 
 
@@ -116,14 +117,14 @@ async def _branches(
         return await library.statements.dense(scope, model=model, query=vectors[0], fetch=fetch, known=ranking.known)
 
     async def keyword() -> Hits:
-        languages = sorted({language for notebook in notebooks for language in notebook.languages})
-        bound = ranking.bound(len(text))
-        documents = await library.statements.lexemes(scope, text=text, languages=languages, bound=bound)
-        weights = weigh(documents, total=total, budget=ranking.postings_budget, bound=bound)
-        if not weights:
-            return NOTHING
-        return await library.statements.keyword(
-            scope, weights=weights, prior=ranking.length_prior, fetch=fetch, known=ranking.known
+        return await keyword_hits(
+            library,
+            scope,
+            parse(text),
+            languages=sorted({language for notebook in notebooks for language in notebook.languages}),
+            total=total,
+            ranking=ranking,
+            fetch=fetch,
         )
 
     run: dict[Branch, Awaitable[Hits]] = {}
@@ -151,24 +152,24 @@ async def _branches(
 
 async def _ranked(
     library: Library, scope: Scope, found: _Found, ranking: Ranking, wanted: int
-) -> tuple[dict[UUID, Record], list[tuple[UUID, float]]]:
+) -> tuple[dict[UUID, Candidate], list[tuple[UUID, float]]]:
     fused = reciprocal_rank_fusion(
         [(ranking.weight(branch), hits.ids) for branch, hits in found.hits.items()], ranking.rrf_k
     )
     if not fused:
         return {}, []
-    records = await library.statements.pool(scope, ids=list(fused), reach=len(ranking.neighbours), model=found.model)
-    own = _evidence(records, found, ranking)
-    scores = spread(own, _beside(records), ranking.neighbours)
+    candidates = await library.statements.pool(scope, ids=list(fused), reach=len(ranking.neighbours), model=found.model)
+    own = _evidence(candidates, found, ranking)
+    scores = spread(own, _beside(candidates), ranking.neighbours)
     pool = best_first(scores)[: ranking.fetch(wanted) + 1]
     relevance = np.array([scores[id_] for id_ in pool])
     order = maximal_marginal_relevance(
-        relevance, _cosines([records[id_].vector for id_ in pool]), wanted + 1, ranking.mmr_lambda
+        relevance, _cosines([candidates[id_].vector for id_ in pool]), wanted + 1, ranking.mmr_lambda
     )
-    return records, [(pool[place], float(relevance[place])) for place in order]
+    return candidates, [(pool[place], float(relevance[place])) for place in order]
 
 
-def _evidence(records: Iterable[UUID], found: _Found, ranking: Ranking) -> dict[UUID, float]:
+def _evidence(candidates: Iterable[UUID], found: _Found, ranking: Ranking) -> dict[UUID, float]:
     spreads = {
         branch: Spread.over(hits.total, hits.squares, max(found.total, hits.considered))
         for branch, hits in found.hits.items()
@@ -179,17 +180,17 @@ def _evidence(records: Iterable[UUID], found: _Found, ranking: Ranking) -> dict[
             for branch, hits in found.hits.items()
             if id_ in hits.known
         )
-        for id_ in records
+        for id_ in candidates
     }
 
 
-def _beside(records: Mapping[UUID, Record]) -> list[tuple[UUID, UUID, int]]:
+def _beside(candidates: Mapping[UUID, Candidate]) -> list[tuple[UUID, UUID, int]]:
     """Every pair within the pool that stands beside one another in a session, both ways, with how far apart."""
-    sessions: dict[tuple[str, str], list[tuple[int, UUID]]] = {}
-    for id_, record in records.items():
-        memory = record.memory
-        if memory.session is not None and memory.position is not None:
-            sessions.setdefault((memory.namespace, memory.session), []).append((memory.position, id_))
+    sessions: dict[tuple[UUID, str], list[tuple[int, UUID]]] = {}
+    for candidate in candidates.values():
+        if candidate.place is not None:
+            session, position = candidate.place
+            sessions.setdefault(session, []).append((position, candidate.id))
     pairs = []
     for members in sessions.values():
         members.sort()
@@ -204,11 +205,14 @@ def _beside(records: Mapping[UUID, Record]) -> list[tuple[UUID, UUID, int]]:
 
 
 def _cosines(vectors: Sequence[NDArray[np.float32] | None]) -> NDArray[np.float32]:
+    """Similarity of every candidate with every other, shape (n, n); 0 where a vector is owed."""
     size = next((len(vector) for vector in vectors if vector is not None), 1)
     matrix = np.zeros((len(vectors), size), dtype=np.float32)
     for place, vector in enumerate(vectors):
         if vector is not None:
             matrix[place] = vector
+    lengths = np.linalg.norm(matrix, axis=1, keepdims=True)
+    np.divide(matrix, lengths, out=matrix, where=lengths > 0)
     return matrix @ matrix.T
 
 

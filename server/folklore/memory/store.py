@@ -56,7 +56,7 @@ async def store(
         Prepared(id=checked[place].id or new_id(), draft=checked[place], digest=value)
         for value, place in first_with.items()
     ]
-    vectors = await _embed(library, [item.draft.content for item in batch])
+    vectors = await embed(library, [item.draft.content for item in batch])
     outcome = await library.memories.insert(
         name, batch, vectors, caller=caller, namespace_id=new_id(), language=DEFAULT_LANGUAGE, now=now
     )
@@ -71,7 +71,8 @@ async def store(
     return StoreResult(namespace=name, stored=stored)
 
 
-async def _embed(library: Library, texts: list[str]) -> Vectors | None:
+async def embed(library: Library, texts: Sequence[str]) -> Vectors | None:
+    """The vectors of a batch of texts; None when there is no embedder or it is down, and they are owed."""
     if library.embedder is None:
         return None
     try:

@@ -14,25 +14,23 @@ from urllib.parse import unquote
 
 from folklore.text import lexicon
 from folklore.text.identifiers import MAX_TEXT, Identifier, find_identifiers
+from folklore.text.proper_nouns import find_proper_nouns
 from folklore.text.tags import MAX_LENGTH, spell
 
 Kind = Literal["person", "organisation", "tool", "project", "file", "symbol", "code", "host"]
+Sighting = tuple[int, Kind, str]
 
 MAX_ENTITIES = 32
-_CAPITALISED = r"(?:[A-Z]['’])?[A-ZÀ-ÖØ-ÞĀŁŚŠŽΑ-ΩА-Я](?:[^\W\d_]+|(?=\W))(?:['’-][A-ZÀ-ÖØ-Þ][^\W\d_]+)*"
-_NAMES = re.compile(
-    rf"(?<![\w@/.\\#$-]){_CAPITALISED}(?: (?:(?:van|von|de|der|den|la|da|bin) ){{0,2}}{_CAPITALISED}){{0,3}}(?![\w/\\])"
-)
-_LOWER_WORDS = re.compile(r"(?<![\w./@-])[a-z][a-z0-9]+(?:[.+#-][a-z0-9+#]+)*")
-_NEXT_WORD = re.compile(r"(?:['’]s)?[ ,]+([a-z]+)")
-_WORD_BEFORE = re.compile(r"([\w:]+)\s+\Z")
+_LOWER_WORDS = re.compile(r"[a-z][a-z0-9]*+(?:[.+#-]+[a-z0-9]++)*+[+#]*+")
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://(?:[^/@\s]*@)?([\w.-]+)(?::\d+)?(?:/([\w.-]+)/([\w.-]+))?", re.ASCII)
-_REPOSITORY = re.compile(
-    r"(?<![\w/.@-])(repo:)?([A-Za-z0-9][\w-]*/[A-Za-z0-9][\w.-]*[A-Za-z0-9])(#\d+)?(?![\w/])", re.ASCII
-)
+_REPOSITORY = re.compile(r"(repo:)?([A-Za-z0-9][\w-]*/[A-Za-z0-9][\w.-]*)(#\d+)?", re.ASCII)
 _TICKET = re.compile(
-    r"([A-Z][A-Z0-9]*)(?:-[A-Z0-9]+)*-\d+|[A-Z]{1,8}\d{2,}[A-Z]?|\d\d[A-Z]\d\d|[A-Z0-9_]*ERR(?:OR)?_[A-Z0-9_]+"
+    r"([A-Z][A-Z0-9]*)(?:-[A-Z0-9]+)*-\d+|[A-Z]{1,8}\d{2,}[A-Z]?|\d\d[A-Z]\d\d|[A-Z0-9_]*ERR(?:OR)?_[A-Z0-9_]+",
+    re.ASCII,
 )
+_STRUCTURED = re.compile(r"[^\W_][._:>#]+[^\W_]|[a-z\d][A-Z]|[A-Z]{2}[a-z]|[+]{2}$")
+_SURNAME = re.compile(r"(?:Mc|Mac|Le|La|De|Di|Du|O)[A-Z][a-z]+")
+_LINE_NUMBERS = re.compile(r"(?::\d+)+$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,28 +53,32 @@ def find_entities(text: str, limit: int = MAX_ENTITIES) -> tuple[Entity, ...]:
     Looks at the first 32,000 characters, in time linear in them.
     """
     text = text[:MAX_TEXT]
-    places: list[tuple[int, Kind, str]] = [*_technical(text), *_repositories(text), *_tools(text), *_names(text)]
+    lower_words = frozenset(_LOWER_WORDS.findall(text))
+    nouns = find_proper_nouns(text, lower_words)
+    sightings: list[Sighting] = [(noun.start, noun.kind, noun.name) for noun in nouns]
+    sightings += ((text.find(word), "tool", lexicon.TOOLS[word]) for word in lower_words & lexicon.TOOLS.keys())
+    within_nouns = frozenset(place for noun in nouns for place in range(noun.start, noun.end))
+    sightings += (sighting for sighting in _technical(text) if sighting[0] not in within_nouns)
+    sightings += _repositories(text)
     found: dict[str, Entity] = {}
-    for _, kind, name in sorted(places):
+    for kind, name in dict.fromkeys((kind, name) for _, kind, name in sorted(sightings)):
         entity = Entity(kind, name, spell(name))
         if entity.slug and len(entity.tag) <= MAX_LENGTH:
             found.setdefault(entity.tag, entity)
-        if len(found) == limit:
+        if len(found) >= limit:
             break
-    return tuple(found.values())
+    return tuple(found.values())[:limit]
 
 
-def _technical(text: str) -> Iterator[tuple[int, Kind, str]]:
+def _technical(text: str) -> Iterator[Sighting]:
     """Find hosts, files, symbols and codes among the identifiers."""
     for identifier in find_identifiers(text):
         low = identifier.text.lower()
         if low in lexicon.TOOLS:
             yield identifier.start, "tool", lexicon.TOOLS[low]
-        elif low in lexicon.ORGANISATIONS:
-            yield identifier.start, "organisation", lexicon.ORGANISATIONS[low]
         elif identifier.shape == "url":
             yield from _of_url(identifier)
-        elif identifier.shape == "path" and (name := re.sub(r"(?::\d+)+$", "", identifier.text).strip("/.~")):
+        elif identifier.shape == "path" and (name := _file(identifier.text)):
             yield identifier.start, "file", name
         elif identifier.shape == "symbol" and _is_symbol(identifier.text):
             yield identifier.start, "symbol", identifier.text
@@ -84,7 +86,7 @@ def _technical(text: str) -> Iterator[tuple[int, Kind, str]]:
             yield identifier.start, "code", identifier.text
 
 
-def _of_url(identifier: Identifier) -> Iterator[tuple[int, Kind, str]]:
+def _of_url(identifier: Identifier) -> Iterator[Sighting]:
     found = _URL.match(unquote(identifier.text))
     if not found or "." not in found[1]:
         return
@@ -94,8 +96,20 @@ def _of_url(identifier: Identifier) -> Iterator[tuple[int, Kind, str]]:
         yield identifier.start, "project", f"{found[2]}/{found[3].removesuffix('.git')}"
 
 
+def _file(path: str) -> str:
+    """Give a path without its line numbers and leading marks; a single folder is no file."""
+    name = _LINE_NUMBERS.sub("", path).removeprefix("./").removeprefix("~").strip("/")
+    return name if "." in name or "/" in name or not path.startswith("/") else ""
+
+
 def _is_symbol(text: str) -> bool:
-    return len(text) > 2 and text[0] not in "@$." and not text.endswith("#")
+    """Say whether a name tells code from prose by itself: `pool.acquire`, `max_size`, `getUser`; not `print`."""
+    return (
+        text[0] not in "@$."
+        and _STRUCTURED.search(text) is not None
+        and not _SURNAME.fullmatch(text)
+        and text.lower() not in lexicon.ORGANISATIONS
+    )
 
 
 def _is_code(text: str) -> bool:
@@ -103,97 +117,15 @@ def _is_code(text: str) -> bool:
     return found is not None and (found[1] or "").lower() not in lexicon.NO_CODES
 
 
-def _repositories(text: str) -> Iterator[tuple[int, Kind, str]]:
+def _repositories(text: str) -> Iterator[Sighting]:
     """Find `owner/name` where something says that it is a repository: a word before it, `repo:` or `#12`."""
-    for found in _REPOSITORY.finditer(text):
-        before = _WORD_BEFORE.search(text, max(found.start() - 16, 0), found.start())
-        if found[1] or found[3] or (before and before[1].lower() in lexicon.REPOSITORY_WORDS):
-            yield found.start(), "project", found[2].removesuffix(".git")
-
-
-def _tools(text: str) -> Iterator[tuple[int, Kind, str]]:
-    """Find tools in lower case."""
-    tools = lexicon.TOOLS
-    for found in _LOWER_WORDS.finditer(text):
-        if (tool := tools.get(found.group())) is not None:
-            yield found.start(), "tool", tool
-
-
-def _names(text: str) -> list[tuple[int, Kind, str]]:
-    """Find capitalised names. What only begins sentences is taken for a person's if another sentence says so."""
-    found: list[tuple[int, Kind, str]] = []
-    doubtful: list[tuple[int, str]] = []
-    for match in _NAMES.finditer(text):
-        words = match.group().split(" ")
-        starts = _starts_sentence(text, match.start())
-        if starts and _is_starter(words, text, match.end()):
-            words = words[1:]
-            starts = False
-        named = _classified(words, match, text, sure=not starts or len(words) > 1)
-        if named:
-            found.append((match.start(), *named))
-        elif starts and len(words) == 1 and _could_be_person(words):
-            doubtful.append((match.start(), words[0]))
-    people = {name for _, kind, name in found if kind == "person"}
-    return found + [(start, "person", word) for start, word in doubtful if word in people]
-
-
-def _classified(words: list[str], match: re.Match[str], text: str, *, sure: bool) -> tuple[Kind, str] | None:
-    name = " ".join(words)
-    low = name.lower()
-    if not words:
-        return None
-    if low in lexicon.TOOLS or (sure and low in lexicon.CAPITALISED_TOOLS):
-        return "tool", lexicon.TOOLS.get(low) or lexicon.CAPITALISED_TOOLS[low]
-    if low in lexicon.ORGANISATIONS:
-        return "organisation", lexicon.ORGANISATIONS[low]
-    if len(words) > 1 and words[-1].lower() in lexicon.ORGANISATION_ENDINGS:
-        return "organisation", name
-    for word in words if len(words) > 1 else ():
-        if (known := word.lower()) in lexicon.TOOLS:
-            return "tool", lexicon.TOOLS[known]
-    if _could_be_person(words) and (sure or _acts(text, match.end())) and not _after_article(text, match):
-        return "person", name
-    return None
-
-
-def _could_be_person(words: list[str]) -> bool:
-    """Say whether these may be names of a person: first letter large, the rest small, no word that names nobody."""
-    return all(
-        len(word) > 1
-        and (word[1:].islower() or "-" in word or "'" in word or "’" in word or word.startswith("Mc"))
-        and word.lower() not in lexicon.NO_NAMES
-        and word.lower() not in lexicon.STARTERS
-        for word in words
-        if word[0].isupper()
-    )
-
-
-def _is_starter(words: list[str], text: str, end: int) -> bool:
-    """Say whether a sentence's first word is capitalised only because it is the first."""
-    first = words[0].lower()
-    if (
-        first in lexicon.STARTERS
-        or first.partition("’")[0] in lexicon.STARTERS
-        or first.partition("'")[0] in lexicon.STARTERS
-    ):
-        return True
-    return len(words) > 1 and (first.endswith(("ing", "ed")) or words[1].lower() in lexicon.TOOLS)
-
-
-def _starts_sentence(text: str, start: int) -> bool:
-    before = text[max(start - 3, 0) : start].rstrip(" \t\"'“‘(*_")
-    return not before or before[-1] in ".!?:;\n-•>#|"
-
-
-def _acts(text: str, end: int) -> bool:
-    """Say whether what follows a sentence's first word makes it a person: a label, an address, a verb people do."""
-    if text.startswith((":", "'s ", "’s "), end):
-        return True
-    following = _NEXT_WORD.match(text, end)
-    return following is not None and following[1] in lexicon.PERSON_VERBS
-
-
-def _after_article(text: str, match: re.Match[str]) -> bool:
-    before = _WORD_BEFORE.search(text, max(match.start() - 12, 0), match.start())
-    return before is not None and before[1].lower() in lexicon.ARTICLES
+    if "/" not in text:
+        return
+    place, before = 0, ""
+    for word in text.split():
+        place = text.index(word, place)
+        if "/" in word and len(word) <= MAX_LENGTH:
+            found = _REPOSITORY.fullmatch(word.strip("()[]{}<>\"'`,;:.!?"))
+            if found and (found[1] or found[3] or before.lower() in lexicon.REPOSITORY_WORDS):
+                yield place, "project", found[2].removesuffix(".git")
+        place, before = place + len(word), word.strip(":,`")

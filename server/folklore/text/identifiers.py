@@ -43,18 +43,20 @@ _SHAPES = re.compile(
     """,
     re.VERBOSE | re.ASCII,
 )
-_CALL = re.compile(r"([A-Za-z_$][\w$]*(?:(?:\.|::)[\w$]+)*)\((?!e?s\))", re.ASCII)
+_CALL = re.compile(
+    r"(?!(?:if|for|while|switch|return|and|or|not|in)\()([A-Za-z_$][\w$]*(?:(?:\.|::)[\w$]+)*)\((?!e?s\))", re.ASCII
+)
 _ABBREVIATION = re.compile(r"(?:[A-Za-z]\.)+[A-Za-z]|Q[1-4]|(?:19|20)\d\d", re.ASCII)
 _PARTS = re.compile(r"[A-Z]{2,}s(?![^\W\d_A-Z])|[A-Z]+(?=[A-Z][^\W\d_A-Z])|[A-Z]?[^\W\d_A-Z]+|[A-Z]+|\d+")
 
 
 @dataclass(frozen=True, slots=True)
 class Identifier:
-    """A word meant letter for letter, where it begins and what it looks like."""
+    """A word meant letter for letter, what it looks like and where it begins."""
 
     text: str
-    start: int
     shape: Shape
+    start: int
 
 
 def identifiers(text: str, limit: int = 32) -> tuple[str, ...]:
@@ -66,35 +68,31 @@ def identifiers(text: str, limit: int = 32) -> tuple[str, ...]:
     found: dict[str, None] = {}
     for identifier in find_identifiers(text):
         found[identifier.text] = None
-        if len(found) == limit:
+        if len(found) >= limit:
             break
-    return tuple(found)
+    return tuple(found)[:limit]
 
 
 def find_identifiers(text: str) -> Iterator[Identifier]:
     """Find the identifiers of a text with their places and shapes. Linear in the text, up to 32,000 characters."""
     for word in _WORDS.finditer(text, 0, MAX_TEXT):
         if word[1] is not None:
-            inside = word[1].strip()
-            shape = _shape(inside) if len(inside) <= MAX_WORD else None
-            yield shape_at(shape, word.start(1)) if shape else Identifier(inside, word.start(1), "quoted")
+            if inside := word[1].strip():
+                name, shape = _shape(inside) or (inside, "quoted")
+                yield Identifier(name, shape, word.start(1))
             continue
         raw = word.group()
+        if raw.islower() and raw.isalpha():  # most words: spares them the closer look
+            continue
         if len(raw) <= MAX_WORD and not _is_plain(raw):
             core = raw.lstrip(_OPENING)
-            shape = _shape(_without_closing(core))
-            if shape:
-                yield shape_at(shape, word.start() + len(raw) - len(core))
+            if shaped := _shape(_without_closing(core)):
+                yield Identifier(*shaped, word.start() + len(raw) - len(core))
 
 
 def split_identifier(identifier: str) -> tuple[str, ...]:
     """Split an identifier into its words in lower case: `getUserByID2` gives `get`, `user`, `by`, `id`, `2`."""
     return tuple(part.lower() for part in _PARTS.findall(identifier))
-
-
-def shape_at(shape: tuple[str, Shape], start: int) -> Identifier:
-    """Put a shape to its place."""
-    return Identifier(shape[0], start, shape[1])
 
 
 def _is_plain(word: str) -> bool:
@@ -115,7 +113,9 @@ def _shape(word: str) -> tuple[str, Shape] | None:
         word = word.rpartition("](")[2].rstrip(")")
     if call := _CALL.match(word):
         return call[1], "symbol"
-    found = _SHAPES.fullmatch(word) or _SHAPES.fullmatch(word.partition("=")[0])
+    found = _SHAPES.fullmatch(word)
+    if not found and "=" in word:
+        found = _SHAPES.fullmatch(word.partition("=")[0])
     if not found or not found.lastgroup or _ABBREVIATION.fullmatch(word):
         return None
     return found[found.lastgroup], cast("Shape", found.lastgroup)

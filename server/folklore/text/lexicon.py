@@ -73,7 +73,12 @@ NO_NAMES: Final = _words(
     "folder code app application test tests bug feature branch commit release version usage example key points best "
     "practices tips rate content type date time day week month year world life nature art family music game games "
     "book books mr mrs ms dr prof god earth street road river lake mountain mountains park museum studios tower wars "
-    "potter"
+    "dockerfile makefile considerations improvements latency throughput memory storage logging monitoring deployment "
+    "configuration middleware backend frontend network disk cpu gpu ram process thread lock timeout retry response "
+    "endpoint route router auth login password secret keys logs log metrics alerts dashboard build builds ci cd docs "
+    "documentation coverage staging production prod dev main master performance security feedback progress summary "
+    "input output result results value values number name title description status state default option options "
+    "parameter parameters argument arguments variable variables method methods import imports"
 )
 # Words that begin a sentence, or stand capitalised in a heading, far more often than a name does.
 STARTERS: Final = _words(
@@ -98,7 +103,7 @@ STARTERS: Final = _words(
     "background everyone everything someone something nothing anyone nobody people just even still already one two "
     "three four five six seven eight nine ten bye aww woohoo yo whoa haha lol hmm ah ugh yay additional assuming key "
     "best common potential further define adjust validate render failed invalid received connected lots tons having "
-    "i'm i've i'll i'd it's we're we've that's there's he's she's they're you're"
+    "i'm i've i'll i'd it's we're we've that's there's he's she's they're you're alright"
 )
 # What follows a person's name.
 PERSON_VERBS: Final = _words(

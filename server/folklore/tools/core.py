@@ -9,9 +9,10 @@ from mcp.types import CallToolResult
 from pydantic import Field, WithJsonSchema
 
 from folklore.errors import InvalidInput
+from folklore.memory import present
 from folklore.memory.host import Host
 from folklore.model import Draft, Filters
-from folklore.tools import present
+from folklore.tools.present import result_of
 from folklore.tools.shapes import FiltersIn, MemoryIn, RankingIn, RecallOut, StoreOut, Time, Words
 
 Scope = Annotated[Words | None, Field(description="default: all you may read")]
@@ -70,7 +71,7 @@ async def memory_store(
         zone=host.zone,
         many=memories is not None,
     )
-    return present.result_of(
+    return result_of(
         {
             "namespace": result.namespace,
             "stored": [{"id": str(item.id), "status": item.status} for item in result.stored],
@@ -118,7 +119,7 @@ async def memory_recall(
         ),
         now=host.now(),
     )
-    return present.result_of(present.answer(found, format))
+    return result_of(present.answer(found, format))
 
 
 async def search_keywords(
@@ -144,7 +145,7 @@ async def search_keywords(
         cursor=cursor,
         now=host.now(),
     )
-    return present.result_of(present.answer(found, format))
+    return result_of(present.answer(found, format))
 
 
 def _filters(host: Host, asked: FiltersIn | None) -> Filters:

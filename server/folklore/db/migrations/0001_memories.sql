@@ -13,19 +13,25 @@ create extension if not exists vector;
 -- A plain word is read once: a second, unstemmed form of it would count every word twice and was measured to cost five
 -- points of recall. c++, c# and the like would lose their signs, so they are spelled out first.
 -- `||` shifts positions: phrases are looked for in the first reading.
+create function folklore_words(language text, body text) returns tsvector
+language sql immutable parallel safe
+return to_tsvector(language::regconfig,
+    regexp_replace(regexp_replace(regexp_replace(regexp_replace(regexp_replace(body,
+        '\mc\+\+', 'cplusplus ', 'gi'), '\m([cf])#', '\1sharp ', 'gi'),
+        '([[:lower:][:digit:]])([[:upper:]])', '\1 \2', 'g'),
+        '([[:upper:]]+)([[:upper:]][[:lower:]])', '\1 \2', 'g'),
+        '[^[:alnum:]]+', ' ', 'g'));
+
+create function folklore_compounds(body text) returns tsvector
+language sql immutable parallel safe
+return to_tsvector('pg_catalog.simple'::regconfig,
+    regexp_replace(replace(lower(
+        regexp_replace(body, '\m([[:upper:]]?[[:lower:][:digit:]]*|[[:upper:][:digit:]]+)\M', ' ', 'g')),
+        '_', ''), '[^[:alnum:]]+', ' ', 'g'));
+
 create function folklore_lexemes(language text, body text) returns tsvector
 language sql immutable parallel safe
-return
-    to_tsvector(language::regconfig,
-        regexp_replace(regexp_replace(regexp_replace(regexp_replace(regexp_replace(body,
-            '\mc\+\+', 'cplusplus ', 'gi'), '\m([cf])#', '\1sharp ', 'gi'),
-            '([[:lower:][:digit:]])([[:upper:]])', '\1 \2', 'g'),
-            '([[:upper:]]+)([[:upper:]][[:lower:]])', '\1 \2', 'g'),
-            '[^[:alnum:]]+', ' ', 'g'))
-    || to_tsvector('pg_catalog.simple'::regconfig,
-        regexp_replace(replace(lower(
-            regexp_replace(body, '\m([[:upper:]]?[[:lower:][:digit:]]*|[[:upper:][:digit:]]+)\M', ' ', 'g')),
-            '_', ''), '[^[:alnum:]]+', ' ', 'g'));
+return folklore_words(language, body) || folklore_compounds(body);
 
 -- What a memory is found by: content (no label), summary (B), source (C), tags (A). The labels serve the column filters
 -- of the query language. Content comes first so that phrases lie below the position limit.

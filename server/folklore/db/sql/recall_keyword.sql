@@ -28,12 +28,20 @@ known as materialized (
 )
 select best.memory_id as id, best.score, spread.total, spread.squares, spread.considered,
     known.ids as known_ids, known.scores as known_scores
-from (select namespace_id, memory_id, score from scored order by score desc, memory_id) best
-join memories m on m.namespace_id = best.namespace_id and m.id = best.memory_id
+from (
+    select ranked.memory_id, ranked.score
+    from (select namespace_id, memory_id, score from scored order by score desc, memory_id) ranked
+    cross join lateral (
+        select from memories m
+        where m.namespace_id = ranked.namespace_id and m.namespace_id = any(:namespaces::uuid[])
+            and m.id = ranked.memory_id
+            and
+-- include visible
+        offset 0  -- keeps the planner from joining all of memories first
+    ) seen
+    order by ranked.score desc, ranked.memory_id
+    limit :fetch::integer
+) best
 cross join spread
 cross join known
-where m.namespace_id = any(:namespaces::uuid[])
-    and
--- include visible
 order by best.score desc, best.memory_id
-limit :fetch::integer

@@ -1,0 +1,114 @@
+-- The whole schema, as the migrations in server/folklore/db/migrations make it; they say why it is so.
+-- Written by `make schema`, never by hand. A test proves that it is what the migrations make, and that it runs.
+
+CREATE EXTENSION IF NOT EXISTS vector;
+
+CREATE FUNCTION folklore_lexemes(language text, body text) RETURNS tsvector
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN (to_tsvector((language)::regconfig, regexp_replace(regexp_replace(regexp_replace(regexp_replace(regexp_replace(body, '\mc\+\+'::text, 'cplusplus '::text, 'gi'::text), '\m([cf])#'::text, '\1sharp '::text, 'gi'::text), '([[:lower:][:digit:]])([[:upper:]])'::text, '\1 \2'::text, 'g'::text), '([[:upper:]]+)([[:upper:]][[:lower:]])'::text, '\1 \2'::text, 'g'::text), '[^[:alnum:]]+'::text, ' '::text, 'g'::text)) || to_tsvector('simple'::regconfig, regexp_replace(replace(lower(regexp_replace(body, '\m([[:upper:]]?[[:lower:][:digit:]]*|[[:upper:][:digit:]]+)\M'::text, ' '::text, 'g'::text)), '_'::text, ''::text), '[^[:alnum:]]+'::text, ' '::text, 'g'::text)));
+
+CREATE FUNCTION folklore_search(language text, content text, summary text, tags text[], source text) RETURNS tsvector
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN (((folklore_lexemes(language, content) || setweight(folklore_lexemes(language, COALESCE(summary, ''::text)), 'B'::"char")) || setweight(folklore_lexemes('pg_catalog.simple'::text, COALESCE(source, ''::text)), 'C'::"char")) || setweight(folklore_lexemes('pg_catalog.simple'::text, COALESCE(array_to_string(tags, ' '::text), ''::text)), 'A'::"char"));
+
+CREATE FUNCTION folklore_tag_prefixes(tags text[]) RETURNS text[]
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN ARRAY(SELECT DISTINCT array_to_string(split.parts[1:i.i], ''::text) AS array_to_string FROM unnest(folklore_tag_prefixes.tags) tag(tag), LATERAL (SELECT regexp_split_to_array(tag.tag, '(?=[:/])'::text) AS parts) split, LATERAL generate_series(1, cardinality(split.parts)) i(i) ORDER BY (array_to_string(split.parts[1:i.i], ''::text)));
+
+CREATE TABLE embeddings (
+    namespace_id uuid NOT NULL,
+    model_id uuid NOT NULL,
+    memory_id uuid NOT NULL,
+    passage smallint DEFAULT 0 NOT NULL,
+    vector halfvec NOT NULL,
+    CONSTRAINT embeddings_pkey PRIMARY KEY (namespace_id, model_id, memory_id, passage)
+);
+ALTER TABLE ONLY embeddings ALTER COLUMN vector SET STORAGE PLAIN;
+
+CREATE TABLE folklore_migrations (
+    name text NOT NULL,
+    checksum text NOT NULL,
+    applied_at timestamp with time zone NOT NULL,
+    CONSTRAINT folklore_migrations_pkey PRIMARY KEY (name)
+);
+
+CREATE TABLE memories (
+    namespace_id uuid NOT NULL,
+    id uuid NOT NULL,
+    content text NOT NULL,
+    summary text,
+    kind text NOT NULL,
+    tags text[] DEFAULT '{}'::text[] NOT NULL,
+    source text,
+    session text,
+    "position" integer,
+    author text NOT NULL,
+    agent text,
+    paths text[] DEFAULT '{}'::text[] NOT NULL,
+    commit text,
+    importance real,
+    confidence real,
+    priority smallint,
+    quality real,
+    trust text DEFAULT 'stated'::text NOT NULL,
+    language text NOT NULL,
+    metadata jsonb,
+    occurred_at timestamp with time zone,
+    created_at timestamp with time zone NOT NULL,
+    updated_at timestamp with time zone NOT NULL,
+    expires_at timestamp with time zone,
+    forgotten_at timestamp with time zone,
+    superseded_at timestamp with time zone,
+    superseded_by uuid,
+    last_recalled_at timestamp with time zone,
+    recall_count integer DEFAULT 0 NOT NULL,
+    confirmed_count integer DEFAULT 0 NOT NULL,
+    revision integer DEFAULT 1 NOT NULL,
+    digest bytea NOT NULL,
+    idempotency_key text,
+    tag_prefixes text[] GENERATED ALWAYS AS (folklore_tag_prefixes(tags)) STORED,
+    search tsvector GENERATED ALWAYS AS (folklore_search(language, content, summary, tags, source)) STORED,
+    CONSTRAINT memories_pkey PRIMARY KEY (namespace_id, id)
+);
+CREATE INDEX memories_created_idx ON memories USING btree (namespace_id, created_at);
+CREATE UNIQUE INDEX memories_digest_key ON memories USING btree (namespace_id, digest) WHERE ((forgotten_at IS NULL) AND (superseded_at IS NULL));
+CREATE UNIQUE INDEX memories_idempotency_key ON memories USING btree (namespace_id, idempotency_key) WHERE (idempotency_key IS NOT NULL);
+CREATE INDEX memories_search_idx ON memories USING gin (search);
+CREATE INDEX memories_session_idx ON memories USING btree (namespace_id, session, "position") WHERE (session IS NOT NULL);
+CREATE INDEX memories_source_idx ON memories USING btree (namespace_id, source text_pattern_ops) WHERE (source IS NOT NULL);
+CREATE INDEX memories_tags_idx ON memories USING gin (tag_prefixes);
+
+CREATE TABLE models (
+    id uuid NOT NULL,
+    provider text NOT NULL,
+    name text NOT NULL,
+    dimensions integer NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    CONSTRAINT models_pkey PRIMARY KEY (id)
+);
+
+CREATE TABLE namespaces (
+    id uuid NOT NULL,
+    name text NOT NULL,
+    description text,
+    language text DEFAULT 'english'::text NOT NULL,
+    languages text[] DEFAULT '{english}'::text[] NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    created_by text NOT NULL,
+    CONSTRAINT namespaces_pkey PRIMARY KEY (id)
+);
+CREATE UNIQUE INDEX namespaces_name_key ON namespaces USING btree (lower(name));
+
+CREATE TABLE postings (
+    namespace_id uuid NOT NULL,
+    lexeme text NOT NULL COLLATE pg_catalog."C",
+    memory_id uuid NOT NULL,
+    frequency smallint NOT NULL,
+    length smallint NOT NULL,
+    CONSTRAINT postings_pkey PRIMARY KEY (namespace_id, lexeme, memory_id) INCLUDE (frequency, length)
+);
+
+ALTER TABLE ONLY embeddings ADD CONSTRAINT embeddings_memory_fkey FOREIGN KEY (namespace_id, memory_id) REFERENCES memories(namespace_id, id) ON DELETE CASCADE;
+ALTER TABLE ONLY embeddings ADD CONSTRAINT embeddings_model_fkey FOREIGN KEY (model_id) REFERENCES models(id);
+ALTER TABLE ONLY memories ADD CONSTRAINT memories_namespace_fkey FOREIGN KEY (namespace_id) REFERENCES namespaces(id);
+ALTER TABLE ONLY memories ADD CONSTRAINT memories_superseded_fkey FOREIGN KEY (namespace_id, superseded_by) REFERENCES memories(namespace_id, id) DEFERRABLE INITIALLY DEFERRED;

@@ -1,0 +1,2 @@
+-- The first statement of an export: all of it sees one moment, however long its reader takes.
+set transaction isolation level repeatable read, read only

@@ -1,0 +1,176 @@
+"""Memories on their way between databases: read out in one snapshot, written in with what they have lived through."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+import asyncpg
+
+from folklore.db.database import Database, Session
+from folklore.db.entries import Arrival, Entry, arrivals_json, entry_of
+from folklore.db.memories import Vectors, index
+from folklore.db.namespaces import ensure_namespace
+from folklore.model import Caller
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """A namespace as the database it comes from knows it."""
+
+    id: UUID
+    name: str
+    language: str
+    created_at: datetime
+    created_by: str
+    description: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Present:
+    """Something of this id, text or idempotency key that is in the database already."""
+
+    id: UUID
+    digest: bytes
+    key: str | None
+    alive: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """What goes into one namespace in one transaction; the vectors are those of `fresh`, then of `replacing`."""
+
+    fresh: Sequence[Arrival]
+    replacing: Sequence[Arrival]
+    vectors: Vectors | None
+
+
+class Snapshot:
+    """One moment of a database, read within one transaction."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    async def namespaces(self, names: Sequence[str] | None) -> list[Origin]:
+        """These namespaces, or all, in an order that does not depend on the database's collation."""
+        rows = await self._session.rows("transfer_namespaces", names=None if names is None else list(names))
+        return sorted((_origin(row) for row in rows), key=lambda origin: origin.name)
+
+    async def entries(self, namespace: UUID) -> AsyncIterator[Entry]:
+        """Every memory of a namespace by creation and id, through a cursor: memory stays flat whatever its size."""
+        await self._session.rows("transfer_open", namespace=namespace)
+        while rows := await self._session.rows("transfer_fetch"):
+            for row in rows:
+                yield entry_of(row)
+        await self._session.rows("transfer_close")
+
+
+class Transfers:
+    """The statements of export and import."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    @asynccontextmanager
+    async def snapshot(self) -> AsyncIterator[Snapshot]:
+        """A moment to read from for as long as the block takes."""
+        async with self._database.transaction() as session:
+            await session.rows("transfer_snapshot")
+            yield Snapshot(session)
+
+    async def origin(self, name: str) -> Origin | None:
+        """The namespace of this name, if it is here."""
+        async with self._database.session() as session:
+            row = await session.row("transfer_namespaces", names=[name])
+        return None if row is None else _origin(row)
+
+    async def settle(self, origin: Origin) -> None:
+        """Make a namespace with the properties it had elsewhere, unless one of its name is here."""
+        async with self._database.session() as session:
+            await session.rows(
+                "transfer_namespace_insert",
+                id=origin.id,
+                name=origin.name,
+                description=origin.description,
+                language=origin.language,
+                created_at=origin.created_at,
+                created_by=origin.created_by,
+            )
+
+    async def present(self, namespace: UUID, arrivals: Iterable[Arrival]) -> list[Present]:
+        """What is here already of a batch. One statement."""
+        batch = [arrival.prepared for arrival in arrivals]
+        async with self._database.session() as session:
+            rows = await session.rows(
+                "transfer_known",
+                namespace=namespace,
+                ids=[item.id for item in batch],
+                digests=[item.digest for item in batch],
+                keys=[key for item in batch if (key := item.draft.idempotency_key) is not None],
+            )
+        return [Present(row["id"], bytes(row["digest"]), row["idempotency_key"], row["alive"]) for row in rows]
+
+    async def stored(self, namespace: UUID, ids: Sequence[UUID]) -> dict[UUID, Entry]:
+        """The memories of these ids, whole."""
+        async with self._database.session() as session:
+            rows = await session.rows("transfer_entries", namespace=namespace, ids=list(ids))
+        return {row["id"]: entry_of(row) for row in rows}
+
+    async def write(
+        self, namespace: str, batch: Batch, *, caller: Caller, namespace_id: UUID, language: str, now: datetime
+    ) -> set[UUID]:
+        """Write a batch in one transaction and a constant number of statements; the ids that were written.
+
+        `namespace_id` and `language` serve if the namespace must be made. What somebody else stored since the batch
+        was judged stays as it is.
+        """
+        async with self._database.transaction() as session:
+            everything = [*batch.fresh, *batch.replacing]
+            namespace_id, language = await ensure_namespace(
+                session,
+                new_id=namespace_id,
+                name=namespace,
+                language=language,
+                languages=sorted({spoken for item in everything if (spoken := item.prepared.draft.language)}),
+                author=caller.author,
+                now=now,
+            )
+            if any(item.prepared.draft.session and item.prepared.draft.position is None for item in everything):
+                await session.row("namespaces_lock", namespace=namespace_id)
+            written: set[UUID] = set()
+            if batch.replacing:  # first, so that a text given up by one memory may come in as another
+                ids = [item.id for item in batch.replacing]
+                await session.rows("transfer_postings_delete", namespace=namespace_id, ids=ids)
+                await session.rows("transfer_embeddings_delete", namespace=namespace_id, ids=ids)
+                arrivals = arrivals_json(batch.replacing, caller, language, now)
+                rows = await session.rows("transfer_replace", namespace=namespace_id, arrivals=arrivals, now=now)
+                written.update(row["id"] for row in rows)
+            if batch.fresh:
+                arrivals = arrivals_json(batch.fresh, caller, language, now)
+                rows = await session.rows("transfer_insert", namespace=namespace_id, arrivals=arrivals)
+                written.update(row["id"] for row in rows)
+            outcome = [(item.id, item.id in written) for item in everything]
+            await index(session, namespace_id, outcome, batch.vectors, now)
+        return written
+
+    async def link(self, namespace: UUID, superseded: Mapping[UUID, UUID]) -> set[UUID]:
+        """Say what superseded what (old to new); returns the old ones whose new one is here. One statement."""
+        async with self._database.session() as session:
+            rows = await session.rows(
+                "transfer_link", namespace=namespace, ids=list(superseded), targets=list(superseded.values())
+            )
+        return {row["id"] for row in rows}
+
+
+def _origin(row: asyncpg.Record) -> Origin:
+    return Origin(
+        id=row["id"],
+        name=row["name"],
+        language=row["language"],
+        created_at=row["created_at"],
+        created_by=row["created_by"],
+        description=row["description"],
+    )

@@ -1,0 +1,129 @@
+"""Migrations: applied once by whoever comes first, refused when the database is not ours to change."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import AsyncIterator
+from typing import Any
+
+import asyncpg
+import pytest
+
+from folklore.db import migrate as room
+from folklore.db.migrate import Migration, migrate, migrations, pending
+from folklore.errors import DatabaseUnavailable
+
+
+@pytest.fixture
+async def empty(empty_database_url: str) -> AsyncIterator[asyncpg.Connection]:
+    connection = await asyncpg.connect(empty_database_url)
+    yield connection
+    await connection.close()
+
+
+async def test_six_processes_that_migrate_a_new_database_at_once_apply_it_once(
+    empty_database_url: str, empty: asyncpg.Connection
+) -> None:
+    program = "import asyncio, sys; from folklore.db.migrate import migrate; print(asyncio.run(migrate(sys.argv[1])))"
+    processes = [
+        await asyncio.create_subprocess_exec(
+            sys.executable, "-c", program, empty_database_url, stdout=asyncio.subprocess.PIPE
+        )
+        for _ in range(6)
+    ]
+    printed = [(await process.communicate())[0].decode().strip() for process in processes]
+
+    everything = str([migration.name for migration in migrations()])
+    assert [process.returncode for process in processes] == [0] * 6
+    assert sorted(printed) == sorted([everything] + ["[]"] * 5)
+    assert await empty.fetchval("select count(*) from folklore_migrations") == len(migrations())
+
+
+async def test_pending_names_what_is_missing_and_changes_nothing(
+    empty_database_url: str, empty: asyncpg.Connection
+) -> None:
+    names = [migration.name for migration in migrations()]
+
+    assert await pending(empty_database_url) == names
+    assert await empty.fetchval("select to_regclass('memories')") is None
+
+    await migrate(empty_database_url)
+    assert await pending(empty_database_url) == []
+
+
+async def test_a_database_of_a_newer_folklore_is_refused(database_url: str, connection: asyncpg.Connection) -> None:
+    await connection.execute("insert into folklore_migrations values ('9999_from_the_future.sql', 'x', now())")
+
+    with pytest.raises(DatabaseUnavailable, match=r"newer Folklore \(9999_from_the_future.sql\).*Upgrade"):
+        await migrate(database_url)
+
+
+async def test_a_migration_that_was_changed_after_it_was_applied_is_noticed(
+    database_url: str, connection: asyncpg.Connection
+) -> None:
+    first = migrations()[0].name
+    await connection.execute("update folklore_migrations set checksum = 'another' where name = $1", first)
+
+    with pytest.raises(DatabaseUnavailable, match=f"{first} differs"):
+        await migrate(database_url)
+
+
+async def test_a_migration_that_fails_leaves_nothing_behind(
+    empty_database_url: str, empty: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broken = Migration("0002_broken.sql", "create table half (id uuid); select missing();")
+    monkeypatch.setattr(room, "migrations", lambda: [*migrations()[:1], broken])
+
+    with pytest.raises(DatabaseUnavailable, match="UndefinedFunction"):
+        await migrate(empty_database_url)
+
+    assert await empty.fetchval("select to_regclass('half')") is None
+    assert await empty.fetchval("select to_regclass('memories')") is not None
+    assert await empty.fetchval("select pg_try_advisory_lock($1)", room._LOCK), "the lock was given back"
+
+
+async def test_a_migration_waits_for_another_process_and_says_so_when_it_takes_too_long(
+    empty_database_url: str, empty: asyncpg.Connection
+) -> None:
+    await empty.execute("select pg_advisory_lock($1)", room._LOCK)
+
+    with pytest.raises(DatabaseUnavailable, match="Another process has been migrating"):
+        await migrate(empty_database_url, timeout=0.2)
+
+
+class OldServer:
+    """Answers as a server of these versions would: old ones cannot be had here."""
+
+    def __init__(self, version: str, pgvector: str | None) -> None:
+        self._answers = iter([version, pgvector])
+
+    async def fetchval(self, _query: str) -> Any:
+        return next(self._answers)
+
+
+@pytest.mark.parametrize(
+    ("version", "pgvector", "said"),
+    [
+        ("140012", "0.8.1", "Postgres 14 is too old. Folklore needs Postgres 15 or newer."),
+        ("170002", None, "This Postgres has no pgvector. Install pgvector 0.8"),
+        ("170002", "0.7.4", "pgvector 0.7.4 is too old. Folklore needs 0.8; run `alter extension vector update`."),
+    ],
+)
+async def test_a_server_that_is_too_old_is_refused_with_the_next_step(
+    version: str, pgvector: str | None, said: str
+) -> None:
+    with pytest.raises(DatabaseUnavailable) as refusal:
+        await room._check_postgres(OldServer(version, pgvector))  # type: ignore[arg-type]
+
+    assert str(refusal.value).startswith(said)
+
+
+@pytest.mark.parametrize("pgvector", ["0.8.0", "0.8.5", "0.9.0", "1.0"])
+async def test_supported_versions_are_accepted(pgvector: str) -> None:
+    await room._check_postgres(OldServer("150000", pgvector))  # type: ignore[arg-type]
+
+
+async def test_a_database_that_is_not_there_is_an_error_of_ours() -> None:
+    with pytest.raises(DatabaseUnavailable):
+        await migrate("postgresql://nobody@127.0.0.1:9/none", timeout=2)

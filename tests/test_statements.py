@@ -1,0 +1,170 @@
+"""SQL files: read with their includes, numbered parameters, and the rules that keep them fit for a cluster."""
+
+from __future__ import annotations
+
+import re
+from importlib.resources import files
+from pathlib import Path
+
+import pytest
+
+from folklore.db.migrate import migrations
+from folklore.db.statements import statement
+from tests.test_schema import SMALL
+
+SQL = files("folklore.db") / "sql"
+FRAGMENTS = frozenset({"record", "visible"})  # included by others, no statements themselves
+EVERY = sorted(Path(entry.name).stem for entry in SQL.iterdir() if entry.name.endswith(".sql"))
+STATEMENTS = [name for name in EVERY if name not in FRAGMENTS]
+
+DATA_TABLES = sorted(
+    {table for migration in migrations() for table in re.findall(r"^create table (\w+)", migration.sql, re.MULTILINE)}
+    - SMALL
+)
+
+# Statements that enter a data table by something else than its namespace, and why they may.
+EXEMPT = {
+    "namespaces_read": "counts the memories of each row of namespaces, a small table that is on every node",
+}
+
+_COMMENT = re.compile(r"--[^\n]*")
+_LITERAL = re.compile(r"'(?:[^']|'')*'")
+_ENTRY = re.compile(
+    rf"\b(?:from|join|update|into|,)\s+(?P<table>{'|'.join(DATA_TABLES)})\b"
+    r"(?:\s+(?:as\s+)?(?!on\b|where\b|join\b|set\b|left\b|cross\b|order\b|group\b|limit\b|using\b)(?P<alias>[a-z_]\w*))?"
+)
+
+
+def source(name: str) -> str:
+    """The file with its includes, without comments and literals."""
+    text = (SQL / f"{name}.sql").read_text(encoding="utf-8")
+    text = re.sub(r"^[ \t]*-- include (\w+)$", lambda match: source(match[1]), text, flags=re.MULTILINE)
+    return _LITERAL.sub("''", _COMMENT.sub("", text))
+
+
+def unbound(sql: str) -> list[str]:
+    """The data tables a statement enters without saying of which namespaces, by their aliases."""
+    missing = []
+    for entry in _ENTRY.finditer(sql):
+        table, alias = entry["table"], entry["alias"] or entry["table"]
+        column = rf"(?:\b{alias}\.|(?<![.\w])){'namespace_id'}"
+        if re.search(rf"\binto\s+{table}\b", entry.group()):
+            if not re.match(rf"{re.escape(entry.group().split('(')[0])}\s*\(\s*namespace_id\b", sql[entry.start() :]):
+                missing.append(f"into {table}")
+        elif not re.search(rf"{column} = (?:any\(:|:|\w+\.(?:namespace_id|id)\b)", sql) and not re.search(
+            rf"\b\w+\.namespace_id = {alias}\.namespace_id", sql
+        ):
+            missing.append(f"{table} {alias}")
+    return missing
+
+
+def test_a_statement_that_forgets_the_namespace_would_be_noticed() -> None:
+    forgetful = "select m.id from memories m join postings p on p.memory_id = m.id where m.namespace_id = any(:ns::uuid[])"
+
+    assert unbound(forgetful) == ["postings p"]
+    assert unbound("insert into memories (id, namespace_id) select 1") == ["into memories"]
+    assert unbound("select 1 from memories where id = :id::uuid") == ["memories memories"]
+    assert unbound("select 1 from memories where namespace_id = :namespace::uuid") == []
+
+
+@pytest.mark.parametrize("name", STATEMENTS)
+def test_a_statement_says_of_which_namespaces_it_reads_or_writes(name: str) -> None:
+    sql = source(name)
+    if name in EXEMPT or not _ENTRY.search(sql):
+        return
+
+    assert unbound(sql) == []
+    assert re.search(r"(?:namespace_id|n\.id) = (?:any\(:\w+::uuid\[\]\)|:\w+::uuid)", sql) or re.search(
+        r"into \w+ \(\s*namespace_id.*?select\s+:\w+::uuid", sql, re.DOTALL
+    ), "no entry point names its namespace by a parameter"
+
+
+@pytest.mark.parametrize("name", STATEMENTS)
+def test_a_statement_groups_and_joins_within_a_namespace(name: str) -> None:
+    sql = source(name)
+
+    for joined in re.findall(rf"\bjoin (?:{'|'.join(DATA_TABLES)})\b.*?\bon\b(.*?)(?=\bjoin\b|\bwhere\b|\)|$)", sql, re.S):
+        assert "namespace_id" in joined, joined
+    for grouped in re.findall(r"group by ([^\n]*memory_id[^\n]*)", sql):
+        assert "namespace_id" in grouped
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_times_and_chances_come_as_parameters(name: str) -> None:
+    volatile = r"\b(?:now|random|clock_timestamp|statement_timestamp|timeofday|gen_random_uuid|uuidv[47]|nextval)\s*\("
+    current = r"\b(?:current_timestamp|current_date|current_time|localtimestamp)\b"
+
+    assert re.findall(f"{volatile}|{current}", source(name)) == []
+
+
+@pytest.mark.parametrize("name", STATEMENTS)
+def test_settings_are_never_changed_for_longer_than_a_transaction(name: str) -> None:
+    sql = source(name)
+
+    assert "set_config(" not in sql
+    assert re.search(r"^\s*set (?!local)", sql) is None
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_sql_is_written_in_lower_case(name: str) -> None:
+    assert re.findall(r"\b\w*[A-Z]\w*\b", source(name)) == []
+
+
+@pytest.mark.parametrize("name", STATEMENTS)
+def test_every_parameter_says_its_type_at_least_once(name: str) -> None:
+    sql = source(name)
+    given = set(re.findall(r"(?<![:\w]):([a-z_]+)\b", sql))
+
+    assert {parameter for parameter in given if f":{parameter}::" not in sql} == set()
+
+
+@pytest.mark.parametrize("name", STATEMENTS)
+async def test_postgres_accepts_every_statement(name: str, prepared_types: dict[str, int]) -> None:
+    assert prepared_types[name] == len(statement(name).parameters)
+
+
+@pytest.fixture(scope="module")
+async def prepared_types(cluster, template: str) -> dict[str, int]:  # type: ignore[no-untyped-def]
+    """How many parameters Postgres sees in each statement, all prepared over one connection."""
+    import asyncpg
+
+    async with cluster.new_database(template) as database:
+        connection = await asyncpg.connect(cluster.address(database))
+        seen = {}
+        for name in STATEMENTS:
+            seen[name] = len((await connection.prepare(statement(name).sql)).get_parameters())
+        await connection.close()
+        return seen
+
+
+def test_a_missing_or_surplus_argument_is_a_mistake_in_the_code() -> None:
+    known = statement("memories_by_key")
+
+    assert known.arguments({"namespace": 1, "keys": 2}) == [1, 2]
+    with pytest.raises(KeyError, match="surplus"):
+        known.arguments({"namespace": 1, "keys": 2, "surplus": 3})
+    with pytest.raises(KeyError, match="keys"):
+        known.arguments({"namespace": 1})
+
+
+@pytest.mark.parametrize("name", STATEMENTS)
+def test_comments_cost_nothing_on_the_wire(name: str) -> None:
+    sent = statement(name).sql
+
+    assert "--" not in sent
+    assert "\n\n" not in sent
+    assert not re.search(r"(?<![:\w]):[a-z_]+\b", _LITERAL.sub("''", sent)), "an unnumbered parameter"
+
+
+def test_no_sql_is_put_together_in_python() -> None:
+    room = Path(str(files("folklore")))
+    suspicious = re.compile(r"""f["'](?:[^"']*\b)?(?:select|insert|update|delete|create|drop|alter)\b\s""", re.IGNORECASE)
+    found = [
+        f"{path.relative_to(room)}:{number}"
+        for path in room.rglob("*.py")
+        if "engine" not in path.parts  # starts servers, and makes its one database
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1)
+        if suspicious.search(line)
+    ]
+
+    assert found == []

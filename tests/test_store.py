@@ -1,0 +1,304 @@
+"""Storing: one text is one memory, sessions count on, and a memory is whole or not there."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import UTC, datetime, timedelta
+from uuid import uuid4
+from zoneinfo import ZoneInfo
+
+import asyncpg
+import pytest
+
+from folklore.db.database import Database
+from folklore.errors import InvalidInput, Refused
+from folklore.memory.library import Library
+from folklore.memory.store import store
+from folklore.model import Caller, Draft
+from tests import embedders
+from tests.person import NOON, Person, contents, ids
+
+pytestmark = pytest.mark.usefixtures("database_url")
+
+
+async def count(connection: asyncpg.Connection, table: str = "memories") -> int:
+    return int(await connection.fetchval(f"select count(*) from {table}"))
+
+
+async def test_what_was_stored_is_found_at_once(person: Person) -> None:
+    stored = await person.store("The payments service talks to Stripe through a queue.")
+
+    assert stored.namespace == "notes"
+    assert [item.status for item in stored.stored] == ["stored"]
+    assert ids(await person.recall("Stripe")) == [stored.stored[0].id]
+
+
+async def test_everything_a_draft_states_comes_back(person: Person) -> None:
+    draft = Draft(
+        content="Deploys happen on Tuesdays.",
+        summary="Tuesday deploys",
+        kind="decision",
+        tags=("process", "area/release"),
+        source="docs/release.md",
+        session="2026-05-04 planning",
+        position=7,
+        occurred_at=datetime(2026, 4, 1, 9, 30, tzinfo=UTC),
+        importance=0.8,
+        confidence=0.25,
+        priority=2,
+        language="german",
+        expires_at=NOON + timedelta(days=400),
+        paths=("ops/deploy", "README.md"),
+        commit="1bc8b4e",
+        metadata={"ticket": "OPS-12", "nested": [1, None, {"a": 1.5}]},
+        idempotency_key="one",
+    )
+    [id_] = await person.keep(draft)
+
+    [found] = await person.library.memories.get([await _namespace(person)], [id_])
+
+    assert {name: getattr(found, name) for name in Draft.__slots__ if hasattr(found, name)} == {
+        name: getattr(draft, name) for name in Draft.__slots__ if hasattr(found, name)
+    } | {"id": id_, "author": "tester", "created_at": NOON}
+    assert (found.revision, found.recall_count, found.forgotten_at, found.when) == (1, 0, None, draft.occurred_at)
+
+
+async def _namespace(person: Person) -> object:
+    [notebook] = await person.library.notebooks(["notes"])
+    return notebook.id
+
+
+@pytest.mark.parametrize(
+    "again",
+    ["Use tabs, not spaces.", "  Use tabs,\n\tnot   spaces.  ", "Use tabs, not\u200b spaces.", "Use tabs,\r\nnot spaces."],
+)
+async def test_storing_the_same_text_twice_keeps_one_memory(
+    person: Person, connection: asyncpg.Connection, again: str
+) -> None:
+    [first] = await person.keep("Use tabs, not spaces.")
+    second = await person.store(again)
+
+    assert [(item.id, item.status) for item in second.stored] == [(first, "duplicate")]
+    assert await count(connection) == 1
+    assert await connection.fetchval("select confirmed_count from memories") == 1
+
+
+async def test_texts_that_differ_in_case_or_signs_are_two_memories(person: Person) -> None:
+    stored = await person.store("Use Tabs.", "Use tabs.", "Use tabs!")
+
+    assert {item.status for item in stored.stored} == {"stored"}
+    assert len({item.id for item in stored.stored}) == 3
+
+
+async def test_a_text_that_stands_twice_in_a_batch_is_stored_once(
+    person: Person, connection: asyncpg.Connection
+) -> None:
+    stored = await person.store("a b", "other", "a  b", "a b\n")
+
+    assert [item.status for item in stored.stored] == ["stored", "stored", "duplicate", "duplicate"]
+    assert stored.stored[0].id == stored.stored[2].id == stored.stored[3].id
+    assert await count(connection) == 2
+
+
+async def test_the_same_text_in_two_namespaces_is_two_memories(person: Person, connection: asyncpg.Connection) -> None:
+    [here] = await person.keep("shared")
+    [there] = await person.keep("shared", namespace="elsewhere")
+
+    assert here != there
+    assert await count(connection) == 2
+
+
+async def test_answers_come_in_the_order_given(person: Person) -> None:
+    texts = [f"fact number {n}" for n in range(40)]
+    given = await person.keep(*texts)
+
+    found = {memory.id: memory.content for memory in await person.library.memories.get([await _namespace(person)], given)}
+    assert [found[id_] for id_ in given] == texts
+
+
+async def test_names_of_namespaces_are_one_whatever_their_case(person: Person, connection: asyncpg.Connection) -> None:
+    await person.keep("first", namespace="Team-A")
+    stored = await person.store("second", namespace=" team-a ")
+
+    assert stored.namespace == "team-a"
+    assert await count(connection, "namespaces") == 1
+
+
+async def test_a_key_that_was_used_gives_the_memory_it_made(person: Person, connection: asyncpg.Connection) -> None:
+    [first] = await person.keep(Draft("the first wording", idempotency_key="k"))
+    again = await person.store(Draft("another wording", idempotency_key="k"), Draft("something new"))
+
+    assert [(item.id == first, item.status) for item in again.stored] == [(True, "duplicate"), (False, "stored")]
+    assert await count(connection) == 2
+
+
+async def test_a_key_counts_within_its_namespace(person: Person) -> None:
+    [here] = await person.keep(Draft("one", idempotency_key="k"))
+    [there] = await person.keep(Draft("two", idempotency_key="k"), namespace="elsewhere")
+
+    assert here != there
+
+
+async def test_a_key_that_stands_twice_in_a_batch_makes_one_memory(
+    person: Person, connection: asyncpg.Connection
+) -> None:
+    stored = await person.store(Draft("one wording", idempotency_key="k"), Draft("another", idempotency_key="k"))
+
+    assert stored.stored[0].id == stored.stored[1].id
+    assert [item.status for item in stored.stored] == ["stored", "duplicate"]
+    assert await count(connection) == 1
+
+
+async def test_positions_continue_their_session(person: Person, connection: asyncpg.Connection) -> None:
+    await person.keep(Draft("one", session="s"), Draft("two", session="s"), Draft("apart"), Draft("x", session="t"))
+    await person.keep(Draft("three", session="s"), Draft("y", session="t"), Draft("four", session="s"))
+
+    rows = await connection.fetch("select session, position, content from memories where session is not null order by 1, 2")
+    assert [tuple(row) for row in rows] == [
+        ("s", 0, "one"), ("s", 1, "two"), ("s", 2, "three"), ("s", 3, "four"), ("t", 0, "x"), ("t", 1, "y"),
+    ]  # fmt: skip
+    assert await connection.fetchval("select position from memories where content = 'apart'") is None
+
+
+async def test_sessions_of_other_namespaces_count_for_themselves(
+    person: Person, connection: asyncpg.Connection
+) -> None:
+    await person.keep(Draft("one", session="s"))
+    await person.keep(Draft("two", session="s"), namespace="elsewhere")
+
+    assert [row["position"] for row in await connection.fetch("select position from memories")] == [0, 0]
+
+
+async def test_a_time_without_an_offset_is_read_in_the_callers_zone(library: Library) -> None:
+    person = Person(library, zone=ZoneInfo("Europe/Vienna"))
+    await person.keep(Draft("winter", occurred_at=datetime(2026, 1, 10, 9)), Draft("summer", occurred_at=datetime(2026, 7, 10, 9)))
+
+    found = {result.memory.content: result.memory.occurred_at for result in (await person.recall("*")).memories}
+    assert found == {
+        "winter": datetime(2026, 1, 10, 8, tzinfo=UTC),
+        "summer": datetime(2026, 7, 10, 7, tzinfo=UTC),
+    }
+
+
+async def test_a_read_only_caller_stores_nothing(library: Library, connection: asyncpg.Connection) -> None:
+    with pytest.raises(Refused, match="read-only"):
+        await store(library, "notes", [Draft("x")], caller=Caller("reader", may_write=False), now=NOON)
+
+    assert await count(connection, "namespaces") == 0
+
+
+async def test_the_author_is_the_caller(person: Person) -> None:
+    await person.keep("who said this")
+
+    assert (await person.recall("who")).memories[0].memory.author == "tester"
+
+
+@pytest.mark.parametrize("down", [embedders.Down(), embedders.DownForTexts()], ids=["no model", "no vectors"])
+async def test_without_an_embedder_memories_are_stored_and_found_by_their_words(
+    database: Database, connection: asyncpg.Connection, down: embedders.ByLetter
+) -> None:
+    person = Person(Library.of(database, down))
+    stored = await person.store("The gateway times out after 30 seconds.")
+
+    assert [item.status for item in stored.stored] == ["stored"]
+    assert await count(connection, "embeddings") == 0
+    assert contents(await person.search("gateway")) == ["The gateway times out after 30 seconds."]
+
+
+async def test_with_embedding_switched_off_nothing_is_degraded(database: Database) -> None:
+    person = Person(Library.of(database, None))
+    await person.keep("The gateway times out.")
+    answer = await person.recall("gateway")
+
+    assert contents(answer) == ["The gateway times out."]
+    assert answer.degraded == ()
+
+
+async def test_a_text_without_a_known_word_owes_no_vector_that_points_nowhere(
+    database: Database, connection: asyncpg.Connection
+) -> None:
+    person = Person(Library.of(database, embedders.ByLetter()))
+    await person.keep("zzz", "seen")
+
+    assert await count(connection, "embeddings") == 1
+    assert await count(connection) == 2
+
+
+async def test_a_batch_is_embedded_in_one_call(database: Database) -> None:
+    letters = embedders.ByLetter()
+    await Person(Library.of(database, letters)).keep(*(f"text {n}" for n in range(100)), "text 7")
+
+    assert [(purpose, len(texts)) for purpose, texts in letters.calls] == [("document", 100)]
+
+
+async def test_postings_are_what_a_memory_is_found_by(person: Person, connection: asyncpg.Connection) -> None:
+    await person.keep(
+        "getUserById in src/memory/store.py fails with ERR_CONN_REFUSED on v18.2.0",
+        Draft("Größe ändern, nicht löschen", summary="Umlaute", tags=("entity:person:sarah",), language="de"),
+        Draft("twice twice twice", source="docs/twice.md"),
+        "🚀",
+        "word " * 5_000,
+    )
+
+    # The source (weight C) is searched by its own filter and is no evidence of what a memory is about.
+    expected = """
+        select m.id as memory_id, found.lexeme, cardinality(array_remove(found.weights, 'C')) as frequency
+        from memories m, unnest(m.search) as found
+        where cardinality(array_remove(found.weights, 'C')) > 0
+    """
+    kept = "select memory_id, lexeme, frequency from postings"
+    assert await connection.fetch(f"({expected}) except ({kept})") == []
+    assert await connection.fetch(f"({kept}) except ({expected})") == []
+    assert await connection.fetchval("select count(*) from (select distinct memory_id, length from postings) x") == 4
+    assert await connection.fetchval("select bool_and(length > 0) from postings")
+
+
+async def test_a_namespace_learns_the_languages_of_its_memories(person: Person, connection: asyncpg.Connection) -> None:
+    await person.keep("plain")
+    await person.keep(Draft("Der Zug fährt.", language="de"), Draft("Le train part.", language="french"))
+    await person.keep("plain again")
+
+    assert await connection.fetchval("select languages from namespaces") == ["english", "french", "german"]
+
+
+async def test_words_of_each_language_are_read_in_it(person: Person) -> None:
+    await person.keep(Draft("Die Verbindungen wurden getrennt.", language="de"), "The connections were cut.")
+
+    assert contents(await person.search("Verbindung")) == ["Die Verbindungen wurden getrennt."]
+    assert contents(await person.search("connection")) == ["The connections were cut."]
+
+
+@pytest.mark.parametrize("size", [1, 500])
+async def test_a_store_runs_the_same_number_of_statements_whatever_its_size(
+    person: Person, queries: list[str], size: int
+) -> None:
+    drafts = [Draft(f"fact {uuid4()}", session="s", idempotency_key=f"k{n}") for n in range(size)]
+    await person.keep("the connection and the namespace are there")
+    await asyncio.sleep(0)  # asyncpg tells about a query in the loop's next turn
+    queries.clear()
+
+    await person.store(*drafts)
+    await asyncio.sleep(0)
+
+    said = [query.split()[0].upper().rstrip(";") for query in queries]
+    assert said[0] == "BEGIN"
+    assert said[-1] == "COMMIT"
+    assert len(said) == 9, queries
+
+
+async def test_a_failing_store_leaves_no_namespace(person: Person, connection: asyncpg.Connection) -> None:
+    with pytest.raises(InvalidInput):
+        await person.store("fine", "", namespace="never-made")
+
+    assert await count(connection, "namespaces") == 0
+
+
+async def test_a_store_that_fails_in_the_database_leaves_nothing(
+    person: Person, connection: asyncpg.Connection
+) -> None:
+    await connection.execute("alter table postings add constraint refuse check (lexeme <> 'poison')")
+
+    with pytest.raises(Exception, match="refuse"):
+        await person.store("fine", "poison", namespace="never-made")
+
+    assert [await count(connection, table) for table in ("namespaces", "memories", "embeddings", "models")] == [0] * 4

@@ -1,0 +1,146 @@
+"""What a text names."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from folklore.text import tags
+from folklore.text.entities import Entity, find_entities
+
+ANYTHING = (
+    st.text(st.characters())
+    | st.text(st.sampled_from("aBÉ9_./-:#'’`()@ \n"), max_size=60)
+    | st.lists(
+        st.sampled_from(
+            ["Sarah", "Redis", "the", "The", "van", "Connor", "said", ".", ":", "\n", "Inc", "```", "src/a.py"]
+        )
+    ).map(" ".join)
+)
+
+
+def named(text: str) -> list[str]:
+    """List the tags of a text's entities without their common beginning."""
+    return [entity.tag.removeprefix("entity:") for entity in find_entities(text)]
+
+
+@pytest.mark.parametrize(
+    ("text", "tags_found"),
+    [
+        ("We asked Sarah about it", ["person:sarah"]),
+        ("ask Sarah Connor, she knows", ["person:sarah-connor"]),
+        ("Sarah prefers tabs", ["person:sarah"]),
+        ("Sarah Connor joined today", ["person:sarah-connor"]),
+        ("Sarah's laptop is slow", ["person:sarah"]),
+        ("Sarah: hello there", ["person:sarah"]),
+        ("Ask Bob. Bob knows.", ["person:bob"]),
+        ("it was Jean-Luc van der Berg or O’Brien", ["person:jean-luc-van-der-berg", "person:o'brien"]),
+        ("meet Übel and Émile", ["person:übel", "person:émile"]),
+    ],
+)
+def test_people_are_named_by_capitals_in_prose(text: str, tags_found: list[str]) -> None:
+    assert named(text) == tags_found
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Sometimes it breaks. Deploying fails. Never retry.",
+        "The Gateway is down on Monday in March",
+        "Environment Variables\nKey Points:\n## Additional Considerations",
+        "Message handling: the message is sent",
+        "We fly to London for Christmas",
+        "Pull Request reviewed, see README and TODO",
+        "```\nclass Sarah Connor\nreturn Bob\n```",
+        "x = Foo(Bar) and value=Baz",
+        "and/or TCP/IP UTF-8 SHA-256 print(x) next()",
+        "",
+    ],
+)
+def test_a_capital_alone_names_nobody(text: str) -> None:
+    assert named(text) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "tags_found"),
+    [
+        ("we run postgres and k8s", ["tool:postgres", "tool:kubernetes"]),
+        ("PostgreSQL, not Postgres", ["tool:postgres"]),
+        ("Use Visual Studio Code with GitHub Actions", ["tool:vscode", "tool:github-actions"]),
+        ("C++ and node.js and docker-compose.", ["tool:c++", "tool:node.js", "tool:docker-compose"]),
+        ("React is used; we go on with Go", ["tool:react", "tool:go"]),
+        ("bought by Google from Acme Inc and the Payments Team",
+         ["organisation:google", "organisation:acme-inc", "organisation:payments-team"]),
+    ],
+)  # fmt: skip
+def test_tools_and_organisations_have_one_spelling(text: str, tags_found: list[str]) -> None:
+    assert named(text) == tags_found
+
+
+@pytest.mark.parametrize(
+    ("text", "tags_found"),
+    [
+        ("see https://sarah:secret@www.example.com:8443/x", ["host:example.com"]),
+        ("at https://github.com/Acme/api.git", ["host:github.com", "project:acme/api"]),
+        ("the repo acme/api and acme/web#12", ["project:acme/api", "project:acme/web"]),
+        ("in src/memory/store.py:42 and Dockerfile", ["file:src/memory/store.py", "file:dockerfile"]),
+        ("call getUserById, pool.acquire and std::vector",
+         ["symbol:getuserbyid", "symbol:pool.acquire", "symbol:std:vector"]),
+        ("E0308, PROJ-1234, CVE-2025-66416, ERR_CONN_REFUSED",
+         ["code:e0308", "code:proj-1234", "code:cve-2025-66416", "code:err_conn_refused"]),
+    ],
+)  # fmt: skip
+def test_files_symbols_codes_projects_and_hosts_are_named_by_their_shape(text: str, tags_found: list[str]) -> None:
+    assert named(text) == tags_found
+
+
+def test_an_entity_keeps_its_name_as_written() -> None:
+    assert find_entities("ask Sarah Connor") == (Entity("person", "Sarah Connor", "sarah-connor"),)
+
+
+def test_entities_are_bounded_and_in_order_of_appearance() -> None:
+    text = " ".join(f"PROJ-{number}" for number in range(100, 200))
+    assert named(text) == [f"code:proj-{number}" for number in range(100, 132)]
+    assert len(find_entities(text, limit=3)) == 3
+
+
+def test_credentials_in_a_url_name_nothing() -> None:
+    assert "secret" not in str(find_entities("https://sarah:secret@example.com/a/b"))
+
+
+@given(ANYTHING)
+def test_every_entity_has_a_valid_tag_in_its_one_spelling(text: str) -> None:
+    found = named(text)
+    assert len(found) == len(set(found)) <= 32
+    assert tags.normalise(f"entity:{tag}" for tag in found) == tuple(f"entity:{tag}" for tag in found)
+    assert find_entities(text) == find_entities(text)
+
+
+UNITS = [
+    "A",
+    "Aa",
+    "A ",
+    "Ab ",
+    "a",
+    "a.",
+    "```",
+    "A'",
+    "A-B",
+    "a/b ",
+    "https://",
+    "@",
+    "A van de ",
+    "É\u0301",
+    "x.py ",
+]
+
+
+@pytest.mark.parametrize("unit", UNITS)
+def test_a_megabyte_of_anything_is_read_quickly(unit: str) -> None:
+    paste = unit * (1_000_000 // len(unit))
+    started = time.perf_counter()
+    find_entities(paste)
+    assert time.perf_counter() - started < 1
