@@ -24,18 +24,9 @@ from folklore.db.engine.place import Place
 from folklore.db.engine.probe import State
 from folklore.db.engine.server import Server
 from folklore.errors import EngineFailed
+from tests.test_engine import AS_ROOT, PROGRAM, START, client, eventually, outcome, processes, query
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/exe").exists(), reason="looks at processes through /proc")
-AS_ROOT = os.geteuid() == 0
-
-PROGRAM = """
-import asyncio, os, resource, sys
-from pathlib import Path
-from folklore.db.engine import Engine
-from folklore.errors import EngineFailed
-home = Path(sys.argv[1])
-"""
-START = "print(Engine(home).start(), flush=True)"
 BUSY_FOR_EVER = """
 import asyncpg
 async def work():
@@ -82,50 +73,13 @@ def new_home(room: Path) -> Iterator[Path]:
     Engine(home).stop()
 
 
-def client(home: Path, code: str = START) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, "-c", PROGRAM + code, home],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-    )
-
-
-def outcome(process: subprocess.Popen[str]) -> str:
-    printed, complaint = process.communicate(timeout=30)
-    assert process.returncode == 0, complaint
-    return printed.strip()
-
-
 def end(process: subprocess.Popen[str]) -> None:
     os.killpg(process.pid, signal.SIGKILL)
     process.communicate()
 
 
-def query(dsn: str, *statements: str) -> Any:
-    async def run() -> Any:
-        connection = await asyncpg.connect(dsn)
-        try:
-            for statement in statements:
-                value = await connection.fetchval(statement)
-        finally:
-            await connection.close()
-        return value
-
-    return asyncio.run(run())
-
-
 def kept(dsn: str) -> Any:
     return query(dsn, "select x from kept")
-
-
-def eventually(condition: Callable[[], object], seconds: float = 10) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "it did not happen in time"
-        time.sleep(0.005)
 
 
 def stays(condition: Callable[[], object], seconds: float) -> bool:
@@ -135,20 +89,6 @@ def stays(condition: Callable[[], object], seconds: float) -> bool:
             return True
         time.sleep(0.02)
     return False
-
-
-def processes(*words: str) -> list[int]:
-    """Living processes whose arguments, title or working directory hold all the words."""
-    found = []
-    for entry in Path("/proc").iterdir():
-        try:
-            arguments = (entry / "cmdline").read_bytes() if entry.name.isdigit() else b""
-            directory = os.fsencode((entry / "cwd").readlink()) if arguments else b""
-        except OSError:
-            continue
-        if arguments and all(os.fsencode(word) in arguments + b" " + directory for word in words):
-            found.append(int(entry.name))
-    return found
 
 
 def pid_of(home: Path) -> int:
@@ -356,6 +296,7 @@ def test_a_full_engine_is_joined(home: Path) -> None:
 
 
 LITTLE_ROOM = """
+import resource
 resource.setrlimit(resource.RLIMIT_FSIZE, (4_000_000, 4_000_000))  # the first file of the write-ahead log needs 16 MB
 try:
     Engine(home).start()

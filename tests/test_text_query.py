@@ -233,11 +233,17 @@ def is_tsquery(text: str) -> bool:
 
 
 @settings(max_examples=max(FUZZ // 10, 100), deadline=None)
-@given(ANYTHING, st.lists(st.lists(st.lists(st.text(max_size=4), max_size=3), max_size=3), min_size=64, max_size=64))
-def test_whatever_the_query_and_its_lexemes_the_tsquery_is_well_formed(
-    text: str, lexemes: list[list[list[str]]]
-) -> None:
-    assert is_tsquery(to_tsquery_text(parse(text), lexemes))
+@given(ANYTHING, st.integers(0, 2**32))
+def test_whatever_the_query_and_its_lexemes_the_tsquery_is_well_formed(text: str, seed: int) -> None:
+    chance, query = random.Random(seed), parse(text)
+
+    def some(things: list[str]) -> list[str]:
+        return chance.choices(things, k=chance.randrange(4))
+
+    lexemes = [
+        [some(["", "a", "'", "\\", "b\\'", ":*A", " & ", "!(", "日本"]) for _ in some([""])] for _ in query.terms
+    ]
+    assert is_tsquery(to_tsquery_text(query, lexemes))
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"]), min_size=1))

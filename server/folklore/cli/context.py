@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
-from typing import Any, TypeVar
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from folklore import log
 from folklore.config import Settings, load_settings
+
+if TYPE_CHECKING:
+    from folklore.app import App, Running
 
 Result = TypeVar("Result")
 
@@ -24,19 +26,14 @@ def settings_of(ctx: click.Context, *, quiet: bool = True, **flags: object) -> S
     return settings
 
 
-@asynccontextmanager
-async def application(settings: Settings) -> AsyncIterator[Any]:
-    """A running application for the length of a block."""
-    from folklore.app import running
-
-    async with running(settings) as app:
-        yield app
-
-
-def run(work: Callable[[], Awaitable[Result]]) -> Result:
-    """Run a command's asynchronous part."""
+def with_app(ctx: click.Context, work: Callable[[App, Running], Awaitable[Result]]) -> Result:
+    """Run a command's work on a ready application, and end that afterwards."""
+    settings = settings_of(ctx)
 
     async def whole() -> Result:
-        return await work()
+        from folklore.app import running
+
+        async with running(settings) as app:
+            return await work(app, await app.ready())
 
     return asyncio.run(whole())

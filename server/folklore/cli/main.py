@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -15,6 +17,19 @@ from folklore.errors import FolkloreError
 # Name -> (module, attribute, one line for the overview). Loaded when called: `serve` must answer at once.
 _COMMANDS: dict[str, tuple[str, str, str]] = {
     "serve": ("folklore.cli.serve", "serve", "Serve MCP over stdio, or over HTTP with --http."),
+    "store": ("folklore.cli.store", "store", "Store a memory."),
+    "recall": ("folklore.cli.find", "recall", "Find memories by meaning and by word, best first."),
+    "search": ("folklore.cli.find", "search", "Find memories by exact words."),
+    "list": ("folklore.cli.browse", "list_", "List memories in order of time."),
+    "show": ("folklore.cli.browse", "show", "Show memories whole, by id."),
+    "namespaces": ("folklore.cli.namespaces", "namespaces", "What namespaces there are."),
+    "stats": ("folklore.cli.namespaces", "stats", "Count what is stored."),
+    "export": ("folklore.cli.transfer", "export", "Write memories as JSON Lines."),
+    "import": ("folklore.cli.transfer", "import_", "Read memories from JSON Lines."),
+    "db": ("folklore.cli.db", "db", "The database: start, stop, status, migrate."),
+    "doctor": ("folklore.cli.doctor", "doctor", "Check that everything works, and say what to do if not."),
+    "config": ("folklore.cli.config", "config", "The settings in use."),
+    "bench": ("folklore.cli.bench", "bench", "Measure retrieval on a set of memories and questions."),
 }
 
 
@@ -32,6 +47,15 @@ class _Lazy(click.Group):
         assert isinstance(command, click.Command)
         return command
 
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            result = super().invoke(ctx)
+            sys.stdout.flush()
+        except BrokenPipeError:  # the reader of our output has gone, as `| head` does; click would call it a failure
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return 0
+        return result
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
             formatter.write_dl([(name, summary) for name, (_, _, summary) in _COMMANDS.items()])
@@ -42,7 +66,7 @@ class _Lazy(click.Group):
 @click.option("--database-url", help="Use this Postgres instead of the embedded engine.")
 @click.option("--home", type=click.Path(path_type=Path, file_okay=False), help="Where Folklore keeps its files.")
 @click.option("--log-level", type=click.Choice(["debug", "info", "warning", "error"]), help="What to log on stderr.")
-@click.option("--debug", is_flag=True, help="Show tracebacks.")
+@click.option("--debug", is_flag=True, help="Show tracebacks; may stand anywhere.")
 @click.version_option(__version__, prog_name="folklore")
 @click.pass_context
 def cli(
@@ -63,30 +87,47 @@ def cli(
 
 def main() -> None:
     """Run the command line. Exit codes: 0 done, 1 failed, 2 bad input, 3 not reachable, 4 not found, 5 refused."""
-    arguments = sys.argv[1:]
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):  # memories hold any character, whatever the terminal's locale says
+            stream.reconfigure(encoding="utf-8", errors="replace")
+    sys.exit(outcome(sys.argv[1:]))
+
+
+def outcome(arguments: list[str]) -> int:
+    """Run one command and return its exit code; what went wrong is told on stderr. Raises only with --debug."""
+    options = arguments[: arguments.index("--")] if "--" in arguments else arguments
+    debug, as_json = "--debug" in options, "--json" in options
+    arguments = [word for word in options if word != "--debug"] + arguments[len(options) :]
     try:
-        cli.main(args=arguments, prog_name="folklore", standalone_mode=False)
+        # Outside click's standalone mode an exit code is the answer of `main`, as is what a command returns.
+        code = cli.main(args=arguments, prog_name="folklore", standalone_mode=False)
     except click.exceptions.Abort:
-        sys.exit(130)
-    except click.exceptions.Exit as exit_:
-        sys.exit(exit_.exit_code)
+        return 130
     except click.ClickException as error:
-        if "--json" in arguments:
-            _fail("invalid_input", error.format_message(), None, as_json=True)
-        else:
-            error.show(file=sys.stderr)
-        sys.exit(2)
+        return _usage(error, as_json)
     except FolkloreError as error:
-        if "--debug" in arguments:
+        if debug:
             raise
-        _fail(error.code, error.message, error.hint, as_json="--json" in arguments)
-        sys.exit(error.exit_code)
-    except BrokenPipeError:  # the reader of our output has gone, as `| head` does
-        sys.stderr.close()
-        sys.exit(0)
+        _tell(error.code, error.message, error.hint, as_json)
+        return error.exit_code
+    except Exception as error:  # the outermost edge: a person gets a line, not a traceback
+        if debug:
+            raise
+        words = f"{type(error).__name__}: {error}".splitlines()[0].rstrip(": ")
+        _tell("internal", f"internal error ({words});", "run with --debug to see where.", as_json)
+        return 1
+    return code if isinstance(code, int) else 0
 
 
-def _fail(code: str, message: str, hint: str | None, *, as_json: bool) -> None:
+def _usage(error: click.ClickException, as_json: bool) -> int:
+    if as_json:
+        _tell("invalid_input", error.format_message(), None, as_json)
+    else:
+        error.show(file=sys.stderr)
+    return 2
+
+
+def _tell(code: str, message: str, hint: str | None, as_json: bool) -> None:
     if as_json:
         shown: dict[str, object] = {"code": code, "message": message}
         if hint:

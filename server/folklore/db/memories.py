@@ -15,6 +15,7 @@ from pgvector import HalfVector
 from folklore.db.database import Database, Session
 from folklore.db.namespaces import ensure_namespace
 from folklore.db.rows import memory_of, visibility
+from folklore.errors import Conflict
 from folklore.model import Caller, Draft, Filters, Memory
 
 
@@ -73,9 +74,25 @@ class Memories:
     ) -> list[tuple[UUID, bool]]:
         """Store a batch in one transaction and a constant number of statements; returns (id, new) for each, in order.
 
-        `namespace_id` and `language` serve if the namespace must be made. Digests within the batch must differ. A text
-        that is known already, or whose idempotency key is, gives the id it has.
+        `namespace_id` and `language` serve if the namespace must be made. Digests and idempotency keys within the batch
+        must differ. A text that is known already, or whose idempotency key is, gives the id it has.
         """
+        given = (namespace, batch, vectors, caller, namespace_id, language, now)
+        try:
+            return await self._insert(*given)
+        except Conflict:  # a key of ours was used between our look and our write: it is seen now
+            return await self._insert(*given)
+
+    async def _insert(
+        self,
+        namespace: str,
+        batch: Sequence[Prepared],
+        vectors: Vectors | None,
+        caller: Caller,
+        namespace_id: UUID,
+        language: str,
+        now: datetime,
+    ) -> list[tuple[UUID, bool]]:
         async with self._database.transaction() as session:
             namespace_id, language = await ensure_namespace(
                 session,

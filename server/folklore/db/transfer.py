@@ -14,6 +14,7 @@ from folklore.db.database import Database, Session
 from folklore.db.entries import Arrival, Entry, arrivals_json, entry_of
 from folklore.db.memories import Vectors, index
 from folklore.db.namespaces import ensure_namespace
+from folklore.errors import Conflict
 from folklore.model import Caller
 
 
@@ -120,12 +121,20 @@ class Transfers:
         return {row["id"]: entry_of(row) for row in rows}
 
     async def write(
-        self, namespace: str, batch: Batch, *, caller: Caller, namespace_id: UUID, language: str, now: datetime
+        self,
+        namespace: str,
+        batch: Batch,
+        *,
+        caller: Caller,
+        namespace_id: UUID,
+        language: str,
+        now: datetime,
+        all_or_nothing: bool = False,
     ) -> set[UUID]:
         """Write a batch in one transaction and a constant number of statements; the ids that were written.
 
         `namespace_id` and `language` serve if the namespace must be made. What somebody else stored since the batch
-        was judged stays as it is.
+        was judged stays as it is, or with `all_or_nothing` is a Conflict.
         """
         async with self._database.transaction() as session:
             everything = [*batch.fresh, *batch.replacing]
@@ -152,6 +161,8 @@ class Transfers:
                 arrivals = arrivals_json(batch.fresh, caller, language, now)
                 rows = await session.rows("transfer_insert", namespace=namespace_id, arrivals=arrivals)
                 written.update(row["id"] for row in rows)
+            if all_or_nothing and len(written) < len(everything):
+                raise Conflict("Somebody else stored some of the same memories at the same time.", hint="Try again.")
             outcome = [(item.id, item.id in written) for item in everything]
             await index(session, namespace_id, outcome, batch.vectors, now)
         return written

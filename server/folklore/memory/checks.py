@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, tzinfo
 
@@ -125,13 +125,22 @@ def _metadata(value: JsonObject | None, field: str) -> JsonObject | None:
         return None
     try:
         text = json.dumps(value, ensure_ascii=False, allow_nan=False)
-    except (TypeError, ValueError) as error:
-        raise InvalidInput(field, "must be a JSON object.") from error
+        cleaned = {clean(name).text: _cleaned(entry) for name, entry in value.items()}
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InvalidInput(field, "must be a JSON object, not nested too deeply.") from error
     if len(text.encode("utf-8", "surrogatepass")) > MAX_METADATA_BYTES:
         raise InvalidInput(
             field, f"is over the limit of {MAX_METADATA_BYTES // 1024} KB.", hint="Keep only what helps later."
         )
-    if "\\u0000" in text:  # jsonb cannot hold NUL
-        raise InvalidInput(field, "holds a NUL character.", hint="Remove it.")
-    cleaned: JsonObject = json.loads(clean(text).text)
     return cleaned
+
+
+def _cleaned(value: object) -> object:
+    """JSON without what nobody can see; jsonb cannot hold NUL and lone surrogates at all."""
+    if isinstance(value, str):
+        return clean(value).text
+    if isinstance(value, list | tuple):
+        return [_cleaned(entry) for entry in value]
+    if isinstance(value, Mapping):
+        return {clean(str(name)).text: _cleaned(entry) for name, entry in value.items()}
+    return value

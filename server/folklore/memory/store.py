@@ -49,26 +49,34 @@ async def store(
     name = names.normalise(namespace)
     checked = check_batch(drafts, now=now, zone=zone, many=many)
     digests = [digest(draft.content) for draft in checked]
-    first_with: dict[bytes, int] = {}
-    for place, value in enumerate(digests):
-        first_with.setdefault(value, place)
+    first = _first_of_each(checked, digests)
     batch = [
-        Prepared(id=checked[place].id or new_id(), draft=checked[place], digest=value)
-        for value, place in first_with.items()
+        Prepared(id=draft.id or new_id(), draft=draft, digest=digests[place])
+        for place, draft in enumerate(checked)
+        if first[place] == place
     ]
     vectors = await embed(library, [item.draft.content for item in batch])
     outcome = await library.memories.insert(
         name, batch, vectors, caller=caller, namespace_id=new_id(), language=DEFAULT_LANGUAGE, now=now
     )
-    by_digest = {item.digest: id_new for item, id_new in zip(batch, outcome, strict=True)}
+    kept = dict(zip((place for place, other in enumerate(first) if place == other), outcome, strict=True))
     stored = tuple(
-        Stored(
-            id=by_digest[value][0],
-            status="stored" if by_digest[value][1] and first_with[value] == place else "duplicate",
-        )
-        for place, value in enumerate(digests)
+        Stored(id=kept[other][0], status="stored" if kept[other][1] and place == other else "duplicate")
+        for place, other in enumerate(first)
     )
     return StoreResult(namespace=name, stored=stored)
+
+
+def _first_of_each(drafts: Sequence[Draft], digests: Sequence[bytes]) -> list[int]:
+    """For each draft the place of the one it repeats, by text or by idempotency key; its own if it is new."""
+    seen: dict[bytes | str, int] = {}
+    first = []
+    for place, (draft, text) in enumerate(zip(drafts, digests, strict=True)):
+        marks: list[bytes | str] = [text] if draft.idempotency_key is None else [text, draft.idempotency_key]
+        first.append(min((seen[mark] for mark in marks if mark in seen), default=place))
+        if first[place] == place:
+            seen.update(dict.fromkeys(marks, place))
+    return first
 
 
 async def embed(library: Library, texts: Sequence[str]) -> Vectors | None:

@@ -25,7 +25,7 @@ _SERVICE_SEGMENTS = frozenset({"_git", "scm", "v3"})
 
 
 def normalise(name: str, *, field: str = "namespace") -> str:
-    """Bring a namespace's name to its one spelling: trimmed, composed, lower case.
+    """Bring a namespace's name to one spelling: trimmed and composed. Its case is kept; the database ignores it.
 
     Allowed are 1 – 100 letters, digits and `. _ - : / @`, beginning and ending with a letter or digit, with something
     between every two `:` or `/`. Raises InvalidInput naming `field` and the rule, with a name that would do.
@@ -33,7 +33,7 @@ def normalise(name: str, *, field: str = "namespace") -> str:
     text = name.strip()
     if len(text) > MAX_LENGTH:
         raise InvalidInput(field, f"a name of {len(text)} characters is over the limit of {MAX_LENGTH}.")
-    spelled = nfc(nfc(text).lower())
+    spelled = nfc(text)
     if len(spelled) > MAX_LENGTH:
         raise InvalidInput(field, f"a name of {len(spelled)} characters is over the limit of {MAX_LENGTH}.")
     problem = _problem(spelled)

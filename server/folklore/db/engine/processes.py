@@ -16,6 +16,13 @@ def serves(pid: int, place: Place) -> bool:
     return os.name != "nt" and _serves_by_title(pid, place)
 
 
+def may_serve(pid: int, place: Place) -> bool:
+    """False if the process is certainly no server of this data directory: where /proc does not tell, no postgres."""
+    if Path("/proc/self/exe").exists():
+        return _serves_by_proc(pid, place)
+    return os.name == "nt" or "postgres" in _title(pid)
+
+
 def servers(place: Place) -> list[int]:
     """All processes of a server of this data directory, orphans included. Only where /proc tells; empty elsewhere."""
     proc = Path("/proc")
@@ -36,10 +43,14 @@ def _serves_by_proc(pid: int, place: Place) -> bool:
 
 def _serves_by_title(pid: int, place: Place) -> bool:
     """macOS and the BSDs: the launcher puts the tag into the server's arguments, and Postgres into all its titles."""
+    title = _title(pid)
+    return "postgres" in title and place.tag in title
+
+
+def _title(pid: int) -> str:
     listed = subprocess.run(  # noqa: S603
         ["ps", "-p", str(pid), "-o", "command="],  # noqa: S607
         capture_output=True,
         check=False,
     )
-    title = listed.stdout.decode("utf-8", "replace")
-    return "postgres" in title and place.tag in title
+    return listed.stdout.decode("utf-8", "replace")

@@ -18,14 +18,14 @@ from folklore.db.engine.log import failure, note, older, rotate
 from folklore.db.engine.pidfile import disown, read_pid, read_pid_file
 from folklore.db.engine.place import Place
 from folklore.db.engine.probe import Answer, State, ask, execute
-from folklore.db.engine.processes import servers, serves
+from folklore.db.engine.processes import may_serve, servers, serves
 
 RECOVERY_SECONDS = 600.0  # how long a server may say that it is starting up
 PG_CTL_SECONDS = 60  # how long pg_ctl waits; a server that recovers for longer is asked by ourselves
 QUIET_SECONDS = 60.0  # how long a server may say nothing
-UNREACHABLE_SECONDS = 2.0  # how long a living server may go without a socket before it is replaced
+UNREACHABLE_SECONDS = 1.0  # how long a living server may go without a socket before it is replaced
 LAUNCHES = 3
-NAP = 0.02
+NAP, LONGEST_NAP = 0.02, 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class Server:
     def bring_up(self, shared_buffers: str) -> None:
         """Join the server, wait for it, replace it or launch it, until the database answers."""
         began = heard = time.monotonic()
-        launches = 0
+        launches, nap = 0, NAP
         while (answer := self.ask(DATABASE)).state is not State.READY:
             now = time.monotonic()
             match answer.state:
@@ -64,7 +64,8 @@ class Server:
                         self._evict()
             if now - heard > QUIET_SECONDS or now - began > RECOVERY_SECONDS:
                 raise failure(self._complaint(answer), self.place.log, answer.words)
-            time.sleep(NAP)
+            time.sleep(nap)
+            nap = min(nap * 1.3, LONGEST_NAP)
 
     def halt(self) -> bool:
         """Shut down and wait for the last process to end; false if no server runs.
@@ -117,11 +118,14 @@ class Server:
                 self.account.give(log)
         rotate(place.log)
         if self.account:
-            self._open_ways(self.account)
+            if place.data.exists() and place.data.stat().st_uid == 0:  # root copied or restored it
+                self.account.give_all(place.engine)
+            self._note_opened(open_programs(self.binaries.folder, self.account))
+            self._note_opened([*open_way(place.engine, self.account), *open_way(place.log, self.account)])
         cluster.ensure(place, self.binaries, self.account)
         listen = choose(place, self.account)
         if self.account:
-            open_way(Path(listen.host), self.account)
+            self._note_opened(open_way(Path(listen.host), self.account))
         cluster.configure(place, listen, shared_buffers, self.account)
         if os.name != "nt":
             self._disown_stale(Path(listen.host))
@@ -130,18 +134,14 @@ class Server:
         """Nothing of ours lives, so process ids left in lock files are strangers' (or of a server started by hand)."""
         place = self.place
         written, listening = read_pid(place.data / "postmaster.pid"), read_pid(sockets / SOCKET_LOCK)
-        if written is not None and not serves(written, place):
+        if written is not None and not may_serve(written, place):
             disown(place.data)
-        if listening is not None and not serves(listening, place):
+        if listening is not None and not may_serve(listening, place):
             (sockets / SOCKET_LOCK).unlink()
 
-    def _open_ways(self, account: Account) -> None:
-        place = self.place
-        if place.engine.stat().st_uid == 0 or (place.data.exists() and place.data.stat().st_uid == 0):
-            account.give_all(place.engine)
-        opened = [*open_way(place.engine, account), *open_way(place.log, account)]
-        for folder in (*opened, *open_programs(self.binaries.folder, account)):
-            note(place.log, f"let user id {account.uid}, which runs the engine for root, pass through {folder}")
+    def _note_opened(self, folders: list[Path]) -> None:
+        for folder in folders:
+            note(self.place.log, f"let the unprivileged user who runs the engine for root pass through {folder}")
 
     def _create_database(self) -> None:
         if self.ask().state is State.READY:  # and the data directory is ours

@@ -112,6 +112,10 @@ create table memories (
     confirmed_count integer not null default 0,
     revision integer not null default 1,
     digest bytea not null,
+    -- The same text is one memory, as long as it is alive: a superseded or forgotten fact may be stated anew.
+    live_digest bytea generated always as (
+        case when forgotten_at is null and superseded_at is null then digest end
+    ) stored,
     idempotency_key text,
     tag_prefixes text[] generated always as (folklore_tag_prefixes(tags)) stored,
     search tsvector generated always as (folklore_search(language, content, summary, tags, source)) stored,
@@ -121,13 +125,12 @@ create table memories (
         references memories (namespace_id, id) deferrable initially deferred
 );
 
--- The same text is one memory, as long as it is alive: a fact that was superseded or forgotten may be stated anew.
-create unique index memories_digest_key on memories (namespace_id, digest)
-    where forgotten_at is null and superseded_at is null;
+-- No partial index for this: before the first ANALYZE the planner takes one whose predicate a question implies for
+-- nearly empty, and would look a memory up by walking it.
+create unique index memories_digest_key on memories (namespace_id, live_digest);
 create unique index memories_idempotency_key on memories (namespace_id, idempotency_key)
     where idempotency_key is not null;
 create index memories_session_idx on memories (namespace_id, session, position) where session is not null;
-create index memories_created_idx on memories (namespace_id, created_at);
 create index memories_source_idx on memories (namespace_id, source text_pattern_ops) where source is not null;
 create index memories_tags_idx on memories using gin (tag_prefixes);
 create index memories_search_idx on memories using gin (search);

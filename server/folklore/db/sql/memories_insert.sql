@@ -17,6 +17,6 @@ from jsonb_to_recordset(:drafts::jsonb) as d (
     priority smallint, language text, metadata jsonb, occurred_at timestamptz, created_at timestamptz,
     expires_at timestamptz, digest text, idempotency_key text
 )
-on conflict (namespace_id, digest) where forgotten_at is null and superseded_at is null
+on conflict (namespace_id, live_digest)
 do update set confirmed_count = memories.confirmed_count + 1
 returning id, digest, (xmax = 0) as is_new

@@ -1,9 +1,14 @@
 -- Make a namespace unless it is there, and learn the languages its new memories are in. The row comes back either way.
--- The update is skipped when there is nothing to learn, so that stores do not queue behind one another on this row.
-with made as (
+-- One that is there and has nothing to learn is only read: `on conflict do update` would lock it to the end of the
+-- transaction even where its condition does not hold, and stores would queue behind one another on this row.
+with known as (
+    select id, language from namespaces where lower(name) = lower(:name::text) and languages @> :languages::text[]
+),
+made as (
     insert into namespaces (id, name, language, languages, created_at, created_by)
-    values (:id::uuid, :name::text, :language::text, array[:language::text] || :languages::text[], :now::timestamptz,
-        :author::text)
+    select :id::uuid, :name::text, :language::text, array[:language::text] || :languages::text[], :now::timestamptz,
+        :author::text
+    where not exists (select from known)
     on conflict (lower(name)) do update
         set languages = array(select distinct unnest(namespaces.languages || :languages::text[]) order by 1)
         where not namespaces.languages @> :languages::text[]

@@ -21,11 +21,10 @@ from (
     from (select namespace_id, memory_id, score from scan order by score desc, memory_id) ranked
     cross join lateral (
         select from memories m
-        where m.namespace_id = ranked.namespace_id and m.namespace_id = any(:namespaces::uuid[])
-            and m.id = ranked.memory_id
+        where m.namespace_id = ranked.namespace_id and m.id = ranked.memory_id
             and
 -- include visible
-        offset 0  -- keeps the planner from joining all of memories first
+        limit 1  -- keeps the planner from joining all of memories first
     ) seen
     order by ranked.score desc, ranked.memory_id
     limit :fetch::integer

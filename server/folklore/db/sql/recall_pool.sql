@@ -2,21 +2,16 @@
 -- :model (raw halfvec bytes; null where one is owed). What was forgotten since the branches ran drops out here.
 with seed as materialized (
     select m.namespace_id, m.id, m.session, m.position
-    from memories m
-    where m.namespace_id = any(:namespaces::uuid[]) and m.id = any(:ids::uuid[])
+    from unnest(:ids::uuid[]) as asked (id)
+    join memories m on m.namespace_id = any(:namespaces::uuid[]) and m.id = asked.id
 ),
 member as materialized (
     select seed.namespace_id, seed.id from seed
     union
     select near.namespace_id, near.id
     from seed
-    cross join lateral (
-        select n.namespace_id, n.id
-        from memories n
-        where n.namespace_id = seed.namespace_id and n.namespace_id = any(:namespaces::uuid[])
-            and n.session = seed.session
-            and n.position between seed.position - :reach::integer and seed.position + :reach::integer
-    ) near
+    join memories near on near.namespace_id = seed.namespace_id and near.session = seed.session
+        and near.position between seed.position - :reach::integer and seed.position + :reach::integer
     where :reach::integer > 0
 )
 select
@@ -26,6 +21,5 @@ from member
 join memories m on m.namespace_id = member.namespace_id and m.id = member.id
 left join embeddings e on e.namespace_id = member.namespace_id and e.memory_id = member.id
     and e.model_id = :model::uuid and e.passage = 0
-where m.namespace_id = any(:namespaces::uuid[])
-    and
+where
 -- include visible

@@ -1,0 +1,83 @@
+"""`folklore config`."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qsl, urlsplit, urlunsplit
+
+import click
+
+from folklore.cli.context import settings_of
+from folklore.cli.options import json_option
+from folklore.cli.output import print_json, say
+from folklore.config import Settings, config_path
+
+_MASK = "********"
+# Parameters of an address that say where, not who.
+_HARMLESS = frozenset({"host", "port", "dbname", "database", "sslmode", "application_name", "target_session_attrs"})
+
+
+@click.group()
+def config() -> None:
+    """The settings in use: flags over environment over file over defaults."""
+
+
+@config.command()
+@json_option
+@click.pass_context
+def show(ctx: click.Context, as_json: bool) -> None:
+    """Show every setting, secrets masked, as a settings file would hold it."""
+    value = shown(settings_of(ctx))
+    if as_json:
+        print_json(value)
+        return
+    import yaml
+
+    say(yaml.safe_dump(value, sort_keys=False, allow_unicode=True).rstrip())
+
+
+@config.command()
+@json_option
+@click.pass_context
+def path(ctx: click.Context, as_json: bool) -> None:
+    """Print where the settings file is, or would be."""
+    given = ctx.find_root().obj
+    home = given["flags"]["home"]
+    environ = dict(os.environ) | ({"FOLKLORE_HOME": str(home)} if home else {})
+    found = config_path(given["config"], environ)
+    standard = Path(environ.get("FOLKLORE_HOME") or Path.home() / ".folklore").expanduser() / "config.yaml"
+    place = found or standard
+    if as_json:
+        print_json({"path": str(place), "exists": place.exists()})
+    else:
+        say(str(place))
+        if not place.exists():
+            click.echo("There is no such file yet; config.example.yaml shows what may stand in it.", err=True)
+
+
+def shown(settings: Settings) -> dict[str, Any]:
+    """Every setting as plain values, secrets masked."""
+    value: dict[str, Any] = settings.model_dump(mode="json")
+    if settings.database_url is not None:
+        value["database_url"] = masked(settings.database_url.get_secret_value())
+    if settings.embedding.api_key is not None:
+        value["embedding"]["api_key"] = _MASK
+    return value
+
+
+def masked(url: str) -> str:
+    """An address without its password, and without any parameter that could be another secret."""
+    try:
+        parts = urlsplit(url)
+        port = f":{parts.port}" if parts.port else ""
+        query = parse_qsl(parts.query, keep_blank_values=True)
+    except ValueError:
+        return _MASK
+    if not parts.scheme:
+        return _MASK
+    host = f"[{parts.hostname}]" if parts.hostname and ":" in parts.hostname else parts.hostname or ""
+    user = f"{parts.username}{':' + _MASK if parts.password else ''}@" if parts.username else ""
+    kept = "&".join(f"{name}={value if name in _HARMLESS else _MASK}" for name, value in query)
+    return urlunsplit((parts.scheme, f"{user}{host}{port}", parts.path, kept, ""))

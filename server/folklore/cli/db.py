@@ -1,0 +1,133 @@
+"""`folklore db`."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING
+
+import click
+
+from folklore.cli.config import masked
+from folklore.cli.context import settings_of
+from folklore.cli.options import json_option
+from folklore.cli.output import print_json, say
+from folklore.config import Settings
+from folklore.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from folklore.db.engine import Engine
+
+
+@click.group()
+def db() -> None:
+    """The database: the embedded engine, or the Postgres that database_url names."""
+
+
+@db.command()
+@json_option
+@click.pass_context
+def start(ctx: click.Context, as_json: bool) -> None:
+    """Start the embedded engine; any command does so by itself when it needs it."""
+    address = _engine(settings_of(ctx)).start()
+    if as_json:
+        print_json({"running": True, "url": masked(address)})
+    else:
+        say(f"The engine is running: {masked(address)}")
+
+
+@db.command()
+@json_option
+@click.pass_context
+def stop(ctx: click.Context, as_json: bool) -> None:
+    """Stop the embedded engine for everybody who uses it."""
+    was_running = _engine(settings_of(ctx)).stop()
+    if as_json:
+        print_json({"running": False, "was_running": was_running})
+    else:
+        say("The engine is stopped." if was_running else "The engine was not running.")
+
+
+@db.command()
+@json_option
+@click.pass_context
+def status(ctx: click.Context, as_json: bool) -> None:
+    """Tell what runs where, without starting anything."""
+    settings = settings_of(ctx)
+    value: dict[str, object]
+    if settings.database_url is None:
+        value, address = _engine_status(settings)
+    else:
+        address = settings.database_url.get_secret_value()
+        value = {"engine": "server", "running": True, "url": masked(address)}
+    if address is not None:
+        value |= asyncio.run(_server_status(address))
+    if as_json:
+        print_json(value)
+        return
+    for name, held in value.items():
+        text = ", ".join(map(str, held)) or "none" if isinstance(held, list) else held
+        say(f"{name:<20}{'yes' if text is True else 'no' if text is False else text}")
+
+
+@db.command()
+@json_option
+@click.pass_context
+def migrate(ctx: click.Context, as_json: bool) -> None:
+    """Bring the schema up to date; serving and every other command do so too."""
+    from folklore.app import App
+    from folklore.db.migrate import migrate
+
+    async def work() -> list[str]:
+        address, _ = await App(settings).dsn()
+        return await migrate(address)
+
+    settings = settings_of(ctx)
+    applied = asyncio.run(work())
+    if as_json:
+        print_json({"applied": applied})
+    else:
+        say("\n".join(f"applied {name}" for name in applied) or "The schema is up to date.")
+
+
+def _engine(settings: Settings) -> Engine:
+    if settings.database_url is not None:
+        raise InvalidInput(
+            "database_url",
+            "names a Postgres of its own, which Folklore neither starts nor stops.",
+            hint="This command is for the embedded engine, used while database_url is not set.",
+        )
+    from folklore.db.engine import Engine
+
+    return Engine(
+        settings.home, idle_minutes=settings.engine.idle_minutes, shared_buffers=settings.engine.shared_buffers
+    )
+
+
+def _engine_status(settings: Settings) -> tuple[dict[str, object], str | None]:
+    found = _engine(settings).status()
+    value = {
+        "engine": "embedded",
+        "running": found.running,
+        "data_directory": str(found.data_directory),
+        "log": str(found.log),
+        "version": found.version,
+        "pid": found.pid,
+        "sessions": found.sessions if found.running else None,
+        "url": None if found.dsn is None else masked(found.dsn),
+    }
+    return {name: held for name, held in value.items() if held is not None}, found.dsn
+
+
+async def _server_status(address: str) -> dict[str, object]:
+    from folklore.db.facts import facts
+    from folklore.db.migrate import pending
+
+    found = await facts(address)
+    return {
+        "version": found.version,
+        "pgvector": found.pgvector or "missing",
+        "database": found.database,
+        "role": found.role,
+        "bytes": found.bytes,
+        "pending_migrations": await pending(address),
+    }

@@ -1,0 +1,120 @@
+"""How commands print: JSON for programs, short wrapped text for people, colour only for a terminal."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import sys
+import textwrap
+from collections.abc import Iterator, Sequence
+from datetime import datetime, tzinfo
+from typing import TYPE_CHECKING
+
+import click
+
+from folklore.memory import present
+from folklore.memory.present import Format
+
+if TYPE_CHECKING:
+    from folklore.model import Answer, Memory, Recalled
+
+_LINES_SHOWN = 8
+_INDENT = "    "
+
+
+def print_json(value: object) -> None:
+    """One JSON document on stdout."""
+    click.echo(json.dumps(value, ensure_ascii=False, indent=2))
+
+
+def say(text: str = "", **style: bool | str) -> None:
+    """A line on stdout; `style` as click's, dropped where it would not be seen."""
+    click.echo(paint(text, **style))
+
+
+def paint(text: str, **style: bool | str) -> str:
+    """Text in a style, if stdout is a terminal that wants it."""
+    if not style or os.environ.get("NO_COLOR") or not sys.stdout.isatty():
+        return text
+    return click.style(text, **style)  # type: ignore[arg-type]
+
+
+def print_answer(answer: Answer, form: Format, *, as_json: bool, zone: tzinfo) -> None:
+    """The answer of recall, search or list."""
+    if as_json:
+        print_json(present.answer(answer, form))
+        return
+    for place, result in enumerate(answer.memories, start=1):
+        _print_result(place, result, form, zone)
+    for item in answer.degraded:
+        click.echo(f"Without the {item.branch} branch: {item.reason}", err=True)
+    if answer.note:
+        say(answer.note)
+    if answer.cursor:
+        say(f"There is more: --cursor {answer.cursor}", dim=True)
+
+
+def print_memory(memory: Memory, zone: tzinfo) -> None:
+    """A memory whole: its text, then every field that is set."""
+    say(memory.content)
+    say()
+    for name, value in present.record(memory).items():
+        if name not in ("content", "when") and value != "":
+            shown = getattr(memory, name, value)
+            text = _when(shown, zone) if isinstance(shown, datetime) else _plain(value)
+            say(f"{_INDENT}{paint(f'{name:<16}', dim=True)}{text}")
+
+
+def print_table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
+    """A table; numbers are set right. Not cut when nobody watches its width."""
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for place, name in enumerate(columns):
+        number = any(isinstance(row[place], int) for row in rows)
+        table.add_column(name, justify="right" if number else "left", overflow="fold")
+    for row in rows:
+        table.add_row(*(f"{cell:,}" if isinstance(cell, int) else str(cell) for cell in row))
+    Console(width=None if sys.stdout.isatty() else 200, highlight=False).print(table)
+
+
+def _print_result(place: int, result: Recalled, form: Format, zone: tzinfo) -> None:
+    memory = result.memory
+    score = "" if result.score is None else f"{result.score:.4f}"
+    if form == "ids":
+        say(f"{memory.id}  {score}".rstrip())
+        return
+    kind = memory.kind if memory.kind != "note" else None
+    tags = " ".join(f"#{tag}" for tag in memory.tags)
+    about = [memory.namespace, _when(memory.when, zone), memory.source, kind, tags]
+    head = f"{place:>2}. {paint(score, fg='green')}{'  ' if score else ''}"
+    say(head + paint(" · ".join(part for part in about if part), bold=True))
+    if form == "detailed":
+        print_memory(memory, zone)
+    else:
+        lines = list(_wrapped(memory.content))
+        for line in lines[:_LINES_SHOWN]:
+            say(_INDENT + line)
+        rest = f", {len(memory.content):,} characters in all" if len(lines) > _LINES_SHOWN else ""
+        say(f"{_INDENT}{memory.id} by {memory.author}{rest}", dim=True)
+    say()
+
+
+def _wrapped(text: str) -> Iterator[str]:
+    width = max(min(shutil.get_terminal_size((100, 24)).columns, 120) - len(_INDENT), 20)
+    for line in text.splitlines():
+        # A long word (a path, a URL) stays whole, to be copied; white space at the start is code's.
+        yield from textwrap.wrap(line, width, break_long_words=False, break_on_hyphens=False) or [""]
+
+
+def _when(moment: datetime, zone: tzinfo) -> str:
+    return moment.astimezone(zone).strftime("%Y-%m-%d %H:%M")
+
+
+def _plain(value: object) -> str:
+    if isinstance(value, list):
+        return ", ".join(map(str, value))
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, dict) else str(value)

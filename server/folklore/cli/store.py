@@ -1,0 +1,87 @@
+"""`folklore store`."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from folklore.cli.context import with_app
+from folklore.cli.options import Moment, json_option
+from folklore.cli.output import print_json, say
+from folklore.errors import InvalidInput
+from folklore.model import DEFAULT_KIND, Draft
+
+if TYPE_CHECKING:
+    from folklore.app import App, Running
+
+
+@click.command()
+@click.argument("text", nargs=-1, required=True)
+@click.option("-n", "--namespace", help="Where to. Default: the project's.")
+@click.option("--summary", help="A shorter wording for tight budgets.")
+@click.option("--kind", default=DEFAULT_KIND, show_default=True, help="note, semantic, episodic, decision, bug, …")
+@click.option("--tag", "tags", multiple=True, help="Repeatable.")
+@click.option("--source", help="Where it is from.")
+@click.option("--session", help="What it belongs to; memories of a session keep their order.")
+@click.option("--occurred-at", type=Moment(), help="When it was true, if not now.")
+@click.option("--importance", type=click.FloatRange(0, 1))
+@click.option("--confidence", type=click.FloatRange(0, 1))
+@click.option("--priority", type=click.IntRange(1, 4), help="1 comes first.")
+@click.option("--language", help="Of the text; default: the namespace's.")
+@click.option("--expires-at", type=Moment(), help="When it stops being true.")
+@click.option("--path", "paths", multiple=True, help="A file or folder it is about; repeatable.")
+@click.option("--commit", help="The commit it is about.")
+@click.option("--metadata", help="A JSON object of your own, at most 8 KB.")
+@click.option("--idempotency-key", help="The same key gives the same memory.")
+@json_option
+@click.pass_context
+def store(
+    ctx: click.Context,
+    /,
+    text: tuple[str, ...],
+    namespace: str | None,
+    tags: tuple[str, ...],
+    paths: tuple[str, ...],
+    metadata: str | None,
+    as_json: bool,
+    **fields: Any,
+) -> None:
+    """Store TEXT as one memory; - reads it from stdin. What is known already is not stored twice."""
+    content = sys.stdin.buffer.read().decode("utf-8", "replace") if text == ("-",) else " ".join(text)
+    draft = Draft(content=content, tags=tags, paths=paths, metadata=_metadata(metadata), **fields)
+
+    async def work(app: App, running: Running) -> None:
+        from folklore.memory import store as storing
+
+        result = await storing.store(
+            running.library,
+            namespace or app.namespace(),
+            [draft],
+            caller=app.caller,
+            now=app.now(),
+            zone=app.zone,
+            many=False,
+        )
+        if as_json:
+            stored = [{"id": str(item.id), "status": item.status} for item in result.stored]
+            print_json({"namespace": result.namespace, "stored": stored})
+        else:
+            for item in result.stored:
+                say(f"{item.status} {item.id} in {result.namespace}")
+
+    with_app(ctx, work)
+
+
+def _metadata(text: str | None) -> dict[str, object] | None:
+    if text is None:
+        return None
+    try:
+        value = json.loads(text)
+    except ValueError as error:
+        raise InvalidInput("metadata", "is not JSON.", hint="Give an object, such as '{\"ticket\": 12}'.") from error
+    if not isinstance(value, dict):
+        raise InvalidInput("metadata", "is not a JSON object.", hint="Give one, such as '{\"ticket\": 12}'.")
+    return value

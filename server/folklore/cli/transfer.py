@@ -1,0 +1,198 @@
+"""`folklore export` and `folklore import`."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import NamedTemporaryFile
+from typing import IO, TYPE_CHECKING, BinaryIO
+
+import click
+
+from folklore.cli.context import with_app
+from folklore.cli.options import json_option, namespaces_option
+from folklore.cli.output import print_json, say
+from folklore.cli.progress import progress
+from folklore.errors import FolkloreError, InvalidInput
+
+if TYPE_CHECKING:
+    from folklore.app import App, Running
+    from folklore.memory.conflicts import OnConflict
+    from folklore.memory.intake import Report
+
+_OUT_EVERY = 500
+
+
+@click.command()
+@click.argument("file", default="-", type=click.Path(dir_okay=False, allow_dash=True))
+@namespaces_option
+@json_option
+@click.pass_context
+def export(ctx: click.Context, file: str, namespaces: tuple[str, ...], as_json: bool) -> None:
+    """Write every memory to FILE (- or nothing: stdout) as JSON Lines, forgotten and superseded ones too.
+
+    With --json, what was written is told as JSON; that needs a FILE.
+    """
+    if as_json and file == "-":
+        raise click.UsageError("--json tells what was written to a FILE; the export itself is JSON Lines anyway.")
+
+    async def work(app: App, running: Running) -> int:
+        from folklore.db.transfer import Transfers
+        from folklore.memory.transfer import export_lines
+
+        written = -1  # the header is no memory
+        with _target(file) as out, progress("Exporting", None) as tell:
+            async for line in export_lines(Transfers(running.database), namespaces, now=app.now()):
+                out.write(line.encode() + b"\n")
+                written += 1
+                if written % _OUT_EVERY == 0:
+                    tell(written, f"{written:,} memories")
+        return written
+
+    count = with_app(ctx, work)
+    if as_json:
+        print_json({"file": file, "exported": count})
+    elif file != "-":
+        say(f"{count:,} memories exported to {file}")
+
+
+@contextmanager
+def _target(file: str) -> Iterator[IO[bytes]]:
+    """Where to write; a file takes its name only when it is whole, so that a failure leaves an older one as it was."""
+    if file == "-":
+        yield sys.stdout.buffer
+        return
+    path = Path(file)
+    if path.exists() and not path.is_file():  # a device or a named pipe is written to, not replaced
+        with path.open("wb") as out:
+            yield out
+        return
+    try:
+        # Beside the file, following a symbolic link: only there is renaming one step.
+        beside = path.resolve()
+        part = NamedTemporaryFile(dir=beside.parent, prefix=f".{beside.name}.", suffix=".part", delete=False)  # noqa: SIM115
+    except OSError as error:
+        raise InvalidInput("FILE", f"{file} cannot be written ({error.strerror}).") from error
+    try:
+        with part:
+            yield part
+        os.replace(part.name, beside)  # noqa: PTH105
+    except BaseException:
+        Path(part.name).unlink(missing_ok=True)
+        raise
+
+
+@click.command("import")
+@click.argument("file", type=click.Path(allow_dash=True))
+@click.option("-n", "--namespace", help="Put every memory here, whatever its line says.")
+@click.option(
+    "--on-conflict",
+    type=click.Choice(["skip", "overwrite", "fail"]),
+    default="skip",
+    show_default=True,
+    help="What to do with a memory whose id or text is here already.",
+)
+@click.option("--dry-run", is_flag=True, help="Write nothing; tell what would be done.")
+@json_option
+@click.pass_context
+def import_(
+    ctx: click.Context, file: str, namespace: str | None, on_conflict: OnConflict, dry_run: bool, as_json: bool
+) -> None:
+    """Read memories from FILE (- for stdin), JSON Lines as `folklore export` writes them.
+
+    Lines with only "content", or with any of the other fields, do as well; a line that names no namespace goes to the
+    project's. Importing the same file again changes nothing. Exit code 1 if any line failed.
+    """
+    from folklore.memory.intake import ImportRequest, Report
+
+    report = Report()
+
+    async def work(app: App, running: Running) -> None:
+        from folklore.db.transfer import Transfers
+        from folklore.memory.transfer import import_lines
+
+        request = ImportRequest(app.namespace(), namespace, on_conflict, dry_run)
+        with _source(file) as (source, size), progress("Importing", size) as tell:
+            await import_lines(
+                running.library,
+                Transfers(running.database),
+                source,
+                request,
+                caller=app.caller,
+                now=app.now,
+                zone=app.zone,
+                report=report,
+                told=lambda: tell(report.bytes, f"{report.settled:,} memories, {report.rate:,.0f} a second"),
+            )
+
+    try:
+        with_app(ctx, work)
+    except FolkloreError:
+        if report.settled and not as_json:
+            click.echo(f"Broken off after: {_summary(report)}. Run it again to go on.", err=True)
+        raise
+    if as_json:
+        print_json(_as_json(report, dry_run))
+    else:
+        _tell(report, dry_run)
+    if report.failed:
+        ctx.exit(1)
+
+
+@contextmanager
+def _source(file: str) -> Iterator[tuple[BinaryIO, int | None]]:
+    if file == "-":
+        yield sys.stdin.buffer, None
+        return
+    try:
+        source = Path(file).open("rb")  # noqa: SIM115
+    except OSError as error:
+        raise InvalidInput("FILE", f"{file} cannot be read ({error.strerror}).") from error
+    with source:
+        yield source, os.fstat(source.fileno()).st_size or None
+
+
+def _tell(report: Report, dry_run: bool) -> None:
+    say(f"{'Would be: ' if dry_run else ''}{_summary(report)} in {report.seconds:.1f} s ({report.rate:,.0f} a second)")
+    for name, count in report.skipped.items():
+        say(f"  skipped: {count:,} lines of type {name!r}")
+    for name, count in report.ignored.items():
+        say(f"  ignored: field {name!r} on {count:,} lines; a memory has no such field (metadata takes any)")
+    if report.without_vector:
+        say(f"  {report.without_vector:,} have no vector yet and are found by word only")
+    if report.unlinked:
+        say(f"  {report.unlinked:,} were superseded by a memory that is neither here nor in the file")
+    for failure in report.failures:
+        click.echo(f"  line {failure.line}: {failure.message}", err=True)
+    if report.failed > len(report.failures):
+        click.echo(f"  and {report.failed - len(report.failures):,} more lines failed", err=True)
+
+
+def _summary(report: Report) -> str:
+    overwritten = f", {report.overwritten:,} overwritten" if report.overwritten else ""
+    skipped = sum(report.skipped.values())
+    return (
+        f"{report.stored:,} stored{overwritten}, {report.duplicates:,} duplicates, {skipped:,} skipped,"
+        f" {report.failed:,} failed"
+    )
+
+
+def _as_json(report: Report, dry_run: bool) -> dict[str, object]:
+    return {
+        "dry_run": dry_run,
+        "lines": report.lines,
+        "stored": report.stored,
+        "overwritten": report.overwritten,
+        "duplicates": report.duplicates,
+        "skipped": report.skipped,
+        "ignored_fields": report.ignored,
+        "failed": report.failed,
+        "failures": [{"line": failure.line, "message": failure.message} for failure in report.failures],
+        "without_vector": report.without_vector,
+        "unlinked": report.unlinked,
+        "seconds": round(report.seconds, 3),
+        "rate": round(report.rate),
+    }

@@ -1,0 +1,283 @@
+"""One import: lines become checked memories, wait until they are a batch, are judged and written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, tzinfo
+from uuid import NAMESPACE_URL, UUID, uuid5
+
+from folklore.db.entries import Arrival, Past
+from folklore.db.memories import Prepared
+from folklore.db.transfer import Batch, Transfers
+from folklore.errors import FolkloreError, InvalidInput
+from folklore.memory.checks import check_draft, zoned
+from folklore.memory.conflicts import Known, OnConflict, Verdict, judge
+from folklore.memory.ids import new_id
+from folklore.memory.library import Library
+from folklore.memory.lines import HeaderLine, MemoryLine, OtherLine, read_line
+from folklore.memory.store import embed
+from folklore.model import DEFAULT_LANGUAGE, Caller, Draft
+from folklore.text import names
+from folklore.text.clean import clean, digest
+
+# A batch ends at so many memories or so many characters, whatever comes first; so much waits over all namespaces.
+BATCH = 500
+BATCH_CHARACTERS = 2_000_000
+WAITING_CHARACTERS = 8_000_000
+# No memory we would take is longer: 32,000 characters escaped, with every other field at its limit.
+LINE_BYTES = 1024 * 1024
+FAILURES_SHOWN = 20
+NAMES_SHOWN = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A line that could not be taken, and why; never its text."""
+
+    line: int
+    message: str
+
+
+@dataclass(slots=True)
+class Report:
+    """What became of the lines so far. `skipped` and `ignored` count by type of line and by name of field.
+
+    `unlinked` memories were superseded by one that is neither here nor in the file.
+    """
+
+    stored: int = 0
+    overwritten: int = 0
+    duplicates: int = 0
+    without_vector: int = 0
+    unlinked: int = 0
+    failed: int = 0
+    lines: int = 0
+    bytes: int = 0
+    seconds: float = 0.0
+    failures: list[Failure] = field(default_factory=list)
+    skipped: dict[str, int] = field(default_factory=dict)
+    ignored: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def settled(self) -> int:
+        """Memories that are here now, whether they were before or not."""
+        return self.stored + self.overwritten + self.duplicates
+
+    @property
+    def rate(self) -> float:
+        """Memories settled a second."""
+        return self.settled / self.seconds if self.seconds else 0.0
+
+    def fail(self, line: int, message: str) -> None:
+        """Count a line that could not be taken; the first few are kept to be shown."""
+        self.failed += 1
+        if len(self.failures) < FAILURES_SHOWN:
+            self.failures.append(Failure(line, message))
+
+
+@dataclass(frozen=True, slots=True)
+class ImportRequest:
+    """How to import: `namespace` takes every line, `default` those that name none."""
+
+    default: str
+    namespace: str | None = None
+    on_conflict: OnConflict = "skip"
+    dry_run: bool = False
+
+
+class Intake:
+    """One run over a file: a batch waits in each namespace until it is full."""
+
+    def __init__(
+        self,
+        library: Library,
+        transfers: Transfers,
+        request: ImportRequest,
+        *,
+        caller: Caller,
+        now: Callable[[], datetime],
+        zone: tzinfo,
+        report: Report,
+    ) -> None:
+        self._library = library
+        self._transfers = transfers
+        self._request = request
+        self._caller = caller
+        self._now = now
+        self._zone = zone
+        self._report = report
+        self._namespace = None if request.namespace is None else names.normalise(request.namespace)
+        self._waiting: dict[str, list[Arrival]] = {}
+        self._characters: dict[str, int] = {}
+        self._ids: dict[str, UUID] = {}
+        # A dry run writes nothing, so it remembers what it would have written.
+        self._rehearsed: dict[str, Known] = {}
+        # Who waits for a successor that has not arrived yet: by namespace and successor.
+        self._superseded: dict[str, dict[UUID, set[UUID]]] = {}
+
+    async def take(self, number: int, raw: bytes) -> None:
+        """Read one line; settle what has become a batch."""
+        if not raw.strip():
+            return
+        try:
+            name, line = self._read(number, raw)
+        except FolkloreError as error:
+            self._report.fail(number, str(error))
+            return
+        if isinstance(line, OtherLine):
+            _count(self._report.skipped, line.type)
+        elif isinstance(line, HeaderLine):
+            await self._settle_namespaces(line)
+        else:
+            self._waiting.setdefault(name, []).append(line)
+            self._characters[name] = self._characters.get(name, 0) + len(line.prepared.draft.content)
+            if len(self._waiting[name]) >= BATCH or self._characters[name] >= BATCH_CHARACTERS:
+                await self._settle(name)
+            elif sum(self._characters.values()) >= WAITING_CHARACTERS:
+                await self.settle_all()
+
+    async def settle_all(self) -> None:
+        """Settle what waits in any namespace."""
+        for name in list(self._waiting):
+            await self._settle(name)
+
+    def finish(self) -> None:
+        """Count what was left open at the end of the file."""
+        self._report.unlinked = sum(len(old) for links in self._superseded.values() for old in links.values())
+
+    def _read(self, number: int, raw: bytes) -> tuple[str, Arrival | HeaderLine | OtherLine]:
+        """The line, a memory checked as any other, and its namespace. Raises InvalidInput, Refused."""
+        if len(raw) > LINE_BYTES:
+            raise InvalidInput("line", f"is longer than {LINE_BYTES:,} bytes.")
+        line = read_line(raw)
+        if not isinstance(line, MemoryLine):
+            return "", line
+        for field_name in line.ignored:
+            _count(self._report.ignored, field_name)
+        name = self._namespace or names.normalise(line.namespace or self._request.default)
+        return name, self._arrival(number, line)
+
+    def _arrival(self, number: int, line: MemoryLine) -> Arrival:
+        draft, past, zone = line.entry.draft, line.entry.past, self._zone
+        # An export holds expired memories too, which nobody could store any more.
+        checked = check_draft(replace(draft, expires_at=None), field="", now=self._now(), zone=zone)
+        checked = replace(
+            checked,
+            expires_at=zoned(draft.expires_at, zone),
+            created_at=zoned(draft.created_at, zone),
+            author=_spoken(draft.author),
+        )
+        past = replace(
+            past,
+            agent=_spoken(past.agent),
+            trust=_spoken(past.trust),
+            updated_at=zoned(past.updated_at, zone),
+            forgotten_at=zoned(past.forgotten_at, zone),
+            superseded_at=zoned(past.superseded_at, zone),
+            last_recalled_at=zoned(past.last_recalled_at, zone),
+        )
+        value = digest(checked.content)
+        return Arrival(number, Prepared(checked.id or _id_for(checked, past, value), checked, value), past)
+
+    async def _settle_namespaces(self, header: HeaderLine) -> None:
+        if self._namespace is None and not self._request.dry_run:
+            for origin in header.namespaces:
+                await self._transfers.settle(origin)
+
+    async def _settle(self, name: str) -> None:
+        arrivals = self._waiting.pop(name)
+        self._characters.pop(name)
+        await self._settle_batch(name, arrivals)
+        await self._link(name, arrivals)
+
+    async def _settle_batch(self, name: str, arrivals: list[Arrival]) -> None:
+        """Judge and write one batch; if Postgres refuses something in it, find the line by halving."""
+        verdict = await self._judge(name, arrivals)
+        written = {arrival.id for arrival in (*verdict.fresh, *verdict.replacing)}
+        if not self._request.dry_run and written:
+            try:
+                written = await self._write(name, verdict)
+            except InvalidInput as error:
+                if len(arrivals) == 1:
+                    self._report.fail(arrivals[0].line, error.message)
+                    return
+                middle = len(arrivals) // 2
+                await self._settle_batch(name, arrivals[:middle])
+                await self._settle_batch(name, arrivals[middle:])
+                return
+        report = self._report
+        report.stored += sum(arrival.id in written for arrival in verdict.fresh)
+        report.overwritten += sum(arrival.id in written for arrival in verdict.replacing)
+        report.duplicates += len(verdict.duplicates)
+        report.duplicates += sum(arrival.id not in written for arrival in (*verdict.fresh, *verdict.replacing))
+        for arrival, reason in verdict.refused:
+            report.fail(arrival.line, reason)
+
+    async def _judge(self, name: str, arrivals: Sequence[Arrival]) -> Verdict:
+        known = self._rehearsed.setdefault(name, Known()) if self._request.dry_run else Known()
+        stored = {}
+        namespace = await self._id_of(name)
+        if namespace is not None:
+            known.learn(await self._transfers.present(namespace, arrivals))
+            replaceable = [arrival.id for arrival in arrivals if arrival.id in known.ids]
+            if self._request.on_conflict == "overwrite" and replaceable:
+                stored = await self._transfers.stored(namespace, replaceable)
+        return judge(arrivals, known, stored, self._request.on_conflict)
+
+    async def _id_of(self, name: str) -> UUID | None:
+        if name not in self._ids:
+            origin = await self._transfers.origin(name)
+            if origin is None:
+                return None
+            self._ids[name] = origin.id
+        return self._ids[name]
+
+    async def _write(self, name: str, verdict: Verdict) -> set[UUID]:
+        vectors = await embed(
+            self._library,
+            [arrival.prepared.draft.content for arrival in (*verdict.fresh, *verdict.replacing)],
+        )
+        batch = Batch(verdict.fresh, verdict.replacing, vectors)
+        written = await self._transfers.write(
+            name,
+            batch,
+            caller=self._caller,
+            namespace_id=new_id(),
+            language=DEFAULT_LANGUAGE,
+            now=self._now(),
+            all_or_nothing=self._request.on_conflict == "fail",
+        )
+        if vectors is None:
+            self._report.without_vector += len(written)
+        return written
+
+    async def _link(self, name: str, arrivals: Sequence[Arrival]) -> None:
+        """Join superseded memories of this batch, and of earlier ones, with successors that are here by now."""
+        waiting = self._superseded.setdefault(name, {})
+        for arrival in arrivals:
+            if (successor := arrival.past.superseded_by) is not None:
+                waiting.setdefault(successor, set()).add(arrival.id)
+        due = {arrival.id for arrival in arrivals} | {item.past.superseded_by for item in arrivals}
+        links = {old: new for new in due if new is not None for old in waiting.get(new, ())}
+        namespace = await self._id_of(name)
+        if not links or namespace is None or self._request.dry_run:
+            return
+        for done in await self._transfers.link(namespace, links):
+            waiting[links[done]].discard(done)
+
+
+def _spoken(text: str | None) -> str | None:
+    return None if text is None else clean(text).text.strip() or None
+
+
+def _id_for(draft: Draft, past: Past, text: bytes) -> UUID:
+    """An id for a line without one. That of a dead text follows from it: nothing else would tell it is here already."""
+    if past.forgotten_at is None and past.superseded_at is None:
+        return new_id()
+    return uuid5(NAMESPACE_URL, f"folklore:dead:{text.hex()}:{draft.created_at}:{draft.source}")
+
+
+def _count(counts: dict[str, int], name: str) -> None:
+    if name in counts or len(counts) < NAMES_SHOWN:
+        counts[name] = counts.get(name, 0) + 1

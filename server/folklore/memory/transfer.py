@@ -1,0 +1,83 @@
+"""Export and import: JSON Lines, streamed, so that a file may be larger than memory."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from datetime import datetime, tzinfo
+from itertools import islice
+from time import monotonic
+from typing import BinaryIO
+
+from folklore.db.transfer import Transfers
+from folklore.errors import NotFound, Refused
+from folklore.memory.intake import BATCH, LINE_BYTES, ImportRequest, Intake, Report
+from folklore.memory.library import Library
+from folklore.memory.lines import header_line, memory_line
+from folklore.model import Caller
+from folklore.text import names
+
+
+async def export_lines(transfers: Transfers, namespaces: Sequence[str], *, now: datetime) -> AsyncIterator[str]:
+    """The header, then every memory of these namespaces (all, if none is named), as of one moment.
+
+    The order, by namespace, creation and id, and the fields' order are always the same, so that an export of an import
+    of an export differs in its header only. Raises NotFound for a namespace that is not there.
+    """
+    wanted = [names.normalise(name) for name in namespaces]
+    async with transfers.snapshot() as snapshot:
+        origins = await snapshot.namespaces(wanted or None)
+        if missing := set(wanted) - {names.normalise(origin.name) for origin in origins}:
+            raise NotFound(f"There is no namespace {min(missing)!r}.", hint="`folklore namespaces list` shows them.")
+        yield header_line(now, origins)
+        for origin in origins:
+            async for entry in snapshot.entries(origin.id):
+                yield memory_line(origin.name, entry)
+
+
+async def import_lines(
+    library: Library,
+    transfers: Transfers,
+    source: BinaryIO,
+    request: ImportRequest,
+    *,
+    caller: Caller,
+    now: Callable[[], datetime],
+    zone: tzinfo,
+    report: Report,
+    told: Callable[[], None] = lambda: None,
+) -> None:
+    """Store the memories of a file, batch by batch, each in one transaction; `report` tells what became of its lines.
+
+    A line that cannot be taken is counted and does not stop the others. What is here already stays as it is, unless
+    asked otherwise, so that an import that was broken off is simply run again. `told` is called as it goes on.
+    Raises Conflict (on_conflict `fail`), Refused, Unavailable; what the report counts as stored stays stored.
+    """
+    if not (caller.may_write or request.dry_run):
+        raise Refused("Folklore is set to read-only; nothing was imported.")
+    began = monotonic()
+    intake = Intake(library, transfers, request, caller=caller, now=now, zone=zone, report=report)
+    lines = _lines(source)
+    try:
+        while chunk := await asyncio.to_thread(lambda: list(islice(lines, BATCH))):
+            for number, raw in chunk:
+                report.lines = number
+                report.bytes += len(raw)
+                await intake.take(number, raw)
+            report.seconds = monotonic() - began
+            told()
+        await intake.settle_all()
+        intake.finish()
+    finally:
+        report.seconds = monotonic() - began
+        told()
+
+
+def _lines(source: BinaryIO) -> Iterator[tuple[int, bytes]]:
+    """Lines with their numbers; of one that is too long to be a memory, only its beginning is kept."""
+    number = 0
+    while raw := source.readline(LINE_BYTES + 1):
+        number += 1
+        yield number, raw
+        while len(raw) > LINE_BYTES and not raw.endswith(b"\n"):
+            raw = source.readline(LINE_BYTES + 1)

@@ -1,0 +1,175 @@
+"""What may be stored: every refusal names the field, the limit and the next step."""
+
+from __future__ import annotations
+
+import functools
+import math
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import asyncpg
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from folklore.errors import InvalidInput
+from folklore.memory.checks import MAX_CONTENT, check_batch
+from folklore.model import Draft
+from tests.person import NOON, Person
+
+GOOD = Draft("a fact")
+DEEP: Any = functools.reduce(lambda inner, _: [inner], range(3_000), 1)
+
+REFUSED: dict[str, tuple[str, dict[str, Any], str]] = {
+    "empty content": ("content", {"content": ""}, "is empty"),
+    "blank content": ("content", {"content": " \n\t "}, "is empty"),
+    "invisible content": ("content", {"content": "\u200b\u2060\x00\ud800"}, "is empty"),
+    "content over the limit": ("content", {"content": "x" * 32_001}, "32,001 characters; the limit is 32,000"),
+    "summary over the limit": ("summary", {"summary": "x" * 2_001}, "limit is 2,000"),
+    "priority below": ("priority", {"priority": 0}, "1 .first. to 4"),
+    "priority above": ("priority", {"priority": 5}, "1 .first. to 4"),
+    "importance above": ("importance", {"importance": 1.5}, "between 0 and 1"),
+    "importance below": ("importance", {"importance": -0.1}, "between 0 and 1"),
+    "importance not a number": ("importance", {"importance": math.nan}, "between 0 and 1"),
+    "confidence endless": ("confidence", {"confidence": math.inf}, "between 0 and 1"),
+    "metadata over the limit": ("metadata", {"metadata": {"a": "x" * 8_192}}, "8 KB"),
+    "metadata over the limit in bytes": ("metadata", {"metadata": {"a": "é" * 4_096}}, "8 KB"),
+    "metadata with NaN": ("metadata", {"metadata": {"a": math.nan}}, "JSON"),
+    "metadata that is no JSON": ("metadata", {"metadata": {"a": object()}}, "JSON"),
+    "metadata nested without end": ("metadata", {"metadata": {"a": DEEP}}, "nested too deeply"),
+    "language": ("language", {"language": "klingon"}, "'klingon' is not a language"),
+    "kind with blanks": ("kind", {"kind": "two words"}, "is not a kind"),
+    "kind too long": ("kind", {"kind": "k" * 41}, "is not a kind"),
+    "no kind": ("kind", {"kind": ""}, "is not a kind"),
+    "expired already": ("expires_at", {"expires_at": NOON - timedelta(seconds=1)}, "lies in the past"),
+    "expires now": ("expires_at", {"expires_at": NOON}, "lies in the past"),
+    "too many tags": ("tags", {"tags": tuple(f"t{n}" for n in range(65))}, "64"),
+    "a long tag": ("tags", {"tags": ("x" * 101,)}, "100"),
+    "an empty tag": ("tags", {"tags": ("fine", " ")}, "tag 2 is empty"),
+    "too many paths": ("paths", {"paths": tuple(f"p/{n}" for n in range(65))}, "64"),
+    "a long path": ("paths[1]", {"paths": ("fine", "x" * 1_001)}, "1,000"),
+    "a long source": ("source", {"source": "x" * 1_001}, "1,000"),
+    "a long session": ("session", {"session": "x" * 201}, "200"),
+    "a long commit": ("commit", {"commit": "x" * 101}, "100"),
+    "a long key": ("idempotency_key", {"idempotency_key": "x" * 201}, "200"),
+    "a position before the first": ("position", {"position": -1}, "0 or more"),
+    "a position beyond counting": ("position", {"position": 2**31}, "0 or more"),
+}
+refused = pytest.mark.parametrize(("field", "wrong", "said"), REFUSED.values(), ids=REFUSED.keys())
+
+
+@refused
+def test_a_wrong_value_is_refused_by_the_name_of_its_field(field: str, wrong: dict[str, Any], said: str) -> None:
+    with pytest.raises(InvalidInput, match=said) as alone:
+        check_batch([replace(GOOD, **wrong)], now=NOON, many=False)
+    with pytest.raises(InvalidInput, match=said) as fourth:
+        check_batch([GOOD, GOOD, GOOD, replace(GOOD, **wrong)], now=NOON)
+
+    assert alone.value.field == field
+    assert fourth.value.field == f"memories[3].{field}"
+    assert str(fourth.value).startswith(f"memories[3].{field}: ")
+
+
+async def test_a_batch_with_one_wrong_value_writes_nothing(person: Person, connection: asyncpg.Connection) -> None:
+    for _, wrong, _ in REFUSED.values():
+        with pytest.raises(InvalidInput):
+            await person.store("fine", replace(GOOD, **wrong))
+
+    assert await connection.fetchval("select count(*) from memories") == 0
+    assert await connection.fetchval("select count(*) from namespaces") == 0
+
+
+@pytest.mark.parametrize("name", ["", " ", "two words", "-dash", "a//b", "x" * 101, "nul\x00", "em\u2014dash", "🚀"])
+async def test_a_bad_namespace_is_refused_by_name(person: Person, connection: asyncpg.Connection, name: str) -> None:
+    with pytest.raises(InvalidInput) as refusal:
+        await person.store("fine", namespace=name)
+
+    assert refusal.value.field == "namespace"
+    assert await connection.fetchval("select count(*) from namespaces") == 0
+
+
+@pytest.mark.parametrize(("size", "field"), [(0, "memories"), (501, "memories")])
+def test_a_batch_holds_1_to_500_memories(size: int, field: str) -> None:
+    with pytest.raises(InvalidInput) as refusal:
+        check_batch([GOOD] * size, now=NOON)
+
+    assert refusal.value.field == field
+    assert refusal.value.hint
+
+
+def test_the_limits_themselves_are_allowed() -> None:
+    most = Draft(
+        content="x" * MAX_CONTENT,
+        summary="s" * 2_000,
+        tags=tuple(f"{n:0100}" for n in range(64)),
+        importance=1,
+        confidence=0,
+        priority=4,
+        metadata={"a": "x" * (8_192 - len('{"a": ""}'))},
+        expires_at=NOON + timedelta(microseconds=1),
+    )
+
+    assert check_batch([most] * 500, now=NOON) == [most] * 500
+
+
+def test_what_nobody_can_see_is_taken_out_and_what_is_blank_is_not_there() -> None:
+    [checked] = check_batch(
+        [Draft("\ufeffa\u202eb\x00c\udfff\U000e0041 ", summary=" \u200b", source=" x ", session="", commit="\t")], now=NOON
+    )
+
+    assert checked == Draft("abc", source="x")
+
+
+def test_kinds_tags_paths_and_languages_have_one_spelling() -> None:
+    [checked] = check_batch(
+        [Draft("x", kind=" Decision ", tags=("Área : Pagos", "área:pagos"), paths=("src/", "src", "a"), language="de-AT")],
+        now=NOON,
+    )
+
+    assert (checked.kind, checked.tags, checked.paths, checked.language) == (
+        "decision", ("área:pagos",), ("src", "a"), "german",
+    )  # fmt: skip
+
+
+def test_times_without_an_offset_are_in_the_callers_zone() -> None:
+    vienna = ZoneInfo("Europe/Vienna")
+    [checked] = check_batch([Draft("x", occurred_at=datetime(2026, 7, 1, 9))], now=NOON, zone=vienna)
+
+    assert checked.occurred_at == datetime(2026, 7, 1, 7, tzinfo=UTC)
+
+
+@given(st.text(st.characters(exclude_categories=[]), max_size=200))
+def test_any_text_is_either_cleaned_or_refused_and_never_breaks(text: str) -> None:
+    try:
+        [checked] = check_batch([Draft(text, summary=text, source=text, metadata={text: [text]})], now=NOON)
+    except InvalidInput as refusal:
+        assert refusal.field == "memories[0].content"
+        return
+
+    assert checked.content == checked.content.strip() != ""
+    for cleaned in (checked.content, checked.summary or "", checked.source or "", *(checked.metadata or {})):
+        cleaned.encode("utf-8")  # no lone surrogate
+        assert "\x00" not in cleaned
+
+
+@pytest.mark.parametrize(
+    "hostile",
+    ["\x00", "a\x00b", "\ud800", "a\udfffb", "\ufeff", "\x1b[31mred", "line\u2028break", "\\u0000", "next\x85line", "a" * 5 + "\u0301" * 1_900, "\uffff\U0010ffff"],
+)
+async def test_no_text_ever_fails_in_the_database(person: Person, hostile: str) -> None:
+    draft = Draft(
+        f"about x {hostile}",
+        summary=hostile,
+        tags=(f"t{hostile[:20]}",),
+        source=hostile[:50],
+        session=hostile[:50],
+        paths=(f"p{hostile[:50]}",),
+        commit=hostile[:50],
+        metadata={"k": [hostile[:100], {hostile[:10]: 1}]},
+        idempotency_key=hostile[:50],
+    )
+    await person.keep(draft)
+
+    assert (await person.recall(f"about {hostile}")).memories

@@ -1,0 +1,247 @@
+"""Filters: whatever is asked, nothing outside them ever answers, from any branch or as a neighbour."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Any
+
+import asyncpg
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from folklore.db.database import Database
+from folklore.embedding.embedder import Embedder
+from folklore.memory.library import Library
+from folklore.memory.listing import list_memories
+from folklore.model import Draft, Filters, Memory
+from folklore.ranking.weights import PRESETS
+from folklore.text.tags import prefixes
+from tests.conftest import Cluster
+from tests.person import NOON, Person, contents
+
+HOUR = timedelta(hours=1)
+
+KINDS = ("note", "decision", "bug", "identity")
+TAGS = ("area", "area:payments", "area:payments/refunds", "areas", "entity:person:sarah", "entity:person", "ops", "50%")
+SOURCES = ("docs/a_b.md", "docs/axb.md", "docs/100%.md", "docs/1000.md", "chat", "Docs/a_b.md", "", None)
+SESSIONS = ("monday", "tuesday", "mon", None)
+AUTHORS = ("anna", "ben", "an")
+PATHS = ("src", "src/app", "src/application", "src/app/main.py", "README.md")
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What the database holds of one memory, as far as filters look at it."""
+
+    memory: Memory
+    superseded_at: datetime | None
+
+
+def may_answer(kept: Kept, asked: Filters, now: datetime) -> bool:
+    """The meaning of the filters, said once more, in Python."""
+    memory = kept.memory
+    tags = set(memory.tags)
+    reach = tags if asked.tag_match == "exact" else {prefix for tag in tags for prefix in prefixes(tag)}
+    checks = (
+        memory.forgotten_at is None,
+        asked.as_of is None or memory.when <= asked.as_of,
+        asked.include_superseded
+        or kept.superseded_at is None
+        or (asked.as_of is not None and kept.superseded_at > asked.as_of),
+        memory.expires_at is None or memory.expires_at > (asked.as_of or now),
+        memory.quality is None or memory.quality >= 0.05,
+        not asked.kinds or memory.kind in asked.kinds,
+        not asked.tags or (all if asked.tag_mode == "all" else any)(tag in reach for tag in asked.tags),
+        not any(tag in reach for tag in asked.exclude_tags),
+        asked.source_prefix is None or (memory.source or "").startswith(asked.source_prefix),
+        asked.session is None or memory.session == asked.session,
+        asked.author is None or memory.author == asked.author,
+        not asked.paths
+        or any(held == wanted or held.startswith(f"{wanted}/") for held in memory.paths for wanted in asked.paths),
+        asked.since is None or memory.when >= asked.since,
+        asked.until is None or memory.when < asked.until,
+    )
+    return all(checks)
+
+
+@dataclass(frozen=True, slots=True)
+class Crowd:
+    """A namespace of random memories that all speak of the same, and another one that must stay out."""
+
+    reader: Person
+    kept: dict[object, Kept]
+
+
+@pytest.fixture(scope="module")
+async def crowd(cluster: Cluster, template: str, embedder: Embedder) -> AsyncIterator[Crowd]:
+    chance = random.Random(1)
+    async with cluster.new_database(template) as name:
+        database = Database(cluster.address(name))
+        await database.open()
+        reader = Person(Library.of(database, embedder))
+        for author in AUTHORS:
+            await replace(reader, name=author).keep(*(draft(chance, f"{author} {n}") for n in range(100)))
+        await reader.keep(*(draft(chance, f"elsewhere {n}") for n in range(50)), namespace="elsewhere")
+        connection = await asyncpg.connect(cluster.address(name))
+        await let_time_pass(connection, chance)
+        kept = await everything(connection, reader)
+        await connection.close()
+        yield Crowd(reader, kept)
+        await database.close()
+
+
+def some(chance: random.Random, values: tuple[Any, ...], most: int = 3) -> tuple[Any, ...]:
+    return tuple(chance.sample(values, chance.randint(0, most)))
+
+
+def draft(chance: random.Random, name: str) -> Draft:
+    said = chance.choice(("about the harbour", "about the harbour and its wind", "harbour"))
+    return Draft(
+        content=f"{name} {said}",
+        kind=chance.choice(KINDS),
+        tags=some(chance, TAGS),
+        source=chance.choice(SOURCES),
+        session=chance.choice(SESSIONS),
+        paths=some(chance, PATHS, 2),
+        occurred_at=chance.choice((None, NOON - chance.randint(0, 20) * HOUR)),
+        created_at=NOON - chance.randint(0, 20) * HOUR,
+        expires_at=chance.choice((None, None, NOON + chance.randint(1, 20) * HOUR)),
+    )
+
+
+async def let_time_pass(connection: asyncpg.Connection, chance: random.Random) -> None:
+    """Some memories are forgotten, superseded, worn out, as later chores and tools leave them."""
+    ids = [row["id"] for row in await connection.fetch("select id from memories order by id")]
+
+    def third() -> list[object]:
+        return chance.sample(ids, len(ids) // 6)
+
+    await connection.execute("update memories set forgotten_at = $2 where id = any($1)", third(), NOON)
+    for hours in (3, 10):
+        await connection.execute(
+            "update memories set superseded_at = $2 where id = any($1)", third(), NOON - hours * HOUR
+        )
+    for quality in (0.01, 0.5):
+        await connection.execute("update memories set quality = $2 where id = any($1)", third(), quality)
+
+
+async def everything(connection: asyncpg.Connection, reader: Person) -> dict[object, Kept]:
+    [notebook] = await reader.library.notebooks(["notes"])
+    rows = await connection.fetch("select id, superseded_at from memories where namespace_id = $1", notebook.id)
+    memories = await reader.library.memories.get([notebook.id], [row["id"] for row in rows])
+    superseded = {row["id"]: row["superseded_at"] for row in rows}
+    return {memory.id: Kept(memory, superseded[memory.id]) for memory in memories}
+
+
+def subsets(values: tuple[str, ...]) -> st.SearchStrategy[tuple[str, ...]]:
+    return st.lists(st.sampled_from(values), max_size=2, unique=True).map(tuple)
+
+
+times = st.one_of(st.none(), st.integers(-21, 21).map(lambda hours: NOON + hours * HOUR))
+filters = st.builds(
+    Filters,
+    kinds=subsets(KINDS),
+    tags=subsets(("area", "area:payments", "entity", "ops", "50%", "absent")),
+    tag_mode=st.sampled_from(["any", "all"]),
+    tag_match=st.sampled_from(["prefix", "exact"]),
+    exclude_tags=subsets(("areas", "entity:person", "ops", "absent")),
+    source_prefix=st.sampled_from([None, None, "docs/", "docs/a_", "docs/100%", "%", "_", "d", "chat", "\\"]),
+    session=st.sampled_from([None, None, *SESSIONS[:3], "absent"]),
+    author=st.sampled_from([None, None, *AUTHORS, "absent"]),
+    paths=subsets(("src", "src/app", "src/app/main.py", "absent")),
+    since=times,
+    until=times,
+    as_of=times,
+    include_superseded=st.booleans(),
+)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(asked=filters, preset=st.sampled_from(sorted(PRESETS)), hours=st.integers(0, 22))
+async def test_nothing_outside_the_filters_ever_answers(crowd: Crowd, asked: Filters, preset: str, hours: int) -> None:
+    reader = crowd.reader.at(NOON + hours * HOUR)
+    allowed = {id_ for id_, kept in crowd.kept.items() if may_answer(kept, asked, reader.now)}
+
+    scope = await reader.library.notebooks(["notes"])
+    listed = await list_memories(reader.library, scope, asked, limit=1_000, now=reader.now)
+    searched = await reader.search("harbour", namespaces=("notes",), filters=asked, limit=100)
+    recalled = await reader.recall(
+        "anna of the harbour", namespaces=("notes",), filters=asked, limit=100, ranking=PRESETS[preset]
+    )
+
+    assert {result.memory.id for result in listed.memories} == allowed, "a list is complete"
+    found = {result.memory.id for result in searched.memories}
+    assert found <= allowed
+    assert len(found) == min(len(allowed), 100), "every memory holds the word"
+    answered = [result.memory.id for result in recalled.memories]
+    assert set(answered) <= allowed
+    assert len(answered) == len(set(answered))
+
+
+async def one(person: Person, **filters: Any) -> list[str]:
+    return sorted(contents(await person.recall("harbour", filters=Filters(**filters), limit=100)))
+
+
+@pytest.mark.parametrize(
+    ("asked", "found"),
+    [
+        ({"tags": ("entity:person",)}, ["sarah", "person"]),
+        ({"tags": ("entity",)}, ["sarah", "person"]),
+        ({"tags": ("entity:per",)}, []),
+        ({"tags": ("entity:person",), "tag_match": "exact"}, ["person"]),
+        ({"tags": ("ops", "entity")}, ["sarah", "person", "ops"]),
+        ({"tags": ("ops", "entity"), "tag_mode": "all"}, ["person"]),
+        ({"exclude_tags": ("entity",)}, ["ops", "plain"]),
+        ({"exclude_tags": ("entity",), "tag_match": "exact"}, ["sarah", "person", "ops", "plain"]),
+        ({"source_prefix": "docs/a_"}, ["sarah"]),
+        ({"source_prefix": "docs/100%"}, ["ops"]),
+        ({"source_prefix": "DOCS"}, []),
+        ({"paths": ("src/app",)}, ["sarah", "person"]),
+        ({"paths": ("src/app/main.py",)}, ["person"]),
+        ({"kinds": ("decision", "bug")}, ["ops", "plain"]),
+    ],
+)
+async def test_filters_mean_what_people_expect(person: Person, asked: dict[str, Any], found: list[str]) -> None:
+    await person.keep(
+        Draft("harbour sarah", tags=("entity:person:sarah",), source="docs/a_b", paths=("src/app",)),
+        Draft("harbour person", tags=("entity:person", "ops"), source="docs/axb", paths=("src/app/main.py",)),
+        Draft("harbour ops", tags=("ops",), source="docs/100%", paths=("src/application",), kind="bug"),
+        Draft("harbour plain", source="docs/1000", kind="decision"),
+    )
+
+    assert await one(person, **asked) == sorted(f"harbour {name}" for name in found)
+
+
+async def test_what_has_expired_is_not_recalled_but_was_true_as_of_then(person: Person) -> None:
+    await person.keep(Draft("harbour fees are 5", expires_at=NOON + HOUR), "harbour master")
+
+    assert len((await person.recall("harbour")).memories) == 2
+    later = person.at(NOON + 2 * HOUR)
+    assert contents(await later.recall("harbour")) == ["harbour master"]
+    assert contents(await later.recall("*")) == ["harbour master"]
+    assert await one(later, as_of=NOON) == ["harbour fees are 5", "harbour master"]
+
+
+async def test_what_lies_outside_a_filter_is_not_lent_by_its_neighbours(person: Person) -> None:
+    await person.keep(
+        Draft("the regatta in Kiel", session="s", kind="decision"),
+        Draft("a word beside it", session="s"),
+        Draft("another beside it", session="s", kind="decision"),
+    )
+
+    answer = await person.recall("regatta Kiel", filters=Filters(kinds=("decision",)))
+
+    assert contents(answer) == ["the regatta in Kiel", "another beside it"]
+
+
+async def test_a_filter_does_not_only_look_at_the_best_few(person: Person) -> None:
+    await person.keep(*(f"harbour harbour harbour {n}" for n in range(400)))
+    await person.keep(Draft("a long text in which the harbour is named at its very end", kind="decision"))
+
+    for preset in PRESETS.values():
+        answer = await person.recall("harbour", filters=Filters(kinds=("decision",)), limit=1, ranking=preset)
+        assert len(answer.memories) == 1

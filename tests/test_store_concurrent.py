@@ -1,0 +1,237 @@
+"""Stores that meet, and stores that are cut off: each memory is whole, once, in its place, or not there."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import suppress
+from typing import Any
+
+import asyncpg
+import pytest
+
+from folklore.db.database import Database, PoolLimits, Session
+from folklore.errors import DatabaseUnavailable
+from folklore.memory.library import Library
+from folklore.model import Draft
+from tests import embedders
+from tests.person import Person, contents
+
+WRITERS = 8
+
+
+@pytest.fixture
+async def writers(database_url: str) -> AsyncIterator[list[Person]]:
+    """Several processes' worth of pools: each writer has a connection of its own."""
+    databases = [Database(database_url, PoolLimits(minimum=1, maximum=2)) for _ in range(WRITERS)]
+    await asyncio.gather(*(database.open() for database in databases))
+    yield [Person(Library.of(database, embedders.ByLetter()), name=f"writer {n}") for n, database in enumerate(databases)]
+    await asyncio.gather(*(database.close() for database in databases))
+
+
+async def whole(connection: asyncpg.Connection) -> None:
+    """Every memory has its postings and its vector, and nothing else has."""
+    assert await connection.fetchval("select count(*) from postings where memory_id not in (select id from memories)") == 0
+    lacking = """
+        select content from memories m
+        where not exists (select from postings p where p.memory_id = m.id)
+            or not exists (select from embeddings e where e.memory_id = m.id)
+    """
+    assert await connection.fetch(lacking) == []
+
+
+async def test_the_same_text_stored_by_several_at_once_is_one_memory(
+    writers: list[Person], connection: asyncpg.Connection
+) -> None:
+    stored = await asyncio.gather(*(writer.store("said by everybody") for writer in writers))
+
+    statuses = sorted(result.stored[0].status for result in stored)
+    assert statuses == ["duplicate"] * (WRITERS - 1) + ["stored"]
+    assert len({result.stored[0].id for result in stored}) == 1
+    assert await connection.fetchval("select count(*) from memories") == 1
+    assert await connection.fetchval("select count(*) from namespaces") == 1
+    await whole(connection)
+
+
+async def test_batches_that_share_texts_in_different_orders_do_not_wait_in_a_ring(
+    writers: list[Person], connection: asyncpg.Connection
+) -> None:
+    texts = [f"shared text {n}" for n in range(60)]
+
+    stored = await asyncio.gather(
+        *(writer.keep(*(texts if n % 2 else reversed(texts))) for n, writer in enumerate(writers))
+    )
+
+    assert await connection.fetchval("select count(*) from memories") == len(texts)
+    assert stored[1] == stored[3] == list(reversed(stored[0]))
+    await whole(connection)
+
+
+async def test_a_key_used_by_several_at_once_makes_one_memory(
+    writers: list[Person], connection: asyncpg.Connection
+) -> None:
+    for round_ in range(5):
+        stored = await asyncio.gather(
+            *(writer.store(Draft(f"{writer.name}, round {round_}", idempotency_key=f"k{round_}")) for writer in writers)
+        )
+
+        assert len({result.stored[0].id for result in stored}) == 1
+        assert sorted(result.stored[0].status for result in stored)[-1] == "stored"
+    assert await connection.fetchval("select count(*) from memories") == 5
+    await whole(connection)
+
+
+async def test_positions_of_one_session_are_never_given_twice(
+    writers: list[Person], connection: asyncpg.Connection
+) -> None:
+    async def talk(writer: Person) -> None:
+        for turn in range(4):
+            await writer.keep(*(Draft(f"{writer.name}, turn {turn}, part {part}", session="s") for part in range(3)))
+
+    await asyncio.gather(*(talk(writer) for writer in writers))
+
+    positions = [row["position"] for row in await connection.fetch("select position from memories order by 1")]
+    assert positions == list(range(WRITERS * 4 * 3))
+
+
+async def test_stores_in_one_namespace_do_not_queue_unless_they_number_a_session(
+    writers: list[Person], connection: asyncpg.Connection
+) -> None:
+    await writers[0].keep("the namespace is there")
+    inside = connection.transaction()
+    await inside.start()
+    await connection.execute("select id from namespaces for no key update")
+
+    async with asyncio.timeout(5):
+        await writers[1].keep("without a session")
+    numbering = asyncio.create_task(writers[2].keep(Draft("with one", session="s")))
+    await waiting_for_a_lock(connection)
+    await inside.rollback()
+
+    assert len(await numbering) == 1
+
+
+async def waiting_for_a_lock(connection: asyncpg.Connection) -> None:
+    async with asyncio.timeout(5):
+        while not await connection.fetchval(
+            "select count(*) from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()"
+        ):
+            await asyncio.sleep(0.01)
+
+
+@pytest.fixture
+def at_statement(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[int, Callable[[], object]], None]]:
+    """Do something at the n-th statement of what follows: while it is on its way."""
+    rows, row = Session.rows, Session.row
+    left, act = -1, lambda: None
+
+    def count() -> None:
+        nonlocal left
+        left -= 1
+        if left == 0:
+            asyncio.get_running_loop().call_soon(act)
+
+    async def counted_rows(self: Session, name: str, /, **values: object) -> Any:
+        count()
+        return await rows(self, name, **values)
+
+    async def counted_row(self: Session, name: str, /, **values: object) -> Any:
+        count()
+        return await row(self, name, **values)
+
+    def arm(statement: int, action: Callable[[], object]) -> None:
+        nonlocal left, act
+        left, act = statement, action  # type: ignore[assignment]
+
+    monkeypatch.setattr(Session, "rows", counted_rows)
+    monkeypatch.setattr(Session, "row", counted_row)
+    yield arm
+    left = -1
+
+
+BATCH = [Draft(f"one of a batch {n}", session="s", idempotency_key=f"k{n}") for n in range(5)]
+STATEMENTS = 7  # between begin and commit
+
+
+@pytest.mark.parametrize("statement", range(1, STATEMENTS + 1))
+async def test_a_store_that_is_cancelled_is_whole_or_absent(
+    database: Database, connection: asyncpg.Connection, at_statement: Any, statement: int
+) -> None:
+    person = Person(Library.of(database, embedders.ByLetter()))
+    storing = asyncio.create_task(person.keep(*BATCH))
+    at_statement(statement, storing.cancel)
+
+    with pytest.raises(asyncio.CancelledError):
+        await storing
+
+    assert await connection.fetchval("select count(*) from memories") == 0
+    assert await connection.fetchval("select count(*) from namespaces") == 0
+    assert len(await person.keep(*BATCH)) == len(BATCH), "the connection it had is usable again"
+    await whole(connection)
+
+
+async def test_a_store_cancelled_at_any_turn_of_the_loop_is_whole_or_absent(
+    database: Database, connection: asyncpg.Connection
+) -> None:
+    person = Person(Library.of(database, embedders.ByLetter()))
+    for turns in range(0, 60, 2):
+        storing = asyncio.create_task(person.keep(*(f"turn {turns}: part {n}" for n in range(3))))
+        for _ in range(turns):
+            await asyncio.sleep(0.0001 if turns > 20 else 0)
+        storing.cancel()
+        with suppress(asyncio.CancelledError):
+            await storing
+
+        kept = await connection.fetchval("select count(*) from memories where starts_with(content, $1)", f"turn {turns}: ")
+        assert kept in (0, 3)
+    await whole(connection)
+
+
+async def test_a_store_cancelled_while_it_embeds_leaves_nothing(
+    database: Database, connection: asyncpg.Connection
+) -> None:
+    slow = embedders.Waiting()
+    storing = asyncio.create_task(Person(Library.of(database, slow)).keep("never"))
+    await slow.asked.wait()
+    storing.cancel()
+
+    with pytest.raises(asyncio.CancelledError):
+        await storing
+    assert await connection.fetchval("select count(*) from namespaces") == 0
+
+
+@pytest.mark.parametrize("statement", [1, 3, 4])
+async def test_a_store_whose_connection_is_cut_is_absent_and_says_so(
+    database: Database, connection: asyncpg.Connection, cluster: Any, at_statement: Any, statement: int
+) -> None:
+    person = Person(Library.of(database, embedders.ByLetter()))
+    await person.keep("stored earlier")
+    name = await connection.fetchval("select current_database()")
+    keep = asyncio.get_running_loop()
+    cut = """
+        select pg_terminate_backend(pid) from pg_stat_activity
+        where datname = $1 and application_name = 'folklore'
+    """
+    cuts: list[asyncio.Task[Any]] = []
+    at_statement(statement, lambda: cuts.append(keep.create_task(cluster.admin.fetch(cut, name))))
+    blocker = connection.transaction()
+    await blocker.start()
+    await connection.execute("lock table memories in share mode")  # nobody gets past the insert, the fourth, before the cut
+
+    with pytest.raises(DatabaseUnavailable):
+        await person.keep(*BATCH)
+    await asyncio.gather(*cuts)
+    await blocker.rollback()
+
+    assert await connection.fetchval("select count(*) from memories") == 1
+    assert len(await person.keep(*BATCH)) == len(BATCH), "the pool connects anew"
+    await whole(connection)
+
+
+async def test_recalls_go_on_while_somebody_stores(writers: list[Person]) -> None:
+    await writers[0].keep("the first words about harbours")
+    going = asyncio.create_task(writers[0].keep(*(f"more about harbours {n}" for n in range(200))))
+
+    while not going.done():
+        assert "the first words about harbours" in contents(await writers[1].recall("first words harbours", limit=100))
+    assert len(await going) == 200
