@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import getpass
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator
-from pydantic_settings import BaseSettings, InitSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
+from pydantic_settings import (
+    BaseSettings,
+    InitSettingsSource,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+    SettingsError,
+)
 
 from folklore.errors import ConfigInvalid
 
@@ -142,6 +149,11 @@ def load_settings(config: Path | None = None, **flags: object) -> Settings:
 
     try:
         return WithFile(**_without_unset(flags))
+    except SettingsError as error:  # a whole section or list in one variable, not in JSON; only its field is named
+        name = next(iter(re.findall(r'field "(\w+)"', str(error))), "settings")
+        raise ConfigInvalid(
+            name, "cannot be read from the environment.", hint='Write lists and sections as JSON, e.g. \'["a", "b"]\'.'
+        ) from None
     except ValidationError as error:
         first, *rest = error.errors(include_url=False, include_context=False, include_input=False)
         name = ".".join(str(part) for part in first["loc"]) or "settings"
@@ -166,6 +178,6 @@ def _read(path: Path | None) -> dict[str, Any]:
         raise ConfigInvalid("config", f"{path} is not valid YAML.", hint="See config.example.yaml.") from error
     if loaded is None:
         return {}
-    if not isinstance(loaded, dict):
+    if not isinstance(loaded, dict) or not all(isinstance(name, str) for name in loaded):
         raise ConfigInvalid("config", f"{path} must hold settings by name.", hint="See config.example.yaml.")
     return loaded

@@ -68,7 +68,7 @@ def doctor(ctx: click.Context, as_json: bool) -> None:
     """Check settings, engine, database, schema, model, and storing and recalling; say what to do where one failed.
 
     Exit code 0 if all is well, 3 if something cannot be reached, 1 if anything else failed. Nothing is changed, except
-    that the embedded engine is started.
+    that the embedded engine is started and its schema brought up to date.
     """
     try:
         settings = settings_of(ctx)
@@ -135,20 +135,26 @@ async def _database(found: Examination) -> str:
 
     address, where = await App(found.settings).dsn()
     server = await facts(address, timeout=found.settings.database.connect_timeout_seconds)
+    if server.pgvector is None and server.offered is None:
+        raise FolkloreError(
+            f"{server.version} has no pgvector.", hint="Install pgvector 0.8 or newer (package postgresql-NN-pgvector)."
+        )
     found.address = address
-    vector = f"pgvector {server.pgvector}" if server.pgvector else "pgvector not created yet"
+    vector = f"pgvector {server.pgvector}" if server.pgvector else f"pgvector {server.offered} to be created"
     return f"{where}: {server.version}, {vector}, {server.bytes / 2**20:,.0f} MB at {masked(address)}"
 
 
 async def _schema(found: Examination) -> str:
-    from folklore.db.migrate import pending
+    from folklore.db.migrate import migrate, pending
 
     assert found.address is not None
-    lacking = await pending(found.address)
+    lacking = ", ".join(await pending(found.address))
+    if lacking and found.settings.database_url is not None:  # somebody else's server is not changed by looking at it
+        return f"{lacking} not applied yet: any other command does, or `folklore db migrate`"
     if lacking:
-        return f"{len(lacking)} migrations pending; any command applies them, `folklore db migrate` does only that"
+        await migrate(found.address)
     found.migrated = True
-    return "up to date"
+    return f"up to date, {lacking} just applied" if lacking else "up to date"
 
 
 async def _model(found: Examination) -> str:
@@ -160,7 +166,7 @@ async def _model(found: Examination) -> str:
     began = monotonic()
     try:
         model = await embedder.model()
-        await embedder.embed(["Folklore"], "query")
+        await embedder.embed(["Folklore"])
     finally:
         await embedder.close()
     return f"{model.provider}/{model.name}, {model.dimensions} dimensions, ready in {monotonic() - began:.1f} s"

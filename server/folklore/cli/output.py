@@ -74,11 +74,17 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> Non
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for place, name in enumerate(columns):
-        number = any(isinstance(row[place], int) for row in rows)
+        number = any(isinstance(row[place], int | float) for row in rows)
         table.add_column(name, justify="right" if number else "left", overflow="fold")
     for row in rows:
-        table.add_row(*(f"{cell:,}" if isinstance(cell, int) else str(cell) for cell in row))
+        table.add_row(*map(_cell, row))
     Console(width=None if sys.stdout.isatty() else 200, highlight=False).print(table)
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, int):
+        return f"{value:,}"
+    return f"{value:.4f}" if isinstance(value, float) else str(value)
 
 
 def _print_result(place: int, result: Recalled, form: Format, zone: tzinfo) -> None:

@@ -12,10 +12,14 @@ from folklore.db.statements import statement
 
 @dataclass(frozen=True, slots=True)
 class ServerFacts:
-    """Versions, and where we are; `pgvector` is None while the extension is not created; `bytes` is the database's."""
+    """Versions, and where we are. `bytes` is the database's size.
+
+    `pgvector` is None while the extension is not created here, `offered` if the server does not have it at all.
+    """
 
     version: str
     pgvector: str | None
+    offered: str | None
     database: str
     role: str
     bytes: int
@@ -31,6 +35,7 @@ async def facts(dsn: str, *, timeout: float = 10.0) -> ServerFacts:
             return ServerFacts(
                 version=" ".join(row["version"].split()[:2]),
                 pgvector=row["pgvector"],
+                offered=row["offered"],
                 database=row["database"],
                 role=row["role"],
                 bytes=row["bytes"],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from uuid import UUID
 
@@ -18,22 +18,39 @@ from folklore.model import Filters, Memory
 
 @dataclass(frozen=True, slots=True)
 class Hits:
-    """What one branch found, best first, and how scores lie over everything it considered.
-
-    `total` and `squares` sum the scores and their squares over `considered` memories; `known` holds the scores of the
-    best of them (far more than were fetched, and whether or not they pass the filters), for candidates that another
-    branch proposed.
-    """
+    """What one branch found, best first, with its scores."""
 
     ids: tuple[UUID, ...]
     scores: tuple[float, ...]
-    total: float
-    squares: float
-    considered: int
-    known: Mapping[UUID, float]
 
 
-NOTHING = Hits((), (), 0.0, 0.0, 0, {})
+NOTHING = Hits((), ())
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How a question reads: its lexemes with their document frequency, among so many memories of that mean length.
+
+    `places` says from which pieces of the question a lexeme comes, counted from 0. `mean_size` and `size_variance` are
+    those of ln(length + 30).
+    """
+
+    documents: Mapping[str, int]
+    total: int
+    mean_length: float
+    mean_size: float = 0.0
+    size_variance: float = 0.0
+    places: Mapping[str, Sequence[int]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Bm25:
+    """What the keyword statements need to score: weights by lexeme, and the constants of BM25."""
+
+    weights: Mapping[str, float]
+    reading: Reading
+    saturation: float
+    prior: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,20 +112,31 @@ class RecallStatements:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def lexemes(self, scope: Scope, *, text: str, languages: Sequence[str], bound: int) -> dict[str, int]:
-        """How the text reads in these languages: each lexeme with its document frequency in scope, up to `bound`."""
+    async def lexemes(self, scope: Scope, *, pieces: Sequence[str], languages: Sequence[str], bound: int) -> Reading:
+        """How the text reads in these languages; document frequencies are counted up to `bound`."""
         async with self._database.session() as session:
             rows = await session.rows(
                 "recall_lexemes",
                 namespaces=list(scope.namespaces),
-                text=text,
+                pieces=list(pieces),
                 languages=list(languages),
                 bound=bound,
             )
-        return {row["lexeme"]: row["documents"] for row in rows}
+        documents = {row["lexeme"]: row["documents"] for row in rows}
+        whole = next(row for row in rows if row["lexeme"] == "")
+        return Reading(
+            documents,
+            documents.pop(""),
+            whole["mean_length"] or 0.0,
+            whole["mean_size"] or 0.0,
+            whole["size_variance"] or 0.0,
+            {row["lexeme"]: [place - 1 for place in row["places"]] for row in rows if row["places"] is not None},
+        )
 
-    async def terms(self, scope: Scope, *, terms: Sequence[str], languages: Sequence[str], bound: int) -> list[Form]:
-        """How the terms of an expression read, with the document frequency of every lexeme."""
+    async def terms(
+        self, scope: Scope, *, terms: Sequence[str], languages: Sequence[str], bound: int
+    ) -> tuple[list[Form], int, float]:
+        """How the terms of an expression read, how many memories are in scope, and their mean length."""
         async with self._database.session() as session:
             rows = await session.rows(
                 "search_terms",
@@ -117,30 +145,28 @@ class RecallStatements:
                 languages=list(languages),
                 bound=bound,
             )
-        return [
+        total, mean_length = rows[0]["documents"]
+        forms = [
             Form(row["place"] - 1, tuple(row["lexemes"]), tuple(row["positions"]), tuple(row["documents"]))
-            for row in rows
+            for row in rows[1:]
         ]
+        return forms, int(total), float(mean_length)
 
-    async def expression(
-        self, scope: Scope, *, expression: str, weights: Mapping[str, float], prior: float, fetch: int, bound: int
-    ) -> Hits:
+    async def expression(self, scope: Scope, *, expression: str, bm25: Bm25, fetch: int, bound: int) -> Hits:
         """Those that satisfy a tsquery, by what the weighted lexemes weigh in them, then the newest."""
         async with self._database.session() as session:
             rows = await session.rows(
                 "search_expression",
                 namespaces=list(scope.namespaces),
                 expression=expression,
-                lexemes=list(weights.keys()),
-                weights=list(weights.values()),
-                prior=prior,
                 fetch=fetch,
                 bound=bound,
+                **_parameters(bm25),
                 **visibility(scope.filters, scope.now),
             )
         return _hits(rows)
 
-    async def dense(self, scope: Scope, *, model: UUID, query: NDArray[np.float32], fetch: int, known: int) -> Hits:
+    async def dense(self, scope: Scope, *, model: UUID, query: NDArray[np.float32], fetch: int) -> Hits:
         """The nearest by cosine; scores are similarities in [-1, 1]."""
         async with self._database.session() as session:
             rows = await session.rows(
@@ -149,24 +175,21 @@ class RecallStatements:
                 model=model,
                 query=HalfVector(query),
                 fetch=fetch,
-                known=known,
                 **visibility(scope.filters, scope.now),
             )
         return _hits(rows)
 
-    async def keyword(
-        self, scope: Scope, *, weights: Mapping[str, float], prior: float, fetch: int, known: int
-    ) -> Hits:
+    async def keyword(self, scope: Scope, *, bm25: Bm25, fetch: int) -> Hits:
         """Those in which the weighted lexemes weigh most; scores are positive and unbounded."""
         async with self._database.session() as session:
             rows = await session.rows(
                 "recall_keyword",
                 namespaces=list(scope.namespaces),
-                lexemes=list(weights.keys()),
-                weights=list(weights.values()),
-                prior=prior,
                 fetch=fetch,
-                known=known,
+                total=float(bm25.reading.total),
+                mean_size=bm25.reading.mean_size,
+                size_variance=bm25.reading.size_variance,
+                **_parameters(bm25),
                 **visibility(scope.filters, scope.now),
             )
         return _hits(rows)
@@ -186,14 +209,14 @@ class RecallStatements:
 
 
 def _hits(rows: Sequence[Row]) -> Hits:
-    if not rows:
-        return NOTHING
-    first = rows[0]
-    return Hits(
-        ids=tuple(row["id"] for row in rows),
-        scores=tuple(row["score"] for row in rows),
-        total=first["total"],
-        squares=first["squares"],
-        considered=first["considered"],
-        known=dict(zip(first["known_ids"], first["known_scores"], strict=True)),
-    )
+    return Hits(tuple(row["id"] for row in rows), tuple(row["score"] for row in rows))
+
+
+def _parameters(bm25: Bm25) -> dict[str, object]:
+    return {
+        "lexemes": list(bm25.weights.keys()),
+        "weights": list(bm25.weights.values()),
+        "mean_length": bm25.reading.mean_length,
+        "saturation": bm25.saturation,
+        "prior": bm25.prior,
+    }

@@ -62,7 +62,7 @@ class Snapshot:
 
     async def entries(self, namespace: UUID) -> AsyncIterator[Entry]:
         """Every memory of a namespace by creation and id, through a cursor: memory stays flat whatever its size."""
-        await self._session.rows("transfer_open", namespace=namespace)
+        await self._session.rows("transfer_open", namespace=namespace, ids=None)
         while rows := await self._session.rows("transfer_fetch"):
             for row in rows:
                 yield entry_of(row)

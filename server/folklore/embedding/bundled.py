@@ -1,8 +1,9 @@
 """The model that comes with the package: wordllama l2_supercat, 256 dimensions, no network, no key.
 
-A static model: a text's vector is the mean of its tokens' vectors. wordllama's own `embed` pads a batch to its longest
-text (64 texts of 32,000 characters would take half a gigabyte), so the mean is taken here, over the tokens laid end to
-end, in bounded slices.
+A static model: the vector of a text is made of those of its tokens. wordllama itself takes their plain mean and pads
+a batch to its longest text (64 texts of 32,000 characters would take half a gigabyte). Here a token counts by the square
+root of how often it occurs, in lower case, and texts are summed one by one; in a question a token also counts by how
+rare its word is where the question is asked. Both were measured to find more (benchmarks/RESULTS.md).
 """
 
 from __future__ import annotations
@@ -16,15 +17,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from folklore.embedding.embedder import Model, Purpose
+from folklore.embedding.embedder import Model
 from folklore.errors import EmbedderUnavailable
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
-MODEL = Model("bundled", "wordllama-l2_supercat", 256)
-# Tokens whose vectors are gathered at once: 32,768 x 256 x 4 bytes = 32 MiB.
-_SLICE = 32_768
+# The name says how tokens are pooled: another way is another model, whose vectors do not compare with these.
+MODEL = Model("bundled", "wordllama-l2_supercat-lower-sqrt", 256)
 # A text whose tokens are few is embedded at once on the event loop: it takes less time than handing it to a thread.
 _INLINE_CHARACTERS = 2_000
 
@@ -46,12 +46,17 @@ class BundledEmbedder:
         await self._loaded()
         return MODEL
 
-    async def embed(self, texts: Sequence[str], purpose: Purpose) -> NDArray[np.float32]:
-        """Mean token vectors, scaled to length 1."""
+    async def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Token vectors by the square root of their frequency, scaled to length 1."""
         static = await self._loaded()
         if sum(map(len, texts)) <= _INLINE_CHARACTERS:
             return static.embed(texts)
         return await asyncio.get_running_loop().run_in_executor(self._thread, static.embed, list(texts))
+
+    async def embed_question(self, pieces: Sequence[str], weights: Sequence[float]) -> NDArray[np.float32]:
+        """Token vectors by the weight of their piece, scaled to length 1."""
+        static = await self._loaded()
+        return static.embed_question(pieces, weights)
 
     async def close(self) -> None:
         """End the thread."""
@@ -67,24 +72,28 @@ class _Static:
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         vectors = np.zeros((len(texts), self._table.shape[1]), dtype=np.float32)
-        encodings = self._tokenizer.encode_batch_fast(list(texts), add_special_tokens=False)
-        row, pending, size = 0, [], 0
-        for encoding in encodings:
-            pending.append(encoding.ids)
-            size += len(encoding.ids)
-            if size >= _SLICE:
-                self._sum(pending, vectors[row : row + len(pending)])
-                row, pending, size = row + len(pending), [], 0
-        self._sum(pending, vectors[row:])
+        encodings = self._tokenizer.encode_batch_fast([text.lower() for text in texts], add_special_tokens=False)
+        for place, encoding in enumerate(encodings):
+            if encoding.ids:
+                tokens, counts = np.unique(np.asarray(encoding.ids, dtype=np.int32), return_counts=True)
+                vectors[place] = np.sqrt(counts, dtype=np.float32) @ self._table[tokens]
         lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
         np.divide(vectors, lengths, out=vectors, where=lengths > 0)
         return vectors
 
-    def _sum(self, tokens: Sequence[Sequence[int]], into: NDArray[np.float32]) -> None:
-        # The sum points where the mean does; length is taken out afterwards anyway.
-        for place, ids in enumerate(tokens):
-            if len(ids):
-                self._table[np.asarray(ids, dtype=np.int32)].sum(axis=0, out=into[place])
+    def embed_question(self, pieces: Sequence[str], weights: Sequence[float]) -> NDArray[np.float32]:
+        lower = [piece.lower() for piece in pieces]
+        encoding = self._tokenizer.encode(" ".join(lower), add_special_tokens=False)
+        if not encoding.ids:
+            return np.zeros(self._table.shape[1], dtype=np.float32)
+        ends = np.cumsum([len(piece) + 1 for piece in lower])
+        # A token begins in the space before its word, so its last character tells its piece.
+        last = np.asarray([max(end - 1, 0) for _, end in encoding.offsets])
+        of_piece = np.searchsorted(ends, last, side="right")
+        weight = np.asarray(weights, dtype=np.float32)[np.minimum(of_piece, len(pieces) - 1)]
+        vector: NDArray[np.float32] = weight @ self._table[np.asarray(encoding.ids, dtype=np.int32)]
+        length = float(np.linalg.norm(vector))
+        return vector / length if length else vector
 
 
 def _load() -> _Static:

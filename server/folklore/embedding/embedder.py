@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Protocol
 from uuid import NAMESPACE_URL, UUID, uuid5
 
 import numpy as np
 from numpy.typing import NDArray
-
-Purpose = Literal["document", "query"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,9 +32,17 @@ class Embedder(Protocol):
         """The model, loaded or reached if need be. Raises EmbedderUnavailable."""
         ...
 
-    async def embed(self, texts: Sequence[str], purpose: Purpose) -> NDArray[np.float32]:
+    async def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Vectors of shape (len(texts), dimensions), float32, length 1 (0 for a text with no known token).
 
+        Raises EmbedderUnavailable.
+        """
+        ...
+
+    async def embed_question(self, pieces: Sequence[str], weights: Sequence[float]) -> NDArray[np.float32]:
+        """The vector (dimensions,) of a question given in pieces between white space.
+
+        A model that averages its tokens lets each piece count by its weight; one that reads in context ignores them.
         Raises EmbedderUnavailable.
         """
         ...

@@ -14,7 +14,7 @@ import httpx
 import numpy as np
 from numpy.typing import NDArray
 
-from folklore.embedding.embedder import Model, Purpose
+from folklore.embedding.embedder import Model
 from folklore.errors import EmbedderUnavailable
 
 _ATTEMPTS = 4
@@ -54,12 +54,18 @@ class OpenAIEmbedder:
         assert self._dimensions is not None
         return Model("openai", self._endpoint.model, self._dimensions)
 
-    async def embed(self, texts: Sequence[str], purpose: Purpose) -> NDArray[np.float32]:
+    async def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Unit vectors, in as few requests as the batch size allows, several at a time."""
         size = self._endpoint.batch_size
         batches = [list(texts[start : start + size]) for start in range(0, len(texts), size)]
         parts = await asyncio.gather(*(self._batch(batch) for batch in batches))
         return np.concatenate(parts)
+
+    async def embed_question(self, pieces: Sequence[str], weights: Sequence[float]) -> NDArray[np.float32]:
+        """The whole question in one request; the model weighs its words itself."""
+        vectors = await self._batch([" ".join(pieces)])
+        vector: NDArray[np.float32] = vectors[0]
+        return vector
 
     async def close(self) -> None:
         """Close the connections."""

@@ -27,7 +27,7 @@ def _encode(value: list[object]) -> str:
 def _decode(cursor: str, length: int) -> list[object]:
     try:
         value = json.loads(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)))
-    except (binascii.Error, ValueError) as error:
+    except (binascii.Error, ValueError, RecursionError) as error:
         raise InvalidInput("cursor", _INVALID, hint=_HINT) from error
     if not isinstance(value, list) or len(value) != length:
         raise InvalidInput("cursor", _INVALID, hint=_HINT)

@@ -63,7 +63,10 @@ def _times(request: FilterRequest, now: datetime, zone: tzinfo) -> tuple[datetim
     if request.time is not None:
         from folklore.text.times import parse_time
 
-        named = parse_time(request.time, now=now, zone=zone)
+        try:
+            named = parse_time(request.time, now=now, zone=zone)
+        except InvalidInput as error:
+            raise InvalidInput("filters.time", error.message.removeprefix("time: "), hint=error.hint) from None
         since = max(filter(None, (since, named.since)), default=None)
         until = min(filter(None, (until, named.until)), default=None)
     if since is not None and until is not None and since > until:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from folklore.db.recall import NOTHING, Form, Hits, Scope
+from folklore.db.recall import NOTHING, Bm25, Form, Hits, Reading, Scope
 from folklore.memory.library import Library
 from folklore.ranking.evidence import weigh
 from folklore.ranking.weights import Ranking
@@ -13,42 +13,30 @@ from folklore.text.tsquery import to_tsquery_text
 
 # Of the memories that satisfy an expression, so many of the newest are ranked.
 _RANKED = 10_000
+# Of a very long question, so many words are read.
+_PIECES = 512
 
 
-async def keyword_hits(
-    library: Library,
-    scope: Scope,
-    query: KeywordQuery,
-    *,
-    languages: Sequence[str],
-    total: int,
-    ranking: Ranking,
-    fetch: int,
-) -> Hits:
-    """What the words of the query find in scope, of `total` memories. Two statements, one after the other."""
+async def read_question(
+    library: Library, scope: Scope, query: KeywordQuery, languages: Sequence[str], ranking: Ranking
+) -> Bm25:
+    """How the words of a question weigh in scope. One statement."""
     bound = ranking.bound(len(query.bag))
-    if query.expert and not query.only_alternatives:
-        return await _expression(library, scope, query, languages, total, ranking, fetch, bound)
-    documents = await library.statements.lexemes(scope, text=query.bag, languages=languages, bound=bound)
-    weights = weigh(documents, total=total, budget=ranking.postings_budget, bound=bound)
-    if not weights:
-        return NOTHING
-    return await library.statements.keyword(
-        scope, weights=weights, prior=ranking.length_prior, fetch=fetch, known=ranking.known
-    )
+    reading = await library.statements.lexemes(scope, pieces=pieces_of(query), languages=languages, bound=bound)
+    return _bm25(reading, ranking, bound)
 
 
-async def _expression(
-    library: Library,
-    scope: Scope,
-    query: KeywordQuery,
-    languages: Sequence[str],
-    total: int,
-    ranking: Ranking,
-    fetch: int,
-    bound: int,
+def pieces_of(query: KeywordQuery) -> list[str]:
+    """The question between white space; of a very long one the beginning."""
+    return query.bag.split()[:_PIECES]
+
+
+async def expression_hits(
+    library: Library, scope: Scope, query: KeywordQuery, *, languages: Sequence[str], ranking: Ranking, fetch: int
 ) -> Hits:
-    forms = await library.statements.terms(
+    """What satisfies the query's expression. Two statements, one after the other."""
+    bound = ranking.bound(len(query.bag))
+    forms, total, mean_length = await library.statements.terms(
         scope, terms=[term.text for term in query.terms], languages=languages, bound=bound
     )
     expression = to_tsquery_text(query, [_forms_of(place, forms) for place in range(len(query.terms))])
@@ -60,10 +48,13 @@ async def _expression(
         if not query.terms[form.term].negated
         for lexeme, count in zip(form.lexemes, form.documents, strict=True)
     }
-    weights = weigh(documents, total=total, budget=ranking.postings_budget, bound=bound)
-    return await library.statements.expression(
-        scope, expression=expression, weights=weights, prior=ranking.length_prior, fetch=fetch, bound=_RANKED
-    )
+    bm25 = _bm25(Reading(documents, total, mean_length), ranking, bound)
+    return await library.statements.expression(scope, expression=expression, bm25=bm25, fetch=fetch, bound=_RANKED)
+
+
+def _bm25(reading: Reading, ranking: Ranking, bound: int) -> Bm25:
+    weights = weigh(reading.documents, total=reading.total, budget=ranking.postings_budget, bound=bound)
+    return Bm25(weights, reading, ranking.saturation, ranking.length_prior)
 
 
 def _forms_of(place: int, forms: Sequence[Form]) -> list[list[str]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from uuid import UUID
@@ -17,12 +17,12 @@ from folklore.db.recall import NOTHING, Candidate, Hits, Scope
 from folklore.errors import InvalidInput, Unavailable
 from folklore.memory.budget import within_budget
 from folklore.memory.cursors import offset_cursor, offset_of
-from folklore.memory.keyword_branch import keyword_hits
+from folklore.memory.keyword_branch import expression_hits, pieces_of, read_question
 from folklore.memory.library import Library, scope_of
 from folklore.memory.listing import list_memories
 from folklore.model import Answer, Degraded, Filters, Recalled, Sort
 from folklore.ranking.diversity import maximal_marginal_relevance
-from folklore.ranking.evidence import Spread
+from folklore.ranking.evidence import piece_weights, tail_evidence
 from folklore.ranking.fusion import best_first, reciprocal_rank_fusion
 from folklore.ranking.neighbours import spread
 from folklore.ranking.weights import Branch, Ranking
@@ -95,37 +95,39 @@ class _Found:
     hits: dict[Branch, Hits]
     degraded: tuple[Degraded, ...]
     model: UUID | None
-    total: int
 
 
 async def _branches(
     library: Library, scope: Scope, notebooks: Sequence[Notebook], text: str, request: RecallRequest, wanted: int
 ) -> _Found:
     ranking = request.ranking
-    fetch = ranking.fetch(wanted)
-    total = sum(notebook.memories for notebook in notebooks)
+    fetch = ranking.fetch(wanted) + 1  # one more: the cut that evidence is measured from
+    languages = sorted({language for notebook in notebooks for language in notebook.languages})
+    query = parse(text)
+    expression = query.expert and not query.only_alternatives
+    reading = None if expression else await read_question(library, scope, query, languages, ranking)
     model: UUID | None = None
 
     async def dense() -> Hits:
         nonlocal model
         if library.embedder is None:
             return NOTHING
+        pieces = pieces_of(query)
+        weights = [1.0] * len(pieces)
+        if reading is not None:
+            weights = piece_weights(reading.reading.places, reading.weights, len(pieces))
         model = (await library.embedder.model()).id
-        vectors = await library.embedder.embed([text], "query")
-        if not vectors.any():
+        vector = await library.embedder.embed_question(pieces, weights)
+        if not vector.any():
             return NOTHING
-        return await library.statements.dense(scope, model=model, query=vectors[0], fetch=fetch, known=ranking.known)
+        return await library.statements.dense(scope, model=model, query=vector, fetch=fetch)
 
     async def keyword() -> Hits:
-        return await keyword_hits(
-            library,
-            scope,
-            parse(text),
-            languages=sorted({language for notebook in notebooks for language in notebook.languages}),
-            total=total,
-            ranking=ranking,
-            fetch=fetch,
-        )
+        if reading is None:
+            return await expression_hits(library, scope, query, languages=languages, ranking=ranking, fetch=fetch)
+        if not reading.weights:
+            return NOTHING
+        return await library.statements.keyword(scope, bm25=reading, fetch=fetch)
 
     run: dict[Branch, Awaitable[Hits]] = {}
     if "dense" in request.branches and ranking.dense > 0:
@@ -147,19 +149,20 @@ async def _branches(
         raise Unavailable(
             "Every branch of the search failed: " + "; ".join(f"{item.branch}: {item.reason}" for item in degraded)
         )
-    return _Found(hits, tuple(degraded), model, total)
+    return _Found(hits, tuple(degraded), model)
 
 
 async def _ranked(
     library: Library, scope: Scope, found: _Found, ranking: Ranking, wanted: int
 ) -> tuple[dict[UUID, Candidate], list[tuple[UUID, float]]]:
     fused = reciprocal_rank_fusion(
-        [(ranking.weight(branch), hits.ids) for branch, hits in found.hits.items()], ranking.rrf_k
+        [(ranking.weight(branch), hits.ids[: ranking.fetch(wanted)]) for branch, hits in found.hits.items()],
+        ranking.rrf_k,
     )
     if not fused:
         return {}, []
     candidates = await library.statements.pool(scope, ids=list(fused), reach=len(ranking.neighbours), model=found.model)
-    own = _evidence(candidates, found, ranking)
+    own = {id_: score for id_, score in _evidence(found, ranking, ranking.fetch(wanted)).items() if id_ in candidates}
     scores = spread(own, _beside(candidates), ranking.neighbours)
     pool = best_first(scores)[: ranking.fetch(wanted) + 1]
     relevance = np.array([scores[id_] for id_ in pool])
@@ -169,19 +172,12 @@ async def _ranked(
     return candidates, [(pool[place], float(relevance[place])) for place in order]
 
 
-def _evidence(candidates: Iterable[UUID], found: _Found, ranking: Ranking) -> dict[UUID, float]:
-    spreads = {
-        branch: Spread.over(hits.total, hits.squares, max(found.total, hits.considered))
-        for branch, hits in found.hits.items()
-    }
-    return {
-        id_: sum(
-            ranking.evidence(branch) * spreads[branch].standard(hits.known[id_])
-            for branch, hits in found.hits.items()
-            if id_ in hits.known
-        )
-        for id_ in candidates
-    }
+def _evidence(found: _Found, ranking: Ranking, fetched: int) -> dict[UUID, float]:
+    together: dict[UUID, float] = {}
+    for branch, hits in found.hits.items():
+        for id_, evidence in zip(hits.ids, tail_evidence(hits.scores, fetched), strict=False):
+            together[id_] = together.get(id_, 0.0) + ranking.evidence(branch) * evidence
+    return together
 
 
 def _beside(candidates: Mapping[UUID, Candidate]) -> list[tuple[UUID, UUID, int]]:

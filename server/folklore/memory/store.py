@@ -85,7 +85,7 @@ async def embed(library: Library, texts: Sequence[str]) -> Vectors | None:
         return None
     try:
         model = await library.embedder.model()
-        vectors = await library.embedder.embed(texts, "document")
+        vectors = await library.embedder.embed(texts)
     except EmbedderUnavailable as error:
         log.warning("stored_without_vectors", count=len(texts), reason=error.message)
         return None

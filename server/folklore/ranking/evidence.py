@@ -3,28 +3,23 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+
+_FUNCTION_WORD = math.log(2)
 
 
-@dataclass(frozen=True, slots=True)
-class Spread:
-    """How a branch's scores lie over the whole scope of a question."""
+def tail_evidence(scores: Sequence[float], fetched: int) -> list[float]:
+    """How far each of a branch's best scores stands out from where its list was cut.
 
-    mean: float
-    deviation: float
-
-    @classmethod
-    def over(cls, total: float, squares: float, count: int) -> Spread:
-        """From the sums of the scores and of their squares over `count` memories; those without a score count as 0."""
-        if count <= 0:
-            return cls(0.0, 0.0)
-        mean = total / count
-        return cls(mean, math.sqrt(max(squares / count - mean * mean, 0.0)))
-
-    def standard(self, score: float) -> float:
-        """The standard score, cut at 0: what is below the mean is no evidence against a memory."""
-        return max(0.0, (score - self.mean) / self.deviation) if self.deviation > 1e-9 else 0.0
+    `scores` best first, one more than the `fetched` wanted: that one is the cut. Evidence is the excess over the cut in
+    units of its mean over `fetched` places, so that branches of any scale are comparable (for an exponential tail the
+    unit is its mean); where one memory alone holds a rare word it has nearly all there is. A list that ended before is
+    cut at 0.
+    """
+    cut = scores[fetched] if len(scores) > fetched else 0.0
+    excess = [max(score - cut, 0.0) for score in scores[:fetched]]
+    mean = sum(excess) / fetched
+    return [value / mean if mean > 1e-12 else 0.0 for value in excess]
 
 
 def inverse_document_frequency(documents: float, total: float) -> float:
@@ -49,3 +44,15 @@ def weigh(documents: Mapping[str, int], *, total: int, budget: int, bound: int) 
         seen = max(count, total // 4) if count >= bound else count
         weights[lexeme] = inverse_document_frequency(seen, max(total, seen))
     return weights
+
+
+def piece_weights(places: Mapping[str, Sequence[int]], weights: Mapping[str, float], pieces: int) -> list[float]:
+    """How much each piece of a question counts in its vector: the square root of its rarest lexeme's weight.
+
+    A piece without a lexeme is a function word, and counts as a word that every second memory holds.
+    """
+    rarest = [_FUNCTION_WORD] * pieces
+    for lexeme, found in places.items():
+        for place in found:
+            rarest[place] = max(rarest[place], weights.get(lexeme, 0.0))
+    return [math.sqrt(weight) for weight in rarest]

@@ -25,22 +25,21 @@ class Ranking:
     # What a session neighbour one and two places away lends of its own score.
     neighbours: tuple[float, ...] = (0.4, 0.2)
     mmr_lambda: float = 0.7
-    # Weight of each branch's standard score in the evidence that re-scores the fused pool.
-    dense_evidence: float = 1.5
+    # Weight of each branch's evidence, which re-scores the fused pool.
+    dense_evidence: float = 0.75
     keyword_evidence: float = 1.0
-    # Tokens that every memory counts as longer: length matters among long texts and hardly among short ones.
-    length_prior: float = 30.0
+    # BM25's k1, and tokens that every memory counts as longer (in place of a fixed b).
+    saturation: float = 1.2
+    length_prior: float = 20.0
     # How many postings a question may read; its rarest words are read first.
     postings_budget: int = 20_000
-    # Of how many memories each branch tells the score, for candidates that the other proposed.
-    known: int = 500
 
     def bound(self, characters: int) -> int:
         """How far a lexeme's documents are counted in a question so long: far in a short one, so that all are cheap."""
         return max(200, min(self.postings_budget, 1_000_000 // max(characters, 1)))
 
     def evidence(self, branch: Branch) -> float:
-        """The weight of a branch's standard scores."""
+        """The weight of a branch's evidence."""
         return self.dense_evidence if branch == "dense" else self.keyword_evidence
 
     def fetch(self, limit: int) -> int:

@@ -142,6 +142,8 @@ create table embeddings (
     model_id uuid not null,
     memory_id uuid not null,
     passage smallint not null default 0,
+    -- The memory's length in lexemes, as in postings: long texts are near to everything, and a scan corrects for it.
+    length smallint not null,
     vector halfvec storage plain not null,
     constraint embeddings_pkey primary key (namespace_id, model_id, memory_id, passage),
     constraint embeddings_memory_fkey foreign key (namespace_id, memory_id)

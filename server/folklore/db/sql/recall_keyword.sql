@@ -1,16 +1,15 @@
--- The :fetch memories in which the lexemes weigh most: sum of weight x saturated frequency, by length.
--- :lexemes and :weights belong together (weight = inverse document frequency)  :prior tokens that every memory is longer
--- by, so that length counts among long texts and hardly among short ones.
--- total, squares and considered say how scores lie over everything that matched; known_ids and known_scores are the
--- :known best of it, visible or not, for candidates that another branch proposed.
+-- The :fetch memories in which the lexemes weigh most (BM25: Robertson and Zaragoza 2009, equation 3.15).
+-- :lexemes and :weights belong together (weight = inverse document frequency)  :saturation k1  :mean_length and :prior:
+-- a memory counts as (length + prior) / (mean length + prior) times as long as others, so that length matters among
+-- long texts and hardly among short ones.
 with weighed as materialized (
     select given.lexeme, given.weight
     from unnest(:lexemes::text[], :weights::float8[]) as given (lexeme, weight)
 ),
 scored as materialized (
-    select p.namespace_id, p.memory_id,
-        sum(weighed.weight * (2.0::float8 * p.frequency / (p.frequency + 1.0::float8)))
-            / (min(p.length) + :prior::float8) as score
+    select p.namespace_id, p.memory_id, ln(min(p.length) + 30.0::float8) as size,
+        sum(weighed.weight * p.frequency * (:saturation::float8 + 1) / (p.frequency + :saturation::float8
+            * (p.length + :prior::float8) / (:mean_length::float8 + :prior::float8))) as score
     from weighed
     cross join lateral (
         select namespace_id, memory_id, frequency, length
@@ -19,28 +18,25 @@ scored as materialized (
     ) p
     group by p.namespace_id, p.memory_id
 ),
-spread as materialized (
-    select sum(score) as total, sum(score * score) as squares, count(*) as considered from scored
-),
-known as materialized (
-    select array_agg(memory_id) as ids, array_agg(score) as scores
-    from (select memory_id, score from scored order by score desc, memory_id limit :known::integer) best
+-- Long texts score higher whatever the question; what is left of a score when the line through all scores of the scope
+-- (those without a match are 0) is taken off is what it says.
+line as materialized (
+    select (sum(score * size) - sum(score) * :mean_size::float8)
+        / greatest(:total::float8 * :size_variance::float8, 1e-9::float8) as slope
+    from scored
 )
-select best.memory_id as id, best.score, spread.total, spread.squares, spread.considered,
-    known.ids as known_ids, known.scores as known_scores
+select ranked.memory_id as id, ranked.score
 from (
-    select ranked.memory_id, ranked.score
-    from (select namespace_id, memory_id, score from scored order by score desc, memory_id) ranked
-    cross join lateral (
-        select from memories m
-        where m.namespace_id = ranked.namespace_id and m.id = ranked.memory_id
-            and
+    select scored.namespace_id, scored.memory_id, scored.score - line.slope * (scored.size - :mean_size::float8) as score
+    from scored, line
+    order by 3 desc, 2
+) ranked
+cross join lateral (
+    select from memories m
+    where m.namespace_id = ranked.namespace_id and m.id = ranked.memory_id
+        and
 -- include visible
-        limit 1  -- keeps the planner from joining all of memories first
-    ) seen
-    order by ranked.score desc, ranked.memory_id
-    limit :fetch::integer
-) best
-cross join spread
-cross join known
-order by best.score desc, best.memory_id
+    limit 1  -- keeps the planner from joining all of memories first
+) seen
+order by ranked.score desc, ranked.memory_id
+limit :fetch::integer

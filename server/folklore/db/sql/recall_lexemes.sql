@@ -1,13 +1,22 @@
--- How the question :text reads in :languages, and how many memories in scope hold each lexeme, counted up to :bound.
-select asked.lexeme, (
+-- How the question, in pieces between white space, reads in :languages: each lexeme, the places of the pieces it comes
+-- from, and how many memories in scope hold it, counted up to :bound.
+-- The row of the empty lexeme counts all memories in scope and says how long one is on average, in lexemes, and the mean
+-- and variance of the logarithm of length + 30, its size.
+select asked.lexeme, asked.places, (
     select count(*) from (
         select from postings p
         where p.namespace_id = any(:namespaces::uuid[]) and p.lexeme = asked.lexeme
         limit :bound::integer
     ) bounded
-) as documents
+) as documents, null::float8 as mean_length, null::float8 as mean_size, null::float8 as size_variance
 from (
-    select distinct found.lexeme
-    from unnest(:languages::text[]) as spoken (language), unnest(folklore_lexemes(spoken.language, :text::text)) as found
+    select found.lexeme, array_agg(distinct piece.place) as places
+    from unnest(:pieces::text[]) with ordinality as piece (text, place)
+    cross join unnest(:languages::text[]) as spoken (language)
+    cross join lateral unnest(folklore_lexemes(spoken.language, piece.text)) as found
+    group by found.lexeme
 ) asked
-order by documents, asked.lexeme
+union all
+select '', null, count(*), avg(length)::float8, avg(ln(length + 30.0::float8)), var_pop(ln(length + 30.0::float8))
+from postings
+where namespace_id = any(:namespaces::uuid[]) and lexeme = ''

@@ -1,6 +1,6 @@
 -- How each of the terms :terms of an expression reads in each of :languages: the lexemes of a form in order with their
 -- places (a jump is a word without a lexeme) and how many memories in scope hold each, counted up to :bound. A term
--- that is no plain word has one more form, kept whole.
+-- that is no plain word has one more form, kept whole. Place 0 tells how many memories there are and their mean length.
 with form as (
     select term.place, 'words of ' || spoken.language as reading, found.lexeme, position
     from unnest(:terms::text[]) with ordinality as term (text, place)
@@ -29,4 +29,8 @@ select form.place, form.reading, array_agg(form.lexeme order by form.position) a
 from form
 join counted on counted.lexeme = form.lexeme
 group by form.place, form.reading
-order by form.place, form.reading
+union all
+select 0, '', null, null, array[count(*), round(coalesce(avg(length), 0))]
+from postings
+where namespace_id = any(:namespaces::uuid[]) and lexeme = ''
+order by 1, 2

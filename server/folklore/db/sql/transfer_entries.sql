@@ -1,5 +1,10 @@
--- The memories :ids whole, to compare with what would replace them.
+-- The memories of one namespace whole, forgotten and superseded ones too, in an order that any database repeats.
+-- :ids only these, null for all of them.
 select
--- include transfer_entry
+    m.id, m.content, m.summary, m.kind, m.tags, m.source, m.session, m.position, m.author, m.agent, m.paths, m.commit,
+    m.importance, m.confidence, m.priority, m.quality, m.trust, m.language, m.metadata, m.occurred_at, m.created_at,
+    m.updated_at, m.expires_at, m.forgotten_at, m.superseded_at, m.superseded_by, m.last_recalled_at, m.recall_count,
+    m.confirmed_count, m.revision, m.idempotency_key
 from memories m
-where m.namespace_id = :namespace::uuid and m.id = any(:ids::uuid[])
+where m.namespace_id = :namespace::uuid and (:ids::uuid[] is null or m.id = any(:ids::uuid[]))
+order by m.created_at, m.id

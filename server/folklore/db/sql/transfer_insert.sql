@@ -1,5 +1,4 @@
--- :arrivals a JSON array, one object a memory, with what it has lived through elsewhere.
--- Whatever is here already, by id, living text or idempotency key, stays untouched and does not come back.
+-- The memories of transfer_arrivals as they come. Whatever is here already, by id, living text or idempotency key, stays untouched and does not come back.
 -- superseded_by follows in transfer_link, since its target may arrive later.
 insert into memories (
     namespace_id, id, content, summary, kind, tags, source, session, position, author, agent, paths, commit,
@@ -14,7 +13,8 @@ select :namespace::uuid, d.id, d.content, d.summary, d.kind, d.tags, d.source, d
     d.author, d.agent, d.paths, d.commit, d.importance, d.confidence, d.priority, d.quality, d.trust, d.language,
     d.metadata, d.occurred_at, d.created_at, d.updated_at, d.expires_at, d.forgotten_at, d.superseded_at,
     d.last_recalled_at, d.recall_count, d.confirmed_count, d.revision, decode(d.digest, 'hex'), d.idempotency_key
-from
+from (
 -- include transfer_arrivals
+) d
 on conflict do nothing
 returning id

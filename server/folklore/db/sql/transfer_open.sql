@@ -1,7 +1,3 @@
--- Every memory of one namespace, forgotten and superseded ones too, in an order that any database repeats.
+-- A cursor over the memories of one namespace, so that no reader needs room for all of them.
 declare folklore_transfer no scroll cursor for
-select
--- include transfer_entry
-from memories m
-where m.namespace_id = :namespace::uuid
-order by m.created_at, m.id
+-- include transfer_entries

@@ -1,4 +1,4 @@
--- :arrivals as in transfer_insert; each takes the place of the memory of its id, which thereby has one revision more.
+-- Each of transfer_arrivals takes the place of the memory of its id, which thereby has one revision more.
 update memories m
 set content = d.content, summary = d.summary, kind = d.kind, tags = d.tags, source = d.source, session = d.session,
     position = case when d.session is null then null else coalesce(d.position, coalesce((
@@ -10,7 +10,8 @@ set content = d.content, summary = d.summary, kind = d.kind, tags = d.tags, sour
     expires_at = d.expires_at, forgotten_at = d.forgotten_at, superseded_at = d.superseded_at, superseded_by = null,
     last_recalled_at = d.last_recalled_at, recall_count = d.recall_count, confirmed_count = d.confirmed_count,
     revision = m.revision + 1, digest = decode(d.digest, 'hex'), idempotency_key = d.idempotency_key
-from
+from (
 -- include transfer_arrivals
+) d
 where m.namespace_id = :namespace::uuid and m.id = d.id
 returning m.id

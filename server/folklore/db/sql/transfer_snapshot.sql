@@ -1,2 +1,2 @@
 -- The first statement of an export: all of it sees one moment, however long its reader takes.
-set transaction isolation level repeatable read, read only
+set local transaction isolation level repeatable read, read only

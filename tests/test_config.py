@@ -1,0 +1,234 @@
+"""Settings: read once, flags before environment before file; a mistake is named and its value never repeated."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from pydantic import BaseModel, SecretStr
+
+from folklore.config import Settings, config_path, load_settings
+from folklore.errors import ConfigInvalid
+
+EXAMPLE = Path(__file__).parents[1] / "config.example.yaml"
+SECRET = "postgresql://alice:hunter2-secret@db.example.org/folklore"
+
+
+@pytest.fixture(autouse=True)
+def home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """A home without settings, and no FOLKLORE_HOME but when a test sets it."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.delenv("FOLKLORE_HOME")
+    return tmp_path
+
+
+def written(folder: Path, text: str) -> Path:
+    path = folder / "settings.yaml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_flags_come_before_the_environment_and_that_before_the_file(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = written(home, "namespace: file\nauthor: file\ntime_zone: Europe/Vienna\nhttp: {port: 1, host: localhost}\n")
+    monkeypatch.setenv("FOLKLORE_NAMESPACE", "environment")
+    monkeypatch.setenv("FOLKLORE_AUTHOR", "environment")
+    monkeypatch.setenv("FOLKLORE_HTTP__PORT", "2")
+
+    settings = load_settings(file, author="flag", read_only=None)
+
+    assert (settings.author, settings.namespace, settings.time_zone) == ("flag", "environment", "Europe/Vienna")
+    assert (settings.http.port, settings.http.host) == (2, "localhost")
+    assert settings.read_only is False
+
+
+def test_the_file_is_the_flags_else_the_variables_else_the_homes(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert config_path(None, {}) is None
+
+    standard = home / ".folklore" / "config.yaml"
+    standard.parent.mkdir()
+    standard.write_text("namespace: standard", encoding="utf-8")
+    elsewhere = home / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "config.yaml").write_text("namespace: elsewhere", encoding="utf-8")
+
+    assert load_settings().namespace == "standard"
+    monkeypatch.setenv("FOLKLORE_HOME", str(elsewhere))
+    assert load_settings().namespace == "elsewhere"
+    monkeypatch.setenv("FOLKLORE_CONFIG", str(standard))
+    assert load_settings().namespace == "standard"
+    assert load_settings(written(home, "namespace: flag")).namespace == "flag"
+
+
+def test_without_any_settings_the_engine_the_model_and_the_loopback_are_used(home: Path) -> None:
+    settings = load_settings()
+
+    assert settings.home == home / ".folklore"
+    assert settings.database_url is None
+    assert settings.embedding.provider == "bundled"
+    assert settings.http.host == "127.0.0.1"
+    assert settings.author
+
+
+@pytest.mark.parametrize("blank", ["", " ", "\t"])
+def test_a_blank_address_means_none(monkeypatch: pytest.MonkeyPatch, blank: str) -> None:
+    monkeypatch.setenv("FOLKLORE_DATABASE_URL", blank)
+    monkeypatch.setenv("FOLKLORE_NAMESPACE", blank)
+
+    assert load_settings().database_url is None
+    assert load_settings().namespace is None
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("databse_url: x", "databse_url"),
+        ("http: {prot: 1}", "http.prot"),
+        ("http: {port: many}", "http.port"),
+        ("http: {1: 2}", "http.1"),
+        ("http: {port: 70000}", "http.port"),
+        ("http: 8765", "http"),
+        ("embedding: {provider: hunter2-secret}", "embedding.provider"),
+        ("database: {pool_max: 1}", "database.pool_max"),
+        ("log_level: hunter2-secret", "log_level"),
+        ("read_only: hunter2-secret", "read_only"),
+        ("author: ''", "author"),
+        ("engine: {shared_buffers: much}", "engine.shared_buffers"),
+    ],
+)
+def test_a_wrong_or_unknown_setting_is_named(home: Path, text: str, named: str) -> None:
+    with pytest.raises(ConfigInvalid) as refusal:
+        load_settings(written(home, text))
+
+    assert refusal.value.field == named
+    assert "config.example.yaml" in str(refusal.value)
+    assert "hunter2" not in str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "named"),
+    [
+        ("FOLKLORE_HTTP__PORT", "hunter2-secret", "http.port"),
+        ("FOLKLORE_EMBEDDING__DIMENSIONS", "hunter2-secret", "embedding.dimensions"),
+        ("FOLKLORE_HTTP__PROT", "1", "http.prot"),
+        ("FOLKLORE_TOOLS", "some", "tools"),
+        ("FOLKLORE_EMBEDDING", "hunter2-secret", "embedding"),
+        ("FOLKLORE_HTTP__ALLOWED_HOSTS", "hunter2-secret", "http"),
+    ],
+)
+def test_a_wrong_variable_is_named(monkeypatch: pytest.MonkeyPatch, name: str, value: str, named: str) -> None:
+    monkeypatch.setenv(name, value)
+
+    with pytest.raises(ConfigInvalid) as refusal:
+        load_settings()
+
+    assert refusal.value.field == named
+    assert "hunter2" not in str(refusal.value)
+
+
+def test_several_mistakes_are_counted(home: Path) -> None:
+    with pytest.raises(ConfigInvalid, match=r"\(2 more\)"):
+        load_settings(written(home, "a: 1\nb: 2\nc: 3"))
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"a: [1", "is not valid YAML"),
+        (b"a: \xff\xfe", "is not valid YAML"),
+        (b"!!python/object/apply:os.system ['true']", "is not valid YAML"),
+        (b"- a\n- b\n", "must hold settings by name"),
+        (b"just text", "must hold settings by name"),
+        (b"1: 2", "must hold settings by name"),
+    ],
+)
+def test_a_file_that_cannot_be_read_is_an_error_that_says_which(home: Path, content: bytes, said: str) -> None:
+    path = home / "broken.yaml"
+    path.write_bytes(content)
+
+    with pytest.raises(ConfigInvalid, match=said):
+        load_settings(path)
+
+
+def test_an_empty_file_is_no_settings_and_a_missing_one_an_error(home: Path) -> None:
+    assert load_settings(written(home, "# nothing yet\n")).namespace is None
+    with pytest.raises(ConfigInvalid, match="missing.yaml cannot be read"):
+        load_settings(home / "missing.yaml")
+    with pytest.raises(ConfigInvalid, match="cannot be read"):
+        load_settings(home)
+
+
+def test_secrets_are_never_shown(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FOLKLORE_DATABASE_URL", SECRET)
+    settings = load_settings(written(home, "embedding: {api_key: sk-hunter2}"))
+
+    for shown in (repr(settings), str(settings), settings.model_dump_json(), repr(settings.embedding)):
+        assert "hunter2" not in shown
+    assert settings.database_url is not None
+    assert settings.database_url.get_secret_value() == SECRET
+
+
+def test_settings_cannot_be_changed(home: Path) -> None:
+    settings = load_settings()
+
+    with pytest.raises(ValueError, match="frozen"):
+        settings.read_only = True  # type: ignore[misc]
+    with pytest.raises(ValueError, match="frozen"):
+        settings.http.port = 1  # type: ignore[misc]
+
+
+def test_paths_are_absolute_and_the_home_sign_is_understood(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(home)
+
+    assert load_settings(written(home, "home: ~/there")).home == home / "there"
+    assert load_settings(written(home, "home: here")).home == home / "here"
+
+
+def every_setting(model: type[BaseModel], before: str = "") -> dict[str, Any]:
+    """Dotted names with their defaults; a section's own entries instead of the section."""
+    found: dict[str, Any] = {}
+    for name, field in model.model_fields.items():
+        default = field.get_default(call_default_factory=True, validated_data={})
+        if isinstance(default, BaseModel):
+            found |= every_setting(type(default), f"{before}{name}.")
+        else:
+            found[before + name] = default
+    return found
+
+
+def test_the_example_names_every_setting_with_its_default_and_why(home: Path) -> None:
+    # Settings that depend on who runs it stand there as a comment.
+    depends = {"home", "author"}
+    lines = EXAMPLE.read_text(encoding="utf-8").splitlines()
+    example = yaml.safe_load("\n".join(lines))
+
+    said = {
+        name if not isinstance(entry, dict) else f"{name}.{inner}": value
+        for name, entry in example.items()
+        for inner, value in (entry.items() if isinstance(entry, dict) else [("", entry)])
+    }
+    expected = {
+        name: json.loads(json.dumps(default, default=str))
+        for name, default in every_setting(Settings).items()
+        if name not in depends
+    }
+    assert said == expected
+    for name in depends:
+        assert any(line.startswith(f"# {name}:") for line in lines), name
+    for number, line in enumerate(lines):
+        if ":" in line and not line.lstrip().startswith("#") and line.removesuffix(":") not in Settings.model_fields:
+            assert lines[number - 1].lstrip().startswith("#"), f"no reason above: {line}"
+
+
+def test_the_example_loads_and_is_what_holds_without_it(home: Path) -> None:
+    assert load_settings(EXAMPLE).model_dump() == load_settings().model_dump()
+
+
+def test_a_secret_may_stand_in_any_source(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert load_settings(written(home, f"database_url: {SECRET}")).database_url == SecretStr(SECRET)
+    monkeypatch.setenv("FOLKLORE_DATABASE_URL", "postgresql://x")
+    assert load_settings(None).database_url == SecretStr("postgresql://x")

@@ -1,0 +1,86 @@
+"""Cursors belong to one question and survive nothing else."""
+
+from __future__ import annotations
+
+import base64
+from datetime import UTC, datetime, timezone
+from uuid import UUID
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from folklore.db.memories import Page
+from folklore.errors import InvalidInput
+from folklore.memory.cursors import offset_cursor, offset_of, page_cursor, page_of
+from folklore.model import Filters
+
+QUESTION = ("query", ("a",), Filters(kinds=("note",)))
+zones = st.sampled_from([UTC, timezone.max, timezone.min])
+
+
+@given(st.integers(0, 1_000), st.text(st.characters(exclude_categories=[])))
+def test_an_offset_comes_back_for_the_same_question(offset: int, question: str) -> None:
+    cursor = offset_cursor(offset, (question, QUESTION))
+
+    assert offset_of(cursor, (question, QUESTION)) == offset
+    assert cursor.isascii()
+    assert not set(cursor) & set("+/= \n")
+
+
+@given(st.datetimes(timezones=zones), st.uuids())
+def test_a_row_comes_back_for_the_same_question(time: datetime, id_: UUID) -> None:
+    assert page_of(page_cursor(Page(time, id_), QUESTION), QUESTION) == Page(time, id_)
+
+
+def test_no_cursor_is_the_beginning() -> None:
+    assert offset_of(None, QUESTION) == 0
+    assert page_of(None, QUESTION) is None
+
+
+@given(st.text(st.characters(exclude_categories=[]), max_size=80))
+def test_anything_else_is_refused_with_the_next_step(text: str) -> None:
+    for read in (offset_of, page_of):
+        with pytest.raises(InvalidInput, match=r"cursor: is not one of ours.*leave it out"):
+            read(text, QUESTION)
+
+
+@pytest.mark.parametrize("text", ["[" * 50_000, '{"a":' * 50_000, "9" * 5_000, "[1e999]", '["NaN", NaN]'])
+def test_json_made_to_hurt_is_refused(text: str) -> None:
+    for read in (offset_of, page_of):
+        with pytest.raises(InvalidInput):
+            read(base64.urlsafe_b64encode(text.encode()).decode(), QUESTION)
+
+
+@given(st.binary(max_size=60))
+def test_any_bytes_in_our_alphabet_are_refused(content: bytes) -> None:
+    cursor = base64.urlsafe_b64encode(content).decode()
+
+    for read in (offset_of, page_of):
+        with pytest.raises(InvalidInput):
+            read(cursor, QUESTION)
+
+
+@pytest.mark.parametrize(
+    "other", [("query2", ("a",), Filters(kinds=("note",))), ("query", ("b",), Filters(kinds=("note",))), ("query",)]
+)
+def test_a_cursor_of_another_question_is_refused(other: object) -> None:
+    with pytest.raises(InvalidInput):
+        offset_of(offset_cursor(10, QUESTION), other)
+    with pytest.raises(InvalidInput):
+        page_of(page_cursor(Page(datetime(2026, 1, 1, tzinfo=UTC), UUID(int=1)), QUESTION), other)
+
+
+@pytest.mark.parametrize("offset", [-1, 1_001, 10**30])
+def test_an_offset_beyond_reach_is_refused(offset: int) -> None:
+    with pytest.raises(InvalidInput):
+        offset_of(offset_cursor(offset, QUESTION), QUESTION)
+
+
+def test_cursors_of_the_two_kinds_are_not_confused() -> None:
+    listing = page_cursor(Page(datetime(2026, 1, 1, tzinfo=UTC), UUID(int=1)), QUESTION)
+
+    with pytest.raises(InvalidInput):
+        offset_of(listing, QUESTION)
+    with pytest.raises(InvalidInput):
+        page_of(offset_cursor(3, QUESTION), QUESTION)

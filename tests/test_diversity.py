@@ -1,0 +1,91 @@
+"""Near-duplicates must not fill the slots of an answer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from folklore.ranking.diversity import maximal_marginal_relevance
+
+
+@st.composite
+def pools(draw: st.DrawFn) -> tuple[NDArray[np.float64], NDArray[np.float32]]:
+    """Relevance, best first, and the cosines of some vectors."""
+    count = draw(st.integers(0, 8))
+    relevance = np.array(sorted(draw(st.lists(st.floats(0, 50), min_size=count, max_size=count)), reverse=True))
+    numbers = draw(st.lists(st.integers(-3, 3), min_size=3 * count, max_size=3 * count))
+    vectors = np.array(numbers, dtype=np.float32).reshape(count, 3)
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    vectors = np.divide(vectors, lengths, out=vectors, where=lengths > 0)
+    return relevance, vectors @ vectors.T
+
+
+def alike(*rows: list[float]) -> NDArray[np.float32]:
+    return np.array(rows, dtype=np.float32)
+
+
+@given(pools(), st.integers(0, 10))
+def test_a_trade_off_of_one_keeps_the_order(pool: Any, limit: int) -> None:
+    relevance, similarity = pool
+
+    assert maximal_marginal_relevance(relevance, similarity, limit, 1.0) == list(range(min(limit, len(relevance))))
+
+
+@given(pools(), st.integers(0, 10), st.floats(0, 1))
+def test_every_pick_is_made_once_and_the_best_comes_first(pool: Any, limit: int, trade_off: float) -> None:
+    relevance, similarity = pool
+
+    picked = maximal_marginal_relevance(relevance, similarity, limit, trade_off)
+
+    assert len(picked) == len(set(picked)) == min(limit, len(relevance))
+    if picked and trade_off > 0.01:
+        assert relevance[picked[0]] == relevance.max()
+
+
+@given(pools(), st.integers(1, 7), st.floats(0, 1))
+def test_a_shorter_answer_is_the_beginning_of_a_longer_one(pool: Any, limit: int, trade_off: float) -> None:
+    relevance, similarity = pool
+
+    longer = maximal_marginal_relevance(relevance, similarity, limit + 1, trade_off)
+
+    assert maximal_marginal_relevance(relevance, similarity, limit, trade_off) == longer[:limit]
+
+
+@given(pools(), st.floats(0.5, 100))
+def test_the_scale_of_relevance_does_not_matter(pool: Any, factor: float) -> None:
+    relevance, similarity = pool
+    relevance = np.round(relevance)  # else two values may meet or part by rounding
+
+    scaled = maximal_marginal_relevance(relevance * 2.0 ** round(np.log2(factor)), similarity, 8, 0.7)
+
+    assert scaled == maximal_marginal_relevance(relevance, similarity, 8, 0.7)
+
+
+def test_a_near_duplicate_steps_behind_what_is_new() -> None:
+    relevance = np.array([1.0, 0.95, 0.8])
+    similarity = alike([1.0, 0.99, 0.1], [0.99, 1.0, 0.1], [0.1, 0.1, 1.0])
+
+    assert maximal_marginal_relevance(relevance, similarity, 3, 0.7) == [0, 2, 1]
+
+
+def test_equal_candidates_keep_their_order() -> None:
+    assert maximal_marginal_relevance(np.ones(4), np.zeros((4, 4), dtype=np.float32), 4, 0.7) == [0, 1, 2, 3]
+
+
+def test_what_owes_its_vector_is_like_nothing_else() -> None:
+    relevance = np.array([1.0, 0.9, 0.7])
+    similarity = alike([1.0, 0.9, 0.0], [0.9, 1.0, 0.0], [0.0, 0.0, 0.0])
+
+    assert maximal_marginal_relevance(relevance, similarity, 3, 0.7) == [0, 2, 1]
+
+
+@pytest.mark.parametrize("worthless", [np.zeros(3), np.array([0.0, -1.0, -2.0])])
+def test_relevance_of_nothing_or_less_is_no_division_by_zero(worthless: NDArray[np.float64]) -> None:
+    picked = maximal_marginal_relevance(worthless, np.eye(3, dtype=np.float32), 3, 0.7)
+
+    assert sorted(picked) == [0, 1, 2]

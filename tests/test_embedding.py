@@ -1,0 +1,87 @@
+"""The bundled model: the same vector for the same text, whatever stands beside it, and no network."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+import numpy as np
+import pytest
+
+from folklore.config import EmbeddingSettings
+from folklore.embedding import bundled
+from folklore.embedding.bundled import MODEL, BundledEmbedder
+from folklore.embedding.choose import choose
+from folklore.embedding.embedder import Embedder, Model
+from folklore.errors import EmbedderUnavailable
+
+
+async def test_vectors_have_the_models_shape_and_length_one(embedder: Embedder) -> None:
+    vectors = await embedder.embed(["a harbour", "the wind of the sea", "x" * 10_000], "document")
+
+    assert vectors.shape == (3, 256)
+    assert vectors.dtype == np.float32
+    assert np.linalg.norm(vectors, axis=1) == pytest.approx(1, abs=1e-5)
+
+
+async def test_a_text_without_a_token_has_no_direction(embedder: Embedder) -> None:
+    vectors = await embedder.embed(["", "word"], "document")
+
+    assert not vectors[0].any()
+    assert vectors[1].any()
+
+
+async def test_no_texts_have_no_vectors(embedder: Embedder) -> None:
+    assert (await embedder.embed([], "document")).shape == (0, 256)
+
+
+async def test_a_vector_does_not_depend_on_its_batch(embedder: Embedder) -> None:
+    texts = ["short", "a longer text about harbours", "word " * 3_000, "", "🚀 C++ über"] * 30
+
+    together = await embedder.embed(texts, "document")
+    alone = np.vstack([await embedder.embed([text], "document") for text in texts[:5]])
+
+    assert np.allclose(together[:5], alone, atol=1e-5)
+    assert np.allclose(together[:5], together[-5:], atol=1e-6)
+
+
+async def test_what_means_the_same_lies_closer(embedder: Embedder) -> None:
+    cat, kitten, invoice = await embedder.embed(["a cat", "a kitten", "an unpaid invoice"], "document")
+
+    assert cat @ kitten > cat @ invoice + 0.2
+
+
+async def test_a_large_batch_leaves_the_loop_free(embedder: Embedder) -> None:
+    long = ["word " * 5_000] * 40
+    longest = 0.0
+    working = asyncio.create_task(embedder.embed(long, "document"))
+    while not working.done():
+        before = time.perf_counter()
+        await asyncio.sleep(0.001)
+        longest = max(longest, time.perf_counter() - before)
+
+    assert (await working).shape == (40, 256)
+    assert longest < 0.25
+
+
+async def test_a_model_that_cannot_be_loaded_is_an_error_of_ours(monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing() -> object:
+        raise EmbedderUnavailable("The bundled embedding model cannot be loaded (ImportError).")
+
+    monkeypatch.setattr(bundled, "_load", missing)
+    broken = BundledEmbedder()
+
+    for _ in range(2):
+        with pytest.raises(EmbedderUnavailable):
+            await broken.embed(["x"], "query")
+    await broken.close()
+
+
+def test_a_models_id_follows_from_what_it_is() -> None:
+    assert MODEL.id == Model("bundled", "wordllama-l2_supercat", 256).id
+    assert len({Model(p, n, d).id for p in "ab" for n in "xy" for d in (1, 2)}) == 8
+
+
+async def test_the_settings_choose_the_embedder() -> None:
+    assert choose(EmbeddingSettings(provider="none")) is None
+    assert isinstance(choose(EmbeddingSettings()), BundledEmbedder)

@@ -1,0 +1,80 @@
+"""Filters as people write them: understood, or refused by name. Never ignored."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from folklore.errors import InvalidInput
+from folklore.memory.filters import FilterRequest, filters_of
+from folklore.model import Filters
+from tests.person import NOON
+
+VIENNA = ZoneInfo("Europe/Vienna")
+
+
+def understood(**asked: Any) -> Filters:
+    return filters_of(FilterRequest(**asked), now=NOON, zone=VIENNA)
+
+
+def test_nothing_asked_is_no_filter() -> None:
+    assert understood() == Filters()
+    assert understood().empty
+    assert not understood(kinds=["bug"]).empty
+
+
+def test_values_have_the_spelling_they_are_stored_in() -> None:
+    filters = understood(
+        kinds=[" Bug", "bug"], tags=["Area : Payments"], exclude_tags=["OPS"], paths=["src/", "", "/"], source_prefix="",
+        session="mon\u200bday", author="",
+    )  # fmt: skip
+
+    assert filters == Filters(
+        kinds=("bug",), tags=("area:payments",), exclude_tags=("ops",), paths=("src",), session="monday"
+    )
+
+
+@pytest.mark.parametrize("name", ["kinds", "tags", "exclude_tags", "paths"])
+def test_a_filter_takes_a_limited_number_of_values(name: str) -> None:
+    with pytest.raises(InvalidInput, match=f"filters.{name}: takes at most 64"):
+        understood(**{name: [f"v{n}" for n in range(65)]})
+
+
+@pytest.mark.parametrize(
+    ("asked", "field"),
+    [
+        ({"kinds": ["two words"]}, "filters.kinds"),
+        ({"tags": [""]}, "filters.tags"),
+        ({"exclude_tags": ["x" * 101]}, "filters.exclude_tags"),
+        ({"time": "when pigs fly"}, "filters.time"),
+        ({"time": ""}, "filters.time"),
+        ({"since": NOON, "until": datetime(2026, 1, 1, tzinfo=UTC)}, "filters.until"),
+        ({"since": datetime(2026, 6, 1, tzinfo=UTC), "time": "in March 2026"}, "filters.until"),
+    ],
+)
+def test_a_filter_that_is_not_understood_is_an_error(asked: dict[str, Any], field: str) -> None:
+    with pytest.raises(InvalidInput) as refusal:
+        understood(**asked)
+
+    assert refusal.value.field == field
+
+
+def test_times_without_an_offset_are_in_the_callers_zone() -> None:
+    naive = datetime.fromisoformat("2026-07-01T12:00:00")
+    filters = understood(since=naive, as_of=naive, until=datetime(2026, 8, 1, tzinfo=UTC))
+
+    assert filters.since == filters.as_of == datetime(2026, 7, 1, 10, tzinfo=UTC)
+    assert filters.until == datetime(2026, 8, 1, tzinfo=UTC)
+
+
+def test_an_expression_of_time_narrows_what_since_and_until_say() -> None:
+    march = understood(time="in March 2026")
+    later = understood(time="in March 2026", since=datetime(2026, 3, 10, tzinfo=UTC))
+    earlier = understood(time="in March 2026", since=datetime(2026, 1, 10, tzinfo=UTC), until=datetime(2027, 1, 1, tzinfo=UTC))
+
+    assert (march.since, march.until) == (datetime(2026, 3, 1, tzinfo=VIENNA), datetime(2026, 4, 1, tzinfo=VIENNA))
+    assert (later.since, later.until) == (datetime(2026, 3, 10, tzinfo=UTC), march.until)
+    assert earlier == march

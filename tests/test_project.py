@@ -1,0 +1,75 @@
+"""The namespace of a repository is the same for every clone, worktree and colleague."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from folklore.project import project_namespace, working_directory
+
+
+@pytest.fixture(autouse=True)
+def a_user_of_git(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for variable in ("GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL", "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL"):
+        monkeypatch.setenv(variable, "tester")
+    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", "/dev/null")
+    monkeypatch.setenv("GIT_CONFIG_SYSTEM", "/dev/null")
+
+
+def git(folder: Path, *arguments: str) -> None:
+    subprocess.run(["git", "-C", str(folder), *arguments], check=True, capture_output=True, timeout=20)
+
+
+def repository(folder: Path, remote: str | None = None) -> Path:
+    folder.mkdir(parents=True)
+    git(folder, "init", "--quiet")
+    git(folder, "commit", "--quiet", "--allow-empty", "--message", "first")
+    if remote:
+        git(folder, "remote", "add", "origin", remote)
+    return folder
+
+
+@pytest.mark.parametrize(
+    "remote", ["git@github.com:acme/api.git", "https://user:secret@github.com/acme/api", "ssh://git@host:22/acme/api.git"]
+)
+def test_the_remote_names_it_whatever_the_transport(tmp_path: Path, remote: str) -> None:
+    assert project_namespace(repository(tmp_path / "somewhere", remote)) == "repo:acme/api"
+
+
+def test_without_a_remote_the_folder_names_it_from_anywhere_inside(tmp_path: Path) -> None:
+    folder = repository(tmp_path / "api")
+    inside = folder / "src" / "deep"
+    inside.mkdir(parents=True)
+
+    assert project_namespace(folder) == project_namespace(inside) == "repo:api"
+
+
+def test_a_worktree_belongs_to_its_repository(tmp_path: Path) -> None:
+    folder = repository(tmp_path / "api")
+    git(folder, "worktree", "add", "--quiet", str(tmp_path / "elsewhere"))
+
+    assert project_namespace(tmp_path / "elsewhere") == "repo:api"
+
+
+def test_outside_a_repository_or_without_git_it_is_the_default(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert project_namespace(tmp_path) == "default"
+    assert project_namespace(tmp_path / "missing") == "default"
+
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert project_namespace(repository_without_git(tmp_path)) == "default"
+
+
+def repository_without_git(tmp_path: Path) -> Path:
+    (tmp_path / "api" / ".git").mkdir(parents=True)
+    return tmp_path / "api"
+
+
+def test_the_assistant_says_where_it_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+    assert working_directory({"CLAUDE_PROJECT_DIR": "/work/api"}) == Path("/work/api")
+    assert working_directory({}) == tmp_path
+    assert working_directory({"CLAUDE_PROJECT_DIR": ""}) == tmp_path
