@@ -3,9 +3,17 @@
 
 CREATE EXTENSION IF NOT EXISTS vector;
 
+CREATE FUNCTION folklore_compounds(body text) RETURNS tsvector
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN to_tsvector('simple'::regconfig, regexp_replace(replace(lower(regexp_replace(body, '\m([[:upper:]]?[[:lower:][:digit:]]*|[[:upper:][:digit:]]+)\M'::text, ' '::text, 'g'::text)), '_'::text, ''::text), '[^[:alnum:]]+'::text, ' '::text, 'g'::text));
+
+CREATE FUNCTION folklore_words(language text, body text) RETURNS tsvector
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN to_tsvector((language)::regconfig, regexp_replace(regexp_replace(regexp_replace(regexp_replace(regexp_replace(body, '\mc\+\+'::text, 'cplusplus '::text, 'gi'::text), '\m([cf])#'::text, '\1sharp '::text, 'gi'::text), '([[:lower:][:digit:]])([[:upper:]])'::text, '\1 \2'::text, 'g'::text), '([[:upper:]]+)([[:upper:]][[:lower:]])'::text, '\1 \2'::text, 'g'::text), '[^[:alnum:]]+'::text, ' '::text, 'g'::text));
+
 CREATE FUNCTION folklore_lexemes(language text, body text) RETURNS tsvector
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN (to_tsvector((language)::regconfig, regexp_replace(regexp_replace(regexp_replace(regexp_replace(regexp_replace(body, '\mc\+\+'::text, 'cplusplus '::text, 'gi'::text), '\m([cf])#'::text, '\1sharp '::text, 'gi'::text), '([[:lower:][:digit:]])([[:upper:]])'::text, '\1 \2'::text, 'g'::text), '([[:upper:]]+)([[:upper:]][[:lower:]])'::text, '\1 \2'::text, 'g'::text), '[^[:alnum:]]+'::text, ' '::text, 'g'::text)) || to_tsvector('simple'::regconfig, regexp_replace(replace(lower(regexp_replace(body, '\m([[:upper:]]?[[:lower:][:digit:]]*|[[:upper:][:digit:]]+)\M'::text, ' '::text, 'g'::text)), '_'::text, ''::text), '[^[:alnum:]]+'::text, ' '::text, 'g'::text)));
+    RETURN (folklore_words(language, body) || folklore_compounds(body));
 
 CREATE FUNCTION folklore_search(language text, content text, summary text, tags text[], source text) RETURNS tsvector
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
@@ -20,6 +28,7 @@ CREATE TABLE embeddings (
     model_id uuid NOT NULL,
     memory_id uuid NOT NULL,
     passage smallint DEFAULT 0 NOT NULL,
+    length smallint NOT NULL,
     vector halfvec NOT NULL,
     CONSTRAINT embeddings_pkey PRIMARY KEY (namespace_id, model_id, memory_id, passage)
 );
@@ -65,13 +74,17 @@ CREATE TABLE memories (
     confirmed_count integer DEFAULT 0 NOT NULL,
     revision integer DEFAULT 1 NOT NULL,
     digest bytea NOT NULL,
+    live_digest bytea GENERATED ALWAYS AS (
+CASE
+    WHEN ((forgotten_at IS NULL) AND (superseded_at IS NULL)) THEN digest
+    ELSE NULL::bytea
+END) STORED,
     idempotency_key text,
     tag_prefixes text[] GENERATED ALWAYS AS (folklore_tag_prefixes(tags)) STORED,
     search tsvector GENERATED ALWAYS AS (folklore_search(language, content, summary, tags, source)) STORED,
     CONSTRAINT memories_pkey PRIMARY KEY (namespace_id, id)
 );
-CREATE INDEX memories_created_idx ON memories USING btree (namespace_id, created_at);
-CREATE UNIQUE INDEX memories_digest_key ON memories USING btree (namespace_id, digest) WHERE ((forgotten_at IS NULL) AND (superseded_at IS NULL));
+CREATE UNIQUE INDEX memories_digest_key ON memories USING btree (namespace_id, live_digest);
 CREATE UNIQUE INDEX memories_idempotency_key ON memories USING btree (namespace_id, idempotency_key) WHERE (idempotency_key IS NOT NULL);
 CREATE INDEX memories_search_idx ON memories USING gin (search);
 CREATE INDEX memories_session_idx ON memories USING btree (namespace_id, session, "position") WHERE (session IS NOT NULL);
@@ -104,8 +117,9 @@ CREATE TABLE postings (
     lexeme text NOT NULL COLLATE pg_catalog."C",
     memory_id uuid NOT NULL,
     frequency smallint NOT NULL,
+    first_position smallint NOT NULL,
     length smallint NOT NULL,
-    CONSTRAINT postings_pkey PRIMARY KEY (namespace_id, lexeme, memory_id) INCLUDE (frequency, length)
+    CONSTRAINT postings_pkey PRIMARY KEY (namespace_id, lexeme, memory_id) INCLUDE (frequency, first_position, length)
 );
 
 ALTER TABLE ONLY embeddings ADD CONSTRAINT embeddings_memory_fkey FOREIGN KEY (namespace_id, memory_id) REFERENCES memories(namespace_id, id) ON DELETE CASCADE;

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from folklore.embedding.embedder import Model, Purpose
+from folklore.embedding.embedder import Model
 from folklore.errors import EmbedderUnavailable
 
 MODEL = Model("fake", "by-letter", 8)
@@ -19,16 +19,23 @@ MODEL = Model("fake", "by-letter", 8)
 class ByLetter:
     """A vector of how often each of eight letters stands in a text: deterministic, without a model file."""
 
-    calls: list[tuple[Purpose, list[str]]] = field(default_factory=list)
+    calls: list[list[str]] = field(default_factory=list)
 
     async def model(self) -> Model:
         return MODEL
 
-    async def embed(self, texts: Sequence[str], purpose: Purpose) -> NDArray[np.float32]:
-        self.calls.append((purpose, list(texts)))
-        counts = np.array([[text.lower().count(letter) for letter in "aeinorst"] for text in texts], dtype=np.float32)
-        lengths = np.linalg.norm(counts, axis=1, keepdims=True)
-        return np.divide(counts, lengths, out=counts, where=lengths > 0)
+    async def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        self.calls.append(list(texts))
+        vectors = np.zeros((len(texts), MODEL.dimensions), dtype=np.float32)
+        for place, text in enumerate(texts):
+            vectors[place] = [text.lower().count(letter) for letter in "aeinorst"]
+        lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+        return np.divide(vectors, lengths, out=vectors, where=lengths > 0)
+
+    async def embed_question(self, pieces: Sequence[str], weights: Sequence[float]) -> NDArray[np.float32]:
+        del weights
+        vector: NDArray[np.float32] = (await self.embed([" ".join(pieces)]))[0]
+        return vector
 
     async def close(self) -> None: ...
 
@@ -43,7 +50,7 @@ class Down(ByLetter):
 class DownForTexts(ByLetter):
     """The model is known, but a text is not embedded: a key that ran out, a service that fails half-way."""
 
-    async def embed(self, texts: Sequence[str], purpose: Purpose) -> NDArray[np.float32]:
+    async def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         raise EmbedderUnavailable("The embedding service refused the request.")
 
 
@@ -54,7 +61,7 @@ class Waiting(ByLetter):
     go: asyncio.Event = field(default_factory=asyncio.Event)
     asked: asyncio.Event = field(default_factory=asyncio.Event)
 
-    async def embed(self, texts: Sequence[str], purpose: Purpose) -> NDArray[np.float32]:
+    async def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         self.asked.set()
         await self.go.wait()
-        return await super().embed(texts, purpose)
+        return await super().embed(texts)

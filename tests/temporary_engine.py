@@ -13,17 +13,26 @@ from folklore.db.engine import Engine
 
 
 @contextmanager
-def temporary_engine(shared_buffers: str = "64MB") -> Iterator[str]:
-    """The DSN of a new engine, in memory where there is plenty: on a disk, each drop of a database waits for it."""
+def temporary_home() -> Iterator[Path]:
+    """A home whose engine, if one is started there, is stopped at the end, and all files removed.
+
+    It lies in memory where there is plenty: on a disk, each drop of a database waits for it.
+    """
     memory = Path("/dev/shm")
     roomy = memory.exists() and shutil.disk_usage(memory).free > 2**31
     home = Path(tempfile.mkdtemp(prefix="folklore-test-", dir=memory if roomy else None))
-    engine = Engine(home, idle_minutes=10, shared_buffers=shared_buffers)
     try:
-        yield engine.start()
+        yield home
     finally:
-        engine.stop()
+        Engine(home).stop()
         _remove(home)
+
+
+@contextmanager
+def temporary_engine(shared_buffers: str = "64MB") -> Iterator[str]:
+    """The DSN of a new engine."""
+    with temporary_home() as home:
+        yield Engine(home, idle_minutes=10, shared_buffers=shared_buffers).start()
 
 
 def _remove(home: Path) -> None:

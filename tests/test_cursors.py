@@ -12,20 +12,23 @@ from hypothesis import strategies as st
 
 from folklore.db.memories import Page
 from folklore.errors import InvalidInput
-from folklore.memory.cursors import offset_cursor, offset_of, page_cursor, page_of
+from folklore.memory.cursors import given_before, given_cursor, is_given, page_cursor, page_of
 from folklore.model import Filters
 
 QUESTION = ("query", ("a",), Filters(kinds=("note",)))
 zones = st.sampled_from([UTC, timezone.max, timezone.min])
 
 
-@given(st.integers(0, 1_000), st.text(st.characters(exclude_categories=[])))
-def test_an_offset_comes_back_for_the_same_question(offset: int, question: str) -> None:
-    cursor = offset_cursor(offset, (question, QUESTION))
+@given(st.lists(st.uuids(), max_size=50), st.text(st.characters(exclude_categories=[])))
+def test_what_was_given_is_remembered_for_the_same_question(ids: list[UUID], question: str) -> None:
+    cursor = given_cursor(ids[:20], frozenset(), (question, QUESTION))
+    later = given_cursor(ids[20:], given_before(cursor, (question, QUESTION)), (question, QUESTION))
 
-    assert offset_of(cursor, (question, QUESTION)) == offset
-    assert cursor.isascii()
-    assert not set(cursor) & set("+/= \n")
+    before = given_before(later, (question, QUESTION))
+    assert all(is_given(id_, before) for id_ in ids)
+    assert not is_given(UUID(int=5), frozenset())
+    assert later.isascii()
+    assert not set(later) & set("+/= \n")
 
 
 @given(st.datetimes(timezones=zones), st.uuids())
@@ -34,20 +37,20 @@ def test_a_row_comes_back_for_the_same_question(time: datetime, id_: UUID) -> No
 
 
 def test_no_cursor_is_the_beginning() -> None:
-    assert offset_of(None, QUESTION) == 0
+    assert given_before(None, QUESTION) == frozenset()
     assert page_of(None, QUESTION) is None
 
 
 @given(st.text(st.characters(exclude_categories=[]), max_size=80))
 def test_anything_else_is_refused_with_the_next_step(text: str) -> None:
-    for read in (offset_of, page_of):
+    for read in (given_before, page_of):
         with pytest.raises(InvalidInput, match=r"cursor: is not one of ours.*leave it out"):
             read(text, QUESTION)
 
 
 @pytest.mark.parametrize("text", ["[" * 50_000, '{"a":' * 50_000, "9" * 5_000, "[1e999]", '["NaN", NaN]'])
 def test_json_made_to_hurt_is_refused(text: str) -> None:
-    for read in (offset_of, page_of):
+    for read in (given_before, page_of):
         with pytest.raises(InvalidInput):
             read(base64.urlsafe_b64encode(text.encode()).decode(), QUESTION)
 
@@ -56,7 +59,7 @@ def test_json_made_to_hurt_is_refused(text: str) -> None:
 def test_any_bytes_in_our_alphabet_are_refused(content: bytes) -> None:
     cursor = base64.urlsafe_b64encode(content).decode()
 
-    for read in (offset_of, page_of):
+    for read in (given_before, page_of):
         with pytest.raises(InvalidInput):
             read(cursor, QUESTION)
 
@@ -66,21 +69,15 @@ def test_any_bytes_in_our_alphabet_are_refused(content: bytes) -> None:
 )
 def test_a_cursor_of_another_question_is_refused(other: object) -> None:
     with pytest.raises(InvalidInput):
-        offset_of(offset_cursor(10, QUESTION), other)
+        given_before(given_cursor([UUID(int=1)], frozenset(), QUESTION), other)
     with pytest.raises(InvalidInput):
         page_of(page_cursor(Page(datetime(2026, 1, 1, tzinfo=UTC), UUID(int=1)), QUESTION), other)
-
-
-@pytest.mark.parametrize("offset", [-1, 1_001, 10**30])
-def test_an_offset_beyond_reach_is_refused(offset: int) -> None:
-    with pytest.raises(InvalidInput):
-        offset_of(offset_cursor(offset, QUESTION), QUESTION)
 
 
 def test_cursors_of_the_two_kinds_are_not_confused() -> None:
     listing = page_cursor(Page(datetime(2026, 1, 1, tzinfo=UTC), UUID(int=1)), QUESTION)
 
     with pytest.raises(InvalidInput):
-        offset_of(listing, QUESTION)
+        given_before(listing, QUESTION)
     with pytest.raises(InvalidInput):
-        page_of(offset_cursor(3, QUESTION), QUESTION)
+        page_of(given_cursor([], frozenset(), QUESTION), QUESTION)

@@ -66,7 +66,7 @@ def home(room: Path) -> Iterator[Path]:
 
 
 def client(
-    home: Path, code: str, environment: Mapping[str, str] | None = None, **options: Any
+    home: Path, code: str = START, environment: Mapping[str, str] | None = None, **options: Any
 ) -> subprocess.Popen[str]:
     """Another process that uses the engine; what it prints can be read from `stdout`."""
     return subprocess.Popen(

@@ -11,6 +11,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -76,6 +77,15 @@ def new_home(room: Path) -> Iterator[Path]:
 def end(process: subprocess.Popen[str]) -> None:
     os.killpg(process.pid, signal.SIGKILL)
     process.communicate()
+
+
+@contextmanager
+def frozen(pid: int) -> Iterator[None]:
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        os.kill(pid, signal.SIGCONT)
 
 
 def kept(dsn: str) -> Any:
@@ -165,14 +175,13 @@ def test_a_start_during_recovery_waits_and_joins(home: Path, first_starter: str)
     first = client(home, "from folklore.db.engine import server; server.PG_CTL_SECONDS = 1\n" + START)
     eventually(lambda: processes("startup", Place.below(home).tag))
     (recovery,) = processes("startup", Place.below(home).tag)
-    os.kill(recovery, signal.SIGSTOP)  # a recovery that takes its time
-    eventually(lambda: state(home) is State.BUSY)
-    if first_starter == "killed":
-        end(first)
+    with frozen(recovery):  # it takes its time
+        eventually(lambda: state(home) is State.BUSY)
+        if first_starter == "killed":
+            end(first)
 
-    second = client(home)
-    assert stays(lambda: second.poll() is None, seconds=1.5)
-    os.kill(recovery, signal.SIGCONT)
+        second = client(home)
+        assert stays(lambda: second.poll() is None, seconds=1.5)
 
     assert outcome(second) == Engine(home).dsn
     if first_starter != "killed":
@@ -183,11 +192,10 @@ def test_a_start_during_recovery_waits_and_joins(home: Path, first_starter: str)
 def test_a_server_that_hangs_is_waited_for(home: Path) -> None:
     Engine(home).start()
     pid = pid_of(home)
-    os.kill(pid, signal.SIGSTOP)
 
-    joining = client(home)
-    assert stays(lambda: joining.poll() is None, seconds=1)
-    os.kill(pid, signal.SIGCONT)
+    with frozen(pid):
+        joining = client(home)
+        assert stays(lambda: joining.poll() is None, seconds=1)
 
     outcome(joining)
     assert pid_of(home) == pid

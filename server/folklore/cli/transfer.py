@@ -145,7 +145,8 @@ def import_(
 @contextmanager
 def _source(file: str) -> Iterator[tuple[BinaryIO, int | None]]:
     if file == "-":
-        yield sys.stdin.buffer, None
+        # A descriptor of our own, never closed: a thread may be waiting in it when we end, and would not let go.
+        yield os.fdopen(os.dup(0), "rb"), None
         return
     try:
         source = Path(file).open("rb")  # noqa: SIM115

@@ -84,6 +84,8 @@ class Database:
 
     async def _prepare(self, connection: asyncpg.Connection) -> None:
         await register_vector(connection, schema=await _vector_schema(connection))
+        # The first use of an array type asks the catalogue about it; asked here, a request never does.
+        await connection.fetch("select $1::uuid[], $2::float8[], $3::int8[], $4::int2[], $5::halfvec[]", *[None] * 5)
         # asyncpg asks the catalogue about an array type at its first use, 5 ms a connection: here, where nobody waits.
         await connection.fetch("select $1::uuid[], $2::halfvec[]", [], [])
         if self._log_query is not None:

@@ -147,7 +147,7 @@ class RecallStatements:
             )
         total, mean_length = rows[0]["documents"]
         forms = [
-            Form(row["place"] - 1, tuple(row["lexemes"]), tuple(row["positions"]), tuple(row["documents"]))
+            Form(row["place"] - 1, tuple(row["lexemes"]), tuple(row["positions"]), tuple(map(int, row["documents"])))
             for row in rows[1:]
         ]
         return forms, int(total), float(mean_length)

@@ -6,12 +6,15 @@ import base64
 import binascii
 import hashlib
 import json
+from collections.abc import Collection
 from datetime import datetime
 from uuid import UUID
 
 from folklore.db.memories import Page
 from folklore.errors import InvalidInput
 
+_MARK = 3
+_MOST_GIVEN = 2_000
 _INVALID = "is not one of ours, or belongs to another question."
 _HINT = "Repeat the same arguments with the cursor of their last answer, or leave it out to start again."
 
@@ -34,19 +37,39 @@ def _decode(cursor: str, length: int) -> list[object]:
     return value
 
 
-def offset_cursor(offset: int, question: object) -> str:
-    """The cursor of a ranked answer: how many results were given."""
-    return _encode([offset, _fingerprint(question)])
+def _mark(id_: UUID) -> bytes:
+    return hashlib.blake2b(id_.bytes, digest_size=_MARK).digest()
 
 
-def offset_of(cursor: str | None, question: object, *, most: int = 1_000) -> int:
-    """How many results were given before. Raises InvalidInput for a cursor of another question."""
+def given_cursor(given: Collection[UUID], before: frozenset[bytes], question: object) -> str:
+    """The cursor of a ranked answer: three bytes for each result given so far.
+
+    A ranking depends on how much of it is wanted, and memories come and go, so that a count of results would repeat
+    some and miss others.
+    """
+    marks = b"".join(sorted(before | {_mark(id_) for id_ in given}))
+    return _encode([base64.urlsafe_b64encode(marks).decode(), _fingerprint(question)])
+
+
+def given_before(cursor: str | None, question: object) -> frozenset[bytes]:
+    """The marks of the results given before. Raises InvalidInput for a cursor of another question."""
     if cursor is None:
-        return 0
-    offset, fingerprint = _decode(cursor, 2)
-    if fingerprint != _fingerprint(question) or type(offset) is not int or not 0 <= offset <= most:
+        return frozenset()
+    text, fingerprint = _decode(cursor, 2)
+    if fingerprint != _fingerprint(question) or not isinstance(text, str):
         raise InvalidInput("cursor", _INVALID, hint=_HINT)
-    return offset
+    try:
+        marks = base64.urlsafe_b64decode(text)
+    except (binascii.Error, ValueError) as error:
+        raise InvalidInput("cursor", _INVALID, hint=_HINT) from error
+    if len(marks) % _MARK or len(marks) > _MOST_GIVEN * _MARK:
+        raise InvalidInput("cursor", _INVALID, hint=_HINT)
+    return frozenset(marks[start : start + _MARK] for start in range(0, len(marks), _MARK))
+
+
+def is_given(id_: UUID, before: frozenset[bytes]) -> bool:
+    """Whether a result was given before (one in sixteen million is taken for another)."""
+    return _mark(id_) in before
 
 
 def page_cursor(page: Page, question: object) -> str:

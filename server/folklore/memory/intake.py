@@ -108,6 +108,8 @@ class Intake:
         self._zone = zone
         self._report = report
         self._namespace = None if request.namespace is None else names.normalise(request.namespace)
+        # Namespaces are one whatever their case; the first spelling stands for all.
+        self._spelling: dict[str, str] = {}
         self._waiting: dict[str, list[Arrival]] = {}
         self._characters: dict[str, int] = {}
         self._ids: dict[str, UUID] = {}
@@ -156,7 +158,7 @@ class Intake:
         for field_name in line.ignored:
             _count(self._report.ignored, field_name)
         name = self._namespace or names.normalise(line.namespace or self._request.default)
-        return name, self._arrival(number, line)
+        return self._spelling.setdefault(name.lower(), name), self._arrival(number, line)
 
     def _arrival(self, number: int, line: MemoryLine) -> Arrival:
         draft, past, zone = line.entry.draft, line.entry.past, self._zone

@@ -121,13 +121,14 @@ class OtherLine:
 def read_line(raw: bytes) -> HeaderLine | MemoryLine | OtherLine:
     """What a line says. Raises InvalidInput naming the field, never repeating its value."""
     line = _object(raw)
-    kind = line.get("type")
+    kind = line.get("type") or "memory"
+    kind = kind if isinstance(kind, str) else "of no type"
     if "folklore" in line and "content" not in line:
         return _header(line)
-    if (kind in _PASSED_OVER and isinstance(kind, str)) or (kind not in (None, "memory") and "content" not in line):
-        return OtherLine(str(kind)[:40])
+    if kind in _PASSED_OVER or (kind != "memory" and "content" not in line):
+        return OtherLine(kind[:40])
     ignored = line.keys() - _FIELDS
-    if kind not in (None, "memory"):
+    if kind != "memory":
         ignored |= {"type"}
     if "id" in line and not _is_uuid(line["id"]):  # another system's: the memory gets an id of its own
         del line["id"]

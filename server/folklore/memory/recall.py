@@ -13,10 +13,10 @@ import structlog
 from numpy.typing import NDArray
 
 from folklore.db.namespaces import Notebook
-from folklore.db.recall import NOTHING, Candidate, Hits, Scope
+from folklore.db.recall import NOTHING, Bm25, Candidate, Hits, Scope
 from folklore.errors import InvalidInput, Unavailable
 from folklore.memory.budget import within_budget
-from folklore.memory.cursors import offset_cursor, offset_of
+from folklore.memory.cursors import given_before, given_cursor, is_given
 from folklore.memory.keyword_branch import expression_hits, pieces_of, read_question
 from folklore.memory.library import Library, scope_of
 from folklore.memory.listing import list_memories
@@ -71,22 +71,22 @@ async def recall(library: Library, request: RecallRequest, *, now: datetime) -> 
             library, notebooks, request.filters, limit=request.limit, now=now, sort=request.sort, cursor=request.cursor
         )
     question = (text, request.namespaces, request.filters, request.ranking, request.branches)
-    offset = offset_of(request.cursor, question)
-    wanted = offset + request.limit
+    before = given_before(request.cursor, question)
+    wanted = len(before) + request.limit
     scope = Scope(scope_of(notebooks), request.filters, now)
     found = await _branches(library, scope, notebooks, text, request, wanted)
-    candidates, ordered = await _ranked(library, scope, found, request.ranking, wanted)
-    page = [Recalled(candidates[id_].memory, round(score, 4)) for id_, score in ordered[offset:wanted]]
+    candidates, ranked = await _ranked(library, scope, found, request.ranking, wanted)
+    fresh = [(id_, score) for id_, score in ranked if not is_given(id_, before)]
+    page = [Recalled(candidates[id_].memory, round(score, 4)) for id_, score in fresh[: request.limit]]
     kept, cut = within_budget(page, request.max_tokens)
-    given = offset + len(kept)
-    more = cut or len(ordered) > wanted
+    more = cut or len(fresh) > request.limit
     return Answer(
         memories=tuple(kept),
         searched=tuple(notebook.name for notebook in notebooks),
         degraded=found.degraded,
         truncated=more,
-        cursor=offset_cursor(given, question) if more else None,
-        note=None if ordered else _why_empty(notebooks, request.filters),
+        cursor=given_cursor([result.memory.id for result in kept], before, question) if more else None,
+        note=None if ranked else _why_empty(notebooks, request.filters),
     )
 
 
@@ -101,11 +101,17 @@ async def _branches(
     library: Library, scope: Scope, notebooks: Sequence[Notebook], text: str, request: RecallRequest, wanted: int
 ) -> _Found:
     ranking = request.ranking
-    fetch = ranking.fetch(wanted) + 1  # one more: the cut that evidence is measured from
+    fetch = ranking.fetch(wanted)
     languages = sorted({language for notebook in notebooks for language in notebook.languages})
     query = parse(text)
     expression = query.expert and not query.only_alternatives
-    reading = None if expression else await read_question(library, scope, query, languages, ranking)
+    reading: Bm25 | None = None
+    unread: Unavailable | None = None
+    if not expression:
+        try:
+            reading = await read_question(library, scope, query, languages, ranking)
+        except Unavailable as error:
+            unread = error  # the dense branch can answer without
     model: UUID | None = None
 
     async def dense() -> Hits:
@@ -123,6 +129,8 @@ async def _branches(
         return await library.statements.dense(scope, model=model, query=vector, fetch=fetch)
 
     async def keyword() -> Hits:
+        if unread is not None:
+            raise unread
         if reading is None:
             return await expression_hits(library, scope, query, languages=languages, ranking=ranking, fetch=fetch)
         if not reading.weights:
@@ -156,7 +164,7 @@ async def _ranked(
     library: Library, scope: Scope, found: _Found, ranking: Ranking, wanted: int
 ) -> tuple[dict[UUID, Candidate], list[tuple[UUID, float]]]:
     fused = reciprocal_rank_fusion(
-        [(ranking.weight(branch), hits.ids[: ranking.fetch(wanted)]) for branch, hits in found.hits.items()],
+        [(ranking.weight(branch), hits.ids) for branch, hits in found.hits.items()],
         ranking.rrf_k,
     )
     if not fused:

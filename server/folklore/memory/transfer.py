@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import suppress
 from datetime import datetime, tzinfo
 from itertools import islice
 from time import monotonic
 from typing import BinaryIO
 
 from folklore.db.transfer import Transfers
-from folklore.errors import NotFound, Refused
+from folklore.errors import InvalidInput, NotFound, Refused
 from folklore.memory.intake import BATCH, LINE_BYTES, ImportRequest, Intake, Report
 from folklore.memory.library import Library
 from folklore.memory.lines import header_line, memory_line
 from folklore.model import Caller
 from folklore.text import names
+
+# Lines with their numbers.
+Chunk = list[tuple[int, bytes]]
 
 
 async def export_lines(transfers: Transfers, namespaces: Sequence[str], *, now: datetime) -> AsyncIterator[str]:
@@ -27,8 +32,9 @@ async def export_lines(transfers: Transfers, namespaces: Sequence[str], *, now: 
     wanted = [names.normalise(name) for name in namespaces]
     async with transfers.snapshot() as snapshot:
         origins = await snapshot.namespaces(wanted or None)
-        if missing := set(wanted) - {names.normalise(origin.name) for origin in origins}:
-            raise NotFound(f"There is no namespace {min(missing)!r}.", hint="`folklore namespaces list` shows them.")
+        found = {origin.name.lower() for origin in origins}
+        if missing := [name for name in wanted if name.lower() not in found]:
+            raise NotFound(f"There is no namespace {missing[0]!r}.", hint="`folklore namespaces list` shows them.")
         yield header_line(now, origins)
         for origin in origins:
             async for entry in snapshot.entries(origin.id):
@@ -59,7 +65,7 @@ async def import_lines(
     intake = Intake(library, transfers, request, caller=caller, now=now, zone=zone, report=report)
     lines = _lines(source)
     try:
-        while chunk := await asyncio.to_thread(lambda: list(islice(lines, BATCH))):
+        while chunk := await _read_ahead(lines):
             for number, raw in chunk:
                 report.lines = number
                 report.bytes += len(raw)
@@ -71,6 +77,39 @@ async def import_lines(
     finally:
         report.seconds = monotonic() - began
         told()
+
+
+async def _read_ahead(lines: Iterator[tuple[int, bytes]]) -> Chunk:
+    """The next lines, read in a thread that nobody waits for: whoever types them may rather press Ctrl-C."""
+    loop = asyncio.get_running_loop()
+    done: asyncio.Future[Chunk] = loop.create_future()
+
+    def read() -> None:
+        try:
+            chunk = list(islice(lines, BATCH))
+        except OSError as error:
+            _hand_over(loop, done, error)
+        else:
+            _hand_over(loop, done, chunk)
+
+    threading.Thread(target=read, name="import-read", daemon=True).start()
+    try:
+        return await done
+    except OSError as error:
+        raise InvalidInput("FILE", f"cannot be read any further ({error.strerror}).") from error
+
+
+def _hand_over(loop: asyncio.AbstractEventLoop, done: asyncio.Future[Chunk], outcome: Chunk | OSError) -> None:
+    def settle() -> None:
+        if done.done():  # cancelled meanwhile
+            return
+        if isinstance(outcome, OSError):
+            done.set_exception(outcome)
+        else:
+            done.set_result(outcome)
+
+    with suppress(RuntimeError):  # the loop has ended without us
+        loop.call_soon_threadsafe(settle)
 
 
 def _lines(source: BinaryIO) -> Iterator[tuple[int, bytes]]:

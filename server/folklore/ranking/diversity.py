@@ -25,6 +25,7 @@ def maximal_marginal_relevance(
     top = float(relevance.max())
     scaled = relevance / top if top > 0 else relevance
     redundancy = np.zeros(count)
+    similarity = _beyond_usual(similarity)
     open_ = np.ones(count, dtype=bool)
     picked: list[int] = []
     while len(picked) < min(limit, count):
@@ -34,3 +35,15 @@ def maximal_marginal_relevance(
         open_[best] = False
         redundancy = np.maximum(redundancy, similarity[best])
     return picked
+
+
+def _beyond_usual(similarity: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Similarity above what is usual among the candidates, stretched to [0, 1].
+
+    All candidates of one question are alike, in some models very much; only what goes beyond that is redundant.
+    """
+    count = len(similarity)
+    usual = (float(similarity.sum()) - float(np.trace(similarity))) / (count * (count - 1))
+    usual = max(usual, 0.8)
+    beyond: NDArray[np.float32] = np.clip((similarity - usual) / (1.0 - usual), 0.0, 1.0)
+    return beyond

@@ -11,12 +11,12 @@ _FUNCTION_WORD = math.log(2)
 def tail_evidence(scores: Sequence[float], fetched: int) -> list[float]:
     """How far each of a branch's best scores stands out from where its list was cut.
 
-    `scores` best first, one more than the `fetched` wanted: that one is the cut. Evidence is the excess over the cut in
-    units of its mean over `fetched` places, so that branches of any scale are comparable (for an exponential tail the
-    unit is its mean); where one memory alone holds a rare word it has nearly all there is. A list that ended before is
-    cut at 0.
+    `scores` best first, relative to the mean of the scope; at most `fetched`, whose last is the cut. Evidence is the
+    excess over the cut in units of its mean over `fetched` places, so that branches of any scale are comparable (for an
+    exponential tail the unit is its mean); where one memory alone holds a rare word it has nearly all there is. A list
+    that ended before is cut at 0, the mean.
     """
-    cut = scores[fetched] if len(scores) > fetched else 0.0
+    cut = max(scores[-1], 0.0) if len(scores) >= fetched else 0.0
     excess = [max(score - cut, 0.0) for score in scores[:fetched]]
     mean = sum(excess) / fetched
     return [value / mean if mean > 1e-12 else 0.0 for value in excess]

@@ -13,16 +13,21 @@ def spread(
     beside: Iterable[tuple[Id, Id, int]],
     strengths: Sequence[float],
 ) -> dict[Id, float]:
-    """Each memory gains, from every neighbour that has a score of its own, strength[gap - 1] x that score.
+    """Each memory gains, from every neighbour with a score of its own, strength[gap - 1] x score x (score / best score).
+
+    The square keeps middling neighbours from carrying one another: only one that stands out lends much.
 
     `beside` holds (seed, neighbour, gap): the seed lends, the neighbour gains, and may enter the pool by it. Only own
     scores are lent, never gains, so nothing cascades. The order of `beside` does not matter beyond rounding: gains are
     added in order of size.
     """
+    best = max(scores.values(), default=0.0)
+    if best <= 0.0:
+        return dict(scores)
     gains: dict[Id, list[float]] = {}
     for seed, neighbour, gap in beside:
         if 1 <= gap <= len(strengths) and seed in scores:
-            gains.setdefault(neighbour, []).append(strengths[gap - 1] * scores[seed])
+            gains.setdefault(neighbour, []).append(strengths[gap - 1] * scores[seed] * scores[seed] / best)
     together = dict(scores)
     for id_, lent in gains.items():
         together[id_] = together.get(id_, 0.0) + sum(sorted(lent))

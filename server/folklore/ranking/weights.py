@@ -23,10 +23,10 @@ class Ranking:
     rrf_k: float = 10.0
     fetch_multiplier: float = 3.0
     # What a session neighbour one and two places away lends of its own score.
-    neighbours: tuple[float, ...] = (0.4, 0.2)
+    neighbours: tuple[float, ...] = (0.5, 0.3)
     mmr_lambda: float = 0.7
     # Weight of each branch's evidence, which re-scores the fused pool.
-    dense_evidence: float = 0.75
+    dense_evidence: float = 0.6
     keyword_evidence: float = 1.0
     # BM25's k1, and tokens that every memory counts as longer (in place of a fixed b).
     saturation: float = 1.2

@@ -25,6 +25,11 @@ class Outcome:
 
     code: int | None
     output: str
+    complaint: str
+
+    @property
+    def said(self) -> str:
+        return self.output + self.complaint
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +58,7 @@ class Binaries:
                 [self.program(name), *arguments],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE if captured else subprocess.DEVNULL,  # no file: a full disk is not to silence it
-                stderr=subprocess.STDOUT,
+                stderr=subprocess.PIPE if captured else subprocess.DEVNULL,
                 timeout=timeout,
                 check=False,
                 cwd=cwd,
@@ -67,8 +72,8 @@ class Binaries:
                 umask=0o077 if os.name != "nt" else -1,
             )
         except subprocess.TimeoutExpired:
-            return Outcome(None, f"{name} did not end within {timeout:.0f} s")
-        return Outcome(done.returncode, (done.stdout or b"").decode("utf-8", "surrogateescape"))
+            return Outcome(None, "", f"{name} did not end within {timeout:.0f} s")
+        return Outcome(done.returncode, os.fsdecode(done.stdout or b""), os.fsdecode(done.stderr or b""))
 
 
 def environment() -> dict[str, str]:

@@ -86,7 +86,7 @@ def _initdb(fresh: Path, place: Place, binaries: Binaries, account: Account | No
         timeout=INITDB_SECONDS,
     )
     if outcome.code != 0:
-        raise failure(f"The engine's data directory could not be made in {place.engine}.", place.log, outcome.output)
+        raise failure(f"The engine's data directory could not be made in {place.engine}.", place.log, outcome.said)
     with (fresh / "postgresql.conf").open("a", encoding="utf-8") as file:
         file.write(f"\ninclude = '{SETTINGS_FILE}'  # rewritten by Folklore at every start\n")
 

@@ -48,14 +48,14 @@ class Endpoint:
         return variables | ({"PGPASSWORD": self.password} if self.password is not None else {})
 
 
-def recorded(place: Place) -> Endpoint:
-    """Where the engine listens, or listened last; clients with different temporary directories must agree."""
+def recorded(place: Place) -> Endpoint | None:
+    """Where the server says that it listens (it may be dead); clients with other temporary directories must find it."""
     written = read_pid_file(place.data)
+    if written is None:
+        return None
     if OVER_TCP:
-        return Endpoint(LOCALHOST, written.port if written else 0, _read_password(place))
-    if written and written.socket_directory:
-        return Endpoint(written.socket_directory, written.port)
-    return Endpoint(str(place.sockets), SOCKET_PORT)
+        return Endpoint(LOCALHOST, written.port, _read_password(place))
+    return Endpoint(written.socket_directory, written.port)
 
 
 def choose(place: Place, account: Account | None) -> Endpoint:

@@ -92,8 +92,11 @@ class Engine:
 
     @property
     def dsn(self) -> str:
-        """Where the engine listens, or listened last: start() may choose anew, so take its answer."""
-        return recorded(self._place).dsn()
+        """Where the engine listens. It may listen elsewhere after the next start, so rather take what start() returns."""
+        endpoint = recorded(self._place)
+        if endpoint is None:
+            raise EngineFailed("The embedded engine does not run.", hint="Start it with `folklore db start`.")
+        return endpoint.dsn()
 
     @property
     def _place(self) -> Place:

@@ -7,16 +7,19 @@ from enum import Enum, auto
 from pathlib import Path
 
 from folklore.db.engine.binaries import Binaries, Outcome
-from folklore.db.engine.endpoint import DATABASE, Endpoint
+from folklore.db.engine.endpoint import DATABASE, USER, Endpoint
 from folklore.db.engine.place import Place
 
 CONNECT_SECONDS = 5
 ANSWER_SECONDS = 15
 
-# The data directory comes last, as it may hold any character.
+OURSELVES = "folklore engine"  # launchers, watcher and status, who are not sessions of clients
+
+# A client that is still logging in is counted by its login. The data directory comes last: it may hold any character.
 _QUESTION = f"""
 select (select count(*) from pg_stat_activity
-         where backend_type in ('client backend', 'walsender') and pid <> pg_backend_pid()),
+         where backend_type in ('client backend', 'walsender')
+           and application_name <> '{OURSELVES}' and state is distinct from 'starting'),
        (select sessions from pg_stat_database where datname = '{DATABASE}'),
        current_setting('server_version'),
        current_setting('data_directory')
@@ -29,9 +32,17 @@ class State(Enum):
     READY = auto()
     NO_DATABASE = auto()  # ready, but the database is yet to be created
     BUSY = auto()  # starting, recovering or shutting down
-    SILENT = auto()  # accepts, but does not answer
+    SILENT = auto()  # there is something, but it does not answer, or not what it should
     ABSENT = auto()  # nothing listens
     STRANGER = auto()  # a server, but not of this data directory
+
+
+_SIGNS = {
+    State.NO_DATABASE: (f'database "{DATABASE}" does not exist',),
+    State.BUSY: ("the database system is", "terminating connection", "server closed the connection"),
+    State.STRANGER: ("authentication failed", "no pg_hba.conf entry", "pg_hba.conf rejects", f'role "{USER}" does not'),
+    State.ABSENT: ("No such file or directory", "Connection refused"),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,15 +56,17 @@ class Answer:
     version: str | None = None
 
 
-def ask(binaries: Binaries, endpoint: Endpoint, place: Place, database: str) -> Answer:
+def ask(binaries: Binaries, endpoint: Endpoint | None, place: Place, database: str) -> Answer:
     """Connect with psql, which takes 7 ms and needs no event loop; asyncpg's import alone takes 70."""
+    if endpoint is None:
+        return Answer(State.ABSENT, "no server has left word where it listens")
     outcome = _psql(binaries, endpoint, database, _QUESTION)
-    if outcome.code == 0:
+    words = outcome.complaint.strip()
+    if outcome.code == 0 and "terminating connection" not in words:
         return _read(outcome.output, place)
-    words = outcome.output.strip()
     if "too many clients" in words or "remaining connection slots" in words:
         return Answer(State.READY, words, sessions=1)  # full, so it runs; the private directory vouches for it
-    return Answer(_state_of_refusal(outcome.code, words), words)
+    return Answer(_state_of_refusal(words), words)
 
 
 def execute(binaries: Binaries, endpoint: Endpoint, statement: str) -> None:
@@ -62,7 +75,7 @@ def execute(binaries: Binaries, endpoint: Endpoint, statement: str) -> None:
 
 
 def _psql(binaries: Binaries, endpoint: Endpoint, database: str, statement: str) -> Outcome:
-    settings = {"PGCONNECT_TIMEOUT": str(CONNECT_SECONDS), "PGCLIENTENCODING": "UTF8", "PGAPPNAME": "folklore engine"}
+    settings = {"PGCONNECT_TIMEOUT": str(CONNECT_SECONDS), "PGCLIENTENCODING": "UTF8", "PGAPPNAME": OURSELVES}
     return binaries.run(
         "psql",
         *("--no-psqlrc", "--no-password", "--quiet", "--tuples-only", "--no-align", "--field-separator=\t"),
@@ -85,11 +98,9 @@ def _same_directory(data: str, place: Place) -> bool:
         return False
 
 
-def _state_of_refusal(code: int | None, words: str) -> State:
-    if code is None or "timeout expired" in words:
-        return State.SILENT
-    if f'database "{DATABASE}" does not exist' in words:
-        return State.NO_DATABASE
-    if "the database system is" in words or "server closed the connection" in words:
-        return State.BUSY
-    return State.STRANGER if "FATAL:" in words else State.ABSENT
+def _state_of_refusal(words: str) -> State:
+    """What is not understood (out of memory, out of processes, a timeout) is SILENT: nobody is replaced for that."""
+    for state, signs in _SIGNS.items():
+        if any(sign in words for sign in signs):
+            return state
+    return State.SILENT

@@ -74,12 +74,9 @@ class Server:
         that loses nothing.
         """
         written = read_pid_file(self.place.data)
-        answers = self.ask().state is State.READY
-        if written is None and answers:
-            raise failure("postmaster.pid is missing; Postgres will notice and end within a minute.", self.place.log)
-        if written is None or not (answers or serves(written.pid, self.place)):
+        if written is None or not (serves(written.pid, self.place) or self.ask().state is State.READY):
             return False
-        sockets = Path(recorded(self.place).host)
+        sockets = Path(written.socket_directory)
         if self._pg_ctl("stop", "-m", "fast", "-t", str(PG_CTL_SECONDS)).code != 0:
             self._pg_ctl("stop", "-m", "immediate", "-t", "10")
         self._await_end()
@@ -106,8 +103,8 @@ class Server:
             )
         finally:
             os.close(alive)
-        if outcome.code not in (0, None) and "did not start in time" not in outcome.output:
-            raise failure("The embedded engine did not start.", self.place.log, outcome.output)
+        if outcome.code not in (0, None) and "did not start in time" not in outcome.said:
+            raise failure("The embedded engine did not start.", self.place.log, outcome.said)
         return True
 
     def _prepare(self, shared_buffers: str) -> None:
@@ -144,8 +141,9 @@ class Server:
             note(self.place.log, f"let the unprivileged user who runs the engine for root pass through {folder}")
 
     def _create_database(self) -> None:
-        if self.ask().state is State.READY:  # and the data directory is ours
-            execute(self.binaries, recorded(self.place), f"create database {DATABASE}")
+        endpoint = recorded(self.place)
+        if endpoint and self.ask().state is State.READY:  # and the data directory is ours
+            execute(self.binaries, endpoint, f"create database {DATABASE}")
 
     def _evict(self) -> None:
         """End a server of ours that lives but cannot be reached, or what is left of one."""

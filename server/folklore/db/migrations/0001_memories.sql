@@ -151,8 +151,8 @@ create table embeddings (
     constraint embeddings_model_fkey foreign key (model_id) references models (id)
 );
 
--- The generated tsvector turned inside out: which memories hold a lexeme in content, summary or tags, how often, and how
--- long those are, in lexemes. Written from memories.search by the statement that writes the memory. It makes document
+-- The generated tsvector turned inside out: which memories hold a lexeme in content, summary or tags, how often, where
+-- first, and how long those are, in lexemes. Written from memories.search by the statement that writes the memory. It makes document
 -- frequency exact per namespace, bounds the work of a question by its rarest words, and keeps its index under row-level
 -- security, where GIN on a tsvector does not serve. The index holds all a score needs, so a question reads it alone.
 -- No foreign key: a check per lexeme would double the cost of a store. Whoever erases a memory erases these first.
@@ -161,6 +161,7 @@ create table postings (
     lexeme text collate "C" not null,
     memory_id uuid not null,
     frequency smallint not null,
+    first_position smallint not null,
     length smallint not null,
-    constraint postings_pkey primary key (namespace_id, lexeme, memory_id) include (frequency, length)
+    constraint postings_pkey primary key (namespace_id, lexeme, memory_id) include (frequency, first_position, length)
 );

@@ -2,7 +2,8 @@
 -- The source is searched by its own filter and is no evidence of what a memory is about.
 -- One more row a memory, under the empty lexeme, counts the memory itself: its length is averaged from there.
 with read as materialized (
-    select m.namespace_id, m.id, found.lexeme, cardinality(array_remove(found.weights, 'C')) as frequency
+    select m.namespace_id, m.id, found.lexeme, found.positions[1] as first_position,
+        cardinality(array_remove(found.weights, 'C')) as frequency
     from memories m
     left join lateral unnest(m.search) as found on true
     where m.namespace_id = :namespace::uuid and m.id = any(:ids::uuid[])
@@ -10,11 +11,11 @@ with read as materialized (
 measured as materialized (
     select namespace_id, id, least(coalesce(sum(frequency), 0), 32767) as length from read group by namespace_id, id
 )
-insert into postings (namespace_id, lexeme, memory_id, frequency, length)
-select read.namespace_id, read.lexeme, read.id, read.frequency, measured.length
+insert into postings (namespace_id, lexeme, memory_id, frequency, first_position, length)
+select read.namespace_id, read.lexeme, read.id, read.frequency, read.first_position, measured.length
 from read
 join measured on measured.id = read.id
 where read.frequency > 0
 union all
-select namespace_id, '', id, 0, length from measured
+select namespace_id, '', id, 0, 0, length from measured
 order by 2, 3

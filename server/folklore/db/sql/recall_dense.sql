@@ -9,11 +9,14 @@ with scan as materialized (
     where e.namespace_id = any(:namespaces::uuid[]) and e.model_id = :model::uuid
 ),
 line as materialized (
-    select coalesce(regr_slope(similarity, size), 0) as slope, avg(size) as mean_size from scan
+    select coalesce(regr_slope(similarity, size), 0) as slope, avg(size) as mean_size,
+        avg(similarity) as mean_similarity
+    from scan
 )
 select ranked.memory_id as id, ranked.score
 from (
-    select scan.namespace_id, scan.memory_id, scan.similarity - line.slope * (scan.size - line.mean_size) as score
+    select scan.namespace_id, scan.memory_id, 
+        scan.similarity - line.mean_similarity - line.slope * (scan.size - line.mean_size) as score
     from scan, line
     order by 3 desc, 2
 ) ranked

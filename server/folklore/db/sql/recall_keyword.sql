@@ -1,18 +1,19 @@
 -- The :fetch memories in which the lexemes weigh most (BM25: Robertson and Zaragoza 2009, equation 3.15).
 -- :lexemes and :weights belong together (weight = inverse document frequency)  :saturation k1  :mean_length and :prior:
 -- a memory counts as (length + prior) / (mean length + prior) times as long as others, so that length matters among
--- long texts and hardly among short ones.
+-- long texts and hardly among short ones. A lexeme near the beginning counts up to once more: what a text is about it
+-- says first.
 with weighed as materialized (
     select given.lexeme, given.weight
     from unnest(:lexemes::text[], :weights::float8[]) as given (lexeme, weight)
 ),
 scored as materialized (
     select p.namespace_id, p.memory_id, ln(min(p.length) + 30.0::float8) as size,
-        sum(weighed.weight * p.frequency * (:saturation::float8 + 1) / (p.frequency + :saturation::float8
+        sum(weighed.weight * p.count * (:saturation::float8 + 1) / (p.count + :saturation::float8
             * (p.length + :prior::float8) / (:mean_length::float8 + :prior::float8))) as score
     from weighed
     cross join lateral (
-        select namespace_id, memory_id, frequency, length
+        select namespace_id, memory_id, frequency + exp(first_position / -10.0::float8) as count, length
         from postings
         where namespace_id = any(:namespaces::uuid[]) and lexeme = weighed.lexeme
     ) p
@@ -21,13 +22,14 @@ scored as materialized (
 -- Long texts score higher whatever the question; what is left of a score when the line through all scores of the scope
 -- (those without a match are 0) is taken off is what it says.
 line as materialized (
-    select (sum(score * size) - sum(score) * :mean_size::float8)
+    select sum(score) / :total::float8 as mean_score, (sum(score * size) - sum(score) * :mean_size::float8)
         / greatest(:total::float8 * :size_variance::float8, 1e-9::float8) as slope
     from scored
 )
 select ranked.memory_id as id, ranked.score
 from (
-    select scored.namespace_id, scored.memory_id, scored.score - line.slope * (scored.size - :mean_size::float8) as score
+    select scored.namespace_id, scored.memory_id, 
+        scored.score - line.mean_score - line.slope * (scored.size - :mean_size::float8) as score
     from scored, line
     order by 3 desc, 2
 ) ranked

@@ -17,9 +17,8 @@ left join lateral (
     select sum(given.weight * p.frequency * (:saturation::float8 + 1) / (p.frequency + :saturation::float8
         * (p.length + :prior::float8) / (:mean_length::float8 + :prior::float8))) as score
     from unnest(:lexemes::text[], :weights::float8[]) as given (lexeme, weight)
-    join postings p on p.lexeme = given.lexeme
-    where p.namespace_id = matched.namespace_id and p.namespace_id = any(:namespaces::uuid[])
-        and p.memory_id = matched.id
+    join postings p on p.namespace_id = matched.namespace_id and p.lexeme = given.lexeme and p.memory_id = matched.id
+    where p.namespace_id = any(:namespaces::uuid[])
 ) weighed on true
 order by score desc, matched.happened desc, matched.id
 limit :fetch::integer

@@ -25,12 +25,12 @@ counted as (
 )
 select form.place, form.reading, array_agg(form.lexeme order by form.position) as lexemes,
     array_agg(form.position order by form.position) as positions,
-    array_agg(counted.documents order by form.position) as documents
+    array_agg(counted.documents::float8 order by form.position) as documents
 from form
 join counted on counted.lexeme = form.lexeme
 group by form.place, form.reading
 union all
-select 0, '', null, null, array[count(*), round(coalesce(avg(length), 0))]
+select 0, '', null, null, array[count(*), coalesce(avg(length), 0)]::float8[]
 from postings
 where namespace_id = any(:namespaces::uuid[]) and lexeme = ''
 order by 1, 2

@@ -1,4 +1,5 @@
--- The memories of transfer_arrivals as they come. Whatever is here already, by id, living text or idempotency key, stays untouched and does not come back.
+-- The memories of transfer_arrivals as they come. Whatever is here already, by id, living text or idempotency key,
+-- stays untouched and does not come back.
 -- superseded_by follows in transfer_link, since its target may arrive later.
 insert into memories (
     namespace_id, id, content, summary, kind, tags, source, session, position, author, agent, paths, commit,

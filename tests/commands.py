@@ -1,0 +1,86 @@
+"""The command line for tests: in this process where that is enough, as a process of its own where it is not."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from folklore.cli.main import outcome
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """How a command ended and what it said."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        """What stdout says; fails unless that is one document."""
+        return json.loads(self.out)
+
+
+@dataclass(frozen=True, slots=True)
+class CommandLine:
+    """`await folklore("recall", "…")` runs a command against one database."""
+
+    capsys: pytest.CaptureFixture[str]
+    environment: Mapping[str, str]
+
+    async def __call__(self, *arguments: object) -> Ran:
+        """Run in a thread, as a command runs a loop of its own."""
+        self.capsys.readouterr()
+        code = await asyncio.to_thread(outcome, [str(argument) for argument in arguments])
+        said = self.capsys.readouterr()
+        return Ran(code, said.out, said.err)
+
+    async def done(self, *arguments: object) -> str:
+        """Run, insist that it went well, and return stdout."""
+        ran = await self(*arguments)
+        assert ran.code == 0, ran.err
+        return ran.out
+
+    async def json(self, *arguments: object) -> Any:
+        """Run with --json, insist that it went well, and return the document."""
+        return json.loads(await self.done(*arguments, "--json"))
+
+    def process(self, *arguments: object, stdin: bytes = b"", **more: str) -> Ran:
+        """Run as a process of its own."""
+        done = subprocess.run(
+            [sys.executable, "-m", "folklore", *map(str, arguments)],
+            input=stdin,
+            capture_output=True,
+            timeout=60,
+            env=os.environ | self.environment | more,
+            check=False,
+        )
+        return Ran(done.returncode, done.stdout.decode(), done.stderr.decode())
+
+
+@pytest.fixture(name="folklore")
+def command_line(
+    capsys: pytest.CaptureFixture[str], database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> CommandLine:
+    """The command line over a fresh database, as `tester`, writing to `notes`."""
+    environment = {
+        "FOLKLORE_DATABASE_URL": database_url,
+        "FOLKLORE_HOME": str(tmp_path / "home"),
+        "FOLKLORE_AUTHOR": "tester",
+        "FOLKLORE_NAMESPACE": "notes",
+    }
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    # It would keep the stream of this test for the next ones.
+    monkeypatch.setattr("folklore.log.configure", lambda *_: None)
+    return CommandLine(capsys, environment)

@@ -1,0 +1,161 @@
+"""Folklore as others start it: a process on stdio, a process on HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import socket
+import sys
+import time
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+from mcp import Client, StdioServerParameters
+
+# Looked for by every Python at its start: whatever the process tries to reach outside this machine is refused and noted.
+WATCHMAN = """
+import ipaddress, os, socket, sys
+
+def local(host):
+    if host in (None, "", b"", "localhost", b"localhost"):
+        return True
+    try:
+        return ipaddress.ip_address(host.decode() if isinstance(host, bytes) else host).is_loopback
+    except ValueError:
+        return False
+
+def watch(event, arguments):
+    if event == "socket.connect" and isinstance(arguments[1], tuple):
+        host = arguments[1][0]
+    elif event in ("socket.getaddrinfo", "socket.gethostbyname", "socket.gethostbyaddr"):
+        host = arguments[0]
+    else:
+        return
+    if not local(host):
+        with open(os.environ["WATCHMAN_NOTES"], "a") as notes:
+            notes.write(f"{event} {arguments!r}\\n")
+        raise OSError(f"nothing may be reached outside this machine: {host!r}")
+
+sys.addaudithook(watch)
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """The environment of a server that may not reach outside, and what it tried."""
+
+    environment: Mapping[str, str]
+    notes: Path
+
+    def attempts(self) -> str:
+        return self.notes.read_text(encoding="utf-8") if self.notes.exists() else ""
+
+
+def watched(folder: Path, **settings: str) -> Watched:
+    """Settings as FOLKLORE_* variables, with a home and a watchman below `folder`."""
+    post = folder / "watchman"
+    post.mkdir(exist_ok=True)
+    (post / "sitecustomize.py").write_text(WATCHMAN, encoding="utf-8")
+    kept = {name: value for name, value in os.environ.items() if name in ("PATH", "HOME", "LANG", "TMPDIR")}
+    own = {
+        "PYTHONPATH": str(post),
+        "WATCHMAN_NOTES": str(folder / "attempts"),
+        "FOLKLORE_HOME": str(folder / "home"),
+        "FOLKLORE_AUTHOR": "tester",
+        "FOLKLORE_NAMESPACE": "notes",
+    }
+    return Watched(kept | own | {f"FOLKLORE_{name.upper()}": value for name, value in settings.items()}, folder / "attempts")
+
+
+def on_stdio(server: Watched, *arguments: str) -> StdioServerParameters:
+    return StdioServerParameters(
+        command=sys.executable, args=["-m", "folklore", *arguments, "serve"], env=dict(server.environment)
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class HttpServer:
+    """A running `folklore serve --http`."""
+
+    url: str
+    process: asyncio.subprocess.Process
+    log: Path
+
+    async def end(self, sign: signal.Signals = signal.SIGTERM) -> float:
+        """Ask it to end; how many seconds that took."""
+        before = time.monotonic()
+        self.process.send_signal(sign)
+        async with asyncio.timeout(20):
+            await self.process.wait()
+        return time.monotonic() - before
+
+
+@asynccontextmanager
+async def on_http(server: Watched, *arguments: str) -> AsyncIterator[HttpServer]:
+    """A server on a free port of loopback that answers already."""
+    port = free_port()
+    log = server.notes.with_name("server.log")
+    with log.open("wb") as errors:
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "folklore", "serve", "--http", "--port", str(port), *arguments),
+            env=dict(server.environment),
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=errors,
+        )
+    running = HttpServer(f"http://127.0.0.1:{port}", process, log)
+    try:
+        await _alive(running)
+        yield running
+    finally:
+        if process.returncode is None:
+            process.kill()
+        await process.communicate()
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+async def _alive(server: HttpServer) -> None:
+    async with httpx.AsyncClient(base_url=server.url) as client, asyncio.timeout(30):
+        while True:
+            assert server.process.returncode is None, server.log.read_text(encoding="utf-8")
+            try:
+                await client.get("/healthz")
+            except httpx.TransportError:
+                await asyncio.sleep(0.02)
+            else:
+                return
+
+
+async def a_session_of_work(client: Client) -> None:
+    """What an assistant does: looks at the tools, stores, recalls, makes a mistake."""
+    assert [tool.name for tool in (await client.list_tools()).tools][:3] == [
+        "memory_store", "memory_recall", "search_keywords",
+    ]  # fmt: skip
+    fact = f"The lamp of lighthouse {os.urandom(4).hex()} is lit at dusk."
+
+    stored = await _called(client, "memory_store", content=fact)
+    recalled = await _called(client, "memory_recall", query=fact, limit=1)
+    searched = await _called(client, "search_keywords", query="lighthouse dusk")
+    mistaken = await client.call_tool("memory_recall", {"query": "x", "namespace": "notes"})
+
+    assert [memory["content"] for memory in recalled["memories"]] == [fact]
+    assert recalled["memories"][0]["id"] == stored["stored"][0]["id"]
+    assert fact in [memory["content"] for memory in searched["memories"]]
+    assert mistaken.is_error
+
+
+async def _called(client: Client, tool: str, **arguments: Any) -> dict[str, Any]:
+    result = await client.call_tool(tool, arguments)
+    assert not result.is_error, result.content
+    assert result.structured_content is not None
+    return dict(result.structured_content)

@@ -1,0 +1,113 @@
+"""The house keeps its walls: who may import whom, what starts quickly, how large a module grows."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+ROOMS = ROOT / "server" / "folklore"
+MODULES = sorted(ROOMS.rglob("*.py"))
+
+# Modules that may be longer than the rest, and why.
+LONG: dict[str, str] = {}
+
+
+def test_rooms_import_only_what_lies_below_them(tmp_path: Path) -> None:
+    program = "import sys; from importlinter.cli import lint_imports; sys.exit(lint_imports(no_cache=True))"
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, timeout=60, check=False
+    )
+
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "0 broken" in done.stdout
+
+
+def test_a_server_is_ready_to_answer_before_anything_slow_is_imported() -> None:
+    # rich.table stands for what commands draw with: structlog imports some of rich by itself.
+    slow = ("numpy", "asyncpg", "pgvector", "wordllama", "tokenizers", "httpx", "rich.table", "yaml")
+    program = "import sys, folklore.cli.main, folklore.tools.server; print(*[m for m in sys.argv[1:] if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", program, *slow], capture_output=True, text=True, timeout=60, check=True)
+
+    assert done.stdout.split() == []
+
+
+@pytest.mark.parametrize("module", ["folklore", "folklore.errors", "folklore.model"])
+def test_the_foundations_import_nothing_of_others(module: str) -> None:
+    program = f"""
+import sys
+before = set(sys.modules)
+import {module}
+new = {{name.split('.')[0] for name in set(sys.modules) - before}} - set(sys.stdlib_module_names)
+print(*sorted(name for name in new if not name.startswith('_')))
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
+
+    assert done.stdout.split() == ["folklore"]
+
+
+def test_no_module_is_longer_than_300_lines_without_a_reason() -> None:
+    lengths = {
+        path.relative_to(ROOMS).as_posix(): len(path.read_text(encoding="utf-8").splitlines()) for path in MODULES
+    }
+
+    assert {name: length for name, length in lengths.items() if length > 300 and name not in LONG} == {}
+    assert [name for name in LONG if lengths.get(name, 0) <= 300] == [], "these need no exception any more"
+
+
+def test_no_function_is_longer_than_a_screen() -> None:
+    long = [
+        f"{path.relative_to(ROOMS)}:{node.name} ({node.end_lineno - node.lineno + 1} lines)"
+        for path in MODULES
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        and node.end_lineno is not None
+        and node.end_lineno - node.lineno >= 80
+    ]
+
+    assert long == []
+
+
+@pytest.mark.parametrize("name", ["utils", "helpers", "base", "manager", "common", "misc"])
+def test_every_module_has_a_name_of_its_own(name: str) -> None:
+    assert [path for path in MODULES if path.stem == name or path.parent.name == name] == []
+
+
+def test_every_module_says_what_it_is_for() -> None:
+    silent = [
+        path.relative_to(ROOMS).as_posix()
+        for path in MODULES
+        if (text := path.read_text(encoding="utf-8")) and ast.get_docstring(ast.parse(text)) is None
+    ]
+
+    assert silent == []
+
+
+def test_nothing_is_printed_and_stdout_is_named_only_at_the_edges() -> None:
+    talking = {
+        path.relative_to(ROOMS).parts[0]
+        for path in MODULES
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if (isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "print")
+        or (isinstance(node, ast.Attribute) and node.attr == "stdout" and isinstance(node.value, ast.Name)
+            and node.value.id == "sys")
+    }  # fmt: skip
+
+    assert talking <= {"cli", "bench"}
+
+
+def test_broad_excepts_stand_only_at_the_edges() -> None:
+    """Each carries a reason; style.md allows them at a process's outermost edge and around one search branch."""
+    broad = [
+        f"{path.relative_to(ROOMS)}:{number}"
+        for path in MODULES
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1)
+        if ("except Exception" in line or "except BaseException" in line or line.strip() == "except:")
+        or "except (Exception" in line
+    ]
+
+    assert len(broad) <= 6, broad

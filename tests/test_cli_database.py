@@ -1,0 +1,126 @@
+"""`folklore db`, `doctor` and `config`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import asyncpg
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from folklore.cli.config import masked
+from tests.commands import CommandLine, command_line  # noqa: F401 - the fixture `folklore`
+
+
+async def test_doctor_finds_all_well_and_leaves_no_trace(folklore: CommandLine, connection: asyncpg.Connection) -> None:
+    report = await folklore.json("doctor")
+
+    assert report["ok"]
+    assert [check["name"] for check in report["checks"]] == [
+        "settings",
+        "engine",
+        "database",
+        "schema",
+        "model",
+        "memory",
+    ]
+    assert {check["status"] for check in report["checks"]} == {"ok"}
+    for table in ("namespaces", "memories", "postings", "embeddings", "models"):
+        assert await connection.fetchval(f"select count(*) from {table}") == 0
+
+
+async def test_doctor_says_what_to_do_about_a_database_that_is_away(folklore: CommandLine) -> None:
+    ran = await folklore("--database-url", "postgresql://x:hunter2@127.0.0.1:1/none", "doctor")
+
+    lines = {line.split()[1]: line.split()[0] for line in ran.out.splitlines() if not line.startswith(" ")}
+    assert ran.code == 3
+    assert lines["database"] == "failed"
+    assert lines["memory"] == "skipped"
+    assert "→" in ran.out
+    assert "hunter2" not in ran.out + ran.err
+
+
+async def test_doctor_reports_wrong_settings(folklore: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FOLKLORE_TOOLS", "many")
+
+    ran = await folklore("doctor")
+
+    assert ran.code == 1
+    assert ran.out.startswith("failed  settings")
+
+
+async def test_doctor_does_not_migrate_somebodys_server(
+    folklore: CommandLine, empty_database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FOLKLORE_DATABASE_URL", empty_database_url)
+
+    before = await folklore.json("doctor")
+    pending = (await folklore.json("db", "status"))["pending_migrations"]
+    applied = (await folklore.json("db", "migrate"))["applied"]
+
+    assert before["ok"]
+    assert before["checks"][-1]["status"] == "skipped"
+    assert pending == applied != []
+    assert (await folklore.json("db", "migrate"))["applied"] == []
+    assert (await folklore.json("db", "status"))["pending_migrations"] == []
+
+
+async def test_status_of_an_engine_that_was_never_started_starts_nothing(
+    folklore: CommandLine, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("FOLKLORE_DATABASE_URL", "")
+
+    status = await folklore.json("--home", tmp_path / "never", "db", "status")
+
+    assert (status["engine"], status["running"]) == ("embedded", False)
+    assert not (tmp_path / "never").exists()
+    assert (await folklore.json("--home", tmp_path / "never", "db", "stop")) == {
+        "running": False,
+        "was_running": False,
+    }
+
+
+async def test_config_shows_settings_with_secrets_masked(
+    folklore: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(
+        "FOLKLORE_DATABASE_URL", "postgresql://sarah:hunter2@db:5433/team?sslmode=require&password=hunter3"
+    )
+    monkeypatch.setenv("FOLKLORE_EMBEDDING__API_KEY", "sk-hunter4")
+
+    text = await folklore.done("config", "show")
+    value = await folklore.json("config", "show")
+
+    assert yaml.safe_load(text) == value
+    assert value["database_url"] == "postgresql://sarah:********@db:5433/team?sslmode=require&password=********"
+    assert value["embedding"]["api_key"] == "********"
+    assert "hunter" not in text
+    assert value["namespace"] == "notes"
+
+
+@given(st.text(st.characters(exclude_characters="*", min_codepoint=33, max_codepoint=126), min_size=8), st.text())
+def test_no_address_shows_its_password(password: str, rest: str) -> None:
+    from urllib.parse import quote
+
+    assert (
+        quote(password, safe="")
+        not in masked(f"postgresql://sarah:{quote(password, safe='')}@host/{rest}x").split("@")[0]
+    )
+
+
+async def test_config_path_names_the_file_in_use(
+    folklore: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FOLKLORE_HOME", str(tmp_path))
+
+    none = await folklore.json("config", "path")
+    (tmp_path / "config.yaml").write_text("log_level: error\n")
+    some = await folklore.json("config", "path")
+
+    assert none == {"path": str(tmp_path / "config.yaml"), "exists": False}
+    assert some == {"path": str(tmp_path / "config.yaml"), "exists": True}
+    assert (await folklore.done("--config", tmp_path / "other.yaml", "config", "path")).strip() == str(
+        tmp_path / "other.yaml"
+    )

@@ -1,0 +1,212 @@
+"""Storing, finding, listing and showing from the command line."""
+
+from __future__ import annotations
+
+import json
+from uuid import UUID
+
+import pytest
+
+from folklore.cli.output import paint
+from tests.commands import CommandLine, command_line  # noqa: F401 - the fixture `folklore`
+
+
+async def test_a_stored_memory_is_recalled_searched_listed_and_shown(folklore: CommandLine) -> None:
+    stored = await folklore.json("store", "We deploy from tags, never from main.", "--tag", "area/deploy")
+    id_ = stored["stored"][0]["id"]
+
+    for command in (["recall", "how do we deploy"], ["search", "deploy"], ["list"], ["show", id_]):
+        found = await folklore.json(*command)
+        assert [memory["id"] for memory in found["memories"]] == [id_], command
+
+
+async def test_every_field_can_be_given(folklore: CommandLine) -> None:
+    options = {
+        "--namespace": "team",
+        "--summary": "short",
+        "--kind": "decision",
+        "--source": "adr-1",
+        "--session": "s1",
+        "--occurred-at": "2025-01-02T03:04:05+00:00",
+        "--importance": "0.5",
+        "--confidence": "0.25",
+        "--priority": "2",
+        "--language": "de",
+        "--expires-at": "2100-01-01",
+        "--path": "src/a.py",
+        "--commit": "abc",
+        "--metadata": '{"ticket": 12}',
+        "--idempotency-key": "k1",
+    }
+    stored = await folklore.json("store", "Wir liefern aus.", "--tag", "a", "--tag", "b", *sum(options.items(), ()))
+
+    (memory,) = (await folklore.json("show", stored["stored"][0]["id"]))["memories"]
+
+    assert (
+        memory.items()
+        >= {
+            "content": "Wir liefern aus.",
+            "namespace": "team",
+            "summary": "short",
+            "kind": "decision",
+            "tags": ["a", "b"],
+            "source": "adr-1",
+            "session": "s1",
+            "position": 0,
+            "occurred_at": "2025-01-02T03:04:05Z",
+            "importance": 0.5,
+            "confidence": 0.25,
+            "priority": 2,
+            "language": "german",
+            "expires_at": "2100-01-01T00:00:00Z",
+            "paths": ["src/a.py"],
+            "commit": "abc",
+            "metadata": {"ticket": 12},
+            "author": "tester",
+        }.items()
+    )
+
+
+async def test_text_comes_from_stdin_and_the_same_is_not_stored_twice(folklore: CommandLine) -> None:
+    first = folklore.process("store", "-", "--json", stdin="Zeile eins\nZeile zwei: ü\n".encode()).json
+    second = await folklore.json("store", "Zeile eins Zeile zwei: ü")
+
+    assert first["stored"][0]["status"] == "stored"
+    assert second["stored"] == [{"id": first["stored"][0]["id"], "status": "duplicate"}]
+
+
+@pytest.fixture
+async def colours(folklore: CommandLine) -> CommandLine:
+    """Three memories that differ in every filter."""
+    for text, session, day, tag in (
+        ("The sky is blue.", "one", "2025-01-01", "nature/sky"),
+        ("The grass is green.", "one", "2025-02-01", "nature"),
+        ("The logo is green.", "two", "2025-03-01", "brand"),
+    ):
+        kind = "decision" if tag == "brand" else "note"
+        options = ["--session", session, "--occurred-at", day, "--tag", tag, "--kind", kind, "--source", f"doc/{day}"]
+        await folklore.done("store", text, *options, "--path", f"{session}/a.py")
+    return folklore
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        (["--kind", "decision"], {"logo"}),
+        (["--tag", "nature"], {"sky", "grass"}),
+        (["--tag", "nature", "--tag-match", "exact"], {"grass"}),
+        (["--tag", "nature", "--tag", "brand"], {"sky", "grass", "logo"}),
+        (["--tag", "nature", "--tag", "nature/sky", "--tag-mode", "all"], {"sky"}),
+        (["--exclude-tag", "nature"], {"logo"}),
+        (["--source-prefix", "doc/2025-02"], {"grass"}),
+        (["--session", "one"], {"sky", "grass"}),
+        (["--author", "nobody"], set()),
+        (["--path", "two"], {"logo"}),
+        (["--time", "in February 2025"], {"grass"}),
+        (["--since", "2025-02-01"], {"grass", "logo"}),
+        (["--until", "2025-02-01T00:00:00+00:00"], {"sky"}),
+        (["--as-of", "2025-02-15"], {"sky", "grass"}),
+        (["--include-superseded", "--limit", "2"], {"grass", "logo"}),
+    ],
+)
+async def test_filters_narrow(colours: CommandLine, options: list[str], expected: set[str]) -> None:
+    found = await colours.json("list", *options)
+
+    assert {memory["content"].split()[1] for memory in found["memories"]} == expected
+
+
+async def test_ranking_options_reach_the_ranking(colours: CommandLine) -> None:
+    options = ["--weight", "dense=0", "--weight", "keyword=2", "--rrf-k", "60", "--fetch-multiplier", "2"]
+
+    found = await colours.json("recall", "green", "grass", *options, "--mmr-lambda", "1", "--limit", "1")
+    by_time = await colours.json("recall", "green", "--preset", "keyword", "--sort", "time_asc")
+
+    assert [memory["content"] for memory in found["memories"]] == ["The grass is green."]
+    assert found["truncated"]
+    assert [memory["content"].split()[1] for memory in by_time["memories"]] == ["grass", "logo"]
+
+
+async def test_a_list_goes_on_where_it_ended(colours: CommandLine) -> None:
+    first = await colours.json("list", "--limit", "2")
+    rest = await colours.json("list", "--limit", "2", "--cursor", first["cursor"])
+
+    assert [memory["content"].split()[1] for memory in first["memories"] + rest["memories"]] == ["logo", "grass", "sky"]
+    assert "cursor" not in rest
+
+
+async def test_people_see_place_namespace_time_source_and_text(colours: CommandLine) -> None:
+    shown = await colours.done("recall", "sky", "--limit", "1")
+
+    head, text, *_ = shown.splitlines()
+    assert head.startswith(" 1. ")
+    assert all(part in head for part in ("notes", "2025-01-01 00:00", "doc/2025-01-01", "#nature/sky"))
+    assert text == "    The sky is blue."
+    assert "\x1b" not in shown
+
+
+async def test_long_text_is_wrapped_and_cut_to_a_few_lines(
+    folklore: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    await folklore.done("store", "word " * 2000)
+
+    lines = (await folklore.done("list")).splitlines()
+
+    assert len(lines) < 15
+    assert max(map(len, lines[1:-2])) <= 40
+    assert "9,999 characters in all" in lines[-2]
+
+
+async def test_detailed_and_ids_are_for_people_too(colours: CommandLine) -> None:
+    detailed = await colours.done("list", "--limit", "1", "--format", "detailed")
+    ids = await colours.done("list", "--format", "ids")
+
+    assert "session" in detailed
+    assert len([UUID(line.split()[0]) for line in ids.splitlines()]) == 3
+
+
+async def test_what_is_found_is_shown_before_what_is_missing(colours: CommandLine) -> None:
+    id_ = (await colours.json("list"))["memories"][0]["id"]
+
+    ran = await colours("show", id_, "00000000-0000-0000-0000-000000000001")
+
+    assert ran.code == 4
+    assert "The logo is green." in ran.out
+    assert "00000000-0000-0000-0000-000000000001" in ran.err
+
+
+async def test_nothing_stored_is_said(folklore: CommandLine) -> None:
+    assert "Nothing has been stored yet" in await folklore.done("recall", "anything")
+    assert "Nothing has been stored yet" in await folklore.done("namespaces", "list")
+    assert await folklore.json("namespaces", "list") == {"namespaces": []}
+
+
+async def test_namespaces_and_stats_count(colours: CommandLine) -> None:
+    await colours.done("store", "Elsewhere.", "-n", "other")
+
+    listed = await colours.json("namespaces", "list")
+    counted = await colours.json("stats")
+
+    assert [(item["name"], item["memories"]) for item in listed["namespaces"]] == [("notes", 3), ("other", 1)]
+    assert counted["total"].items() >= {"memories": 4, "sessions": 2, "forgotten": 0, "without_vector": 0}.items()
+    assert counted["namespaces"][0]["name"] == "notes"
+    for command in (["stats"], ["namespaces", "list"]):
+        table = await colours.done(*command)
+        assert "other" in table
+        assert "\x1b" not in table
+
+
+async def test_only_a_terminal_gets_colours(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    assert paint("a", bold=True) != "a"
+
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert paint("a", bold=True) == "a"
+
+
+async def test_json_keeps_every_character(folklore: CommandLine) -> None:
+    await folklore.done("store", "日本語 and 👩‍💻")
+
+    ran = folklore.process("list", "--json", LC_ALL="C", PYTHONUTF8="0", PYTHONIOENCODING="ascii")
+
+    assert json.loads(ran.out)["memories"][0]["content"] == "日本語 and 👩‍💻"

@@ -1,0 +1,171 @@
+"""How commands end: exit codes, one clear line, JSON for programs, nothing on stdout that is not the result."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import click
+import pytest
+
+from folklore.cli import main
+from folklore.cli.main import _COMMANDS
+from tests.commands import CommandLine, command_line  # noqa: F401 - the fixture `folklore`
+
+UNKNOWN = "01a1f934-20b1-7685-80b9-aa643f7eaeb1"
+
+
+async def test_a_successful_command_is_silent_on_stderr_and_ends_with_0(folklore: CommandLine) -> None:
+    ran = folklore.process("store", "We deploy from tags.", "--json")
+
+    assert (ran.code, ran.err) == (0, "")
+    assert ran.json["namespace"] == "notes"
+
+
+async def test_what_is_not_there_ends_with_4(folklore: CommandLine) -> None:
+    unknown = await folklore("show", UNKNOWN)
+    nowhere = await folklore("recall", "x", "--namespace", "nowhere")
+
+    assert (unknown.code, unknown.out) == (4, "")
+    assert UNKNOWN in unknown.err
+    assert nowhere.code == 4
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["recall"],
+        ["recall", "x", "--limit", "0"],
+        ["recall", "x", "--weight", "dense=much"],
+        ["recall", "x", "--weight", "sparse=1"],
+        ["recall", "x", "--time", "at the dawn of time"],
+        ["recall", "x", "--since", "soon"],
+        ["show", "not-an-id"],
+        ["store", "x", "--metadata", "[1]"],
+        ["store", " "],
+        ["import", "/nowhere.jsonl"],
+        ["export", "--json"],
+        ["db", "stop"],
+        ["fetch"],
+        ["bench", "retrieval", "/nowhere.jsonl"],
+    ],
+)
+async def test_bad_input_ends_with_2_and_one_clear_message(folklore: CommandLine, arguments: list[str]) -> None:
+    ran = await folklore(*arguments)
+
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err
+    assert "Traceback" not in ran.err
+
+
+async def test_a_database_that_is_away_ends_with_3(folklore: CommandLine) -> None:
+    ran = await folklore("--database-url", "postgresql://127.0.0.1:1/none", "list")
+
+    assert ran.code == 3
+    assert len(ran.err.splitlines()) == 1
+    assert "doctor" in ran.err
+
+
+async def test_writing_where_only_reading_is_allowed_ends_with_5(
+    folklore: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FOLKLORE_READ_ONLY", "true")
+
+    assert (await folklore("store", "a fact")).code == 5
+    assert (await folklore("list")).code == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"), [(["show", UNKNOWN], "not_found"), (["recall", "x", "--limit", "0"], "invalid_input")]
+)
+async def test_errors_are_json_for_who_asks_for_json(folklore: CommandLine, arguments: list[str], code: str) -> None:
+    ran = await folklore(*arguments, "--json")
+
+    assert ran.out == ""
+    assert json.loads(ran.err)["error"]["code"] == code
+    assert json.loads(ran.err)["error"]["message"]
+
+
+async def test_an_error_nobody_meant_is_one_line_too(folklore: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
+    def crash(*_: object, **__: object) -> None:
+        raise RuntimeError("the flux\ncapacitor")
+
+    monkeypatch.setattr(main.cli, "main", crash)
+
+    ran = await folklore("list")
+    assert (ran.code, ran.err) == (
+        1,
+        "folklore: internal error (RuntimeError: the flux); run with --debug to see where.\n",
+    )
+    with pytest.raises(RuntimeError, match="flux"):
+        await folklore("list", "--debug")
+
+
+async def test_debug_shows_where_it_failed(folklore: CommandLine) -> None:
+    ran = folklore.process("show", UNKNOWN, "--debug")
+
+    assert ran.code == 1
+    assert "Traceback" in ran.err
+
+
+async def test_a_reader_that_goes_away_is_no_error(folklore: CommandLine) -> None:
+    for number in range(3):
+        await folklore("store", f"fact {number} " + "long " * 5000)
+    shell = f"{sys.executable} -m folklore export | head -c 10"
+
+    done = subprocess.run(
+        ["bash", "-o", "pipefail", "-c", shell], capture_output=True, env=os.environ | folklore.environment, check=False
+    )
+
+    assert (done.returncode, done.stderr) == (0, b"")
+
+
+async def test_ctrl_c_ends_quietly_with_130_even_while_reading(folklore: CommandLine) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "folklore", "--log-level", "debug", "import", "-"],
+        stdin=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=os.environ | folklore.environment,
+    )
+    with process:
+        assert process.stdin is not None
+        process.stdin.write(b'{"content": "typed so far"}\n')
+        process.stdin.flush()
+        threads = Path(f"/proc/{process.pid}/task")
+        deadline = time.monotonic() + 20
+        while not any(_named(task, "import-read") for task in threads.iterdir()) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+        said = process.stderr.read() if process.stderr else b""
+        assert process.wait(20) == 130
+    assert b"Traceback" not in said
+
+
+def _named(task: Path, name: str) -> bool:
+    return name.startswith((task / "comm").read_text().strip()[:10])
+
+
+async def test_every_command_loads_and_explains_itself(folklore: CommandLine) -> None:
+    for name in _COMMANDS:
+        assert "Usage: folklore" in await folklore.done(name, "--help")
+
+
+def test_every_option_of_a_command_says_what_it_is_for() -> None:
+    context = click.Context(main.cli)
+    for name in _COMMANDS:
+        command = main.cli.get_command(context, name)
+        assert command is not None
+        assert command.help
+
+
+def test_serving_loads_nothing_slow() -> None:
+    code = "import sys, folklore.cli.main, folklore.cli.serve; print(*sys.modules)"
+
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+
+    assert {"rich", "numpy", "asyncpg", "wordllama", "mcp", "uvicorn"}.isdisjoint(loaded)

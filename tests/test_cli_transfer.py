@@ -1,0 +1,115 @@
+"""`folklore export` and `folklore import` as people run them."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.commands import CommandLine, command_line  # noqa: F401 - the fixture `folklore`
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "memories.jsonl"
+    path.write_text('{"content": "One fact."}\n{"content": "Two facts.", "mood": 1}\n{"type": "question"}\n')
+    return path
+
+
+async def test_a_file_is_imported_and_said_what_became_of_it(folklore: CommandLine, file: Path) -> None:
+    out = await folklore.done("import", file)
+
+    assert "2 stored, 0 duplicates, 1 skipped, 0 failed" in out
+    assert "'question'" in out
+    assert "'mood'" in out
+    assert len((await folklore.json("list"))["memories"]) == 2
+
+
+async def test_the_report_is_one_json_document(folklore: CommandLine, file: Path) -> None:
+    rehearsed = await folklore.json("import", file, "--dry-run")
+    done = await folklore.json("import", file)
+    again = await folklore.json("import", file)
+
+    expected = {"stored": 2, "duplicates": 0, "skipped": {"question": 1}, "ignored_fields": {"mood": 1}, "failed": 0}
+    assert rehearsed.items() >= (expected | {"dry_run": True}).items()
+    assert done.items() >= (expected | {"dry_run": False}).items()
+    assert again.items() >= {"stored": 0, "duplicates": 2}.items()
+
+
+async def test_a_failed_line_makes_exit_code_1_and_the_rest_is_stored(folklore: CommandLine, file: Path) -> None:
+    with file.open("a") as lines:
+        lines.write("{\n")
+
+    plain = await folklore("import", file)
+    as_json = await folklore("import", file, "--json")
+
+    assert plain.code == as_json.code == 1
+    assert "2 stored" in plain.out
+    assert "line 4: " in plain.err
+    assert as_json.json["failures"][0]["line"] == 4
+
+
+async def test_a_conflict_ends_with_1_when_asked_to_fail(folklore: CommandLine, file: Path) -> None:
+    await folklore.done("import", file)
+
+    ran = await folklore("import", file, "--on-conflict", "fail")
+
+    assert ran.code == 1
+    assert "Line 1 is here already" in ran.err
+
+
+async def test_an_export_goes_through_a_pipe_into_an_import(folklore: CommandLine, file: Path) -> None:
+    await folklore.done("import", file)
+
+    exported = folklore.process("export")
+    into = folklore.process("import", "-", "--namespace", "copy", "--json", stdin=exported.out.encode())
+
+    header, *lines = [json.loads(line) for line in exported.out.splitlines()]
+    assert (exported.err, list(header)[:2]) == ("", ["folklore", "exported_at"])
+    assert [line["type"] for line in lines] == ["memory", "memory"]
+    assert into.json["stored"] == 2
+    assert len((await folklore.json("list", "-n", "copy"))["memories"]) == 2
+
+
+async def test_an_export_takes_its_files_place_only_when_it_is_whole(
+    folklore: CommandLine, file: Path, tmp_path: Path
+) -> None:
+    await folklore.done("import", file)
+    target = tmp_path / "out.jsonl"
+
+    counted = await folklore.json("export", target, "--namespace", "notes")
+    whole = target.read_text()
+    failed = await folklore("export", target, "--namespace", "nowhere")
+
+    assert counted == {"file": str(target), "exported": 2}
+    assert len(whole.splitlines()) == 3
+    assert failed.code == 4
+    assert target.read_text() == whole
+    assert sorted(path.name for path in tmp_path.iterdir() if path.is_file()) == ["memories.jsonl", "out.jsonl"]
+
+
+async def test_a_place_that_cannot_be_written_is_bad_input(folklore: CommandLine) -> None:
+    ran = await folklore("export", "/nowhere/at/all.jsonl")
+
+    assert (ran.code, "cannot be written" in ran.err) == (2, True)
+
+
+async def test_a_bar_is_drawn_only_on_a_terminal(folklore: CommandLine, file: Path) -> None:
+    seen, terminal = os.openpty()
+    import subprocess
+    import sys
+
+    done = subprocess.run(
+        [sys.executable, "-m", "folklore", "import", str(file)],
+        stdout=subprocess.PIPE,
+        stderr=terminal,
+        env=os.environ | folklore.environment | {"TERM": "xterm"},
+        check=False,
+    )
+    os.close(terminal)
+
+    assert b"\x1b" not in done.stdout
+    assert b"Importing" in os.read(seen, 10_000)
+    os.close(seen)

@@ -1,0 +1,188 @@
+"""Folklore over HTTP: one port for streamable HTTP and SSE, closed to everybody who is not invited."""
+
+from __future__ import annotations
+
+import json
+import signal
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import asyncpg
+import httpx
+import pytest
+from mcp import Client
+from mcp.client.sse import sse_client
+
+from folklore.config import Settings
+from folklore.errors import ConfigInvalid
+from folklore.http.serve import run
+from tests.conftest import Cluster
+from tests.servers import HttpServer, a_session_of_work, free_port, on_http, watched
+
+MCP = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
+
+
+@pytest.fixture(scope="module")
+async def server(
+    cluster: Cluster, template: str, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[HttpServer]:
+    """One server for the tests that only ask."""
+    async with cluster.new_database(template) as name:
+        settings = watched(
+            tmp_path_factory.mktemp("http"), database_url=cluster.address(name), http__max_body_bytes="100000"
+        )
+        async with on_http(settings) as running:
+            yield running
+            assert settings.attempts() == ""
+
+
+@pytest.fixture
+async def client(server: HttpServer) -> AsyncIterator[httpx.AsyncClient]:
+    async with httpx.AsyncClient(base_url=server.url) as opened:
+        yield opened
+
+
+def message(method: str, **parameters: Any) -> dict[str, Any]:
+    return {"jsonrpc": "2.0", "id": 1, "method": method, "params": parameters}
+
+
+INITIALIZE = message(
+    "initialize", protocolVersion="2025-06-18", capabilities={}, clientInfo={"name": "test", "version": "1"}
+)
+
+
+@pytest.mark.parametrize("mode", ["legacy", "auto"])
+async def test_a_session_of_work_over_streamable_http(server: HttpServer, mode: str) -> None:
+    async with Client(f"{server.url}/mcp", mode=mode, read_timeout_seconds=30) as client:
+        await a_session_of_work(client)
+
+
+@pytest.mark.parametrize("mode", ["legacy", "auto"])
+async def test_a_session_of_work_over_sse(server: HttpServer, mode: str) -> None:
+    async with Client(sse_client(f"{server.url}/sse"), mode=mode, read_timeout_seconds=30) as client:
+        await a_session_of_work(client)
+
+
+async def test_what_is_stored_over_one_transport_is_found_over_the_other(server: HttpServer) -> None:
+    async with Client(f"{server.url}/mcp") as first, Client(sse_client(f"{server.url}/sse")) as second:
+        await first.call_tool("memory_store", {"content": "The mole is closed in November."})
+        found = await second.call_tool("search_keywords", {"query": "mole November", "limit": 1})
+
+    assert found.structured_content is not None
+    assert found.structured_content["memories"][0]["content"] == "The mole is closed in November."
+
+
+async def test_health_says_alive_at_once_and_ready_when_the_database_answers(client: httpx.AsyncClient) -> None:
+    alive, ready = await client.get("/healthz"), await client.get("/readyz")
+
+    assert (alive.status_code, alive.json()["status"]) == (200, "ok")
+    assert (ready.status_code, ready.json()) == (200, {"status": "ready", "engine": "server"})
+
+
+@pytest.mark.parametrize(
+    ("host", "status"),
+    [
+        ("127.0.0.1", 200), ("127.0.0.1:1", 200), ("localhost", 200), ("localhost:8765", 200), ("[::1]:8765", 200),
+        ("evil.example", 421), ("127.0.0.1.evil.example", 421), ("localhost.evil.example:8765", 421),
+    ],
+)  # fmt: skip
+async def test_a_wrong_host_is_refused(client: httpx.AsyncClient, host: str, status: int) -> None:
+    answer = await client.post("/mcp", json=INITIALIZE, headers=MCP | {"Host": host})
+
+    assert answer.status_code == status
+    if status == 421:
+        assert (await client.get("/sse", headers={"Host": host})).status_code == 421
+
+
+@pytest.mark.parametrize(
+    ("origin", "status"),
+    [
+        (None, 200), ("http://localhost:3000", 200), ("http://127.0.0.1", 200), ("https://localhost", 200),
+        ("http://evil.example", 403), ("null", 403), ("http://localhost.evil.example", 403), ("file://", 403),
+    ],
+)  # fmt: skip
+async def test_a_foreign_origin_is_refused(client: httpx.AsyncClient, origin: str | None, status: int) -> None:
+    headers = MCP | ({"Origin": origin} if origin else {})
+
+    assert (await client.post("/mcp", json=INITIALIZE, headers=headers)).status_code == status
+    if status == 403:
+        assert (await client.get("/sse", headers=headers)).status_code == 403
+
+
+async def test_a_body_over_the_limit_is_refused(client: httpx.AsyncClient) -> None:
+    big = message("tools/call", name="memory_store", arguments={"content": "x" * 100_000})
+
+    async def in_pieces() -> AsyncIterator[bytes]:
+        for piece in (json.dumps(big).encode(), b" " * 50_000):
+            yield piece
+
+    assert (await client.post("/mcp", json=big, headers=MCP)).status_code == 413
+    assert (await client.post("/mcp", content=in_pieces(), headers=MCP)).status_code == 413
+    assert (await client.post("/messages/", json=big, headers=MCP)).status_code in (400, 404, 413)
+
+
+@pytest.mark.parametrize(
+    ("body", "headers", "statuses"),
+    [
+        (b"{", MCP, {400}),
+        (b"[]", MCP, {400}),
+        (b"", MCP, {400}),
+        (b"\xff\xfe", MCP, {400}),
+        (json.dumps(INITIALIZE).encode(), {"Accept": MCP["Accept"], "Content-Type": "text/plain"}, {400, 415}),
+    ],
+)
+async def test_nonsense_is_a_clients_mistake(
+    client: httpx.AsyncClient, body: bytes, headers: dict[str, str], statuses: set[int]
+) -> None:
+    assert (await client.post("/mcp", content=body, headers=headers)).status_code in statuses
+
+
+async def test_errors_show_no_inside_and_the_server_no_name(client: httpx.AsyncClient) -> None:
+    missing = await client.get("/no/such/page")
+
+    assert missing.status_code == 404
+    assert "Traceback" not in missing.text
+    assert "server" not in missing.headers
+
+
+async def test_until_the_database_is_there_health_is_alive_and_not_ready(tmp_path: Path) -> None:
+    settings = watched(tmp_path, database_url=f"postgresql://x:hunter2@127.0.0.1:{free_port()}/none")
+    async with on_http(settings) as server, httpx.AsyncClient(base_url=server.url) as client:
+        alive, ready = await client.get("/healthz"), await client.get("/readyz")
+        async with Client(f"{server.url}/mcp") as assistant:
+            listed = await assistant.list_tools()
+            called = await assistant.call_tool("memory_recall", {"query": "x"})
+        printed = await server.end()
+        text = server.log.read_text(encoding="utf-8")
+
+    assert alive.status_code == 200
+    assert (ready.status_code, ready.json()["missing"]) == (503, "database_unavailable")
+    assert listed.tools
+    assert called.is_error
+    assert printed < 6
+    assert "hunter2" not in ready.text + text
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "example.org", ""])
+def test_an_address_that_others_can_reach_is_refused(settings: Settings, host: str) -> None:
+    with pytest.raises(ConfigInvalid, match=r"http\.host"):
+        run(settings, host, free_port())
+
+
+@pytest.mark.parametrize("sign", [signal.SIGTERM, signal.SIGINT])
+async def test_a_signal_ends_it_while_a_stream_is_open_and_what_was_answered_is_kept(
+    database_url: str, connection: asyncpg.Connection, tmp_path: Path, sign: signal.Signals
+) -> None:
+    settings = watched(tmp_path, database_url=database_url, http__graceful_seconds="1")
+    async with on_http(settings) as server, httpx.AsyncClient(base_url=server.url) as client:
+        async with client.stream("GET", "/sse") as stream:
+            assert stream.status_code == 200
+            async with Client(f"{server.url}/mcp") as assistant:
+                stored = await assistant.call_tool("memory_store", {"content": "acknowledged"})
+            took = await server.end(sign)
+
+    assert not stored.is_error
+    assert took < 6
+    assert await connection.fetchval("select content from memories") == "acknowledged"
+    assert await connection.fetchval("select count(*) from pg_stat_activity where application_name = 'folklore' and datname = current_database()") == 0

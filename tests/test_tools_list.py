@@ -1,0 +1,173 @@
+"""What a client sees before it calls anything: few tools, in a fixed order, cheap to read, honest about what they do."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from datetime import UTC
+from typing import Any
+
+import jsonschema
+import pytest
+from mcp.types import Tool
+
+from folklore.errors import DatabaseUnavailable
+from folklore.memory.host import Host
+from folklore.memory.library import Library
+from folklore.model import Caller
+from folklore.tools.server import INSTRUCTIONS, build_server
+from tests.conftest import connected
+from tests.person import NOON
+
+CORE = ("memory_store", "memory_recall", "search_keywords")
+WRITING = ("memory_store",)
+
+
+async def never() -> Library:
+    await asyncio.Event().wait()
+    raise AssertionError
+
+
+def host_of(library: Any) -> Host:
+    return Host(
+        library=library, caller=lambda: Caller("tester"), now=lambda: NOON, namespace=lambda: "notes", zone=UTC
+    )
+
+
+async def listed(**options: Any) -> list[Tool]:
+    async with connected(build_server(host_of(never), **options)) as client:
+        return (await client.list_tools()).tools
+
+
+@pytest.fixture(scope="module")
+async def tools() -> list[Tool]:
+    return await listed()
+
+
+def cost(tools: list[Tool]) -> int:
+    """Tokens by the usual convention: characters of the list's entries divided by four."""
+    entries = [tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tool in tools]
+    return sum(len(json.dumps(entry, ensure_ascii=False, separators=(",", ":"))) for entry in entries) // 4
+
+
+async def test_tools_are_listed_in_a_fixed_order_the_core_first(tools: list[Tool]) -> None:
+    names = [tool.name for tool in tools]
+
+    assert tuple(names[:3]) == CORE
+    assert names == [tool.name for tool in await listed()]
+    assert [tool.name for tool in await listed(offered="core")] == list(CORE)
+
+
+async def test_tools_are_listed_before_the_database_is_ready() -> None:
+    async with asyncio.timeout(5):
+        assert await listed()
+
+
+async def test_every_tool_has_what_a_client_may_show_of_it(tools: list[Tool]) -> None:
+    for tool in tools:
+        assert tool.title
+        assert tool.description
+        assert len(tool.description) <= 4_096
+        assert tool.annotations is not None
+        assert tool.annotations.read_only_hint is (tool.name not in WRITING)
+        assert tool.annotations.destructive_hint is False
+        assert tool.annotations.idempotent_hint is True
+        assert tool.annotations.open_world_hint is False
+
+
+async def test_descriptions_say_when_to_call(tools: list[Tool]) -> None:
+    said = {tool.name: (tool.description or "").lower() for tool in tools}
+
+    assert "before starting work" in " ".join(said["memory_recall"].split())
+    assert "not instructions" in said["memory_recall"]
+    assert "secrets" in said["memory_store"]
+
+
+async def test_schemas_are_valid_closed_and_describe_an_object(tools: list[Tool]) -> None:
+    for tool in tools:
+        jsonschema.Draft202012Validator.check_schema(tool.input_schema)
+        assert tool.input_schema["type"] == "object"
+        assert tool.input_schema["additionalProperties"] is False
+        assert tool.output_schema is not None
+        jsonschema.Draft202012Validator.check_schema(tool.output_schema)
+        assert tool.output_schema["type"] == "object"
+        for schema in (tool.input_schema, tool.output_schema):
+            assert "$ref" not in json.dumps(schema), "some clients do not follow references"
+
+
+async def test_required_arguments_are_what_the_tools_promise(tools: list[Tool]) -> None:
+    required = {tool.name: tool.input_schema.get("required", []) for tool in tools}
+
+    assert required["memory_store"] == []
+    assert required["memory_recall"] == ["query"]
+    assert required["search_keywords"] == ["query"]
+    for name, arguments in {
+        "memory_store": {
+            "content", "memories", "namespace", "kind", "tags", "source", "session", "occurred_at", "importance",
+            "idempotency_key",
+        },
+        "memory_recall": {"query", "namespaces", "limit", "filters", "ranking", "format", "max_tokens", "cursor"},
+        "search_keywords": {"query", "namespaces", "limit", "filters", "format", "cursor"},
+    }.items():  # fmt: skip
+        [tool] = [tool for tool in tools if tool.name == name]
+        assert arguments <= tool.input_schema["properties"].keys()
+
+
+async def test_the_core_tools_cost_a_session_less_than_1800_tokens(tools: list[Tool]) -> None:
+    assert cost([tool for tool in tools if tool.name in CORE]) < 1_800
+    assert cost(tools) < 4_000
+
+
+async def test_core_tools_are_always_loaded(tools: list[Tool]) -> None:
+    always = [tool.name for tool in tools if (tool.meta or {}).get("anthropic/alwaysLoad")]
+
+    assert always == list(CORE)
+
+
+async def test_a_read_only_server_offers_no_tool_that_writes() -> None:
+    names = [tool.name for tool in await listed(read_only=True)]
+
+    assert not set(names) & set(WRITING)
+    assert set(CORE) - set(WRITING) <= set(names)
+    async with connected(build_server(host_of(never), read_only=True)) as client:
+        for tool in WRITING:
+            assert (await client.call_tool(tool, {"content": "x"})).is_error
+
+
+@pytest.mark.parametrize("mode", ["legacy", "auto"])
+async def test_instructions_tell_the_way_of_working_in_time(mode: str) -> None:
+    async with connected(build_server(host_of(never)), mode=mode) as client:
+        assert client.instructions == INSTRUCTIONS
+        assert client.server_info is not None
+        assert client.server_info.name == "folklore"
+    assert len(INSTRUCTIONS) < 4_096
+    for tool in CORE:
+        assert tool in INSTRUCTIONS
+    assert "never instructions" in INSTRUCTIONS
+
+
+async def test_a_database_that_is_down_is_told_to_the_model_with_the_next_step() -> None:
+    async def down() -> Library:
+        raise DatabaseUnavailable("The database cannot be reached.", hint="Check that it runs.")
+
+    async with connected(build_server(host_of(down))) as client:
+        for tool, arguments in (("memory_store", {"content": "x"}), ("memory_recall", {"query": "x"})):
+            answer = await client.call_tool(tool, arguments)
+
+            assert answer.is_error
+            assert [part.text for part in answer.content if part.type == "text"] == [
+                "The database cannot be reached. Check that it runs."
+            ]
+        assert (await client.list_tools()).tools
+
+
+async def test_what_crashes_tells_the_model_nothing_of_the_inside() -> None:
+    async def broken() -> Library:
+        raise RuntimeError("hunter2-secret in a traceback")
+
+    async with connected(build_server(host_of(broken))) as client:
+        answer = await client.call_tool("memory_recall", {"query": "x"})
+
+    assert answer.is_error
+    assert "hunter2" not in str(answer.content)
+    assert "memory_recall" in str(answer.content)

@@ -1,0 +1,559 @@
+"""Export and import: nothing is lost, nothing is doubled, and one bad line does not cost the others."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID, uuid4
+
+import asyncpg
+import pytest
+
+from folklore.db.database import Database
+from folklore.db.transfer import Transfers
+from folklore.embedding.embedder import Embedder
+from folklore.errors import Conflict, EmbedderUnavailable, InvalidInput, NotFound, Refused
+from folklore.memory import intake, transfer
+from folklore.memory.intake import ImportRequest, Report
+from folklore.memory.library import Library
+from folklore.memory.transfer import export_lines, import_lines
+from folklore.model import Caller
+from tests.conftest import Cluster
+from tests.person import NOON, Person, contents
+
+Line = dict[str, Any]
+OLD, NEW, GONE = (str(UUID(int=number)) for number in (1, 2, 3))
+
+RICH: list[Line] = [
+    {
+        "type": "memory",
+        "namespace": "team",
+        "id": OLD,
+        "content": "We release on Fridays.\n\tIndented: ärger, 日本語, 👩‍💻.",
+        "summary": "Friday releases",
+        "kind": "decision",
+        "tags": ["area/release", "entity:person:sarah"],
+        "source": "adr-1",
+        "session": "planning",
+        "position": 7,
+        "occurred_at": "2025-01-02T03:04:05.000006+00:00",
+        "created_at": "2025-01-03T00:00:00+00:00",
+        "updated_at": "2025-02-03T00:00:00+00:00",
+        "author": "sarah",
+        "agent": "claude",
+        "importance": 0.8,
+        "confidence": 0.123457,
+        "priority": 2,
+        "quality": 0.5,
+        "trust": "stated",
+        "language": "german",
+        "paths": ["src/release.py"],
+        "commit": "abc123",
+        "metadata": {"b": [1, 2.5, None], "a": {"nested": "ü"}},
+        "expires_at": "2025-06-01T00:00:00+00:00",
+        "superseded_at": "2025-03-01T00:00:00+00:00",
+        "superseded_by": NEW,
+        "last_recalled_at": "2025-02-04T00:00:00+00:00",
+        "recall_count": 12,
+        "confirmed_count": 3,
+        "revision": 4,
+        "idempotency_key": "release-day",
+    },
+    {"namespace": "team", "id": NEW, "content": "We release on Mondays.", "created_at": "2025-03-01T00:00:00+00:00"},
+    {
+        "namespace": "other",
+        "id": GONE,
+        "content": "Forgotten on purpose.",
+        "created_at": "2024-01-01T00:00:00+02:00",
+        "forgotten_at": "2024-02-01T00:00:00+00:00",
+    },
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Mover:
+    """Imports and exports with the arguments that rarely matter filled in."""
+
+    database: Database
+    embedder: Embedder | None
+    caller: Caller = Caller("importer")
+
+    async def put(self, lines: Iterable[Any], **asked: Any) -> Report:
+        source = io.BytesIO(b"\n".join(line if isinstance(line, bytes) else _bytes(line) for line in lines))
+        report = Report()
+        await self.pour(source, report, **asked)
+        return report
+
+    async def pour(self, source: io.BufferedIOBase, report: Report, **asked: Any) -> None:
+        await import_lines(
+            Library.of(self.database, self.embedder),
+            Transfers(self.database),
+            source,  # type: ignore[arg-type]
+            ImportRequest(**({"default": "notes"} | asked)),
+            caller=self.caller,
+            now=lambda: NOON,
+            zone=UTC,
+            report=report,
+        )
+
+    async def take(self, *namespaces: str) -> list[str]:
+        return [line async for line in export_lines(Transfers(self.database), namespaces, now=NOON)]
+
+    async def memories(self, *namespaces: str) -> list[Line]:
+        return [json.loads(line) for line in (await self.take(*namespaces))[1:]]
+
+
+def _bytes(line: Line) -> bytes:
+    return json.dumps(line, ensure_ascii=False).encode()
+
+
+@pytest.fixture
+async def mover(database: Database, embedder: Embedder) -> Mover:
+    return Mover(database, embedder)
+
+
+@pytest.fixture
+def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(intake, "BATCH", 2)
+    monkeypatch.setattr(transfer, "BATCH", 2)
+
+
+# Out and in again
+
+
+async def test_an_export_of_an_import_of_an_export_differs_in_its_header_only(
+    mover: Mover, cluster: Cluster, template: str
+) -> None:
+    await mover.put(RICH)
+    first = await mover.take()
+    async with cluster.new_database(template) as name:
+        elsewhere = Database(cluster.address(name))
+        await elsewhere.open()
+        again = Mover(elsewhere, mover.embedder, Caller("somebody else"))
+        await again.put(line.encode() for line in first)
+        second = await again.take()
+        await elsewhere.close()
+
+    assert second[1:] == first[1:]
+    assert json.loads(second[0])["folklore"] == 1
+
+
+async def test_every_field_of_a_line_survives(mover: Mover) -> None:
+    await mover.put(RICH)
+
+    old, new = await mover.memories("team")
+    (gone,) = await mover.memories("other")
+
+    assert old == RICH[0]
+    assert new["author"] == "importer"
+    assert new["updated_at"] == new["created_at"] == "2025-03-01T00:00:00+00:00"
+    assert gone["created_at"] == "2023-12-31T22:00:00+00:00"
+    assert gone["forgotten_at"] == RICH[2]["forgotten_at"]
+
+
+async def test_lines_stand_by_namespace_creation_and_id_with_the_header_first(mover: Mover) -> None:
+    await mover.put(reversed(RICH))
+
+    header, *lines = [json.loads(line) for line in await mover.take()]
+
+    assert (header["folklore"], header["exported_at"]) == (1, NOON.isoformat())
+    assert [line["id"] for line in lines] == [GONE, OLD, NEW]
+    assert list(lines[0])[:4] == ["type", "namespace", "id", "content"]
+
+
+async def test_an_export_of_one_namespace_holds_only_that(mover: Mover) -> None:
+    await mover.put(RICH)
+
+    assert {line["namespace"] for line in await mover.memories("TEAM")} == {"team"}
+    with pytest.raises(NotFound, match="nowhere"):
+        await mover.take("nowhere")
+
+
+async def test_a_namespace_keeps_its_language_even_when_it_is_empty(
+    mover: Mover, connection: asyncpg.Connection
+) -> None:
+    described = {"name": "leer", "language": "german", "created_at": "2025-01-01T00:00:00Z", "created_by": "sarah"}
+    await mover.put([{"folklore": 1, "exported_at": "2025-01-01T00:00:00Z", "namespaces": [described]}])
+    await mover.put([{"namespace": "leer", "content": "Die Häuser sind alt."}])
+
+    (memory,) = await mover.memories("leer")
+
+    assert memory["language"] == "german"
+    assert await connection.fetchval("select created_by from namespaces") == "sarah"
+
+
+async def test_what_was_imported_is_found_by_word_and_by_meaning(mover: Mover, person: Person) -> None:
+    report = await mover.put([{"content": "The deploy script needs ERR_TOKEN_77."}, {"content": "Cats sleep a lot."}])
+
+    assert report.without_vector == 0
+    assert contents(await person.search("ERR_TOKEN_77")) == ["The deploy script needs ERR_TOKEN_77."]
+    assert contents(await person.recall("Do cats sleep?"))[0] == "Cats sleep a lot."
+
+
+# Lines as they come
+
+
+async def test_content_alone_is_enough(mover: Mover) -> None:
+    report = await mover.put([{"content": "One fact."}, {"content": "Another.", "tags": ["A b"], "namespace": "mine"}])
+
+    by_namespace = {line["namespace"]: line for line in await mover.memories()}
+
+    assert report.stored == 2
+    assert by_namespace["notes"]["created_at"] == NOON.isoformat()
+    assert by_namespace["mine"]["tags"] == ["a-b"]
+
+
+async def test_one_namespace_can_take_every_line(mover: Mover) -> None:
+    await mover.put(RICH, namespace="All")
+
+    assert {line["namespace"] for line in await mover.memories()} == {"All"}
+
+
+async def test_fields_without_a_place_are_reported(mover: Mover) -> None:
+    report = await mover.put(
+        [
+            {"content": "a", "mood": "good", "score": 3},
+            {"content": "b", "mood": "bad", "id": "not-a-uuid"},
+            {"content": "c", "type": "fact"},
+        ]
+    )
+
+    assert report.stored == 3
+    assert report.ignored == {"mood": 2, "score": 1, "id": 1, "type": 1}
+
+
+async def test_lines_that_are_no_memories_are_passed_over_and_counted(mover: Mover) -> None:
+    report = await mover.put(
+        [{"type": "question", "query": "?"}, {"type": "relation"}, {"type": "question"}, b"", {"content": "kept"}]
+    )
+
+    assert report.skipped == {"question": 2, "relation": 1}
+    assert (report.stored, report.failed) == (1, 0)
+
+
+BAD = [
+    (b"{nonsense", "not JSON"),
+    (b"[1, 2]", "not a JSON object"),
+    (b'{"content": "\xff"}', "not UTF-8"),
+    (b"[" * 100_000, "not JSON"),
+    ({"summary": "no content"}, "content"),
+    ({"content": 12}, "content"),
+    ({"content": "  "}, "content: is empty"),
+    ({"content": "x" * 32_001}, "32,001 characters"),
+    ({"content": "ok", "tags": "one"}, "tags"),
+    ({"content": "ok", "tags": [""]}, "tags"),
+    ({"content": "ok", "importance": 2}, "importance"),
+    (b'{"content": "ok", "importance": NaN}', "importance"),
+    ({"content": "ok", "occurred_at": "2024"}, "occurred_at: is not an ISO 8601 time"),
+    ({"content": "ok", "created_at": "0001-01-01T00:00:00+14:00"}, "created_at: is out of range"),
+    ({"content": "ok", "recall_count": -1}, "recall_count"),
+    ({"content": "ok", "namespace": "???"}, "namespace"),
+    ({"content": "ok", "language": "klingon"}, "language"),
+    ({"content": "ok", "metadata": {"much": "x" * 9000}}, "metadata"),
+    ({"folklore": 99}, "folklore: format 99"),
+]
+
+
+async def test_a_bad_line_is_reported_by_number_and_does_not_stop_the_rest(mover: Mover) -> None:
+    lines: list[Any] = [{"content": "first"}, *(line for line, _ in BAD), {"content": "last"}]
+
+    report = await mover.put(lines)
+
+    assert report.stored == 2
+    assert report.failed == len(BAD)
+    for place, (failure, (_, words)) in enumerate(zip(report.failures, BAD, strict=True), start=2):
+        assert failure.line == place
+        assert words in failure.message
+
+
+async def test_only_the_first_failures_are_kept(mover: Mover) -> None:
+    report = await mover.put([b"{"] * 30)
+
+    assert report.failed == 30
+    assert [failure.line for failure in report.failures] == list(range(1, 21))
+
+
+async def test_a_line_longer_than_any_memory_is_not_held_whole(mover: Mover, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(transfer, "LINE_BYTES", 1000)
+    monkeypatch.setattr(intake, "LINE_BYTES", 1000)
+
+    report = await mover.put([{"content": "x" * 5000}, {"content": "kept"}])
+
+    assert [(failure.line, "longer" in failure.message) for failure in report.failures] == [(1, True)]
+    assert report.stored == 1
+
+
+async def test_times_without_an_offset_are_in_the_callers_zone_and_numbers_are_seconds(mover: Mover) -> None:
+    await mover.put([{"content": "a", "created_at": "2025-05-01T10:00:00"}, {"content": "b", "created_at": 86400}])
+
+    assert [line["created_at"] for line in await mover.memories()] == [
+        "1970-01-02T00:00:00+00:00",
+        "2025-05-01T10:00:00+00:00",
+    ]
+
+
+async def test_open_positions_go_on_where_the_session_is(mover: Mover, small_batches: None) -> None:
+    await mover.put([{"content": f"step {number}", "session": "s", "created_at": number} for number in range(5)])
+
+    assert [line["position"] for line in await mover.memories()] == [0, 1, 2, 3, 4]
+
+
+# What is here already
+
+
+async def test_importing_twice_changes_nothing(mover: Mover) -> None:
+    lines = [*RICH, {"content": "plain"}, {"content": "dead", "forgotten_at": "2024-01-01T00:00:00Z"}]
+    await mover.put(lines)
+    before = await mover.take()
+
+    report = await mover.put(lines)
+
+    assert (report.stored, report.duplicates) == (0, 5)
+    assert await mover.take() == before
+
+
+async def test_the_same_text_or_id_or_key_is_a_duplicate(mover: Mover) -> None:
+    report = await mover.put(
+        [
+            {"content": "One  fact.", "id": OLD},
+            {"content": "One fact."},
+            {"content": "Something else.", "id": OLD},
+            {"content": "Keyed.", "idempotency_key": "k"},
+            {"content": "Keyed again.", "idempotency_key": "k"},
+        ]
+    )
+
+    assert (report.stored, report.duplicates) == (2, 3)
+
+
+async def test_a_forgotten_text_may_be_imported_alive(mover: Mover) -> None:
+    report = await mover.put([RICH[2], {"namespace": "other", "content": RICH[2]["content"]}])
+
+    assert report.stored == 2
+
+
+async def test_nothing_is_embedded_again_that_is_here_already(mover: Mover) -> None:
+    class Counting:
+        embedded = 0
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(mover.embedder, name)
+
+        async def embed(self, texts: Any, *rest: Any, **named: Any) -> Any:
+            Counting.embedded += len(texts)
+            assert mover.embedder is not None
+            return await mover.embedder.embed(texts, *rest, **named)
+
+    counting = replace(mover, embedder=Counting())
+    await counting.put([{"content": "a"}, {"content": "b"}])
+    await counting.put([{"content": "a"}, {"content": "b"}, {"content": "c"}])
+
+    assert Counting.embedded == 3
+
+
+async def test_overwriting_replaces_the_record_and_what_finds_it(
+    mover: Mover, person: Person, connection: asyncpg.Connection
+) -> None:
+    line = {"id": OLD, "content": "The gateway is nginx.", "summary": "gateway", "author": "sarah", "revision": 3}
+    await mover.put([line | {"created_at": "2025-01-01T00:00:00+00:00"}])
+
+    report = await mover.put([{"id": OLD, "content": "The gateway is caddy."}], on_conflict="overwrite")
+
+    (stored,) = await mover.memories()
+    assert (report.overwritten, report.stored, report.duplicates) == (1, 0, 0)
+    assert (stored["content"], stored["revision"]) == ("The gateway is caddy.", 4)
+    assert (stored["author"], stored["created_at"]) == ("sarah", "2025-01-01T00:00:00+00:00")
+    assert stored["updated_at"] == NOON.isoformat()
+    assert "summary" not in stored
+    assert contents(await person.search("caddy")) == ["The gateway is caddy."]
+    assert contents(await person.search("nginx")) == []
+    assert await connection.fetchval("select count(*) from embeddings") == 1
+    assert not await connection.fetchval("select count(*) from postings where lexeme = 'nginx'")
+
+
+async def test_overwriting_with_what_is_there_changes_nothing(mover: Mover) -> None:
+    await mover.put(RICH)
+    before = await mover.take()
+
+    report = await mover.put((line.encode() for line in before), on_conflict="overwrite")
+
+    assert (report.overwritten, report.duplicates) == (0, 3)
+    assert await mover.take() == before
+
+
+async def test_overwriting_twice_is_overwriting_once(mover: Mover) -> None:
+    await mover.put([{"id": OLD, "content": "old", "importance": 0.3}])
+    changed = [{"id": OLD, "content": "new", "importance": 0.1234567, "metadata": {"a": 1}, "revision": 9}]
+    await mover.put(changed, on_conflict="overwrite")
+    before = await mover.take()
+
+    report = await mover.put(changed, on_conflict="overwrite")
+
+    assert (report.overwritten, report.duplicates) == (0, 1)
+    assert await mover.take() == before
+
+
+async def test_overwriting_does_not_take_another_memorys_text(mover: Mover) -> None:
+    await mover.put([{"id": OLD, "content": "one"}, {"id": NEW, "content": "two"}])
+
+    report = await mover.put([{"id": OLD, "content": "two"}, {"id": NEW, "content": "three"}], on_conflict="overwrite")
+
+    assert (report.overwritten, report.failed) == (1, 1)
+    assert report.failures[0].line == 1
+    assert NEW in report.failures[0].message
+    assert {line["content"] for line in await mover.memories()} == {"one", "three"}
+
+
+async def test_a_text_given_up_in_the_same_batch_may_come_in_as_another_memory(mover: Mover) -> None:
+    await mover.put([{"id": OLD, "content": "one"}])
+
+    report = await mover.put([{"id": OLD, "content": "two"}, {"content": "one"}], on_conflict="overwrite")
+
+    assert (report.overwritten, report.stored) == (1, 1)
+    assert {line["content"] for line in await mover.memories()} == {"one", "two"}
+
+
+async def test_the_last_line_of_an_id_overwrites(mover: Mover) -> None:
+    await mover.put([{"id": OLD, "content": "one"}])
+
+    await mover.put([{"id": OLD, "content": "two"}, {"id": OLD, "content": "three"}], on_conflict="overwrite")
+
+    assert [line["content"] for line in await mover.memories()] == ["three"]
+
+
+async def test_failing_on_a_conflict_writes_nothing_of_its_batch(mover: Mover, small_batches: None) -> None:
+    await mover.put([{"content": "here"}])
+
+    with pytest.raises(Conflict, match="Line 4"):
+        await mover.put([{"content": text} for text in ("a", "b", "c", "here", "d")], on_conflict="fail")
+
+    assert {line["content"] for line in await mover.memories()} == {"here", "a", "b"}
+
+
+# Rehearsed, broken off, done in small steps
+
+
+@pytest.mark.parametrize("policy", ["skip", "overwrite"])
+async def test_a_dry_run_reports_the_same_and_writes_nothing(
+    mover: Mover, small_batches: None, policy: str, connection: asyncpg.Connection
+) -> None:
+    await mover.put([{"id": OLD, "content": "here"}])
+    before = await mover.take()
+    lines: list[Any] = [
+        *({"content": text} for text in ("a", "b", "a", "here", "c", "b")),
+        {"id": OLD, "content": "changed"},
+        {"content": "elsewhere", "namespace": "new"},
+        {"content": "elsewhere", "namespace": "new", "odd": 1},
+        {"type": "question"},
+        b"{",
+    ]
+
+    rehearsed = await mover.put(lines, on_conflict=policy, dry_run=True)
+    assert await mover.take() == before
+    assert await connection.fetchval("select count(*) from namespaces") == 1
+    done = await mover.put(lines, on_conflict=policy)
+
+    assert replace(rehearsed, seconds=0.0) == replace(done, seconds=0.0)
+
+
+async def test_a_broken_off_import_is_run_again_to_its_end(mover: Mover, small_batches: None) -> None:
+    class Torn(io.BytesIO):
+        def readline(self, size: int | None = -1, /) -> bytes:
+            line = super().readline(size)
+            if b"fourth" in line:
+                raise OSError(5, "Input/output error")
+            return line
+
+    # The first was superseded by the last, which the torn file never reached.
+    lines = [
+        {"id": OLD, "content": "first", "superseded_at": "2025-01-01T00:00:00+00:00", "superseded_by": NEW},
+        {"content": "second"},
+        {"content": "third"},
+        {"content": "fourth"},
+        {"id": NEW, "content": "last"},
+    ]
+    text = b"\n".join(map(_bytes, lines))
+    with pytest.raises(InvalidInput, match="Input/output error"):
+        await mover.pour(Torn(text), Report())
+    begun = await mover.memories()
+
+    report = await mover.put(lines)
+
+    stored = {line["content"]: line for line in await mover.memories()}
+    assert len(begun) == 2
+    assert (report.stored, report.duplicates, report.unlinked) == (3, 2, 0)
+    assert stored["first"]["superseded_by"] == NEW
+
+
+async def test_a_successor_that_never_comes_is_counted(mover: Mover) -> None:
+    report = await mover.put([{"content": "a", "superseded_at": "2025-01-01T00:00:00Z", "superseded_by": NEW}])
+
+    assert (report.stored, report.unlinked) == (1, 1)
+
+
+async def test_a_batch_costs_a_constant_number_of_statements(mover: Mover, queries: list[str]) -> None:
+    for warming in ("makes the namespace", "has asyncpg ask about array types"):
+        await mover.put([{"content": warming}])
+    counts = []
+    for size in (10, 400):
+        await asyncio.sleep(0)  # asyncpg tells in the loop's next turn
+        queries.clear()
+        await mover.put([{"content": f"fact {uuid4()}", "session": "s"} for _ in range(size)])
+        await asyncio.sleep(0)
+        counts.append(len(queries))
+
+    assert counts[0] == counts[1] <= 12
+
+
+async def test_a_read_only_caller_may_only_rehearse(mover: Mover) -> None:
+    reader = replace(mover, caller=Caller("reader", may_write=False))
+
+    with pytest.raises(Refused):
+        await reader.put([{"content": "a"}])
+
+    assert (await reader.put([{"content": "a"}], dry_run=True)).stored == 1
+    assert await mover.memories() == []
+
+
+async def test_an_embedder_that_is_down_leaves_vectors_owed(mover: Mover, person: Person) -> None:
+    class Down:
+        def __getattr__(self, name: str) -> Any:
+            return getattr(mover.embedder, name)
+
+        async def model(self) -> Any:
+            raise EmbedderUnavailable("It is down.")
+
+    report = await replace(mover, embedder=Down()).put([{"content": "kept all the same"}])
+
+    assert (report.stored, report.without_vector) == (1, 1)
+    assert contents(await person.search("kept")) == ["kept all the same"]
+
+
+async def test_text_that_postgres_refuses_fails_alone(mover: Mover, monkeypatch: pytest.MonkeyPatch) -> None:
+    write = Transfers.write
+
+    async def refusing(self: Transfers, namespace: str, batch: Any, **named: Any) -> Any:
+        if any(item.prepared.draft.content == "bad" for item in batch.fresh):
+            raise InvalidInput("value", "Postgres refused it (DataError).")
+        return await write(self, namespace, batch, **named)
+
+    monkeypatch.setattr(Transfers, "write", refusing)
+
+    report = await mover.put([{"content": text} for text in ("a", "b", "bad", "c", "d")])
+
+    assert (report.stored, report.failed) == (4, 1)
+    assert report.failures[0].line == 3
+
+
+async def test_times_are_kept_to_the_microsecond(mover: Mover) -> None:
+    moment = datetime(2025, 1, 1, 1, 1, 1, 123456, tzinfo=UTC).isoformat()
+    await mover.put([{"content": "a", "created_at": moment, "occurred_at": moment}])
+
+    (line,) = await mover.memories()
+
+    assert line["created_at"] == line["occurred_at"] == moment
