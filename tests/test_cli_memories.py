@@ -89,30 +89,29 @@ async def colours(folklore: CommandLine) -> CommandLine:
     return folklore
 
 
-@pytest.mark.parametrize(
-    ("options", "expected"),
-    [
-        (["--kind", "decision"], {"logo"}),
-        (["--tag", "nature"], {"sky", "grass"}),
-        (["--tag", "nature", "--tag-match", "exact"], {"grass"}),
-        (["--tag", "nature", "--tag", "brand"], {"sky", "grass", "logo"}),
-        (["--tag", "nature", "--tag", "nature/sky", "--tag-mode", "all"], {"sky"}),
-        (["--exclude-tag", "nature"], {"logo"}),
-        (["--source-prefix", "doc/2025-02"], {"grass"}),
-        (["--session", "one"], {"sky", "grass"}),
-        (["--author", "nobody"], set()),
-        (["--path", "two"], {"logo"}),
-        (["--time", "in February 2025"], {"grass"}),
-        (["--since", "2025-02-01"], {"grass", "logo"}),
-        (["--until", "2025-02-01T00:00:00+00:00"], {"sky"}),
-        (["--as-of", "2025-02-15"], {"sky", "grass"}),
-        (["--include-superseded", "--limit", "2"], {"grass", "logo"}),
-    ],
-)
-async def test_filters_narrow(colours: CommandLine, options: list[str], expected: set[str]) -> None:
-    found = await colours.json("list", *options)
+FILTERED: list[tuple[list[str], set[str]]] = [
+    (["--kind", "decision"], {"logo"}),
+    (["--tag", "nature"], {"sky", "grass"}),
+    (["--tag", "nature", "--tag-match", "exact"], {"grass"}),
+    (["--tag", "nature", "--tag", "brand"], {"sky", "grass", "logo"}),
+    (["--tag", "nature", "--tag", "nature/sky", "--tag-mode", "all"], {"sky"}),
+    (["--exclude-tag", "nature"], {"logo"}),
+    (["--source-prefix", "doc/2025-02"], {"grass"}),
+    (["--session", "one"], {"sky", "grass"}),
+    (["--author", "nobody"], set()),
+    (["--path", "two"], {"logo"}),
+    (["--time", "in February 2025"], {"grass"}),
+    (["--since", "2025-02-01"], {"grass", "logo"}),
+    (["--until", "2025-02-01T00:00:00+00:00"], {"sky"}),
+    (["--as-of", "2025-02-15"], {"sky", "grass"}),
+    (["--include-superseded", "--limit", "2"], {"grass", "logo"}),
+]
 
-    assert {memory["content"].split()[1] for memory in found["memories"]} == expected
+
+async def test_filters_narrow(colours: CommandLine) -> None:
+    for options, expected in FILTERED:
+        found = await colours.json("list", *options)
+        assert {memory["content"].split()[1] for memory in found["memories"]} == expected, options
 
 
 async def test_ranking_options_reach_the_ranking(colours: CommandLine) -> None:
@@ -135,7 +134,7 @@ async def test_a_list_goes_on_where_it_ended(colours: CommandLine) -> None:
 
 
 async def test_people_see_place_namespace_time_source_and_text(colours: CommandLine) -> None:
-    shown = await colours.done("recall", "sky", "--limit", "1")
+    shown = await colours.done("search", "sky", "--limit", "1")
 
     head, text, *_ = shown.splitlines()
     assert head.startswith(" 1. ")

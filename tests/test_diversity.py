@@ -73,6 +73,12 @@ def test_a_near_duplicate_steps_behind_what_is_new() -> None:
     assert maximal_marginal_relevance(relevance, similarity, 3, 0.7) == [0, 2, 1]
 
 
+def test_candidates_that_are_all_the_same_keep_their_order() -> None:
+    same = np.ones((4, 4), dtype=np.float32)  # one text in four namespaces
+
+    assert maximal_marginal_relevance(np.array([4.0, 3.0, 2.0, 1.0]), same, 4, 0.7) == [0, 1, 2, 3]
+
+
 def test_equal_candidates_keep_their_order() -> None:
     assert maximal_marginal_relevance(np.ones(4), np.zeros((4, 4), dtype=np.float32), 4, 0.7) == [0, 1, 2, 3]
 

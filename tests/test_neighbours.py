@@ -30,7 +30,21 @@ def test_only_own_scores_are_lent_so_that_nothing_cascades() -> None:
 def test_neighbours_that_both_answer_strengthen_each_other() -> None:
     together = spread({"a": 1.0, "b": 0.6}, [("a", "b", 1), ("b", "a", 1)], (0.5,))
 
-    assert together == {"a": pytest.approx(1.3), "b": pytest.approx(1.1)}
+    # The best lends all its strength, another one in proportion: 0.5 x 0.6 x 0.6 / 1.
+    assert together == {"a": pytest.approx(1.18), "b": pytest.approx(1.1)}
+
+
+def test_middling_neighbours_do_not_carry_one_another() -> None:
+    middling = {n: 0.2 for n in range(10)} | {99: 1.0}
+
+    together = spread(middling, [(n, n + 1, 1) for n in range(9)], (0.5,))
+
+    assert max(together[n] for n in range(10)) < 0.25
+
+
+def test_where_nothing_answers_nothing_is_lent() -> None:
+    assert spread({"a": 0.0}, [("a", "b", 1)], (0.5,)) == {"a": 0.0}
+    assert spread({}, [("a", "b", 1)], (0.5,)) == {}
 
 
 @pytest.mark.parametrize("gap", [0, 3, -1, 100])

@@ -1,7 +1,7 @@
 -- Exact nearest neighbours by cosine, :fetch of them. The scan reads the narrow table alone; visibility is asked of
 -- memories in order of similarity, until enough are found.
 -- Long texts are near to every question: what is left of a similarity when the line through all of the scope, over the
--- logarithm of length + 30, is taken off is what it says.
+-- logarithm of length + 30, is taken off is what it says; the line is trusted by N / (N + 200).
 with scan as materialized (
     select e.namespace_id, e.memory_id, 1 - (e.vector <=> :query::halfvec) as similarity,
         ln(e.length + 30.0::float8) as size
@@ -9,7 +9,7 @@ with scan as materialized (
     where e.namespace_id = any(:namespaces::uuid[]) and e.model_id = :model::uuid
 ),
 line as materialized (
-    select coalesce(regr_slope(similarity, size), 0) as slope, avg(size) as mean_size,
+    select coalesce(regr_slope(similarity, size), 0) * count(*) / (count(*) + 200) as slope, avg(size) as mean_size,
         avg(similarity) as mean_similarity
     from scan
 )

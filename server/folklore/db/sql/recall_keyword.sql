@@ -20,10 +20,12 @@ scored as materialized (
     group by p.namespace_id, p.memory_id
 ),
 -- Long texts score higher whatever the question; what is left of a score when the line through all scores of the scope
--- (those without a match are 0) is taken off is what it says.
+-- (those without a match are 0) is taken off is what it says. Among few memories one that stands out would bend the line
+-- to itself, so the line is trusted by N / (N + 200).
 line as materialized (
     select sum(score) / :total::float8 as mean_score, (sum(score * size) - sum(score) * :mean_size::float8)
-        / greatest(:total::float8 * :size_variance::float8, 1e-9::float8) as slope
+        / greatest(:total::float8 * :size_variance::float8, 1e-9::float8)
+        * :total::float8 / (:total::float8 + 200) as slope
     from scored
 )
 select ranked.memory_id as id, ranked.score

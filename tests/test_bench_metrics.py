@@ -1,0 +1,191 @@
+"""The metrics of a ranking, the reading of sets, and one small measurement from end to end."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+from unittest.mock import ANY
+from urllib.parse import parse_qs, urlsplit
+
+import asyncpg
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from folklore.bench.metrics import all_at, hit_at, mean, ndcg_at, percentile, recall_at, reciprocal_rank
+from folklore.bench.sets import read_set
+from folklore.db.scratch import with_database
+from folklore.errors import InvalidInput
+from tests.commands import CommandLine, command_line  # noqa: F401 - the fixture `folklore`
+from tests.conftest import Cluster
+
+sources = st.sampled_from("abcdefgh")
+rankings = st.lists(sources, max_size=12)
+evidences = st.frozensets(sources, min_size=1, max_size=5)
+depths = st.integers(1, 15)
+METRICS_AT = (recall_at, hit_at, all_at, ndcg_at)
+
+
+@given(depths, rankings, evidences)
+def test_every_metric_is_a_share(k: int, ranked: list[str], evidence: frozenset[str]) -> None:
+    for metric in METRICS_AT:
+        assert 0 <= metric(k, ranked, evidence) <= 1 + 1e-9
+    assert 0 <= reciprocal_rank(ranked, evidence) <= 1
+
+
+@given(depths, rankings, evidences)
+def test_looking_further_never_finds_less(k: int, ranked: list[str], evidence: frozenset[str]) -> None:
+    for metric in (recall_at, hit_at, all_at):
+        assert metric(k, ranked, evidence) <= metric(k + 1, ranked, evidence)
+
+
+@given(depths, rankings, evidences)
+def test_all_is_at_most_recall_is_at_most_hit(k: int, ranked: list[str], evidence: frozenset[str]) -> None:
+    assert all_at(k, ranked, evidence) <= recall_at(k, ranked, evidence) <= hit_at(k, ranked, evidence)
+
+
+@given(evidences, rankings)
+def test_evidence_first_is_perfect(evidence: frozenset[str], rest: list[str]) -> None:
+    ranked = [*evidence, *rest]
+
+    assert recall_at(len(evidence), ranked, evidence) == reciprocal_rank(ranked, evidence) == 1
+    assert ndcg_at(10, ranked, evidence) == pytest.approx(1)
+
+
+@given(depths, st.lists(sources, min_size=2, unique=True), evidences, st.data())
+def test_moving_evidence_up_never_lowers_a_metric(
+    k: int, ranked: list[str], others: frozenset[str], data: st.DataObject
+) -> None:
+    place = data.draw(st.integers(0, len(ranked) - 1))
+    higher = data.draw(st.integers(0, place))
+    evidence = others | {ranked[place]}
+    rest = [source for source in ranked if source != ranked[place]]
+    better = [*rest[:higher], ranked[place], *rest[higher:]]
+
+    for metric in METRICS_AT:
+        assert metric(k, better, evidence) >= metric(k, ranked, evidence) - 1e-12
+    assert reciprocal_rank(better, evidence) >= reciprocal_rank(ranked, evidence)
+
+
+@given(depths, rankings, evidences)
+def test_a_source_given_twice_counts_once(k: int, ranked: list[str], evidence: frozenset[str]) -> None:
+    again = [source for source in ranked for _ in range(2)]
+
+    for metric in METRICS_AT:
+        assert metric(2 * k, again, evidence) <= metric(2 * k, ranked, evidence) + 1e-12
+
+
+def test_numbers_by_hand() -> None:
+    ranked, evidence = ["x", "a", "y", "b"], frozenset("abc")
+
+    assert recall_at(2, ranked, evidence) == pytest.approx(1 / 3)
+    assert recall_at(4, ranked, evidence) == pytest.approx(2 / 3)
+    assert reciprocal_rank(ranked, evidence) == 0.5
+    gain = 1 / math.log2(3) + 1 / math.log2(5)
+    ideal = 1 + 1 / math.log2(3) + 1 / math.log2(4)
+    assert ndcg_at(10, ranked, evidence) == pytest.approx(gain / ideal)
+
+
+@given(st.lists(st.floats(-1e6, 1e6), min_size=1), st.floats(0, 1))
+def test_a_percentile_is_a_value_that_enough_do_not_exceed(values: list[float], share: float) -> None:
+    found = percentile(values, share)
+
+    assert found in values
+    assert sum(value <= found for value in values) >= share * len(values)
+    assert min(values) - 1e-6 <= mean(values) <= max(values) + 1e-6
+
+
+def test_nothing_has_no_mean_and_no_percentile() -> None:
+    assert mean([]) == percentile([], 0.5) == 0.0
+
+
+# Sets
+
+SET: list[dict[str, Any]] = [
+    {"type": "memory", "namespace": "Talk", "source": "2", "session": "s", "position": 1, "content": "Bo has a dog."},
+    {"type": "memory", "namespace": "Talk", "source": "1", "session": "s", "position": 0, "content": "Ada has a cat."},
+    {"type": "memory", "namespace": "Talk", "source": "3", "session": "t", "position": 0, "content": "Cy sells boats."},
+    {"type": "memory", "namespace": "Talk", "source": "4", "content": "Cy  sells boats."},
+    {"type": "question", "namespaces": ["Talk"], "query": "Who has a cat?", "evidence": ["1"], "category": "one"},
+    {
+        "type": "question",
+        "namespaces": ["Talk"],
+        "query": "Who has pets, cat or dog?",
+        "evidence": ["1", "2"],
+        "category": "one",
+    },
+    {"type": "question", "namespaces": ["Talk"], "query": "What is unknown?", "evidence": [], "category": "none"},
+]
+
+
+@pytest.fixture
+def set_path(tmp_path: Path) -> Path:
+    path = tmp_path / "small.jsonl"
+    path.write_text("\n".join(map(json.dumps, SET)))
+    return path
+
+
+def test_a_set_is_read_in_session_order_with_prefixed_namespaces(set_path: Path) -> None:
+    read = read_set(set_path, prefix="x-")
+
+    assert [memory["source"] for memory in read.memories["x-Talk"]] == ["1", "2", "3", "4"]
+    assert "position" not in read.memories["x-Talk"][0]
+    assert [question.namespaces for question in read.questions] == [("x-Talk",)] * 3
+    assert (read.name, read.size) == ("small", 4)
+    assert len(read.some(2)) == 2
+
+
+@pytest.mark.parametrize("line", ["{", "[]", '{"type": "question"}', "1"])
+def test_a_broken_line_is_named(set_path: Path, line: str) -> None:
+    with set_path.open("a") as lines:
+        lines.write(f"\n{line}\n")
+
+    with pytest.raises(InvalidInput, match="line 8"):
+        read_set(set_path)
+
+
+async def test_retrieval_is_measured_in_a_store_of_its_own(
+    folklore: CommandLine, set_path: Path, cluster: Cluster, connection: asyncpg.Connection
+) -> None:
+    databases = "select count(*) from pg_database where datname like 'folklore_bench%'"
+
+    measured = await folklore.json("bench", "retrieval", set_path, "--r20", "--tag-mode", "any", "--rrf-k", "20")
+
+    assert (
+        measured.items()
+        >= {
+            "set": "small",
+            "limit": 10,
+            "options": {"ranking": {"rrf_k": 20.0}},
+            "stored": 3,
+            "duplicates": 1,
+            "refused": 0,
+            "latency_ms": {"p50": ANY, "p95": ANY, "p99": ANY},
+        }.items()
+    )
+    assert set(measured["scores"]) == {"all"}  # one category only
+    assert measured["scores"]["all"].items() >= {"questions": 2, "hit@5": 1.0, "R@10": 1.0, "R@20": 1.0}.items()
+    assert await cluster.admin.fetchval(databases) == 0
+    assert await connection.fetchval("select count(*) from memories") == 0
+
+
+async def test_a_kept_store_says_where_it_is(folklore: CommandLine, set_path: Path, cluster: Cluster) -> None:
+    out = await folklore.done("bench", "retrieval", set_path, "--keep", "--questions", "1", "--namespace-prefix", "p-")
+
+    name = out.rstrip().rsplit(maxsplit=1)[-1]
+    kept = await asyncpg.connect(cluster.address(name))
+    assert await kept.fetchval("select name from namespaces") == "p-Talk"
+    await kept.close()
+    await cluster.admin.execute(f"drop database {name} with (force)")
+    assert "hit@5" in out
+
+
+def test_the_address_of_a_scratch_database_differs_in_the_database_only() -> None:
+    dsn = "postgresql://ada:s%40@host:5433/team?host=/run/my%20sockets&dbname=team&sslmode=require"
+
+    parts = urlsplit(with_database(dsn, "scratch"))
+
+    assert (parts.netloc, parts.path) == ("ada:s%40@host:5433", "/scratch")
+    assert parse_qs(parts.query) == {"host": ["/run/my sockets"], "sslmode": ["require"]}
