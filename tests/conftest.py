@@ -1,6 +1,6 @@
 """A real Postgres for the session, a fresh database for each test that asks for one, and an application over it.
 
-The cluster is TEST_DATABASE_URL's if that is set (its role must be allowed to create databases), else an embedded engine.
+The cluster is TEST_DATABASE_URL's if that is set (its role must be able to create databases), else an embedded engine.
 A database is a copy of a template that was migrated once: 20 to 40 ms instead of a migration each.
 """
 

@@ -30,7 +30,8 @@ class ByLetter:
         for place, text in enumerate(texts):
             vectors[place] = [text.lower().count(letter) for letter in "aeinorst"]
         lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-        return np.divide(vectors, lengths, out=vectors, where=lengths > 0)
+        np.divide(vectors, lengths, out=vectors, where=lengths > 0)
+        return vectors
 
     async def embed_question(self, pieces: Sequence[str], weights: Sequence[float]) -> NDArray[np.float32]:
         del weights

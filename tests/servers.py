@@ -17,7 +17,7 @@ from typing import Any
 import httpx
 from mcp import Client, StdioServerParameters
 
-# Looked for by every Python at its start: whatever the process tries to reach outside this machine is refused and noted.
+# Imported by every Python at its start: whatever the process tries to reach beyond this machine is refused and noted.
 WATCHMAN = """
 import ipaddress, os, socket, sys
 
@@ -69,7 +69,9 @@ def watched(folder: Path, **settings: str) -> Watched:
         "FOLKLORE_AUTHOR": "tester",
         "FOLKLORE_NAMESPACE": "notes",
     }
-    return Watched(kept | own | {f"FOLKLORE_{name.upper()}": value for name, value in settings.items()}, folder / "attempts")
+    return Watched(
+        kept | own | {f"FOLKLORE_{name.upper()}": value for name, value in settings.items()}, folder / "attempts"
+    )
 
 
 def on_stdio(server: Watched, *arguments: str) -> StdioServerParameters:

@@ -20,7 +20,8 @@ def result(content: str, summary: str | None = None) -> Recalled:
 
 
 results = st.lists(
-    st.builds(result, st.text(min_size=1, max_size=800), st.one_of(st.none(), st.text(min_size=1, max_size=80))), max_size=8
+    st.builds(result, st.text(min_size=1, max_size=800), st.one_of(st.none(), st.text(min_size=1, max_size=80))),
+    max_size=8,
 )
 
 

@@ -20,7 +20,7 @@ from folklore.model import Draft
 from tests.person import NOON, Person
 
 GOOD = Draft("a fact")
-DEEP: Any = functools.reduce(lambda inner, _: [inner], range(3_000), 1)
+DEEP = functools.reduce(lambda inner, _: [inner], range(3_000), list[Any]())
 
 REFUSED: dict[str, tuple[str, dict[str, Any], str]] = {
     "empty content": ("content", {"content": ""}, "is empty"),
@@ -116,7 +116,8 @@ def test_the_limits_themselves_are_allowed() -> None:
 
 def test_what_nobody_can_see_is_taken_out_and_what_is_blank_is_not_there() -> None:
     [checked] = check_batch(
-        [Draft("\ufeffa\u202eb\x00c\udfff\U000e0041 ", summary=" \u200b", source=" x ", session="", commit="\t")], now=NOON
+        [Draft("\ufeffa\u202eb\x00c\udfff\U000e0041 ", summary=" \u200b", source=" x ", session="", commit="\t")],
+        now=NOON,
     )
 
     assert checked == Draft("abc", source="x")
@@ -124,7 +125,15 @@ def test_what_nobody_can_see_is_taken_out_and_what_is_blank_is_not_there() -> No
 
 def test_kinds_tags_paths_and_languages_have_one_spelling() -> None:
     [checked] = check_batch(
-        [Draft("x", kind=" Decision ", tags=("Área : Pagos", "área:pagos"), paths=("src/", "src", "a"), language="de-AT")],
+        [
+            Draft(
+                "x",
+                kind=" Decision ",
+                tags=("Área : Pagos", "área:pagos"),
+                paths=("src/", "src", "a"),
+                language="de-AT",
+            )
+        ],
         now=NOON,
     )
 
@@ -135,7 +144,9 @@ def test_kinds_tags_paths_and_languages_have_one_spelling() -> None:
 
 def test_times_without_an_offset_are_in_the_callers_zone() -> None:
     vienna = ZoneInfo("Europe/Vienna")
-    [checked] = check_batch([Draft("x", occurred_at=datetime(2026, 7, 1, 9))], now=NOON, zone=vienna)
+    [checked] = check_batch(
+        [Draft("x", occurred_at=datetime.fromisoformat("2026-07-01T09:00:00"))], now=NOON, zone=vienna
+    )
 
     assert checked.occurred_at == datetime(2026, 7, 1, 7, tzinfo=UTC)
 
@@ -145,7 +156,7 @@ def test_any_text_is_either_cleaned_or_refused_and_never_breaks(text: str) -> No
     try:
         [checked] = check_batch([Draft(text, summary=text, source=text, metadata={text: [text]})], now=NOON)
     except InvalidInput as refusal:
-        assert refusal.field == "memories[0].content"
+        assert "memories[0].content: is empty" in str(refusal)  # noqa: PT017 - most texts are not refused
         return
 
     assert checked.content == checked.content.strip() != ""
@@ -156,7 +167,19 @@ def test_any_text_is_either_cleaned_or_refused_and_never_breaks(text: str) -> No
 
 @pytest.mark.parametrize(
     "hostile",
-    ["\x00", "a\x00b", "\ud800", "a\udfffb", "\ufeff", "\x1b[31mred", "line\u2028break", "\\u0000", "next\x85line", "a" * 5 + "\u0301" * 1_900, "\uffff\U0010ffff"],
+    [
+        "\x00",
+        "a\x00b",
+        "\ud800",
+        "a\udfffb",
+        "\ufeff",
+        "\x1b[31mred",
+        "line\u2028break",
+        "\\u0000",
+        "next\x85line",
+        "a" * 5 + "\u0301" * 1_900,
+        "\uffff\U0010ffff",
+    ],
 )
 async def test_no_text_ever_fails_in_the_database(person: Person, hostile: str) -> None:
     draft = Draft(

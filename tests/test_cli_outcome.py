@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import asyncpg
 import click
@@ -122,6 +123,18 @@ async def test_a_reader_that_goes_away_is_no_error(folklore: CommandLine) -> Non
     )
 
     assert (done.returncode, done.stderr) == (0, b"")
+
+
+async def test_a_full_disk_is_one_line(folklore: CommandLine) -> None:
+    await folklore.done("store", "a fact")
+    command = [sys.executable, "-m", "folklore", "export"]
+
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run(
+            command, stdout=full, stderr=subprocess.PIPE, env=os.environ | folklore.environment, check=False
+        )
+
+    assert (done.returncode, done.stderr) == (1, b"folklore: output: No space left on device.\n")
 
 
 async def test_ctrl_c_ends_quietly_with_130_even_while_reading(

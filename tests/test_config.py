@@ -156,7 +156,7 @@ def test_a_file_that_cannot_be_read_is_an_error_that_says_which(home: Path, cont
 
 def test_an_empty_file_is_no_settings_and_a_missing_one_an_error(home: Path) -> None:
     assert load_settings(written(home, "# nothing yet\n")).namespace is None
-    with pytest.raises(ConfigInvalid, match="missing.yaml cannot be read"):
+    with pytest.raises(ConfigInvalid, match=r"missing\.yaml cannot be read"):
         load_settings(home / "missing.yaml")
     with pytest.raises(ConfigInvalid, match="cannot be read"):
         load_settings(home)

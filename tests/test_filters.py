@@ -28,9 +28,14 @@ def test_nothing_asked_is_no_filter() -> None:
 
 def test_values_have_the_spelling_they_are_stored_in() -> None:
     filters = understood(
-        kinds=[" Bug", "bug"], tags=["Area : Payments"], exclude_tags=["OPS"], paths=["src/", "", "/"], source_prefix="",
-        session="mon\u200bday", author="",
-    )  # fmt: skip
+        kinds=[" Bug", "bug"],
+        tags=["Area : Payments"],
+        exclude_tags=["OPS"],
+        paths=["src/", "", "/"],
+        source_prefix="",
+        session="mon\u200bday",
+        author="",
+    )
 
     assert filters == Filters(
         kinds=("bug",), tags=("area:payments",), exclude_tags=("ops",), paths=("src",), session="monday"
@@ -73,7 +78,9 @@ def test_times_without_an_offset_are_in_the_callers_zone() -> None:
 def test_an_expression_of_time_narrows_what_since_and_until_say() -> None:
     march = understood(time="in March 2026")
     later = understood(time="in March 2026", since=datetime(2026, 3, 10, tzinfo=UTC))
-    earlier = understood(time="in March 2026", since=datetime(2026, 1, 10, tzinfo=UTC), until=datetime(2027, 1, 1, tzinfo=UTC))
+    earlier = understood(
+        time="in March 2026", since=datetime(2026, 1, 10, tzinfo=UTC), until=datetime(2027, 1, 1, tzinfo=UTC)
+    )
 
     assert (march.since, march.until) == (datetime(2026, 3, 1, tzinfo=VIENNA), datetime(2026, 4, 1, tzinfo=VIENNA))
     assert (later.since, later.until) == (datetime(2026, 3, 10, tzinfo=UTC), march.until)

@@ -175,14 +175,22 @@ async def test_a_signal_ends_it_while_a_stream_is_open_and_what_was_answered_is_
     database_url: str, connection: asyncpg.Connection, tmp_path: Path, sign: signal.Signals
 ) -> None:
     settings = watched(tmp_path, database_url=database_url, http__graceful_seconds="1")
-    async with on_http(settings) as server, httpx.AsyncClient(base_url=server.url) as client:
-        async with client.stream("GET", "/sse") as stream:
-            assert stream.status_code == 200
-            async with Client(f"{server.url}/mcp") as assistant:
-                stored = await assistant.call_tool("memory_store", {"content": "acknowledged"})
-            took = await server.end(sign)
+    async with (
+        on_http(settings) as server,
+        httpx.AsyncClient(base_url=server.url) as client,
+        client.stream("GET", "/sse") as stream,
+    ):
+        assert stream.status_code == 200
+        async with Client(f"{server.url}/mcp") as assistant:
+            stored = await assistant.call_tool("memory_store", {"content": "acknowledged"})
+        took = await server.end(sign)
 
     assert not stored.is_error
     assert took < 6
     assert await connection.fetchval("select content from memories") == "acknowledged"
-    assert await connection.fetchval("select count(*) from pg_stat_activity where application_name = 'folklore' and datname = current_database()") == 0
+    assert (
+        await connection.fetchval(
+            "select count(*) from pg_stat_activity where application_name = 'folklore' and datname = current_database()"
+        )
+        == 0
+    )

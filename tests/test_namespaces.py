@@ -52,7 +52,7 @@ async def test_no_name_means_all_and_nothing_stored_means_none(person: Person) -
 
 
 async def test_an_unknown_name_is_told_what_there_is(person: Person) -> None:
-    with pytest.raises(NotFound, match="no namespace 'a'. Nothing has been stored yet."):
+    with pytest.raises(NotFound, match=r"no namespace 'a'\. Nothing has been stored yet\."):
         await person.library.notebooks(["a"])
 
     for name in ("alpha", "beta", "gamma"):
@@ -77,7 +77,7 @@ async def test_statistics_count_what_a_namespace_holds(
     [stats] = await person.library.namespaces.stats([notebook.id], (await embedder.model()).id)
 
     assert (stats.memories, stats.forgotten, stats.superseded, stats.without_vector, stats.sessions) == (4, 1, 1, 1, 2)
-    assert stats.characters == len("one" "two" "three" "owes its vector")
+    assert stats.characters == len("onetwothreeowes its vector")
     assert (stats.oldest, stats.newest) == (NOON, NOON + timedelta(days=1))
 
 

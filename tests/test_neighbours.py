@@ -35,7 +35,7 @@ def test_neighbours_that_both_answer_strengthen_each_other() -> None:
 
 
 def test_middling_neighbours_do_not_carry_one_another() -> None:
-    middling = {n: 0.2 for n in range(10)} | {99: 1.0}
+    middling = dict.fromkeys(range(10), 0.2) | {99: 1.0}
 
     together = spread(middling, [(n, n + 1, 1) for n in range(9)], (0.5,))
 

@@ -33,7 +33,8 @@ def repository(folder: Path, remote: str | None = None) -> Path:
 
 
 @pytest.mark.parametrize(
-    "remote", ["git@github.com:acme/api.git", "https://user:secret@github.com/acme/api", "ssh://git@host:22/acme/api.git"]
+    "remote",
+    ["git@github.com:acme/api.git", "https://user:secret@github.com/acme/api", "ssh://git@host:22/acme/api.git"],
 )
 def test_the_remote_names_it_whatever_the_transport(tmp_path: Path, remote: str) -> None:
     assert project_namespace(repository(tmp_path / "somewhere", remote)) == "repo:acme/api"

@@ -108,7 +108,11 @@ async def test_any_text_may_be_asked(reader: Person, query: str) -> None:
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(words=st.lists(st.sampled_from(['"', "house", "AND", "OR", "NOT", "(", ")", "-", "ma*", "content:", "tag:", " ", "*"])))
+@given(
+    words=st.lists(
+        st.sampled_from(['"', "house", "AND", "OR", "NOT", "(", ")", "-", "ma*", "content:", "tag:", " ", "*"])
+    )
+)
 async def test_any_expression_may_be_asked(reader: Person, words: list[str]) -> None:
     await reader.search(" ".join(words))
     await reader.search("".join(words))

@@ -58,7 +58,8 @@ async def test_every_key_of_a_data_table_begins_with_the_namespace(connection: a
 async def test_foreign_keys_stay_within_a_namespace_and_never_unset_anything(connection: asyncpg.Connection) -> None:
     keys = await connection.fetch(
         """
-        select c.conname as name, t.relname as of, r.relname as to, c.confdeltype as on_delete, c.confupdtype as on_update,
+        select c.conname as name, t.relname as of, r.relname as to,
+            c.confdeltype as on_delete, c.confupdtype as on_update,
             (select attname from pg_attribute where attrelid = t.oid and attnum = c.conkey[1]) as first,
             (select attname from pg_attribute where attrelid = r.oid and attnum = c.confkey[1]) as first_there
         from pg_constraint c
@@ -72,7 +73,9 @@ async def test_foreign_keys_stay_within_a_namespace_and_never_unset_anything(con
     for key in keys:
         assert key["on_delete"] in (b"a", b"r", b"c"), f"{key['name']} would set null or default"
         assert key["on_update"] == b"a", f"{key['name']}: keys are never updated"
-        assert key["of"] not in SMALL or key["to"] in SMALL, f"{key['name']}: a small table may not lean on a data table"
+        assert key["of"] not in SMALL or key["to"] in SMALL, (
+            f"{key['name']}: a small table may not lean on a data table"
+        )
         if key["to"] not in SMALL:
             assert (key["first"], key["first_there"]) == ("namespace_id", "namespace_id"), key["name"]
 

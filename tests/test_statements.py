@@ -59,7 +59,9 @@ def unbound(sql: str) -> list[str]:
 
 
 def test_a_statement_that_forgets_the_namespace_would_be_noticed() -> None:
-    forgetful = "select m.id from memories m join postings p on p.memory_id = m.id where m.namespace_id = any(:ns::uuid[])"
+    forgetful = (
+        "select m.id from memories m join postings p on p.memory_id = m.id where m.namespace_id = any(:ns::uuid[])"
+    )
 
     assert unbound(forgetful) == ["postings p"]
     assert unbound("insert into memories (id, namespace_id) select 1") == ["into memories"]
@@ -83,7 +85,9 @@ def test_a_statement_says_of_which_namespaces_it_reads_or_writes(name: str) -> N
 def test_a_statement_groups_and_joins_within_a_namespace(name: str) -> None:
     sql = source(name)
 
-    for joined in re.findall(rf"\bjoin (?:{'|'.join(DATA_TABLES)})\b.*?\bon\b(.*?)(?=\bjoin\b|\bwhere\b|\)|$)", sql, re.S):
+    for joined in re.findall(
+        rf"\bjoin (?:{'|'.join(DATA_TABLES)})\b.*?\bon\b(.*?)(?=\bjoin\b|\bwhere\b|\)|$)", sql, re.S
+    ):
         assert "namespace_id" in joined, joined
     for grouped in re.findall(r"group by ([^\n]*memory_id[^\n]*)", sql):
         assert "namespace_id" in grouped
@@ -158,7 +162,9 @@ def test_comments_cost_nothing_on_the_wire(name: str) -> None:
 
 def test_no_sql_is_put_together_in_python() -> None:
     room = Path(str(files("folklore")))
-    suspicious = re.compile(r"""f["'](?:[^"']*\b)?(?:select|insert|update|delete|create|drop|alter)\b\s""", re.IGNORECASE)
+    suspicious = re.compile(
+        r"""f["'](?:[^"']*\b)?(?:select|insert|update|delete|create|drop|alter)\b\s""", re.IGNORECASE
+    )
     found = [
         f"{path.relative_to(room)}:{number}"
         for path in room.rglob("*.py")

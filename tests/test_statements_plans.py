@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import Any
-from uuid import UUID
 
 import asyncpg
 import pytest
@@ -17,36 +16,9 @@ from folklore.db.database import Database, Session
 from folklore.db.statements import statement
 from folklore.embedding.embedder import Embedder
 from folklore.memory.library import Library
+from folklore.model import Draft
 from tests.conftest import Cluster
 from tests.person import Person
-
-SMALL_NAMESPACE, LARGE_NAMESPACE = UUID(int=1), UUID(int=2)
-
-# 400 and 7,600 memories in sessions of 50, a dozen lexemes each.
-CROWD = """
-insert into namespaces (id, name, created_at, created_by)
-select id, name, '2026-01-01', 'tester'
-from (values ('{small}'::uuid, 'small'), ('{large}'::uuid, 'large')) as given (id, name);
-
-insert into models (id, provider, name, dimensions, created_at) values ('{model}', 'bundled', 'any', 256, '2026-01-01');
-
-insert into memories (
-    namespace_id, id, content, kind, session, position, author, language, created_at, updated_at, digest
-)
-select case when n / 400 = 5 then '{small}'::uuid else '{large}'::uuid end,
-    ('00000000-0000-7000-8000-' || lpad(n::text, 12, '0'))::uuid,
-    'memory ' || n || ' says that word' || n % 97 || ' and word' || n % 389 || ' are the cause of error' || n,
-    'note', 'session ' || n / 50, n % 50, 'tester', 'english', '2026-01-01'::timestamptz + n * interval '1 minute',
-    '2026-01-01', sha256(n::text::bytea)
-from generate_series(0, 7999) n;
-
-insert into postings (namespace_id, lexeme, memory_id, frequency, length)
-select namespace_id, lexeme, id, cardinality(positions), 12 from memories, unnest(search);
-
-insert into embeddings (namespace_id, model_id, memory_id, vector)
-select namespace_id, '{model}', id, array_fill(((hashtext(id::text) % 100) / 100.0)::real, array[256])::halfvec
-from memories;
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,31 +49,48 @@ class Plan:
 
     def scans(self, table: str) -> set[tuple[str, str | None]]:
         """How a table is read: (kind of scan, index)."""
-        return {(node["Node Type"], node.get("Index Name")) for node in self.nodes if node.get("Relation Name") == table}
+        return {
+            (node["Node Type"], node.get("Index Name")) for node in self.nodes if node.get("Relation Name") == table
+        }
 
     def indexes(self) -> set[str]:
         return {node["Index Name"] for node in self.nodes if "Index Name" in node}
 
 
+def turn(number: int) -> Draft:
+    """One of many in a session, with words of its own, some that others have, and some that all have."""
+    return Draft(
+        f"memory {number} says that word{number % 97} and word{number % 389} are the cause of error{number}",
+        session=f"session {number // 50}",
+        idempotency_key=f"key {number}",
+    )
+
+
 @pytest.fixture(scope="module")
 async def crowd(cluster: Cluster, template: str, embedder: Embedder) -> AsyncIterator[Crowd]:
+    """A namespace of 200 memories among 3,000."""
     async with cluster.new_database(template) as name:
-        url = cluster.address(name)
-        connection = await asyncpg.connect(url)
-        model = (await embedder.model()).id
-        await connection.execute(CROWD.format(small=SMALL_NAMESPACE, large=LARGE_NAMESPACE, model=model))
-        await connection.execute("vacuum analyze")
-        await connection.close()
-        database = Database(url)
+        database = Database(cluster.address(name))
         await database.open()
-        yield Crowd(url, database)
+        person = Person(Library.of(database, embedder))
+        for start in range(0, 2_800, 400):
+            await person.keep(*(turn(number) for number in range(start, start + 400)), namespace="large")
+        await person.keep(*(turn(number) for number in range(2_800, 3_000)), namespace="small")
+        connection = await asyncpg.connect(cluster.address(name))
+        # A commit that waits flushes those that did not; until then vacuum cannot mark their rows as visible to all.
+        for statement_ in ("set synchronous_commit = on", "analyze", "vacuum"):
+            await connection.execute(statement_)
+        await connection.close()
+        yield Crowd(cluster.address(name), database)
         await database.close()
 
 
 @pytest.fixture
 async def explain(crowd: Crowd) -> AsyncIterator[Any]:
     """Plan a statement as the pool's connections would: for these very values."""
-    connection = await asyncpg.connect(crowd.url, server_settings={"plan_cache_mode": "force_custom_plan", "jit": "off"})
+    connection = await asyncpg.connect(
+        crowd.url, server_settings={"plan_cache_mode": "force_custom_plan", "jit": "off"}
+    )
     await register_vector(connection)
 
     async def explained(name: str, values: dict[str, object]) -> Plan:
@@ -114,7 +103,7 @@ async def explain(crowd: Crowd) -> AsyncIterator[Any]:
 
 
 @pytest.fixture
-def said(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, dict[str, object]]]:
+def said(monkeypatch: pytest.MonkeyPatch) -> dict[str, dict[str, object]]:
     """The statements that were run, by name, with their values."""
     heard: dict[str, dict[str, object]] = {}
     rows = Session.rows
@@ -124,14 +113,16 @@ def said(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, dict[str, object
         return await rows(self, name, **values)
 
     monkeypatch.setattr(Session, "rows", listen)
-    yield heard
+    return heard
 
 
 @pytest.fixture
-async def recalled(crowd: Crowd, embedder: Embedder, said: dict[str, dict[str, object]]) -> dict[str, dict[str, object]]:
+async def recalled(
+    crowd: Crowd, embedder: Embedder, said: dict[str, dict[str, object]]
+) -> dict[str, dict[str, object]]:
     """What one recall in the small namespace said."""
     person = Person(Library.of(crowd.database, embedder))
-    answer = await person.recall("what was the cause of error2111 with word48", namespaces=("small",))
+    answer = await person.recall("what was the cause of error2895 with word48", namespaces=("small",))
     assert answer.memories
     return dict(said)
 
@@ -170,17 +161,22 @@ async def test_session_neighbours_are_found_by_their_index(recalled: Any, explai
 
 
 async def test_memories_are_fetched_by_their_key(crowd: Crowd, explain: Any, said: Any) -> None:
-    library = Library.of(crowd.database, None)
-    some = [UUID("00000000-0000-7000-8000-000000002005")]
-    assert len(await library.memories.get([SMALL_NAMESPACE], some)) == 1
+    person = Person(Library.of(crowd.database, None))
+    [notebook] = await person.library.notebooks(["small"])
+    newest = (await person.recall("*", namespaces=("small",), limit=5)).memories
+    assert len(await person.library.memories.get([notebook.id], [result.memory.id for result in newest])) == 5
 
     plan = await explain("memories_get", said["memories_get"])
 
     assert plan.scans("memories") == {("Index Scan", "memories_pkey")}
 
 
-async def test_an_idempotency_key_is_found_by_its_index(explain: Any) -> None:
-    plan = await explain("memories_by_key", {"namespace": LARGE_NAMESPACE, "keys": ["some", "keys"]})
+async def test_an_idempotency_key_is_found_by_its_index(crowd: Crowd, explain: Any, said: Any) -> None:
+    person = Person(Library.of(crowd.database, None))
+    stored = await person.store(turn(2_900), turn(2_950), namespace="small")
+    assert {item.status for item in stored.stored} == {"duplicate"}
+
+    plan = await explain("memories_by_key", said["memories_by_key"])
 
     assert plan.indexes() == {"memories_idempotency_key"}
 
@@ -188,7 +184,7 @@ async def test_an_idempotency_key_is_found_by_its_index(explain: Any) -> None:
 async def test_both_branches_of_a_recall_hold_a_connection_at_the_same_time(
     crowd: Crowd, embedder: Embedder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Each branch waits, its connection in hand, until the other has come as far: one after the other, neither would."""
+    """Each waits, its connection in hand, until the other has come as far: one after the other, neither would."""
     both = asyncio.Barrier(2)
     rows = Session.rows
 

@@ -148,7 +148,9 @@ async def test_the_server_ends_with_its_input_and_leaves_only_the_engine(tmp_pat
 
         assert spoken.process.returncode == 0
         assert Engine(home).status().running
-        assert [line for line in processes_of(home) if "postgres" not in line and "folklore.db.engine" not in line] == []
+        assert [
+            line for line in processes_of(home) if "postgres" not in line and "folklore.db.engine" not in line
+        ] == []
 
 
 def processes_of(home: Path) -> list[str]:

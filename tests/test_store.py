@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from datetime import UTC, datetime, timedelta
-from uuid import uuid4
+from uuid import UUID, uuid4
 from zoneinfo import ZoneInfo
 
 import asyncpg
@@ -63,14 +63,19 @@ async def test_everything_a_draft_states_comes_back(person: Person) -> None:
     assert (found.revision, found.recall_count, found.forgotten_at, found.when) == (1, 0, None, draft.occurred_at)
 
 
-async def _namespace(person: Person) -> object:
+async def _namespace(person: Person) -> UUID:
     [notebook] = await person.library.notebooks(["notes"])
     return notebook.id
 
 
 @pytest.mark.parametrize(
     "again",
-    ["Use tabs, not spaces.", "  Use tabs,\n\tnot   spaces.  ", "Use tabs, not\u200b spaces.", "Use tabs,\r\nnot spaces."],
+    [
+        "Use tabs, not spaces.",
+        "  Use tabs,\n\tnot   spaces.  ",
+        "Use tabs, not\u200b spaces.",
+        "Use tabs,\r\nnot spaces.",
+    ],
 )
 async def test_storing_the_same_text_twice_keeps_one_memory(
     person: Person, connection: asyncpg.Connection, again: str
@@ -112,7 +117,9 @@ async def test_answers_come_in_the_order_given(person: Person) -> None:
     texts = [f"fact number {n}" for n in range(40)]
     given = await person.keep(*texts)
 
-    found = {memory.id: memory.content for memory in await person.library.memories.get([await _namespace(person)], given)}
+    found = {
+        memory.id: memory.content for memory in await person.library.memories.get([await _namespace(person)], given)
+    }
     assert [found[id_] for id_ in given] == texts
 
 
@@ -153,7 +160,9 @@ async def test_positions_continue_their_session(person: Person, connection: asyn
     await person.keep(Draft("one", session="s"), Draft("two", session="s"), Draft("apart"), Draft("x", session="t"))
     await person.keep(Draft("three", session="s"), Draft("y", session="t"), Draft("four", session="s"))
 
-    rows = await connection.fetch("select session, position, content from memories where session is not null order by 1, 2")
+    rows = await connection.fetch(
+        "select session, position, content from memories where session is not null order by 1, 2"
+    )
     assert [tuple(row) for row in rows] == [
         ("s", 0, "one"), ("s", 1, "two"), ("s", 2, "three"), ("s", 3, "four"), ("t", 0, "x"), ("t", 1, "y"),
     ]  # fmt: skip
@@ -171,7 +180,10 @@ async def test_sessions_of_other_namespaces_count_for_themselves(
 
 async def test_a_time_without_an_offset_is_read_in_the_callers_zone(library: Library) -> None:
     person = Person(library, zone=ZoneInfo("Europe/Vienna"))
-    await person.keep(Draft("winter", occurred_at=datetime(2026, 1, 10, 9)), Draft("summer", occurred_at=datetime(2026, 7, 10, 9)))
+    await person.keep(
+        Draft("winter", occurred_at=datetime.fromisoformat("2026-01-10T09:00:00")),
+        Draft("summer", occurred_at=datetime.fromisoformat("2026-07-10T09:00:00")),
+    )
 
     found = {result.memory.content: result.memory.occurred_at for result in (await person.recall("*")).memories}
     assert found == {
@@ -251,7 +263,10 @@ async def test_postings_are_what_a_memory_is_found_by(person: Person, connection
     assert await connection.fetch(f"({expected}) except ({kept})") == []
     assert await connection.fetch(f"({kept}) except ({expected})") == []
     lengths = f"select memory_id, least(sum(frequency), 32767) from ({expected}) e group by memory_id"
-    assert await connection.fetch(f"select distinct memory_id, length from postings where lexeme <> '' except ({lengths})") == []
+    assert (
+        await connection.fetch(f"select distinct memory_id, length from postings where lexeme <> '' except ({lengths})")
+        == []
+    )
     counted = "select count(*) from postings p join memories m on m.id = p.memory_id where p.lexeme = ''"
     assert await connection.fetchval(counted) == 5
 

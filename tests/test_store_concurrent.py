@@ -25,13 +25,17 @@ async def writers(database_url: str) -> AsyncIterator[list[Person]]:
     """Several processes' worth of pools: each writer has a connection of its own."""
     databases = [Database(database_url, PoolLimits(minimum=1, maximum=2)) for _ in range(WRITERS)]
     await asyncio.gather(*(database.open() for database in databases))
-    yield [Person(Library.of(database, embedders.ByLetter()), name=f"writer {n}") for n, database in enumerate(databases)]
+    yield [
+        Person(Library.of(database, embedders.ByLetter()), name=f"writer {n}") for n, database in enumerate(databases)
+    ]
     await asyncio.gather(*(database.close() for database in databases))
 
 
 async def whole(connection: asyncpg.Connection) -> None:
     """Every memory has its postings and its vector, and nothing else has."""
-    assert await connection.fetchval("select count(*) from postings where memory_id not in (select id from memories)") == 0
+    assert (
+        await connection.fetchval("select count(*) from postings where memory_id not in (select id from memories)") == 0
+    )
     lacking = """
         select content from memories m
         where not exists (select from postings p where p.memory_id = m.id)
@@ -182,7 +186,9 @@ async def test_a_store_cancelled_at_any_turn_of_the_loop_is_whole_or_absent(
         with suppress(asyncio.CancelledError):
             await storing
 
-        kept = await connection.fetchval("select count(*) from memories where starts_with(content, $1)", f"turn {turns}: ")
+        kept = await connection.fetchval(
+            "select count(*) from memories where starts_with(content, $1)", f"turn {turns}: "
+        )
         assert kept in (0, 3)
     await whole(connection)
 
@@ -216,7 +222,9 @@ async def test_a_store_whose_connection_is_cut_is_absent_and_says_so(
     at_statement(statement, lambda: cuts.append(keep.create_task(cluster.admin.fetch(cut, name))))
     blocker = connection.transaction()
     await blocker.start()
-    await connection.execute("lock table memories in share mode")  # nobody gets past the insert, the fourth, before the cut
+    await connection.execute(
+        "lock table memories in share mode"
+    )  # nobody gets past the insert, the fourth, before the cut
 
     with pytest.raises(DatabaseUnavailable):
         await person.keep(*BATCH)

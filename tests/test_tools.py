@@ -7,7 +7,7 @@ import json
 from typing import Any
 
 import asyncpg
-import jsonschema
+import jsonschema  # type: ignore[import-untyped]
 import pytest
 from mcp import Client
 from mcp.types import CallToolResult
@@ -163,7 +163,11 @@ async def test_filters_and_rankings_are_understood(client: Client) -> None:
     ("tool", "arguments", "named"),
     [
         ("memory_store", {"content": "x", "contents": "y"}, "contents: no such field in arguments"),
-        ("memory_store", {"memories": [{"content": "x"}, {"content": "y", "tag": []}]}, "memories[1].tag: no such field"),
+        (
+            "memory_store",
+            {"memories": [{"content": "x"}, {"content": "y", "tag": []}]},
+            "memories[1].tag: no such field",
+        ),
         ("memory_store", {"content": "x", "author": "somebody else"}, "author: no such field"),
         ("memory_store", {"memories": [{"content": "x", "author": "somebody else"}]}, "memories[0].author"),
         ("memory_recall", {"query": "x", "namespace": "notes"}, "namespace: no such field in arguments"),
@@ -199,7 +203,11 @@ async def test_an_unknown_argument_is_refused_by_name(
         ("memory_store", {"content": "x", "namespace": "two words"}, "namespace: "),
         ("memory_store", {"memories": [{"content": "x", "priority": 5}]}, "memories[0].priority: "),
         ("memory_store", {"memories": [{"content": "x", "metadata": {"a": "x" * 9_000}}]}, "memories[0].metadata: "),
-        ("memory_store", {"memories": [{"content": "x", "expires_at": "2001-01-01T00:00:00Z"}]}, "memories[0].expires_at"),
+        (
+            "memory_store",
+            {"memories": [{"content": "x", "expires_at": "2001-01-01T00:00:00Z"}]},
+            "memories[0].expires_at",
+        ),
         ("memory_store", {"memories": [{"content": "x", "language": "klingon"}]}, "memories[0].language: "),
         ("memory_recall", {}, "query: Field required"),
         ("memory_recall", {"query": "x", "limit": 0}, "limit: "),

@@ -1,4 +1,4 @@
-"""What a client sees before it calls anything: few tools, in a fixed order, cheap to read, honest about what they do."""
+"""What a client sees before it calls anything: few tools, in a fixed order, cheap to read, honest in their hints."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import json
 from datetime import UTC
 from typing import Any
 
-import jsonschema
+import jsonschema  # type: ignore[import-untyped]
 import pytest
 from mcp.types import Tool
 
@@ -29,9 +29,7 @@ async def never() -> Library:
 
 
 def host_of(library: Any) -> Host:
-    return Host(
-        library=library, caller=lambda: Caller("tester"), now=lambda: NOON, namespace=lambda: "notes", zone=UTC
-    )
+    return Host(library=library, caller=lambda: Caller("tester"), now=lambda: NOON, namespace=lambda: "notes", zone=UTC)
 
 
 async def listed(**options: Any) -> list[Tool]:

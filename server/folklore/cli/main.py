@@ -52,7 +52,7 @@ class _Lazy(click.Group):
             result = super().invoke(ctx)
             sys.stdout.flush()
         except BrokenPipeError:  # the reader of our output has gone, as `| head` does; click would call it a failure
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            _let_go_of_stdout()
             return 0
         return result
 
@@ -110,6 +110,12 @@ def outcome(arguments: list[str]) -> int:
             raise
         _tell(error.code, error.message, error.hint, as_json)
         return error.exit_code
+    except OSError as error:  # a disk that is full, a file that may not be read
+        if debug:
+            raise
+        _let_go_of_stdout()
+        _tell("failed", f"{error.filename or 'output'}: {error.strerror or error}.", None, as_json)
+        return 1
     except Exception as error:  # the outermost edge: a person gets a line, not a traceback
         if debug:
             raise
@@ -117,6 +123,11 @@ def outcome(arguments: list[str]) -> int:
         _tell("internal", f"internal error ({words});", "run with --debug to see where.", as_json)
         return 1
     return code if isinstance(code, int) else 0
+
+
+def _let_go_of_stdout() -> None:
+    """What is still to be written there would fail again when Python ends, and louder."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _usage(error: click.ClickException, as_json: bool) -> int:

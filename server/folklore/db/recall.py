@@ -112,13 +112,16 @@ class RecallStatements:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def lexemes(self, scope: Scope, *, pieces: Sequence[str], languages: Sequence[str], bound: int) -> Reading:
+    async def lexemes(
+        self, scope: Scope, *, pieces: Sequence[str], marks: Sequence[str], languages: Sequence[str], bound: int
+    ) -> Reading:
         """How the text reads in these languages; document frequencies are counted up to `bound`."""
         async with self._database.session() as session:
             rows = await session.rows(
                 "recall_lexemes",
                 namespaces=list(scope.namespaces),
                 pieces=list(pieces),
+                marks=list(marks),
                 languages=list(languages),
                 bound=bound,
             )

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from folklore.db.recall import NOTHING, Bm25, Form, Hits, Reading, Scope
 from folklore.memory.library import Library
 from folklore.ranking.evidence import weigh
 from folklore.ranking.weights import Ranking
+from folklore.text.moments import marks_asked
 from folklore.text.query import KeywordQuery
 from folklore.text.tsquery import to_tsquery_text
 
@@ -22,8 +23,11 @@ async def read_question(
 ) -> Bm25:
     """How the words of a question weigh in scope. One statement."""
     bound = ranking.bound(len(query.bag))
-    reading = await library.statements.lexemes(scope, pieces=pieces_of(query), languages=languages, bound=bound)
-    return _bm25(reading, ranking, bound)
+    marks = marks_asked(query.bag)
+    reading = await library.statements.lexemes(
+        scope, pieces=pieces_of(query), marks=list(marks), languages=languages, bound=bound
+    )
+    return _bm25(reading, ranking, bound, marks)
 
 
 def pieces_of(query: KeywordQuery) -> list[str]:
@@ -52,8 +56,11 @@ async def expression_hits(
     return await library.statements.expression(scope, expression=expression, bm25=bm25, fetch=fetch, bound=_RANKED)
 
 
-def _bm25(reading: Reading, ranking: Ranking, bound: int) -> Bm25:
+def _bm25(reading: Reading, ranking: Ranking, bound: int, marks: Mapping[str, float] | None = None) -> Bm25:
     weights = weigh(reading.documents, total=reading.total, budget=ranking.postings_budget, bound=bound)
+    for mark, share in (marks or {}).items():
+        if mark in weights:
+            weights[mark] *= share
     return Bm25(weights, reading, ranking.saturation, ranking.length_prior)
 
 

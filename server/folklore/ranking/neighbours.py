@@ -13,7 +13,7 @@ def spread(
     beside: Iterable[tuple[Id, Id, int]],
     strengths: Sequence[float],
 ) -> dict[Id, float]:
-    """Each memory gains, from every neighbour with a score of its own, strength[gap - 1] x score x (score / best score).
+    """Each memory gains, from every neighbour with a score, strength[gap - 1] x score x (score / best score).
 
     The square keeps middling neighbours from carrying one another: only one that stands out lends much.
 

@@ -92,7 +92,7 @@ class Engine:
 
     @property
     def dsn(self) -> str:
-        """Where the engine listens. It may listen elsewhere after the next start, so rather take what start() returns."""
+        """Where the engine listens. The next start may choose elsewhere, so rather take what start() returns."""
         endpoint = recorded(self._place)
         if endpoint is None:
             raise EngineFailed("The embedded engine does not run.", hint="Start it with `folklore db start`.")
@@ -108,6 +108,11 @@ def _make_room(place: Place, account: Account | None) -> None:
     place.engine.mkdir(mode=0o700, exist_ok=True)
     if account and place.engine.stat().st_uid == 0:
         account.give(place.engine)
+    for path in (place.lock, place.alive, place.watch):
+        if not path.exists():
+            path.touch(mode=0o600)
+            if account:  # the watcher, who is not root, opens them as well
+                account.give(path)
 
 
 @contextmanager

@@ -21,10 +21,7 @@ NAP = 0.01
 
 def try_lock(path: Path) -> int | None:
     """Lock the file and return its descriptor, or None if somebody holds it. The last copy closed ends it."""
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
-    if sys.platform != "win32" and os.geteuid() == 0:  # the directory's owner opens it too, as watcher
-        owner = path.parent.stat()
-        os.fchown(descriptor, owner.st_uid, owner.st_gid)
+    descriptor = os.open(path, os.O_RDWR)  # never made here: a watcher must not leave files in a home being deleted
     try:
         if sys.platform == "win32":
             msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)

@@ -1,6 +1,7 @@
 -- Turn the generated tsvector of the memories :ids inside out. Sorted, so that the index is walked once.
 -- The source is searched by its own filter and is no evidence of what a memory is about.
--- One more row a memory, under the empty lexeme, counts the memory itself: its length is averaged from there.
+-- One more row a memory, under the empty lexeme, counts the memory itself: its length is averaged from there. Five more
+-- mark its day, month and year (text/moments.py), so that a question's date is weighed like a rare word.
 with read as materialized (
     select m.namespace_id, m.id, found.lexeme, found.positions[1] as first_position,
         cardinality(array_remove(found.weights, 'C')) as frequency
@@ -18,4 +19,11 @@ join measured on measured.id = read.id
 where read.frequency > 0
 union all
 select namespace_id, '', id, 0, 0, length from measured
+union all
+select measured.namespace_id, '@' || to_char(coalesce(m.occurred_at, m.created_at) at time zone 'UTC', form), measured.id,
+    1, 32767, measured.length
+from measured
+join memories m on m.namespace_id = measured.namespace_id and m.id = measured.id
+cross join unnest(array['YYYY-MM-DD', 'MM-DD', 'YYYY-MM', 'MM', 'YYYY']) as form
+where m.namespace_id = :namespace::uuid
 order by 2, 3

@@ -13,7 +13,7 @@ scored as materialized (
             * (p.length + :prior::float8) / (:mean_length::float8 + :prior::float8))) as score
     from weighed
     cross join lateral (
-        select namespace_id, memory_id, frequency + exp(first_position / -10.0::float8) as count, length
+        select namespace_id, memory_id, frequency + exp(greatest(first_position / -10.0::float8, -30)) as count, length
         from postings
         where namespace_id = any(:namespaces::uuid[]) and lexeme = weighed.lexeme
     ) p

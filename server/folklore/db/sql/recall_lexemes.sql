@@ -1,5 +1,5 @@
 -- How the question, in pieces between white space, reads in :languages: each lexeme, the places of the pieces it comes
--- from, and how many memories in scope hold it, counted up to :bound.
+-- from, and how many memories in scope hold it, counted up to :bound. :marks are dates it names (text/moments.py).
 -- The row of the empty lexeme counts all memories in scope and says how long one is on average, in lexemes, and the mean
 -- and variance of the logarithm of length + 30, its size.
 select asked.lexeme, asked.places, (
@@ -15,6 +15,8 @@ from (
     cross join unnest(:languages::text[]) as spoken (language)
     cross join lateral unnest(folklore_lexemes(spoken.language, piece.text)) as found
     group by found.lexeme
+    union all
+    select mark, '{}' from unnest(:marks::text[]) as mark
 ) asked
 union all
 select '', null, count(*), avg(length)::float8, avg(ln(length + 30.0::float8)), var_pop(ln(length + 30.0::float8))
