@@ -13,6 +13,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -47,22 +48,45 @@ asyncio.run(hold())
 """
 
 
-@pytest.fixture
-def room(tmp_path: Path) -> Iterator[Path]:
-    """A directory in memory where there is plenty: on disk each test waits a second for the sync of a new database."""
+@contextmanager
+def temporary_room() -> Iterator[Path]:
+    """A directory in memory where there is plenty: on disk each test waits a second for the sync of a new database.
+
+    Not pytest's: every session that starts closes its parent to others, and the engine of root runs as somebody else.
+    """
     memory = Path("/dev/shm")
-    if not memory.exists() or shutil.disk_usage(memory).free < 2**31:
-        yield tmp_path
-        return
-    with tempfile.TemporaryDirectory(dir=memory, prefix="folklore-test-") as folder:
+    plenty = memory.exists() and shutil.disk_usage(memory).free > 2**32
+    with tempfile.TemporaryDirectory(prefix="folklore-engine-", dir=memory if plenty else None) as folder:
         yield Path(folder)
 
 
 @pytest.fixture
-def home(room: Path) -> Iterator[Path]:
+def room() -> Iterator[Path]:
+    with temporary_room() as room:
+        yield room
+
+
+@pytest.fixture(scope="module")
+def stopped_home() -> Iterator[Path]:
+    with temporary_room() as room:
+        Engine(room).start()
+        Engine(room).stop()
+        yield room
+
+
+@pytest.fixture
+def new_home(room: Path) -> Iterator[Path]:
+    """A home that does not exist yet."""
     home = room / "home"
     yield home
     Engine(home).stop()
+
+
+@pytest.fixture
+def home(new_home: Path, stopped_home: Path) -> Path:
+    """A home whose engine was stopped, with an empty database."""
+    subprocess.run(["cp", "-a", stopped_home, new_home], check=True)
+    return new_home
 
 
 def client(
@@ -145,8 +169,8 @@ def mode(path: Path) -> int:
     return stat.S_IMODE(path.stat().st_mode)
 
 
-def test_a_started_engine_serves_a_utf8_database_with_vectors(home: Path) -> None:
-    dsn = Engine(home).start()
+def test_a_started_engine_serves_a_utf8_database_with_vectors(new_home: Path) -> None:
+    dsn = Engine(new_home).start()
 
     assert query(dsn, "select current_database()") == "folklore"
     assert query(dsn, "create extension vector", "select '[1,2]'::vector <-> '[1,0]'::vector") == 2
@@ -203,15 +227,15 @@ def test_stopping_ends_the_sessions_of_others(home: Path) -> None:
     holder.communicate()
 
 
-def test_status_tells_what_runs_and_makes_nothing(home: Path) -> None:
-    engine = Engine(home)
-    log, data = home / "logs" / "engine.log", home / "engine" / "data"
+def test_status_tells_what_runs_and_makes_nothing(new_home: Path) -> None:
+    engine = Engine(new_home)
+    log, data = new_home / "logs" / "engine.log", new_home / "engine" / "data"
 
     assert engine.status() == EngineStatus(False, None, data, None, None, log, 0)
-    assert not home.exists()
+    assert not new_home.exists()
 
     dsn = engine.start()
-    holder = client(home, HOLD)
+    holder = client(new_home, HOLD)
     assert holder.stdout is not None
     holder.stdout.readline()
     status = engine.status()
@@ -236,14 +260,14 @@ def test_joining_a_running_engine_is_quick(home: Path) -> None:
 
 
 @needs_proc
-def test_eight_processes_that_start_at_once_share_one_engine(home: Path) -> None:
-    starters = [client(home, START + "; print(Engine(home).status().pid)") for _ in range(8)]
+def test_eight_processes_that_start_at_once_share_one_engine(new_home: Path) -> None:
+    starters = [client(new_home, START + "; print(Engine(home).status().pid)") for _ in range(8)]
 
     answers = {outcome(starter) for starter in starters}
 
     assert len(answers) == 1
-    assert len(processes("bin/postgres", f"cluster_name={tag(home)}")) == 1
-    assert len(watchers(home)) == 1
+    assert len(processes("bin/postgres", f"cluster_name={tag(new_home)}")) == 1
+    assert len(watchers(new_home)) == 1
 
 
 @pytest.mark.parametrize("end", [signal.SIGKILL, signal.SIGTERM])
@@ -442,7 +466,7 @@ def test_root_keeps_the_owner_of_a_home(room: Path) -> None:
         assert Engine(home).stop() is True
 
 
-def test_without_binaries_the_error_names_the_way_out(home: Path) -> None:
+def test_without_binaries_the_error_names_the_way_out(new_home: Path) -> None:
     program = "import sys; sys.path.insert(0, sys.argv[2])" + PROGRAM + REFUSED
     bare: list[str | Path] = [
         sys.executable,
@@ -450,7 +474,7 @@ def test_without_binaries_the_error_names_the_way_out(home: Path) -> None:
         "-S",
         "-c",
         program,
-        home,
+        new_home,
         Path(folklore.__file__).parents[1],
     ]  # no site-packages
 
@@ -465,20 +489,20 @@ endpoint.OVER_TCP = True
 """
 
 
-def test_where_there_are_no_sockets_a_random_port_and_a_password_serve(home: Path) -> None:
+def test_where_there_are_no_sockets_a_random_port_and_a_password_serve(new_home: Path) -> None:
     """The way of Windows, walked here as far as it goes."""
     stop = "print(Engine(home).stop())"
     try:
-        dsn = outcome(client(home, OVER_TCP + START))
-        assert outcome(client(home, OVER_TCP + START)) == dsn
+        dsn = outcome(client(new_home, OVER_TCP + START))
+        assert outcome(client(new_home, OVER_TCP + START)) == dsn
         assert query(dsn, "select inet_server_addr()::text") == "127.0.0.1/32"
-        assert mode(home / "engine" / "password") == 0o600
-        assert "scram-sha-256" in (home / "engine" / "data" / "pg_hba.conf").read_text()
+        assert mode(new_home / "engine" / "password") == 0o600
+        assert "scram-sha-256" in (new_home / "engine" / "data" / "pg_hba.conf").read_text()
         password = urlsplit(dsn).password or ""
         with pytest.raises(asyncpg.InvalidPasswordError):
             query(dsn.replace(password, "guess"), "select 1")
     finally:
-        assert outcome(client(home, OVER_TCP + stop)) == "True"
+        assert outcome(client(new_home, OVER_TCP + stop)) == "True"
 
 
 @pytest.mark.skipif(not AS_ROOT, reason="only root can become somebody else")

@@ -8,7 +8,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -22,10 +21,10 @@ from folklore.db.engine import Engine
 from folklore.db.engine.account import account_for
 from folklore.db.engine.binaries import find_binaries
 from folklore.db.engine.place import Place
-from folklore.db.engine.probe import State
+from folklore.db.engine.probe import State, state_of_refusal
 from folklore.db.engine.server import Server
 from folklore.errors import EngineFailed
-from tests.test_engine import AS_ROOT, PROGRAM, START, client, eventually, outcome, processes, query
+from tests.test_engine import AS_ROOT, PROGRAM, START, client, eventually, outcome, processes, query, temporary_room
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/exe").exists(), reason="looks at processes through /proc")
 BUSY_FOR_EVER = """
@@ -39,15 +38,11 @@ asyncio.run(work())
 
 
 @pytest.fixture(scope="module")
-def room(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A directory in memory where there is plenty, and at the end the proof that no process of any test is left."""
-    memory = Path("/dev/shm")
-    plenty = memory.exists() and shutil.disk_usage(memory).free > 2**32
-    with tempfile.TemporaryDirectory(
-        dir=memory if plenty else tmp_path_factory.getbasetemp(), prefix="folklore-test-"
-    ) as folder:
-        yield Path(folder)
-        eventually(lambda: not processes(folder))
+def room() -> Iterator[Path]:
+    """For all homes, and at the end the proof that no process of any test is left."""
+    with temporary_room() as room:
+        yield room
+        eventually(lambda: not processes(str(room)))
 
 
 @pytest.fixture(scope="module")
@@ -399,3 +394,16 @@ def test_a_long_log_is_rotated(home: Path) -> None:
 
     assert log.stat().st_size < 100_000
     assert (home / "logs" / "engine.log.1").stat().st_size == 11_000_000
+
+
+@pytest.mark.parametrize(
+    "complaint",
+    [
+        "connection to server failed: could not fork new process for connection: Cannot allocate memory",
+        "connection to server failed: FATAL:  out of memory",
+        "connection to server failed: timeout expired",
+        "ERROR:  could not open file: Too many open files in system",
+    ],
+)
+def test_a_server_in_need_is_not_taken_for_a_dead_one(complaint: str) -> None:
+    assert state_of_refusal(complaint) is State.SILENT

@@ -6,10 +6,12 @@ import re
 from importlib.resources import files
 from pathlib import Path
 
+import asyncpg
 import pytest
 
 from folklore.db.migrate import migrations
 from folklore.db.statements import statement
+from tests.conftest import Cluster
 from tests.test_schema import SMALL
 
 SQL = files("folklore.db") / "sql"
@@ -47,7 +49,7 @@ def unbound(sql: str) -> list[str]:
     missing = []
     for entry in _ENTRY.finditer(sql):
         table, alias = entry["table"], entry["alias"] or entry["table"]
-        column = rf"(?:\b{alias}\.|(?<![.\w])){'namespace_id'}"
+        column = rf"(?:\b{alias}\.|(?<![.\w]))namespace_id"
         if re.search(rf"\binto\s+{table}\b", entry.group()):
             if not re.match(rf"{re.escape(entry.group().split('(')[0])}\s*\(\s*namespace_id\b", sql[entry.start() :]):
                 missing.append(f"into {table}")
@@ -123,15 +125,13 @@ def test_every_parameter_says_its_type_at_least_once(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", STATEMENTS)
-async def test_postgres_accepts_every_statement(name: str, prepared_types: dict[str, int]) -> None:
-    assert prepared_types[name] == len(statement(name).parameters)
+async def test_postgres_accepts_every_statement(name: str, prepared: dict[str, int]) -> None:
+    assert prepared[name] == len(statement(name).parameters)
 
 
 @pytest.fixture(scope="module")
-async def prepared_types(cluster, template: str) -> dict[str, int]:  # type: ignore[no-untyped-def]
+async def prepared(cluster: Cluster, template: str) -> dict[str, int]:
     """How many parameters Postgres sees in each statement, all prepared over one connection."""
-    import asyncpg
-
     async with cluster.new_database(template) as database:
         connection = await asyncpg.connect(cluster.address(database))
         seen = {}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import subprocess
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -36,8 +37,6 @@ async def test_a_session_of_work_on_stdio_needs_no_network(database_url: str, tm
 
 
 def test_the_watchman_of_these_tests_is_awake(tmp_path: Path) -> None:
-    import subprocess
-
     server = watched(tmp_path)
     program = "import socket; socket.create_connection(('192.0.2.1', 80), timeout=1)"
     done = subprocess.run([sys.executable, "-c", program], env=server.environment, capture_output=True, check=False)

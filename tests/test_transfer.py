@@ -376,6 +376,21 @@ async def test_overwriting_replaces_the_record_and_what_finds_it(
     assert not await connection.fetchval("select count(*) from postings where lexeme = 'nginx'")
 
 
+async def test_an_overwritten_memory_is_indexed_as_if_it_had_always_been_so(
+    mover: Mover, connection: asyncpg.Connection
+) -> None:
+    """Whatever is posted of a memory (words, length, dates) has to go before it is posted anew."""
+    await mover.put([{"id": OLD, "content": "Ada met Bo in Graz.", "tags": ["a"], "occurred_at": "2023-03-04"}])
+    changed = {"id": OLD, "content": "Cy met Di.", "tags": ["b"], "occurred_at": "2024-05-06"}
+
+    await mover.put([changed], on_conflict="overwrite")
+    await mover.put([changed], namespace="fresh")
+
+    said = "select lexeme, frequency, p.length from postings p join namespaces n on n.id = namespace_id where name = $1"
+    overwritten = await connection.fetch(f"{said} order by lexeme", "notes")
+    assert overwritten == await connection.fetch(f"{said} order by lexeme", "fresh") != []
+
+
 async def test_overwriting_with_what_is_there_changes_nothing(mover: Mover) -> None:
     await mover.put(RICH)
     before = await mover.take()

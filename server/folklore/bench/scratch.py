@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import shutil
 import tempfile
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -46,7 +47,7 @@ async def scratch(settings: Settings, *, keep: bool = False) -> AsyncIterator[Sc
 async def _database(settings: Settings, keep: bool) -> AsyncIterator[tuple[Settings, str]]:
     assert settings.database_url is not None
     async with scratch_database(settings.database_url.get_secret_value(), prefix="folklore_bench_", keep=keep) as dsn:
-        # The address holds the password, the name of the database is enough to go back to it.
+        # The address may hold a password; the name of the database is enough to go back to it.
         yield settings.model_copy(update={"database_url": SecretStr(dsn.address)}), f"database {dsn.name}"
 
 
@@ -59,4 +60,12 @@ async def _engine(settings: Settings, keep: bool) -> AsyncIterator[tuple[Setting
     finally:
         await asyncio.to_thread(engine.stop)
         if not keep:
-            await asyncio.to_thread(shutil.rmtree, home, ignore_errors=True)
+            await asyncio.to_thread(_remove, home)
+
+
+def _remove(home: Path) -> None:
+    for _ in range(20):  # the engine's watcher ends a moment after the engine, and may leave a file meanwhile
+        shutil.rmtree(home, ignore_errors=True)
+        if not home.exists():
+            return
+        time.sleep(0.1)

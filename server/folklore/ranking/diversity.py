@@ -44,6 +44,6 @@ def _beyond_usual(similarity: NDArray[np.float32]) -> NDArray[np.float32]:
     """
     count = len(similarity)
     usual = (float(similarity.sum()) - float(np.trace(similarity))) / (count * (count - 1))
-    usual = max(usual, 0.8)
+    usual = min(max(usual, 0.8), 0.99)
     beyond: NDArray[np.float32] = np.clip((similarity - usual) / (1.0 - usual), 0.0, 1.0)
     return beyond

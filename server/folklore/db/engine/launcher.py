@@ -109,10 +109,9 @@ def _make_room(place: Place, account: Account | None) -> None:
     if account and place.engine.stat().st_uid == 0:
         account.give(place.engine)
     for path in (place.lock, place.alive, place.watch):
-        if not path.exists():
-            path.touch(mode=0o600)
-            if account:  # the watcher, who is not root, opens them as well
-                account.give(path)
+        path.touch(mode=0o600)
+        if account:  # the watcher, who is not root, opens them as well
+            account.give(path)
 
 
 @contextmanager

@@ -66,7 +66,7 @@ def ask(binaries: Binaries, endpoint: Endpoint | None, place: Place, database: s
         return _read(outcome.output, place)
     if "too many clients" in words or "remaining connection slots" in words:
         return Answer(State.READY, words, sessions=1)  # full, so it runs; the private directory vouches for it
-    return Answer(_state_of_refusal(words), words)
+    return Answer(state_of_refusal(words), words)
 
 
 def execute(binaries: Binaries, endpoint: Endpoint, statement: str) -> None:
@@ -98,7 +98,7 @@ def _same_directory(data: str, place: Place) -> bool:
         return False
 
 
-def _state_of_refusal(words: str) -> State:
+def state_of_refusal(words: str) -> State:
     """What is not understood (out of memory, out of processes, a timeout) is SILENT: nobody is replaced for that."""
     for state, signs in _SIGNS.items():
         if any(sign in words for sign in signs):

@@ -1,8 +1,14 @@
--- The postings of the memories :ids, found by their lexemes (and the empty one, which counts the memory itself): no
--- index begins with the memory.
+-- The postings of the memories :ids, each found by its lexeme, since no index begins with the memory: the words of
+-- their text, the empty lexeme that counts them, the marks of their date, all as postings_insert writes them.
 delete from postings p
 using (
-    select m.id, found.lexeme from memories m, unnest(m.search) as found
+    select m.id, found.lexeme
+    from memories m, unnest(m.search) as found
+    where m.namespace_id = :namespace::uuid and m.id = any(:ids::uuid[])
+    union all
+    select m.id, '@' || to_char(coalesce(m.occurred_at, m.created_at) at time zone 'UTC', form)
+    from memories m
+    cross join unnest(array['YYYY-MM-DD', 'MM-DD', 'YYYY-MM', 'MM', 'YYYY']) as form
     where m.namespace_id = :namespace::uuid and m.id = any(:ids::uuid[])
     union all
     select given.id, '' from unnest(:ids::uuid[]) as given (id)
