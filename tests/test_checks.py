@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+import random
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -21,6 +22,9 @@ from tests.person import NOON, Person
 
 GOOD = Draft("a fact")
 DEEP = functools.reduce(lambda inner, _: [inner], range(3_000), list[Any]())
+
+# Times that exist where they are said, and not in UTC.
+FIRST_YEAR, LAST_YEAR = (datetime.fromisoformat(t) for t in ("0001-01-01T00:00:00+14:00", "9999-12-31T23:00:00-14:00"))
 
 REFUSED: dict[str, tuple[str, dict[str, Any], str]] = {
     "empty content": ("content", {"content": ""}, "is empty"),
@@ -51,6 +55,9 @@ REFUSED: dict[str, tuple[str, dict[str, Any], str]] = {
     "too many paths": ("paths", {"paths": tuple(f"p/{n}" for n in range(65))}, "64"),
     "a long path": ("paths[1]", {"paths": ("fine", "x" * 1_001)}, "1,000"),
     "a long source": ("source", {"source": "x" * 1_001}, "1,000"),
+    "a source of many bytes": ("source", {"source": "界" * 667}, "2,000 bytes"),
+    "before the first year": ("occurred_at", {"occurred_at": FIRST_YEAR}, "years 1 to 9999"),
+    "after the last year": ("expires_at", {"expires_at": LAST_YEAR}, "years 1 to 9999"),
     "a long session": ("session", {"session": "x" * 201}, "200"),
     "a long commit": ("commit", {"commit": "x" * 101}, "100"),
     "a long key": ("idempotency_key", {"idempotency_key": "x" * 201}, "200"),
@@ -163,6 +170,27 @@ def test_any_text_is_either_cleaned_or_refused_and_never_breaks(text: str) -> No
     for cleaned in (checked.content, checked.summary or "", checked.source or "", *(checked.metadata or {})):
         cleaned.encode("utf-8")  # no lone surrogate
         assert "\x00" not in cleaned
+
+
+async def test_the_longest_texts_fit_into_every_index(person: Person) -> None:
+    chance = random.Random(1)
+
+    def noise(length: int, first: int = 0x20000, last: int = 0x2A000) -> str:
+        """Text that cannot be compressed, of four bytes a character."""
+        return "".join(chr(chance.randint(first, last)) for _ in range(length))
+
+    drafts = [
+        Draft(noise(32_000)),
+        Draft(" ".join(noise(2) for _ in range(10_000))),
+        Draft(" ".join(noise(500) for _ in range(20)), summary=noise(2_000)),
+        Draft("".join(chance.choice("aBc9") for _ in range(32_000))),
+        Draft("s", source=noise(500), session=noise(200), commit=noise(100), idempotency_key=noise(200)),
+        Draft("t", tags=tuple(":".join(noise(1) for _ in range(50)) for _ in range(64))),
+        Draft("p", paths=tuple(noise(1_000) for _ in range(64))),
+    ]
+
+    assert len(set(await person.keep(*drafts))) == len(drafts)
+    assert len((await person.recall("*")).memories) == len(drafts)
 
 
 @pytest.mark.parametrize(

@@ -105,6 +105,19 @@ def client(
     )
 
 
+@contextmanager
+def session(home: Path) -> Iterator[None]:
+    """A session that another process holds, until that process is killed."""
+    holder = client(home, HOLD)
+    assert holder.stdout is not None
+    try:
+        assert holder.stdout.readline()
+        yield
+    finally:
+        holder.kill()
+        holder.communicate()
+
+
 def outcome(process: subprocess.Popen[str], seconds: float = 30) -> str:
     printed, complaint = process.communicate(timeout=seconds)
     assert process.returncode == 0, complaint
@@ -217,14 +230,8 @@ def test_an_engine_can_be_stopped_and_keeps_its_data(home: Path) -> None:
 
 def test_stopping_ends_the_sessions_of_others(home: Path) -> None:
     engine = Engine(home)
-    engine.start()
-    holder = client(home, HOLD)
-    assert holder.stdout is not None
-    holder.stdout.readline()
-
-    assert engine.stop() is True
-    holder.kill()
-    holder.communicate()
+    with session(home):
+        assert engine.stop() is True
 
 
 def test_status_tells_what_runs_and_makes_nothing(new_home: Path) -> None:
@@ -235,12 +242,8 @@ def test_status_tells_what_runs_and_makes_nothing(new_home: Path) -> None:
     assert not new_home.exists()
 
     dsn = engine.start()
-    holder = client(new_home, HOLD)
-    assert holder.stdout is not None
-    holder.stdout.readline()
-    status = engine.status()
-    holder.kill()
-    holder.communicate()
+    with session(new_home):
+        status = engine.status()
 
     assert (status.running, status.dsn, status.sessions, status.version) == (True, dsn, 1, "18.4")
     engine.stop()
@@ -367,20 +370,15 @@ def test_an_engine_stops_after_a_while_without_sessions(home: Path) -> None:
     dsn = engine.start()
     pid = pid_of(engine)
 
-    holder = client(home, HOLD)
-    assert holder.stdout is not None
-    holder.stdout.readline()
-    for _ in range(3):
-        engine.start()
-    assert len(watchers(home)) == 1
+    with session(home):
+        for _ in range(3):
+            engine.start()
+        assert len(watchers(home)) == 1
+        held_until = time.monotonic() + 1.2
+        while time.monotonic() < held_until:  # longer than the idle time
+            assert engine.status().pid == pid
+            time.sleep(0.1)
 
-    held_until = time.monotonic() + 1.2
-    while time.monotonic() < held_until:  # longer than the idle time
-        assert engine.status().pid == pid
-        time.sleep(0.1)
-
-    holder.kill()
-    holder.communicate()
     used_until = time.monotonic() + 1.2
     while time.monotonic() < used_until:  # sessions too short to be seen count as well
         query(dsn, "select 1")

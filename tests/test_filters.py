@@ -56,6 +56,8 @@ def test_a_filter_takes_a_limited_number_of_values(name: str) -> None:
         ({"exclude_tags": ["x" * 101]}, "filters.exclude_tags"),
         ({"time": "when pigs fly"}, "filters.time"),
         ({"time": ""}, "filters.time"),
+        ({"as_of": datetime.fromisoformat("0001-01-01T00:00:00+14:00")}, "filters.as_of"),
+        ({"until": datetime.fromisoformat("9999-12-31T23:00:00-14:00")}, "filters.until"),
         ({"since": NOON, "until": datetime(2026, 1, 1, tzinfo=UTC)}, "filters.until"),
         ({"since": datetime(2026, 6, 1, tzinfo=UTC), "time": "in March 2026"}, "filters.until"),
     ],

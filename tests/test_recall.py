@@ -12,7 +12,7 @@ from folklore.db.database import Database
 from folklore.errors import InvalidInput, NotFound, Unavailable
 from folklore.memory.cursors import given_cursor
 from folklore.memory.library import Library
-from folklore.model import Degraded, Draft, Filters
+from folklore.model import Degraded, Draft, Filters, Sort
 from folklore.ranking.weights import Ranking
 from folklore.text import tokens
 from tests import embedders
@@ -150,6 +150,41 @@ async def test_an_empty_question_lists_the_newest_first(person: Person, query: s
     assert contents(rest) == ["said on day 1", "said on day 0", "of long ago"]
     assert not rest.truncated
     assert rest.cursor is None
+
+
+@pytest.mark.parametrize(
+    ("sort", "order"),
+    [
+        ("time_desc", "cba"), ("time_asc", "abc"), ("score", "cba"), ("updated_desc", "bca"), ("updated_asc", "acb"),
+    ],
+)  # fmt: skip
+async def test_a_listing_has_the_order_asked_for_over_its_pages(
+    person: Person, connection: asyncpg.Connection, sort: Sort, order: str
+) -> None:
+    for day, name in enumerate("abc"):
+        await person.at(NOON + timedelta(days=day)).keep(name)
+    await connection.execute("update memories set updated_at = $1 where content = 'b'", NOON + timedelta(days=9))
+
+    listed, cursor = "", None
+    for _ in order:
+        answer = await person.recall("*", sort=sort, limit=1, cursor=cursor)
+        listed, cursor = listed + "".join(contents(answer)), answer.cursor
+
+    assert listed == order
+    assert cursor is None
+
+
+async def test_a_listing_of_equal_times_is_whole_over_its_pages(person: Person) -> None:
+    kept = await person.keep(*(f"said at noon {n}" for n in range(25)))
+
+    for sort in ("time_desc", "time_asc"):
+        flat = []
+        cursor = None
+        for _ in range(4):
+            answer = await person.recall("*", sort=sort, limit=7, cursor=cursor)
+            flat += ids(answer)
+            cursor = answer.cursor
+        assert sorted(flat) == sorted(kept)
 
 
 async def test_the_same_question_has_the_same_answer_even_where_scores_are_equal(person: Person) -> None:

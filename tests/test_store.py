@@ -284,22 +284,20 @@ async def test_words_of_each_language_are_read_in_it(person: Person) -> None:
     assert contents(await person.search("connection")) == ["The connections were cut."]
 
 
-@pytest.mark.parametrize("size", [1, 500])
-async def test_a_store_runs_the_same_number_of_statements_whatever_its_size(
-    person: Person, queries: list[str], size: int
-) -> None:
-    drafts = [Draft(f"fact {uuid4()}", session="s", idempotency_key=f"k{n}") for n in range(size)]
+async def test_a_store_runs_the_same_number_of_statements_whatever_its_size(person: Person, queries: list[str]) -> None:
     await person.keep("the connection and the namespace are there")
-    await asyncio.sleep(0)  # asyncpg tells about a query in the loop's next turn
-    queries.clear()
+    said = {}
+    for size in (1, 500):
+        drafts = [Draft(f"fact {uuid4()}", session="s", idempotency_key=str(uuid4())) for _ in range(size)]
+        await asyncio.sleep(0)  # asyncpg tells about a query in the loop's next turn
+        queries.clear()
+        await person.store(*drafts)
+        await asyncio.sleep(0)
+        said[size] = [query.split()[0].upper().rstrip(";") for query in queries]
 
-    await person.store(*drafts)
-    await asyncio.sleep(0)
-
-    said = [query.split()[0].upper().rstrip(";") for query in queries]
-    assert said[0] == "BEGIN"
-    assert said[-1] == "COMMIT"
-    assert len(said) == 9, queries
+    assert said[1] == said[500]
+    assert (said[1][0], said[1][-1]) == ("BEGIN", "COMMIT")
+    assert len(said[1]) <= 10, said
 
 
 async def test_a_failing_store_leaves_no_namespace(person: Person, connection: asyncpg.Connection) -> None:

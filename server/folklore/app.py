@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -40,8 +40,15 @@ class App:
     start that failed is tried again by the next call, so that a database which comes back is found again.
     """
 
-    def __init__(self, settings: Settings, *, log_query: QueryLogger | None = None) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        *,
+        log_query: QueryLogger | None = None,
+        prepare: Callable[[], None] = lambda: None,
+    ) -> None:
         self.settings = settings
+        self._prepare = prepare  # called in the background before the slow parts are imported
         self._log_query = log_query
         self._starting: asyncio.Task[Running] | None = None
         try:
@@ -93,6 +100,7 @@ class App:
 
     async def _start(self) -> Running:
         # In a thread: numpy, asyncpg and what stands on them are a fifth of a second of imports.
+        await asyncio.to_thread(self._prepare)
         await asyncio.to_thread(_import_the_slow_rooms)
         from folklore.db.database import Database, PoolLimits
         from folklore.db.migrate import migrate

@@ -4,20 +4,32 @@ from __future__ import annotations
 
 import logging
 import sys
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-import structlog
+if TYPE_CHECKING:
+    import structlog
 
 LogFormat = Literal["json", "console"]
 
 _NOISY = ("mcp", "httpx", "httpx2", "uvicorn.access", "wordllama", "asyncio")
 
 
+def first(level: str) -> None:
+    """Send the standard library's logs to stderr, plainly, until `configure` has been called.
+
+    A server on stdio must answer before it has imported what it logs with: structlog costs a tenth of its start.
+    """
+    logging.basicConfig(stream=sys.stderr, level=level.upper(), format="%(levelname)s %(name)s: %(message)s")
+    _hush(logging.getLevelNamesMapping()[level.upper()])
+
+
 def configure(level: str, form: LogFormat) -> None:
-    """Send structlog and the standard library's root logger to stderr, once, before anything else logs.
+    """Send structlog and the standard library's root logger to stderr, once, before anything uses structlog.
 
     Libraries that call `logging.basicConfig` at import (the bundled model's does) find a root that is set up already.
     """
+    import structlog
+
     number = logging.getLevelNamesMapping()[level.upper()]
     shared: list[structlog.typing.Processor] = [
         structlog.contextvars.merge_contextvars,
@@ -47,5 +59,9 @@ def configure(level: str, form: LogFormat) -> None:
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(number)
+    _hush(number)
+
+
+def _hush(number: int) -> None:
     for name in _NOISY:  # their INFO lines repeat ours, and some name arguments
         logging.getLogger(name).setLevel(max(number, logging.WARNING))

@@ -19,11 +19,17 @@ Result = TypeVar("Result")
 
 def settings_of(ctx: click.Context, *, quiet: bool = True, **flags: object) -> Settings:
     """The settings of this call, logging set up. A command's logs begin at warnings unless --log-level says more."""
+    settings, level = quick_settings(ctx, quiet=quiet, **flags)
+    log.configure(level, settings.log_format)
+    return settings
+
+
+def quick_settings(ctx: click.Context, *, quiet: bool = True, **flags: object) -> tuple[Settings, str]:
+    """The settings and the level to log from; the caller sets up logging."""
     given: dict[str, Any] = ctx.find_root().obj
     settings = load_settings(given["config"], **given["flags"], **flags)
     asked = given["flags"]["log_level"] is not None
-    log.configure("warning" if quiet and not asked else settings.log_level, settings.log_format)
-    return settings
+    return settings, "warning" if quiet and not asked else settings.log_level
 
 
 def with_app(ctx: click.Context, work: Callable[[App, Running], Awaitable[Result]]) -> Result:

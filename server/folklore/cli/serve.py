@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import sys
 
 import click
 
+from folklore import log
 from folklore.app import App
-from folklore.cli.context import settings_of
+from folklore.cli.context import quick_settings, settings_of
 from folklore.config import Settings
 
 
@@ -23,20 +25,25 @@ def serve(
     ctx: click.Context, http: bool, host: str | None, port: int | None, read_only: bool | None, snippets: bool
 ) -> None:
     """Serve MCP over stdio (for one client that starts it), or over HTTP for several."""
-    settings = settings_of(ctx, quiet=not http, read_only=read_only)
     if not http and (host is not None or port is not None):
         raise click.UsageError("--host and --port go with --http.")
     if http:
+        settings = settings_of(ctx, quiet=False, read_only=read_only)
         _serve_http(settings, host or settings.http.host, settings.http.port if port is None else port, snippets)
     else:
-        asyncio.run(_serve_stdio(settings))
+        settings, level = quick_settings(ctx, read_only=read_only)
+        log.first(level)
+        asyncio.run(_serve_stdio(settings, level))
 
 
-async def _serve_stdio(settings: Settings) -> None:
+async def _serve_stdio(settings: Settings, level: str) -> None:
+    gc.disable()  # the SDK's import makes many objects and no garbage: looking for some is a tenth of the start
     from folklore.tools.server import build_server
 
-    app = App(settings)
+    app = App(settings, prepare=lambda: log.configure(level, settings.log_format))
     server = build_server(app.host, offered=settings.tools, read_only=settings.read_only)
+    gc.freeze()
+    gc.enable()
     # The engine, the pool and the model begin once the client has its first answers; a call does not wait for this.
     soon = asyncio.get_running_loop().call_later(0.3, app.start)
     try:

@@ -50,7 +50,7 @@ class Database:
     """A pool of connections to one Postgres, embedded or a server; nobody above knows which.
 
     One statement is one round trip: no reset on release (only SET LOCAL is ever used). Plans are generic and kept: the
-    statements are written so that one shape is right for every parameter (rows are looked up by key, one at a time), and
+    statements are written so that one shape is right for every parameter (rows are looked up by key, one by one), and
     planning anew took 0.5 ms of each, two of a recall's six. A statement for which that is not so must SET LOCAL
     plan_cache_mode itself.
     """

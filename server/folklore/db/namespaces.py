@@ -14,12 +14,12 @@ from folklore.model import Namespace
 
 @dataclass(frozen=True, slots=True)
 class Notebook:
-    """A namespace as recall needs it: its id, the languages to read a question in, its size (up to a bound)."""
+    """A namespace as recall needs it: its id, the languages to read a question in, whether it holds anything."""
 
     id: UUID
     name: str
     languages: tuple[str, ...]
-    memories: int
+    empty: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,13 +46,13 @@ class Namespaces:
     async def notebooks(self, names: Sequence[str] | None) -> list[Notebook]:
         """The namespaces of these names, or all; unknown names are simply not there. One statement."""
         async with self._database.session() as session:
-            rows = await session.rows("namespaces_read", names=None if names is None else list(names))
-        return [Notebook(row["id"], row["name"], tuple(row["languages"]), row["memories"]) for row in rows]
+            rows = await session.rows("namespaces_find", names=None if names is None else list(names))
+        return [Notebook(row["id"], row["name"], tuple(row["languages"]), row["empty"]) for row in rows]
 
     async def all(self) -> list[Namespace]:
         """Every namespace with its (bounded) count. One statement."""
         async with self._database.session() as session:
-            rows = await session.rows("namespaces_read", names=None)
+            rows = await session.rows("namespaces_read")
         return [
             Namespace(
                 id=row["id"],

@@ -19,6 +19,8 @@ MAX_CONTENT = 32_000
 MAX_SUMMARY = 2_000
 MAX_METADATA_BYTES = 8 * 1024
 MAX_PATHS = 64
+MAX_SOURCE = 1_000
+MAX_SOURCE_BYTES = 2_000  # an entry of its index cannot hold 2,704
 _KIND = re.compile(r"[a-z][a-z0-9_-]{0,39}")
 
 
@@ -40,7 +42,7 @@ def check_batch(drafts: Sequence[Draft], *, now: datetime, zone: tzinfo = UTC, m
 
 def check_draft(draft: Draft, *, field: str, now: datetime, zone: tzinfo) -> Draft:
     """One draft, cleaned and normalised; `field` is put before the names of its fields in errors."""
-    expires_at = zoned(draft.expires_at, zone)
+    expires_at = zoned(draft.expires_at, zone, f"{field}expires_at")
     if expires_at is not None and expires_at <= now:
         raise InvalidInput(f"{field}expires_at", "lies in the past.", hint="Give a later time, or none.")
     if draft.priority is not None and not 1 <= draft.priority <= 4:
@@ -55,21 +57,28 @@ def check_draft(draft: Draft, *, field: str, now: datetime, zone: tzinfo) -> Dra
         tags=tag_rules.normalise(draft.tags, field=f"{field}tags"),
         importance=_share(draft.importance, f"{field}importance"),
         confidence=_share(draft.confidence, f"{field}confidence"),
-        occurred_at=zoned(draft.occurred_at, zone),
+        occurred_at=zoned(draft.occurred_at, zone, f"{field}occurred_at"),
         expires_at=expires_at,
         language=None if draft.language is None else language(draft.language, field=f"{field}language"),
         paths=_paths(draft.paths, f"{field}paths"),
         metadata=_metadata(draft.metadata, f"{field}metadata"),
-        source=_short(draft.source, f"{field}source", 1_000),
+        source=_indexed(draft.source, f"{field}source"),
         session=_short(draft.session, f"{field}session", 200),
         commit=_short(draft.commit, f"{field}commit", 100),
         idempotency_key=_short(draft.idempotency_key, f"{field}idempotency_key", 200),
     )
 
 
-def zoned(value: datetime | None, zone: tzinfo) -> datetime | None:
-    """A time without an offset is in the caller's zone."""
-    return value.replace(tzinfo=zone) if value is not None and value.tzinfo is None else value
+def zoned(value: datetime | None, zone: tzinfo, field: str = "time") -> datetime | None:
+    """A time without an offset is in the caller's zone. Raises InvalidInput for one that UTC has no date for."""
+    if value is None:
+        return None
+    aware = value.replace(tzinfo=zone) if value.tzinfo is None else value
+    try:
+        aware.astimezone(UTC)  # Postgres would take it, and nothing that reads it back could
+    except OverflowError as error:
+        raise InvalidInput(field, "lies outside the years 1 to 9999.") from error
+    return aware
 
 
 def content_of(text: str, field: str) -> str:
@@ -105,6 +114,13 @@ def _short(text: str | None, field: str, limit: int) -> str | None:
     if len(cleaned) > limit:
         raise InvalidInput(field, f"has {len(cleaned):,} characters; the limit is {limit:,}.", hint="Shorten it.")
     return cleaned or None
+
+
+def _indexed(text: str | None, field: str) -> str | None:
+    source = _short(text, field, MAX_SOURCE)
+    if source is not None and len(source.encode()) > MAX_SOURCE_BYTES:
+        raise InvalidInput(field, f"takes more than {MAX_SOURCE_BYTES:,} bytes.", hint="Shorten it.")
+    return source
 
 
 def _share(value: float | None, field: str) -> float | None:

@@ -53,13 +53,13 @@ def filters_of(request: FilterRequest, *, now: datetime, zone: tzinfo) -> Filter
         paths=tuple(path for path in (clean(path).text.rstrip("/") for path in request.paths) if path),
         since=since,
         until=until,
-        as_of=zoned(request.as_of, zone),
+        as_of=zoned(request.as_of, zone, "filters.as_of"),
         include_superseded=request.include_superseded,
     )
 
 
 def _times(request: FilterRequest, now: datetime, zone: tzinfo) -> tuple[datetime | None, datetime | None]:
-    since, until = zoned(request.since, zone), zoned(request.until, zone)
+    since, until = zoned(request.since, zone, "filters.since"), zoned(request.until, zone, "filters.until")
     if request.time is not None:
         from folklore.text.times import parse_time
 

@@ -222,7 +222,7 @@ def _cosines(vectors: Sequence[NDArray[np.float32] | None]) -> NDArray[np.float3
 
 def _why_empty(notebooks: Sequence[Notebook], filters: Filters) -> str:
     names = ", ".join(notebook.name for notebook in notebooks[:5])
-    if not any(notebook.memories for notebook in notebooks):
+    if all(notebook.empty for notebook in notebooks):
         return f"Empty so far: {names}."
     if not filters.empty:
         return "Nothing matches within these filters; try without them."

@@ -131,7 +131,7 @@ async def search_keywords(
     format: Form = "concise",  # noqa: A002
     cursor: str | None = None,
 ) -> Annotated[CallToolResult, RecallOut]:
-    """Find memories by exact words: error codes, identifiers, paths, names. Any word may match; rare ones count most."""
+    """Find memories by exact words: error codes, identifiers, paths, names. Any may match; rare ones count most."""
     host = ctx.request_context.lifespan_context
     library = await host.library()
     from folklore.memory.keywords import search

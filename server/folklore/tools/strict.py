@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Awaitable, Callable
 from typing import Any, cast
 
-import structlog
 from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.server.mcpserver.tools import Tool
@@ -15,7 +15,7 @@ from pydantic import ConfigDict, ValidationError
 
 from folklore.errors import FolkloreError
 
-log = structlog.get_logger(__name__)
+log = logging.getLogger(__name__)
 
 
 class StrictTool(Tool):
@@ -31,7 +31,7 @@ class StrictTool(Tool):
                 raise ToolError(self._bad_arguments(cause)) from None
             if isinstance(cause, FolkloreError):
                 raise ToolError(str(cause)) from cause
-            log.exception("tool_crashed", tool=self.name)
+            log.exception("the tool %s crashed", self.name)
             raise
 
     def _bad_arguments(self, error: ValidationError) -> str:
@@ -87,7 +87,9 @@ def _shorten(node: Any, definitions: dict[str, Any], *, names: bool) -> Any:
     if names:
         return {name: _shorten(entry, definitions, names=False) for name, entry in node.items()}
     if (reference := node.get("$ref")) is not None:
-        defined = {key: entry for key, entry in definitions[reference.rpartition("/")[2]].items() if key != "description"}
+        defined = {
+            key: entry for key, entry in definitions[reference.rpartition("/")[2]].items() if key != "description"
+        }
         node = defined | {key: entry for key, entry in node.items() if key != "$ref"}
     short = {
         key: _shorten(entry, definitions, names=key == "properties")

@@ -79,10 +79,10 @@ class Engine:
         with _as_engine_failure(place):
             answer = Server(place, find_binaries(), account_for(place)).ask()
             running = answer.state is State.READY
-            written = read_pid_file(place.data)
+            written, endpoint = read_pid_file(place.data), recorded(place)
             return EngineStatus(
                 running=running,
-                dsn=self.dsn if running else None,
+                dsn=endpoint.dsn() if running and endpoint else None,
                 data_directory=place.data,
                 version=answer.version or cluster.version_on_disk(place),
                 pid=written.pid if running and written else None,
