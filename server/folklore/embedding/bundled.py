@@ -2,8 +2,8 @@
 
 A static model: the vector of a text is made of those of its tokens. wordllama itself takes their plain mean and pads
 a batch to its longest text (64 texts of 32,000 characters would take half a gigabyte). Here a token counts by the
-square root of how often it occurs, in lower case, and texts are summed one by one; in a question a token also counts by how
-rare its word is where the question is asked. Both were measured to find more (benchmarks/RESULTS.md).
+square root of how often it occurs, in lower case, and texts are summed one by one; in a question a token also counts by
+how rare its word is where the question is asked. Both were measured to find more (benchmarks/RESULTS.md).
 """
 
 from __future__ import annotations
