@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
 
 import asyncpg
 import pytest
-from pgvector.asyncpg import register_vector
 
 from folklore.db.database import Database, Session
 from folklore.db.statements import statement
@@ -57,6 +56,9 @@ class Plan:
         return {node["Index Name"] for node in self.nodes if "Index Name" in node}
 
 
+Explain = Callable[[str], Awaitable[Plan]]
+
+
 def turn(number: int) -> Draft:
     """One of many in a session, with words of its own, some that others have, and some that all have."""
     return Draft(
@@ -86,63 +88,40 @@ async def crowd(cluster: Cluster, template: str, embedder: Embedder) -> AsyncIte
 
 
 @pytest.fixture
-async def explain(crowd: Crowd) -> AsyncIterator[Any]:
-    """Plan a statement as the pool's connections would: for these very values."""
-    connection = await asyncpg.connect(
-        crowd.url, server_settings={"plan_cache_mode": "force_custom_plan", "jit": "off"}
-    )
-    await register_vector(connection)
+async def explain(crowd: Crowd) -> Explain:
+    """The plan that the pool's connections keep for a statement, whatever its values are."""
 
-    async def explained(name: str, values: dict[str, object]) -> Plan:
+    async def explained(name: str) -> Plan:
         found = statement(name)
-        text = await connection.fetchval("explain (format json) " + found.sql, *found.arguments(values))
-        return Plan.of(text)
+        nothing = ", ".join(["null"] * len(found.parameters))
+        async with crowd.database.session() as session:
+            connection = session._connection
+            assert await connection.fetchval("show plan_cache_mode") == "force_generic_plan"
+            await connection.execute(f"prepare explained as {found.sql}")
+            try:
+                return Plan.of(await connection.fetchval(f"explain (format json) execute explained ({nothing})"))
+            finally:
+                await connection.execute("deallocate explained")
 
-    yield explained
-    await connection.close()
-
-
-@pytest.fixture
-def said(monkeypatch: pytest.MonkeyPatch) -> dict[str, dict[str, object]]:
-    """The statements that were run, by name, with their values."""
-    heard: dict[str, dict[str, object]] = {}
-    rows = Session.rows
-
-    async def listen(self: Session, name: str, /, **values: object) -> Any:
-        heard[name] = values
-        return await rows(self, name, **values)
-
-    monkeypatch.setattr(Session, "rows", listen)
-    return heard
+    return explained
 
 
-@pytest.fixture
-async def recalled(
-    crowd: Crowd, embedder: Embedder, said: dict[str, dict[str, object]]
-) -> dict[str, dict[str, object]]:
-    """What one recall in the small namespace said."""
-    person = Person(Library.of(crowd.database, embedder))
-    answer = await person.recall("what was the cause of error2895 with word48", namespaces=("small",))
-    assert answer.memories
-    return dict(said)
-
-
-async def test_document_frequencies_are_read_from_the_postings_key_alone(recalled: Any, explain: Any) -> None:
-    plan = await explain("recall_lexemes", recalled["recall_lexemes"])
+async def test_document_frequencies_are_read_from_the_postings_key_alone(explain: Explain) -> None:
+    plan = await explain("recall_lexemes")
 
     assert plan.scans("postings") == {("Index Only Scan", "postings_pkey")}
     assert plan.scans("memories") == set()
 
 
-async def test_the_keyword_branch_reads_the_postings_key_alone_and_few_memories(recalled: Any, explain: Any) -> None:
-    plan = await explain("recall_keyword", recalled["recall_keyword"])
+async def test_the_keyword_branch_reads_the_postings_key_alone_and_few_memories(explain: Explain) -> None:
+    plan = await explain("recall_keyword")
 
     assert plan.scans("postings") == {("Index Only Scan", "postings_pkey")}
     assert plan.scans("memories") == {("Index Scan", "memories_pkey")}
 
 
-async def test_the_dense_branch_reads_the_narrow_table_by_namespace(recalled: Any, explain: Any) -> None:
-    plan = await explain("recall_dense", recalled["recall_dense"])
+async def test_the_dense_branch_reads_the_narrow_table_by_namespace(explain: Explain) -> None:
+    plan = await explain("recall_dense")
 
     assert plan.scans("embeddings") in (
         {("Index Scan", "embeddings_pkey")},
@@ -152,31 +131,22 @@ async def test_the_dense_branch_reads_the_narrow_table_by_namespace(recalled: An
     assert plan.scans("memories") == {("Index Scan", "memories_pkey")}
 
 
-async def test_session_neighbours_are_found_by_their_index(recalled: Any, explain: Any) -> None:
-    plan = await explain("recall_pool", recalled["recall_pool"])
+async def test_session_neighbours_are_found_by_their_index(explain: Explain) -> None:
+    plan = await explain("recall_pool")
 
     assert "memories_session_idx" in plan.indexes()
     assert not {kind for kind, _ in plan.scans("memories")} & {"Seq Scan"}
     assert not {kind for kind, _ in plan.scans("embeddings")} & {"Seq Scan"}
 
 
-async def test_memories_are_fetched_by_their_key(crowd: Crowd, explain: Any, said: Any) -> None:
-    person = Person(Library.of(crowd.database, None))
-    [notebook] = await person.library.notebooks(["small"])
-    newest = (await person.recall("*", namespaces=("small",), limit=5)).memories
-    assert len(await person.library.memories.get([notebook.id], [result.memory.id for result in newest])) == 5
-
-    plan = await explain("memories_get", said["memories_get"])
+async def test_memories_are_fetched_by_their_key(explain: Explain) -> None:
+    plan = await explain("memories_get")
 
     assert plan.scans("memories") == {("Index Scan", "memories_pkey")}
 
 
-async def test_an_idempotency_key_is_found_by_its_index(crowd: Crowd, explain: Any, said: Any) -> None:
-    person = Person(Library.of(crowd.database, None))
-    stored = await person.store(turn(2_900), turn(2_950), namespace="small")
-    assert {item.status for item in stored.stored} == {"duplicate"}
-
-    plan = await explain("memories_by_key", said["memories_by_key"])
+async def test_an_idempotency_key_is_found_by_its_index(explain: Explain) -> None:
+    plan = await explain("memories_by_key")
 
     assert plan.indexes() == {"memories_idempotency_key"}
 

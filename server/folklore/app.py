@@ -119,10 +119,13 @@ class App:
             statement_timeout=settings.statement_timeout_seconds,
             statement_cache=settings.statement_cache,
         )
-        database = Database(dsn, limits, self._log_query)
+        database = Database(dsn, limits, self._log_query, self._revive if where == "embedded" else None)
         await database.open()
         await warming
         return Running(database, Library.of(database, embedder), where)
+
+    async def _revive(self) -> None:
+        await self.dsn()
 
     async def dsn(self) -> tuple[str, str]:
         """The address of the database, the embedded engine started if it is the one, and its name for people."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from typing import Any, cast
@@ -16,6 +16,7 @@ from folklore.errors import Conflict, DatabaseUnavailable, FolkloreError, Invali
 
 Row = asyncpg.Record
 QueryLogger = Callable[[str], None]
+Revive = Callable[[], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,10 +56,17 @@ class Database:
     plan_cache_mode itself.
     """
 
-    def __init__(self, dsn: str, limits: PoolLimits = PoolLimits(), log_query: QueryLogger | None = None) -> None:
+    def __init__(
+        self,
+        dsn: str,
+        limits: PoolLimits = PoolLimits(),
+        log_query: QueryLogger | None = None,
+        revive: Revive | None = None,
+    ) -> None:
         self._dsn = dsn
         self._limits = limits
         self._log_query = log_query
+        self._revive = revive
         self._pool: asyncpg.Pool | None = None
 
     async def open(self) -> None:
@@ -88,8 +96,6 @@ class Database:
         await register_vector(connection, schema=await _vector_schema(connection))
         # The first use of an array type asks the catalogue about it; asked here, a request never does.
         await connection.fetch("select $1::uuid[], $2::float8[], $3::int8[], $4::int2[], $5::halfvec[]", *[None] * 5)
-        # asyncpg asks the catalogue about an array type at its first use, 5 ms a connection: here, where nobody waits.
-        await connection.fetch("select $1::uuid[], $2::halfvec[]", [], [])
         if self._log_query is not None:
             log = self._log_query
             connection.add_query_logger(lambda record: log(record.query))
@@ -106,20 +112,36 @@ class Database:
     @asynccontextmanager
     async def session(self) -> AsyncIterator[Session]:
         """A connection for single statements."""
-        if self._pool is None:
-            raise DatabaseUnavailable("The database is not open.")
         with ours():
-            async with self._pool.acquire(timeout=self._limits.connect_timeout) as connection:
+            async with self._lent() as connection:
                 yield Session(connection)
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[Session]:
         """A connection in one transaction: committed when the block ends, rolled back when it fails or is cancelled."""
-        if self._pool is None:
-            raise DatabaseUnavailable("The database is not open.")
         with ours():
-            async with self._pool.acquire(timeout=self._limits.connect_timeout) as connection, connection.transaction():
+            async with self._lent() as connection, connection.transaction():
                 yield Session(connection)
+
+    @asynccontextmanager
+    async def _lent(self) -> AsyncIterator[Any]:
+        pool = self._pool
+        if pool is None:
+            raise DatabaseUnavailable("The database is not open.")
+        timeout = self._limits.connect_timeout
+        try:
+            connection = await pool.acquire(timeout=timeout)
+        except (OSError, asyncpg.CannotConnectNowError):
+            # The embedded engine may have gone to rest, or been stopped, while nobody had a session. No statement has
+            # been sent yet, so starting it and asking again repeats nothing.
+            if self._revive is None:
+                raise
+            await self._revive()
+            connection = await pool.acquire(timeout=timeout)
+        try:
+            yield connection
+        finally:
+            await asyncio.shield(pool.release(connection))
 
 
 async def _keep(_connection: asyncpg.Connection) -> None:
