@@ -28,8 +28,7 @@ def test_rooms_import_only_what_lies_below_them(tmp_path: Path) -> None:
 
 
 def test_a_server_is_ready_to_answer_before_anything_slow_is_imported() -> None:
-    # rich.progress stands for what commands draw with: structlog imports some of rich by itself.
-    slow = ("numpy", "asyncpg", "pgvector", "wordllama", "tokenizers", "httpx", "rich.progress", "yaml")
+    slow = ("numpy", "asyncpg", "pgvector", "wordllama", "tokenizers", "httpx", "rich", "structlog", "yaml")
     program = (
         "import sys, folklore.cli.main, folklore.tools.server; print(*[m for m in sys.argv[1:] if m in sys.modules])"
     )

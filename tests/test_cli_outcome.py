@@ -148,6 +148,8 @@ async def test_ctrl_c_ends_quietly_with_130_even_while_reading(
         stdin=subprocess.PIPE,
         stderr=subprocess.PIPE,
         env=os.environ | folklore.environment,
+        # A shell starts what runs in its background with this signal ignored, and a child inherits that.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )
     with process:
         assert process.stdin is not None

@@ -85,7 +85,7 @@ def test_equal_candidates_keep_their_order() -> None:
 
 def test_what_owes_its_vector_is_like_nothing_else() -> None:
     relevance = np.array([1.0, 0.9, 0.7])
-    similarity = alike([1.0, 0.9, 0.0], [0.9, 1.0, 0.0], [0.0, 0.0, 0.0])
+    similarity = alike([1.0, 0.99, 0.0], [0.99, 1.0, 0.0], [0.0, 0.0, 0.0])
 
     assert maximal_marginal_relevance(relevance, similarity, 3, 0.7) == [0, 2, 1]
 

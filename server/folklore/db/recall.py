@@ -18,13 +18,18 @@ from folklore.model import Filters, Memory
 
 @dataclass(frozen=True, slots=True)
 class Hits:
-    """What one branch found, best first, with its scores."""
+    """What one branch found, best first.
+
+    `scores` order the list and lie around 0, the mean of the scope. `raw` is what a score was before length was taken
+    off: the cosine, or how much of the question's weight (inverse document frequency) a memory holds.
+    """
 
     ids: tuple[UUID, ...]
     scores: tuple[float, ...]
+    raw: tuple[float, ...]
 
 
-NOTHING = Hits((), ())
+NOTHING = Hits((), (), ())
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,9 +50,13 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class Bm25:
-    """What the keyword statements need to score: weights by lexeme, and the constants of BM25."""
+    """What the keyword statements need to score: weights by lexeme, and the constants of BM25.
+
+    `mass` is the weight of the whole question, words that no memory holds included.
+    """
 
     weights: Mapping[str, float]
+    mass: float
     reading: Reading
     saturation: float
     prior: float
@@ -212,7 +221,9 @@ class RecallStatements:
 
 
 def _hits(rows: Sequence[Row]) -> Hits:
-    return Hits(tuple(row["id"] for row in rows), tuple(row["score"] for row in rows))
+    return Hits(
+        tuple(row["id"] for row in rows), tuple(row["score"] for row in rows), tuple(row["mass"] for row in rows)
+    )
 
 
 def _parameters(bm25: Bm25) -> dict[str, object]:

@@ -18,6 +18,8 @@ class Model:
     provider: str
     name: str
     dimensions: int
+    # How much its evidence counts against that of words: 1 for a model that reads in context.
+    weight: float = 1.0
 
     @property
     def id(self) -> UUID:

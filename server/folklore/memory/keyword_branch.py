@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from folklore.db.recall import NOTHING, Bm25, Form, Hits, Reading, Scope
 from folklore.memory.library import Library
-from folklore.ranking.evidence import weigh
+from folklore.ranking.evidence import question_mass, weigh
 from folklore.ranking.weights import Ranking
 from folklore.text.moments import marks_asked
 from folklore.text.query import KeywordQuery
@@ -37,15 +37,15 @@ def pieces_of(query: KeywordQuery) -> list[str]:
 
 async def expression_hits(
     library: Library, scope: Scope, query: KeywordQuery, *, languages: Sequence[str], ranking: Ranking, fetch: int
-) -> Hits:
-    """What satisfies the query's expression. Two statements, one after the other."""
+) -> tuple[Hits, Bm25 | None]:
+    """What satisfies the query's expression, and how its words weigh. Two statements, one after the other."""
     bound = ranking.bound(len(query.bag))
     forms, total, mean_length = await library.statements.terms(
         scope, terms=[term.text for term in query.terms], languages=languages, bound=bound
     )
     expression = to_tsquery_text(query, [_forms_of(place, forms) for place in range(len(query.terms))])
     if not expression:
-        return NOTHING
+        return NOTHING, None
     documents = {
         lexeme: count
         for form in forms
@@ -53,7 +53,8 @@ async def expression_hits(
         for lexeme, count in zip(form.lexemes, form.documents, strict=True)
     }
     bm25 = _bm25(Reading(documents, total, mean_length), ranking, bound)
-    return await library.statements.expression(scope, expression=expression, bm25=bm25, fetch=fetch, bound=_RANKED)
+    hits = await library.statements.expression(scope, expression=expression, bm25=bm25, fetch=fetch, bound=_RANKED)
+    return hits, bm25
 
 
 def _bm25(reading: Reading, ranking: Ranking, bound: int, marks: Mapping[str, float] | None = None) -> Bm25:
@@ -61,7 +62,8 @@ def _bm25(reading: Reading, ranking: Ranking, bound: int, marks: Mapping[str, fl
     for mark, share in (marks or {}).items():
         if mark in weights:
             weights[mark] *= share
-    return Bm25(weights, reading, ranking.saturation, ranking.length_prior)
+    mass = question_mass(reading.documents, total=reading.total)
+    return Bm25(weights, mass, reading, ranking.saturation, ranking.length_prior)
 
 
 def _forms_of(place: int, forms: Sequence[Form]) -> list[list[str]]:

@@ -2,34 +2,30 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from uuid import UUID
 
 import numpy as np
-import structlog
 from numpy.typing import NDArray
 
 from folklore.db.namespaces import Notebook
-from folklore.db.recall import NOTHING, Bm25, Candidate, Hits, Scope
-from folklore.errors import InvalidInput, Unavailable
+from folklore.db.recall import Candidate, Scope
+from folklore.errors import InvalidInput
+from folklore.memory.branches import Branches, Found
 from folklore.memory.budget import within_budget
 from folklore.memory.cursors import given_before, given_cursor, is_given
-from folklore.memory.keyword_branch import expression_hits, pieces_of, read_question
+from folklore.memory.explain import explained, explanation
 from folklore.memory.library import Library, scope_of
 from folklore.memory.listing import list_memories
-from folklore.model import Answer, Degraded, Filters, Recalled, Sort
+from folklore.model import Answer, Filters, Recalled, Sort
 from folklore.ranking.diversity import maximal_marginal_relevance
-from folklore.ranking.evidence import piece_weights, tail_evidence
-from folklore.ranking.fusion import best_first, reciprocal_rank_fusion
-from folklore.ranking.neighbours import spread
+from folklore.ranking.evidence import calibrated, dense_weight
+from folklore.ranking.pool import Listed, fuse, rescore
 from folklore.ranking.weights import Branch, Ranking
 from folklore.text.clean import clean
 from folklore.text.query import parse
-
-log = structlog.get_logger(__name__)
 
 MAX_LIMIT = 100
 MAX_QUERY = 1_000_000
@@ -50,6 +46,7 @@ class RecallRequest:
     sort: Sort = "score"
     max_tokens: int | None = None
     cursor: str | None = None
+    explain: bool = False
 
 
 async def recall(library: Library, request: RecallRequest, *, now: datetime) -> Answer:
@@ -74,118 +71,68 @@ async def recall(library: Library, request: RecallRequest, *, now: datetime) -> 
     before = given_before(request.cursor, question)
     wanted = len(before) + request.limit
     scope = Scope(scope_of(notebooks), request.filters, now)
-    found = await _branches(library, scope, notebooks, text, request, wanted)
-    candidates, ranked = await _ranked(library, scope, found, request.ranking, wanted)
-    fresh = [(id_, score) for id_, score in ranked if not is_given(id_, before)]
-    page = [Recalled(candidates[id_].memory, round(score, 4)) for id_, score in fresh[: request.limit]]
-    kept, cut = within_budget(page, request.max_tokens)
+    branches = Branches(library, scope, notebooks, parse(text), request.ranking)
+    found = await branches.run(request.branches, request.ranking.fetch(wanted))
+    ranked = await _ranked(library, scope, found, request, wanted)
+    fresh = [result for result in ranked if not is_given(result.memory.id, before)]
+    kept, cut = within_budget(_sorted(fresh[: request.limit], request.sort), request.max_tokens)
     more = cut or len(fresh) > request.limit
     return Answer(
         memories=tuple(kept),
         searched=tuple(notebook.name for notebook in notebooks),
-        degraded=found.degraded,
+        degraded=tuple(found.degraded),
         truncated=more,
         cursor=given_cursor([result.memory.id for result in kept], before, question) if more else None,
-        note=None if ranked else _why_empty(notebooks, request.filters),
+        note=None if ranked else _why_empty(notebooks, request),
+        explain=explanation(found) if request.explain else None,
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Found:
-    hits: dict[Branch, Hits]
-    degraded: tuple[Degraded, ...]
-    model: UUID | None
-
-
-async def _branches(
-    library: Library, scope: Scope, notebooks: Sequence[Notebook], text: str, request: RecallRequest, wanted: int
-) -> _Found:
+async def _ranked(library: Library, scope: Scope, found: Found, request: RecallRequest, wanted: int) -> list[Recalled]:
+    """The answer's memories and one more if there is one, best first."""
     ranking = request.ranking
-    fetch = ranking.fetch(wanted)
-    languages = sorted({language for notebook in notebooks for language in notebook.languages})
-    query = parse(text)
-    expression = query.expert and not query.only_alternatives
-    reading: Bm25 | None = None
-    unread: Unavailable | None = None
-    if not expression:
-        try:
-            reading = await read_question(library, scope, query, languages, ranking)
-        except Unavailable as error:
-            unread = error  # the dense branch can answer without
-    model: UUID | None = None
-
-    async def dense() -> Hits:
-        nonlocal model
-        if library.embedder is None:
-            return NOTHING
-        pieces = pieces_of(query)
-        weights = [1.0] * len(pieces)
-        if reading is not None:
-            weights = piece_weights(reading.reading.places, reading.weights, len(pieces))
-        model = (await library.embedder.model()).id
-        vector = await library.embedder.embed_question(pieces, weights)
-        if not vector.any():
-            return NOTHING
-        return await library.statements.dense(scope, model=model, query=vector, fetch=fetch)
-
-    async def keyword() -> Hits:
-        if unread is not None:
-            raise unread
-        if reading is None:
-            return await expression_hits(library, scope, query, languages=languages, ranking=ranking, fetch=fetch)
-        if not reading.weights:
-            return NOTHING
-        return await library.statements.keyword(scope, bm25=reading, fetch=fetch)
-
-    run: dict[Branch, Awaitable[Hits]] = {}
-    if "dense" in request.branches and ranking.dense > 0:
-        run["dense"] = dense()
-    if "keyword" in request.branches and ranking.keyword > 0:
-        run["keyword"] = keyword()
-    outcomes = await asyncio.gather(*run.values(), return_exceptions=True)
-    hits: dict[Branch, Hits] = {}
-    degraded: list[Degraded] = []
-    for branch, outcome in zip(run, outcomes, strict=True):
-        if isinstance(outcome, Unavailable):
-            log.warning("branch_degraded", branch=branch, reason=outcome.message)
-            degraded.append(Degraded(branch, outcome.message))
-        elif isinstance(outcome, BaseException):
-            raise outcome
-        else:
-            hits[branch] = outcome
-    if not hits:
-        raise Unavailable(
-            "Every branch of the search failed: " + "; ".join(f"{item.branch}: {item.reason}" for item in degraded)
-        )
-    return _Found(hits, tuple(degraded), model)
-
-
-async def _ranked(
-    library: Library, scope: Scope, found: _Found, ranking: Ranking, wanted: int
-) -> tuple[dict[UUID, Candidate], list[tuple[UUID, float]]]:
-    fused = reciprocal_rank_fusion(
-        [(ranking.weight(branch), hits.ids) for branch, hits in found.hits.items()],
-        ranking.rrf_k,
-    )
+    fetched = ranking.fetch(wanted)
+    coverage = found.coverage()
+    lists = [
+        Listed(branch, hits.ids, hits.scores, _weight(branch, found, ranking, max(coverage.values(), default=0.0)))
+        for branch, hits in found.hits.items()
+    ]
+    fused = fuse(lists, ranking)
     if not fused:
-        return {}, []
-    candidates = await library.statements.pool(scope, ids=list(fused), reach=len(ranking.neighbours), model=found.model)
-    own = {id_: score for id_, score in _evidence(found, ranking, ranking.fetch(wanted)).items() if id_ in candidates}
-    scores = spread(own, _beside(candidates), ranking.neighbours)
-    pool = best_first(scores)[: ranking.fetch(wanted) + 1]
-    relevance = np.array([scores[id_] for id_ in pool])
-    order = maximal_marginal_relevance(
-        relevance, _cosines([candidates[id_].vector for id_ in pool]), wanted + 1, ranking.mmr_lambda
+        return []
+    candidates = await library.statements.pool(
+        scope, ids=list(fused), reach=len(ranking.neighbours), model=found.model_id
     )
-    return candidates, [(pool[place], float(relevance[place])) for place in order]
+    present = {id_: score for id_, score in fused.items() if id_ in candidates}
+    pool = rescore(lists, present, _beside(candidates), ranking=ranking, fetched=fetched)
+    leading = pool.order[: fetched + 1]
+    relevance = np.array([pool.relevance[id_] for id_ in leading])
+    vectors = _matrix([candidates[id_].vector for id_ in leading])
+    order = maximal_marginal_relevance(relevance, vectors @ vectors.T, wanted + 1, ranking.mmr_lambda)
+    cosines = vectors @ found.vector if found.vector is not None and vectors.shape[1] == len(found.vector) else None
+    results = []
+    for place in order:
+        id_ = leading[place]
+        evidence = calibrated(coverage.get(id_, 0.0), 0.0 if cosines is None else float(cosines[place]))
+        if evidence >= ranking.min_score:
+            terms = explained(id_, found, pool) if request.explain else None
+            results.append(Recalled(candidates[id_].memory, round(evidence, 3), terms))
+    return results
 
 
-def _evidence(found: _Found, ranking: Ranking, fetched: int) -> dict[UUID, float]:
-    together: dict[UUID, float] = {}
-    for branch, hits in found.hits.items():
-        for id_, evidence in zip(hits.ids, tail_evidence(hits.scores, fetched), strict=False):
-            together[id_] = together.get(id_, 0.0) + ranking.evidence(branch) * evidence
-    return together
+def _weight(branch: Branch, found: Found, ranking: Ranking, coverage: float) -> float:
+    if branch == "dense" and found.model is not None:
+        return ranking.dense * dense_weight(found.model.weight, coverage)
+    return ranking.weight(branch)
+
+
+def _sorted(results: list[Recalled], sort: Sort) -> list[Recalled]:
+    """The best results in the order asked for."""
+    if sort == "score":
+        return results
+    if sort.startswith("updated"):
+        return sorted(results, key=lambda result: result.memory.updated_at, reverse=sort.endswith("desc"))
+    return sorted(results, key=lambda result: result.memory.when, reverse=sort.endswith("desc"))
 
 
 def _beside(candidates: Mapping[UUID, Candidate]) -> list[tuple[UUID, UUID, int]]:
@@ -208,8 +155,8 @@ def _beside(candidates: Mapping[UUID, Candidate]) -> list[tuple[UUID, UUID, int]
     return pairs
 
 
-def _cosines(vectors: Sequence[NDArray[np.float32] | None]) -> NDArray[np.float32]:
-    """Similarity of every candidate with every other, shape (n, n); 0 where a vector is owed."""
+def _matrix(vectors: Sequence[NDArray[np.float32] | None]) -> NDArray[np.float32]:
+    """Unit vectors as rows (n, dimensions); zero where a vector is owed."""
     size = next((len(vector) for vector in vectors if vector is not None), 1)
     matrix = np.zeros((len(vectors), size), dtype=np.float32)
     for place, vector in enumerate(vectors):
@@ -217,13 +164,15 @@ def _cosines(vectors: Sequence[NDArray[np.float32] | None]) -> NDArray[np.float3
             matrix[place] = vector
     lengths = np.linalg.norm(matrix, axis=1, keepdims=True)
     np.divide(matrix, lengths, out=matrix, where=lengths > 0)
-    return matrix @ matrix.T
+    return matrix
 
 
-def _why_empty(notebooks: Sequence[Notebook], filters: Filters) -> str:
+def _why_empty(notebooks: Sequence[Notebook], request: RecallRequest) -> str:
     names = ", ".join(notebook.name for notebook in notebooks[:5])
     if all(notebook.empty for notebook in notebooks):
         return f"Empty so far: {names}."
-    if not filters.empty:
+    if not request.filters.empty:
         return "Nothing matches within these filters; try without them."
+    if request.ranking.min_score > 0:
+        return f"Nothing reaches the evidence asked for (min_score {request.ranking.min_score})."
     return "Nothing stored here shares a word or a meaning with the question."

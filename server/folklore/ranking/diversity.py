@@ -12,12 +12,13 @@ def maximal_marginal_relevance(
     limit: int,
     trade_off: float,
 ) -> list[int]:
-    """Pick `limit` of n candidates, one after the other, by trade_off x relevance - (1 - trade_off) x redundancy.
+    """Pick `limit` of n candidates, one after the other, by what each adds to those picked before.
 
+    Value = trade_off x relevance x (1 - redundancy) - (1 - trade_off) x redundancy: maximal marginal relevance
+    (Carbonell and Goldstein, SIGIR 1998, equation 1), where in addition a duplicate's own relevance counts for nothing.
     `relevance` (n,) best first, any scale: it is divided by its maximum, so that the trade-off means the same for every
-    question. `similarity` (n, n) cosines between candidates; redundancy is the greatest one to what was picked already.
-    Returns indices in the order picked; equal values go to the lower index, and a trade-off of 1 keeps the order.
-    Carbonell and Goldstein, The use of MMR, SIGIR 1998, equation 1.
+    question. `similarity` (n, n) cosines between candidates; redundancy follows from the greatest one to what was
+    picked. Returns indices in the order picked; equal values go to the lower index; a trade-off of 1 keeps the order.
     """
     count = len(relevance)
     if trade_off >= 1.0 or count <= 1:
@@ -25,11 +26,13 @@ def maximal_marginal_relevance(
     top = float(relevance.max())
     scaled = relevance / top if top > 0 else relevance
     redundancy = np.zeros(count)
-    similarity = _beyond_usual(similarity)
+    similarity = _duplication(similarity)
     open_ = np.ones(count, dtype=bool)
     picked: list[int] = []
     while len(picked) < min(limit, count):
-        value = np.where(open_, trade_off * scaled - (1.0 - trade_off) * redundancy, -np.inf)
+        marginal = trade_off * scaled * (1.0 - redundancy) - (1.0 - trade_off) * redundancy
+        # What has no relevance at all is no answer, however new it is: it comes after the last duplicate.
+        value = np.where(open_, np.where(scaled > 0, marginal, scaled - 1.0), -np.inf)
         best = int(value.argmax())
         picked.append(best)
         open_[best] = False
@@ -37,13 +40,11 @@ def maximal_marginal_relevance(
     return picked
 
 
-def _beyond_usual(similarity: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Similarity above what is usual among the candidates, stretched to [0, 1].
+def _duplication(similarity: NDArray[np.float32]) -> NDArray[np.float32]:
+    """How far two texts are the same: 0 below a cosine of 0.95, 1 from 0.98 on.
 
-    All candidates of one question are alike, in some models very much; only what goes beyond that is redundant.
+    Light rewordings lie at 0.94 to 0.99 in the models measured, different facts on one subject below; to count plain
+    likeness as redundancy cost up to 1.4 points of R@10 where alike texts are different answers (code).
     """
-    count = len(similarity)
-    usual = (float(similarity.sum()) - float(np.trace(similarity))) / (count * (count - 1))
-    usual = min(max(usual, 0.8), 0.99)
-    beyond: NDArray[np.float32] = np.clip((similarity - usual) / (1.0 - usual), 0.0, 1.0)
-    return beyond
+    same: NDArray[np.float32] = np.clip((similarity - 0.95) / 0.03, 0.0, 1.0)
+    return same

@@ -6,6 +6,10 @@ import math
 from collections.abc import Mapping, Sequence
 
 _FUNCTION_WORD = math.log(2)
+_FLATNESS = 0.25
+_UNCOVERED_GAIN = 0.5
+# Fitted on questions of one conversation asked of another (benchmarks/RESULTS.md).
+_CALIBRATED_SLOPE, _CALIBRATED_BIAS = 5.4, -5.1
 
 
 def tail_evidence(scores: Sequence[float], fetched: int) -> list[float]:
@@ -14,11 +18,11 @@ def tail_evidence(scores: Sequence[float], fetched: int) -> list[float]:
     `scores` best first, relative to the mean of the scope; at most `fetched`, whose last is the cut. Evidence is the
     excess over the cut in units of its mean over `fetched` places, so that branches of any scale are comparable (for an
     exponential tail the unit is its mean); where one memory alone holds a rare word it has nearly all there is. A list
-    that ended before is cut at 0, the mean.
+    that ended before is cut at 0, the mean. A flat list, whose end is nearly as good as its beginning, is damped.
     """
     cut = max(scores[-1], 0.0) if len(scores) >= fetched else 0.0
     excess = [max(score - cut, 0.0) for score in scores[:fetched]]
-    mean = sum(excess) / fetched
+    mean = sum(excess) / fetched + _FLATNESS * cut
     return [value / mean if mean > 1e-12 else 0.0 for value in excess]
 
 
@@ -56,3 +60,21 @@ def piece_weights(places: Mapping[str, Sequence[int]], weights: Mapping[str, flo
         for place in found:
             rarest[place] = max(rarest[place], weights.get(lexeme, 0.0))
     return [math.sqrt(weight) for weight in rarest]
+
+
+def question_mass(documents: Mapping[str, int], *, total: int) -> float:
+    """The weight of all words of a question, those that no memory holds included; dates (`@...`) aside."""
+    return sum(
+        inverse_document_frequency(count, total) for lexeme, count in documents.items() if not lexeme.startswith("@")
+    )
+
+
+def dense_weight(base: float, coverage: float) -> float:
+    """The dense branch counts by half more where the best keyword hit covers nothing of the question."""
+    return base * (1.0 + _UNCOVERED_GAIN * (1.0 - min(max(coverage, 0.0), 1.0)))
+
+
+def calibrated(coverage: float, cosine: float) -> float:
+    """The probability-like evidence, 0 to 1, that a memory answers: from how much of the question's weight its words
+    cover (0 to 1) and its cosine."""
+    return 1.0 / (1.0 + math.exp(-(_CALIBRATED_SLOPE * (coverage + cosine) + _CALIBRATED_BIAS)))

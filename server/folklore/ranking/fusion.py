@@ -24,6 +24,6 @@ def reciprocal_rank_fusion(
     return scores
 
 
-def best_first(scores: Mapping[Id, float]) -> list[Id]:
-    """Ids by falling score; equal scores by id, so that the same question has the same answer."""
-    return sorted(scores, key=lambda id_: (-scores[id_], str(id_)))
+def best_first(scores: Mapping[Id, tuple[float, ...]]) -> list[Id]:
+    """Ids by falling scores, the first counting most; equal ones by id, so that a question has one answer."""
+    return sorted(scores, key=lambda id_: (*(-score for score in scores[id_]), str(id_)))

@@ -14,20 +14,20 @@ Branch = Literal["dense", "keyword"]
 class Ranking:
     """How candidates are found, fused and diversified.
 
-    rrf_k 10 and the keyword branch before the dense one: short lists of 30 need a steeper fall than the 60 of Cormack
-    et al., and document frequency was measured to be worth more than the small model (benchmarks/RESULTS.md).
+    rrf_k 10: short lists of 30 need a steeper fall than the 60 of Cormack et al. (benchmarks/RESULTS.md).
     """
 
-    dense: float = 0.7
+    # Weights of the branches, in the fusion and in the evidence that re-scores its pool; the model's own weight and how
+    # much of the question the words cover come on top of the dense one.
+    dense: float = 1.0
     keyword: float = 1.0
     rrf_k: float = 10.0
     fetch_multiplier: float = 3.0
     # What a session neighbour one and two places away lends of its own score.
     neighbours: tuple[float, ...] = (0.5, 0.3)
     mmr_lambda: float = 0.7
-    # Weight of each branch's evidence, which re-scores the fused pool.
-    dense_evidence: float = 0.6
-    keyword_evidence: float = 1.0
+    # Results with less calibrated evidence are left out.
+    min_score: float = 0.0
     # BM25's k1, and tokens that every memory counts as longer (in place of a fixed b).
     saturation: float = 1.2
     length_prior: float = 20.0
@@ -37,10 +37,6 @@ class Ranking:
     def bound(self, characters: int) -> int:
         """How far a lexeme's documents are counted in a question so long: far in a short one, so that all are cheap."""
         return max(200, min(self.postings_budget, 1_000_000 // max(characters, 1)))
-
-    def evidence(self, branch: Branch) -> float:
-        """The weight of a branch's evidence."""
-        return self.dense_evidence if branch == "dense" else self.keyword_evidence
 
     def fetch(self, limit: int) -> int:
         """How many candidates each branch brings for an answer of `limit`."""
@@ -65,6 +61,7 @@ def chosen(
     rrf_k: float | None = None,
     fetch_multiplier: float | None = None,
     mmr_lambda: float | None = None,
+    min_score: float | None = None,
 ) -> Ranking:
     """A preset with some numbers of the caller's. Raises InvalidInput that names the number and its range."""
     if preset not in PRESETS:
@@ -83,4 +80,5 @@ def chosen(
         rrf_k=ranking.rrf_k if rrf_k is None else rrf_k,
         fetch_multiplier=ranking.fetch_multiplier if fetch_multiplier is None else fetch_multiplier,
         mmr_lambda=ranking.mmr_lambda if mmr_lambda is None else mmr_lambda,
+        min_score=ranking.min_score if min_score is None else min_score,
     )

@@ -1,7 +1,7 @@
 -- Exact nearest neighbours by cosine, :fetch of them. The scan reads the narrow table alone; visibility is asked of
 -- memories in order of similarity, until enough are found.
 -- Long texts are near to every question: what is left of a similarity when the line through all of the scope, over the
--- logarithm of length + 30, is taken off is what it says; the line is trusted by N / (N + 200).
+-- logarithm of length + 30, is taken off is what it says; the line is trusted by N / (N + 20).
 with scan as materialized (
     select e.namespace_id, e.memory_id, 1 - (e.vector <=> :query::halfvec) as similarity,
         ln(e.length + 30.0::float8) as size
@@ -9,16 +9,16 @@ with scan as materialized (
     where e.namespace_id = any(:namespaces::uuid[]) and e.model_id = :model::uuid
 ),
 line as materialized (
-    select coalesce(regr_slope(similarity, size), 0) * count(*) / (count(*) + 200) as slope, avg(size) as mean_size,
+    select coalesce(regr_slope(similarity, size), 0) * count(*) / (count(*) + 20) as slope, avg(size) as mean_size,
         avg(similarity) as mean_similarity
     from scan
 )
-select ranked.memory_id as id, ranked.score
+select ranked.memory_id as id, ranked.score, ranked.similarity as mass
 from (
-    select scan.namespace_id, scan.memory_id, 
+    select scan.namespace_id, scan.memory_id, scan.similarity, 
         scan.similarity - line.mean_similarity - line.slope * (scan.size - line.mean_size) as score
     from scan, line
-    order by 3 desc, 2
+    order by 4 desc, 2
 ) ranked
 cross join lateral (
     select from memories m

@@ -11,11 +11,11 @@ with matched as materialized (
     order by happened desc, m.id
     limit :bound::integer
 )
-select matched.id, coalesce(weighed.score, 0) as score
+select matched.id, coalesce(weighed.score, 0) as score, coalesce(weighed.mass, 0) as mass
 from matched
 left join lateral (
     select sum(given.weight * p.frequency * (:saturation::float8 + 1) / (p.frequency + :saturation::float8
-        * (p.length + :prior::float8) / (:mean_length::float8 + :prior::float8))) as score
+        * (p.length + :prior::float8) / (:mean_length::float8 + :prior::float8))) as score, sum(given.weight) as mass
     from unnest(:lexemes::text[], :weights::float8[]) as given (lexeme, weight)
     join postings p on p.namespace_id = matched.namespace_id and p.lexeme = given.lexeme and p.memory_id = matched.id
     where p.namespace_id = any(:namespaces::uuid[])

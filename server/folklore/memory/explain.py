@@ -1,0 +1,49 @@
+"""Why a result stands where it does: every term of its score, and what each branch did."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from folklore.memory.branches import Found
+from folklore.model import JsonObject
+from folklore.ranking.pool import Pool
+
+
+def explained(id_: UUID, found: Found, pool: Pool[UUID]) -> JsonObject:
+    """One result: rank, raw score and evidence in every branch, its RRF sum, what neighbours lent, the relevance."""
+    branches = {}
+    for branch, hits in found.hits.items():
+        if id_ in hits.ids:
+            place = hits.ids.index(id_)
+            branches[branch] = {
+                "rank": place + 1,
+                "score": round(hits.scores[place], 4),
+                "raw": round(hits.raw[place], 4),
+                "evidence": round(pool.evidence[branch][id_], 3),
+            }
+    own = pool.own.get(id_, 0.0)
+    return {
+        "branches": branches,
+        "rrf": round(pool.fused.get(id_, 0.0), 5),
+        "own": round(own, 3),
+        "neighbours": round(pool.relevance[id_] - own, 3),
+        "relevance": round(pool.relevance[id_], 3),
+    }
+
+
+def explanation(found: Found) -> JsonObject:
+    """The whole answer: per branch the path, how many it brought and how long it took; the lexemes and their weight."""
+    value: dict[str, object] = {
+        branch: {
+            "path": "exact" if branch == "dense" else "postings",
+            "hits": len(hits.ids),
+            "milliseconds": round(found.milliseconds.get(branch, 0.0), 2),
+        }
+        for branch, hits in found.hits.items()
+    }
+    if found.reading is not None:
+        value["lexemes"] = {
+            lexeme: {"documents": count, "weight": round(found.reading.weights.get(lexeme, 0.0), 3)}
+            for lexeme, count in found.reading.reading.documents.items()
+        }
+    return value
