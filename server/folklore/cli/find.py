@@ -18,7 +18,7 @@ from folklore.cli.options import (
     ranking_options,
     sort_option,
 )
-from folklore.cli.output import print_answer
+from folklore.cli.output import print_answer, print_explanation
 from folklore.memory.present import Format
 from folklore.model import Sort
 
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 @format_option
 @click.option("--max-tokens", type=click.IntRange(50, 100_000), help="Keep the answer within so many tokens.")
 @click.option("--cursor", help="Go on where an answer ended; repeat its other options.")
+@click.option("--explain", is_flag=True, help="Show every term of every score, and what each branch did.")
 @json_option
 @click.pass_context
 def recall(
@@ -49,6 +50,7 @@ def recall(
     form: Format,
     max_tokens: int | None,
     cursor: str | None,
+    explain: bool,
     as_json: bool,
 ) -> None:
     """Find what is known about QUERY, a question or topic in plain words; * lists the newest."""
@@ -66,9 +68,12 @@ def recall(
             sort=sort,
             max_tokens=max_tokens,
             cursor=cursor,
+            explain=explain,
         )
         answer = await recall(running.library, request, now=app.now())
         print_answer(answer, form, as_json=as_json, zone=app.zone)
+        if explain and not as_json:
+            print_explanation(answer)
 
     with_app(ctx, work)
 

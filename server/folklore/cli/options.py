@@ -131,6 +131,7 @@ _RANKING: list[tuple[str, Callable[[Any], Any]]] = [
         click.option("--fetch-multiplier", type=click.FloatRange(1, 20), help="Candidates a branch, in limits."),
     ),
     ("mmr_lambda", click.option("--mmr-lambda", type=click.FloatRange(0, 1), help="1: relevance alone, no diversity.")),
+    ("min_score", click.option("--min-score", type=click.FloatRange(0, 1), help="Leave out results of less evidence.")),
 ]
 
 filter_options = _gathered("filters", _FILTERS)
@@ -158,4 +159,5 @@ def ranking_from(given: Given) -> Ranking:
         rrf_k=given["rrf_k"],
         fetch_multiplier=given["fetch_multiplier"],
         mmr_lambda=given["mmr_lambda"],
+        min_score=given["min_score"],
     )

@@ -55,6 +55,42 @@ def print_answer(answer: Answer, form: Format, *, as_json: bool, zone: tzinfo) -
         say(f"There is more: --cursor {answer.cursor}", dim=True)
 
 
+def print_explanation(answer: Answer) -> None:
+    """Every term of every result as a table, then what each branch did and how the question's words weigh."""
+    rows = []
+    for place, result in enumerate(answer.memories, start=1):
+        terms = dict(result.explain or {})
+        branches = terms.get("branches")
+        found = branches if isinstance(branches, dict) else {}
+        cells: list[object] = [place, "" if result.score is None else result.score]
+        for branch in ("dense", "keyword"):
+            of = found.get(branch)
+            cells += [of["rank"], of["raw"], of["evidence"]] if isinstance(of, dict) else ["", "", ""]
+        rows.append([*cells, *(terms.get(name, "") for name in ("rrf", "own", "neighbours", "relevance"))])
+    columns = [
+        "#",
+        "score",
+        "dense",
+        "cosine",
+        "evid.",
+        "keyword",
+        "idf held",
+        "evid.",
+        "RRF",
+        "own",
+        "nbrs",
+        "relevance",
+    ]
+    print_table(columns, rows)
+    for name, value in (answer.explain or {}).items():
+        if isinstance(value, dict) and name == "lexemes":
+            weighed = sorted(value.items(), key=lambda entry: -entry[1]["weight"])
+            words = [f"{lexeme} {of['weight']:g} (in {of['documents']:,})" for lexeme, of in weighed]
+            say(f"words: {', '.join(words)}")
+        elif isinstance(value, dict):
+            say(f"{name}: " + ", ".join(f"{key} {entry}" for key, entry in value.items()))
+
+
 def print_memory(memory: Memory, zone: tzinfo) -> None:
     """A memory whole: its text, then every field that is set."""
     say(memory.content)

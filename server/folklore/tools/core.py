@@ -88,6 +88,7 @@ async def memory_recall(
     ranking: RankingIn | None = None,
     format: Form = "concise",  # noqa: A002 - the tool's argument is called so
     max_tokens: Annotated[int | None, Field(ge=50, le=100_000)] = None,
+    explain: bool = False,
     cursor: str | None = None,
 ) -> Annotated[CallToolResult, RecallOut]:
     """Find what the team already knows about a question, best first, by meaning and by exact word. Call it before
@@ -112,10 +113,12 @@ async def memory_recall(
                 rrf_k=asked.rrf_k,
                 fetch_multiplier=asked.fetch_multiplier,
                 mmr_lambda=asked.mmr_lambda,
+                min_score=asked.min_score,
             ),
             sort=asked.sort,
             max_tokens=max_tokens,
             cursor=cursor,
+            explain=explain,
         ),
         now=host.now(),
     )

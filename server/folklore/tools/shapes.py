@@ -89,6 +89,7 @@ class RankingIn(_In):
     rrf_k: Annotated[float | None, Field(ge=0, le=1000)] = None
     fetch_multiplier: Annotated[float | None, Field(ge=1, le=20)] = None
     mmr_lambda: Annotated[float | None, Field(ge=0, le=1)] = None
+    min_score: Annotated[float | None, Field(ge=0, le=1, description="leave out results of less evidence")] = None
     sort: Literal["score", "time_asc", "time_desc", "updated_asc", "updated_desc"] = "score"
 
 
