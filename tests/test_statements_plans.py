@@ -12,12 +12,13 @@ import asyncpg
 import pytest
 
 from folklore.db.database import Database, Session
+from folklore.db.rows import visibility
 from folklore.db.statements import statement
 from folklore.embedding.embedder import Embedder
 from folklore.memory.library import Library
-from folklore.model import Draft
+from folklore.model import Draft, Filters
 from tests.conftest import Cluster
-from tests.person import Person
+from tests.person import NOON, Person
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,11 +128,18 @@ async def test_the_dense_branch_reads_the_narrow_table_alone(explain: Explain) -
     assert plan.scans("memories") == {("Index Scan", "memories_pkey")}
 
 
-@pytest.mark.xfail(reason="a kept plan reckons with ten namespaces; where there are few it reads the vectors of all")
-async def test_the_dense_branch_reads_no_vectors_of_other_namespaces(explain: Explain) -> None:
-    plan = await explain("recall_dense")
+async def test_the_dense_branch_reads_no_vectors_of_other_namespaces(crowd: Crowd) -> None:
+    library = Library.of(crowd.database, None)
+    [notebook] = await library.notebooks(["small"])
+    found = statement("recall_dense")
+    given = {"namespaces": [notebook.id], "fetch": 30, **visibility(Filters(), NOON)}
 
-    assert "Seq Scan" not in {kind for kind, _ in plan.scans("embeddings")}
+    async with crowd.database.session("fresh") as session:
+        connection = session._connection
+        given |= dict(await connection.fetchrow("select model_id as model, vector as query from embeddings limit 1"))
+        plan = Plan.of(await connection.fetchval(f"explain (format json) {found.sql}", *found.arguments(given)))
+
+    assert plan.scans("embeddings") <= {("Index Scan", "embeddings_pkey"), ("Bitmap Heap Scan", None)}
 
 
 async def test_session_neighbours_are_found_by_their_index(explain: Explain) -> None:

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 import asyncpg
 from pgvector.asyncpg import register_vector
@@ -16,6 +16,7 @@ from folklore.errors import Conflict, DatabaseUnavailable, FolkloreError, Invali
 
 Row = asyncpg.Record
 QueryLogger = Callable[[str], None]
+Plans = Literal["kept", "fresh"]
 Revive = Callable[[], Awaitable[None]]
 
 
@@ -48,12 +49,13 @@ class Session:
 
 
 class Database:
-    """A pool of connections to one Postgres, embedded or a server; nobody above knows which.
+    """Connections to one Postgres, embedded or a server; nobody above knows which.
 
-    One statement is one round trip: no reset on release (only SET LOCAL is ever used). Plans are generic and kept: the
-    statements are written so that one shape is right for every parameter (rows are looked up by key, one by one), and
-    planning anew took 0.5 ms of each, two of a recall's six. A statement for which that is not so must SET LOCAL
-    plan_cache_mode itself.
+    One statement is one round trip: no reset on release (only SET LOCAL is ever used). There are two pools. In the one,
+    plans are generic and kept: most statements look rows up by key, one shape is right for every parameter, and to plan
+    anew takes 0.5 ms of each. In the other, plans are made for the parameters, for the statements whose right shape
+    depends on them: a kept plan reckons with namespaces of the average size, and would read every vector there is for
+    the smallest of them.
     """
 
     def __init__(
@@ -67,30 +69,39 @@ class Database:
         self._limits = limits
         self._log_query = log_query
         self._revive = revive
-        self._pool: asyncpg.Pool | None = None
+        self._pools: dict[Plans, asyncpg.Pool] = {}
 
     async def open(self) -> None:
         """Connect. Raises DatabaseUnavailable; never falls back to another database."""
-        limits = self._limits
+        most = self._limits.maximum
         with ours():
-            self._pool = await asyncpg.create_pool(
-                self._dsn,
-                min_size=limits.minimum,
-                max_size=limits.maximum,
-                timeout=limits.connect_timeout,
-                command_timeout=limits.statement_timeout + 5,
-                statement_cache_size=100 if limits.statement_cache else 0,
-                max_inactive_connection_lifetime=300,
-                init=self._prepare,
-                reset=_keep,
-                server_settings={
-                    "application_name": "folklore",
-                    "plan_cache_mode": "force_generic_plan",
-                    "jit": "off",
-                    "statement_timeout": str(int(limits.statement_timeout * 1000)),
-                    "timezone": "UTC",
-                },
-            )
+            try:
+                self._pools["fresh"] = await self._pool("force_custom_plan", max(1, most // 2))
+                self._pools["kept"] = await self._pool("force_generic_plan", max(1, most - most // 2))
+            except BaseException:
+                await self.close()
+                raise
+
+    async def _pool(self, plan_cache_mode: str, most: int) -> asyncpg.Pool:
+        limits = self._limits
+        return await asyncpg.create_pool(
+            self._dsn,
+            min_size=min(most, max(1, limits.minimum // 2) if limits.minimum else 0),
+            max_size=most,
+            timeout=limits.connect_timeout,
+            command_timeout=limits.statement_timeout + 5,
+            statement_cache_size=100 if limits.statement_cache else 0,
+            max_inactive_connection_lifetime=300,
+            init=self._prepare,
+            reset=_keep,
+            server_settings={
+                "application_name": "folklore",
+                "plan_cache_mode": plan_cache_mode,
+                "jit": "off",
+                "statement_timeout": str(int(limits.statement_timeout * 1000)),
+                "timezone": "UTC",
+            },
+        )
 
     async def _prepare(self, connection: asyncpg.Connection) -> None:
         await register_vector(connection, schema=await _vector_schema(connection))
@@ -102,30 +113,30 @@ class Database:
 
     async def close(self) -> None:
         """Give the connections back; what runs may finish for a moment, then it is cut."""
-        if self._pool is not None:
-            pool, self._pool = self._pool, None
+        pools, self._pools = list(self._pools.values()), {}
+        for pool in pools:
             try:
                 await asyncio.wait_for(pool.close(), timeout=3)
             except TimeoutError:
                 pool.terminate()
 
     @asynccontextmanager
-    async def session(self) -> AsyncIterator[Session]:
-        """A connection for single statements."""
+    async def session(self, plans: Plans = "kept") -> AsyncIterator[Session]:
+        """A connection for single statements, with plans that are kept, or fresh for these parameters."""
         with ours():
-            async with self._lent() as connection:
+            async with self._lent(plans) as connection:
                 yield Session(connection)
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[Session]:
         """A connection in one transaction: committed when the block ends, rolled back when it fails or is cancelled."""
         with ours():
-            async with self._lent() as connection, connection.transaction():
+            async with self._lent("kept") as connection, connection.transaction():
                 yield Session(connection)
 
     @asynccontextmanager
-    async def _lent(self) -> AsyncIterator[Any]:
-        pool = self._pool
+    async def _lent(self, plans: Plans) -> AsyncIterator[Any]:
+        pool = self._pools.get(plans)
         if pool is None:
             raise DatabaseUnavailable("The database is not open.")
         timeout = self._limits.connect_timeout

@@ -151,7 +151,7 @@ class Memories:
         after: Page | None = None,
     ) -> Listing:
         """One page in order of time. One statement."""
-        async with self._database.session() as session:
+        async with self._database.session("fresh") as session:
             rows = await session.rows(
                 "memories_list",
                 namespaces=list(namespaces),

@@ -166,7 +166,7 @@ class RecallStatements:
 
     async def expression(self, scope: Scope, *, expression: str, bm25: Bm25, fetch: int, bound: int) -> Hits:
         """Those that satisfy a tsquery, by what the weighted lexemes weigh in them, then the newest."""
-        async with self._database.session() as session:
+        async with self._database.session("fresh") as session:
             rows = await session.rows(
                 "search_expression",
                 namespaces=list(scope.namespaces),
@@ -180,7 +180,7 @@ class RecallStatements:
 
     async def dense(self, scope: Scope, *, model: UUID, query: NDArray[np.float32], fetch: int) -> Hits:
         """The nearest by cosine; scores are similarities in [-1, 1]."""
-        async with self._database.session() as session:
+        async with self._database.session("fresh") as session:
             rows = await session.rows(
                 "recall_dense",
                 namespaces=list(scope.namespaces),

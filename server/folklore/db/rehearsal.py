@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 
-from folklore.db.database import Database, PoolLimits, Session
+from folklore.db.database import Database, Plans, PoolLimits, Session
 from folklore.errors import DatabaseUnavailable
 
 
@@ -39,7 +39,7 @@ class Rehearsal(Database):
             await self.close()
 
     @asynccontextmanager
-    async def session(self) -> AsyncIterator[Session]:
+    async def session(self, plans: Plans = "kept") -> AsyncIterator[Session]:
         """The one session there is, when it is free."""
         if self._session is None:
             raise DatabaseUnavailable("The rehearsal is over.")
