@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pgvector import HalfVector
 
-from folklore.db.database import Database, Row
+from folklore.db.database import Database, Plans, Row
 from folklore.db.rows import memory_of, visibility
 from folklore.model import Filters, Memory
 
@@ -29,6 +29,10 @@ class Hits:
     raw: tuple[float, ...]
 
 
+# Of how many vectors the dense branch learns how similarity grows with length.
+_SAMPLE = 2_000
+# How many hidden memories among the nearest are expected at most.
+_HIDDEN = 40
 NOTHING = Hits((), (), ())
 
 
@@ -178,33 +182,62 @@ class RecallStatements:
             )
         return _hits(rows)
 
-    async def dense(self, scope: Scope, *, model: UUID, query: NDArray[np.float32], fetch: int) -> Hits:
-        """The nearest by cosine; scores are similarities in [-1, 1]."""
-        async with self._database.session("fresh") as session:
-            rows = await session.rows(
-                "recall_dense",
-                namespaces=list(scope.namespaces),
-                model=model,
-                query=HalfVector(query),
-                fetch=fetch,
-                **visibility(scope.filters, scope.now),
-            )
-        return _hits(rows)
+    async def dense(
+        self, scope: Scope, *, model: UUID, query: NDArray[np.float32], fetch: int, total: int | None = None
+    ) -> Hits:
+        """The nearest by cosine; scores are similarities in [-1, 1], length taken off, around their mean.
+
+        One statement; two where hidden memories leave too few of the nearest among `total` in scope.
+        """
+        return await self._best(
+            "recall_dense",
+            "fresh",
+            scope,
+            fetch,
+            total,
+            model=model,
+            query=HalfVector(query),
+            sample=_SAMPLE,
+        )
 
     async def keyword(self, scope: Scope, *, bm25: Bm25, fetch: int) -> Hits:
-        """Those in which the weighted lexemes weigh most; scores are positive and unbounded."""
-        async with self._database.session() as session:
-            rows = await session.rows(
-                "recall_keyword",
-                namespaces=list(scope.namespaces),
-                fetch=fetch,
-                total=float(bm25.reading.total),
-                mean_size=bm25.reading.mean_size,
-                size_variance=bm25.reading.size_variance,
-                **_parameters(bm25),
-                **visibility(scope.filters, scope.now),
-            )
-        return _hits(rows)
+        """Those in which the weighted lexemes weigh most; scores are unbounded, length taken off, around their mean.
+
+        One statement; two where hidden memories leave too few of the best.
+        """
+        reading = bm25.reading
+        return await self._best(
+            "recall_keyword",
+            "kept",
+            scope,
+            fetch,
+            reading.total,
+            total=float(max(reading.total, 1)),
+            mean_size=reading.mean_size,
+            size_variance=reading.size_variance,
+            **_parameters(bm25),
+        )
+
+    async def _best(
+        self, name: str, plans: Plans, scope: Scope, fetch: int, among: int | None, **values: object
+    ) -> Hits:
+        # Only so many of the best are sorted and asked whether they are visible, where nothing filters them.
+        near: int | None = 2 * fetch + _HIDDEN
+        if not scope.filters.empty or among is None or among <= 2 * fetch + _HIDDEN:
+            near = None
+        while True:
+            async with self._database.session(plans) as session:
+                rows = await session.rows(
+                    name,
+                    namespaces=list(scope.namespaces),
+                    fetch=fetch,
+                    scan=near,
+                    **values,
+                    **visibility(scope.filters, scope.now),
+                )
+            if near is None or len(rows) >= fetch or (rows and rows[0]["considered"] <= near):
+                return _hits(rows)
+            near = None
 
     async def pool(self, scope: Scope, *, ids: Sequence[UUID], reach: int, model: UUID | None) -> dict[UUID, Candidate]:
         """The candidates whole, and whoever stands at most `reach` places beside one in its session."""

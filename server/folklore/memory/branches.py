@@ -114,7 +114,9 @@ class Branches:
         self._found.model, self._found.vector = model, vector
         if not vector.any():
             return NOTHING
-        return await self._library.statements.dense(self._scope, model=model.id, query=vector, fetch=fetch)
+        return await self._library.statements.dense(
+            self._scope, model=model.id, query=vector, fetch=fetch, total=None if read is None else read.reading.total
+        )
 
     async def _keyword(self, fetch: int) -> Hits:
         if self._unread is not None:

@@ -6,10 +6,10 @@ from uuid import UUID
 
 from folklore.memory.branches import Found
 from folklore.model import JsonObject
-from folklore.ranking.pool import Pool
+from folklore.ranking.pool import Fused, Pool
 
 
-def explained(id_: UUID, found: Found, pool: Pool[UUID]) -> JsonObject:
+def explained(id_: UUID, found: Found, fused: Fused[UUID], pool: Pool[UUID]) -> JsonObject:
     """One result: rank, raw score and evidence in every branch, its RRF sum, what neighbours lent, the relevance."""
     branches = {}
     for branch, hits in found.hits.items():
@@ -19,12 +19,12 @@ def explained(id_: UUID, found: Found, pool: Pool[UUID]) -> JsonObject:
                 "rank": place + 1,
                 "score": round(hits.scores[place], 4),
                 "raw": round(hits.raw[place], 4),
-                "evidence": round(pool.evidence[branch][id_], 3),
+                "evidence": round(fused.evidence[branch][id_], 3),
             }
-    own = pool.own.get(id_, 0.0)
+    own = fused.own.get(id_, 0.0)
     return {
         "branches": branches,
-        "rrf": round(pool.fused.get(id_, 0.0), 5),
+        "rrf": round(fused.rrf.get(id_, 0.0), 5),
         "own": round(own, 3),
         "neighbours": round(pool.relevance[id_] - own, 3),
         "relevance": round(pool.relevance[id_], 3),

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from time import monotonic
 from uuid import UUID
 
 from folklore.db.database import Database
@@ -23,6 +24,7 @@ class Library:
     namespaces: Namespaces
     statements: RecallStatements
     embedder: Embedder | None
+    recent: Recent = field(default_factory=lambda: Recent())
 
     @classmethod
     def of(cls, database: Database, embedder: Embedder | None) -> Library:
@@ -30,10 +32,12 @@ class Library:
         return cls(Memories(database), Namespaces(database), RecallStatements(database), embedder)
 
     async def notebooks(self, asked: Sequence[str]) -> list[Notebook]:
-        """The namespaces asked for; all of them when none is named. One statement.
+        """The namespaces asked for; all of them when none is named. At most one statement for those that are there.
 
         Raises NotFound with the nearest names for one that is not there: a misspelled name must not look empty.
         """
+        if recently := self.recent.get(tuple(asked)):
+            return recently
         wanted = list(dict.fromkeys(names.normalise(name, field="namespaces") for name in asked))
         found = await self.namespaces.notebooks(wanted or None)
         missing = {name.lower() for name in wanted} - {notebook.name.lower() for notebook in found}
@@ -45,7 +49,38 @@ class Library:
                 f"There is no namespace {unknown!r}.",
                 hint=f"Did you mean {', '.join(near)}?" if near else "Nothing has been stored yet.",
             )
+        if not any(notebook.empty for notebook in found):
+            self.recent.put(tuple(asked), found)
         return found
+
+
+class Recent:
+    """Namespaces asked for by name within the last second: who they are seldom changes, and every recall asks.
+
+    "All namespaces" and empty ones are always asked anew; what this process stores clears it.
+    """
+
+    _SECONDS = 1.0
+    _MOST = 256
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[str, ...], tuple[float, list[Notebook]]] = {}
+
+    def get(self, asked: tuple[str, ...]) -> list[Notebook] | None:
+        """What is known of these names, unless it is too old."""
+        until, found = self._known.get(asked, (0.0, []))
+        return found if monotonic() < until else None
+
+    def put(self, asked: tuple[str, ...], found: list[Notebook]) -> None:
+        """Remember it for a second."""
+        if asked:
+            if len(self._known) >= self._MOST:
+                self._known.clear()
+            self._known[asked] = (monotonic() + self._SECONDS, found)
+
+    def clear(self) -> None:
+        """Forget everything."""
+        self._known.clear()
 
 
 def scope_of(notebooks: Sequence[Notebook]) -> Mapping[UUID, str]:

@@ -22,7 +22,7 @@ from folklore.memory.listing import list_memories
 from folklore.model import Answer, Filters, Recalled, Sort
 from folklore.ranking.diversity import maximal_marginal_relevance
 from folklore.ranking.evidence import calibrated, dense_weight
-from folklore.ranking.pool import Listed, fuse, rescore
+from folklore.ranking.pool import Listed, fuse, lend
 from folklore.ranking.weights import Branch, Ranking
 from folklore.text.clean import clean
 from folklore.text.query import parse
@@ -97,14 +97,14 @@ async def _ranked(library: Library, scope: Scope, found: Found, request: RecallR
         Listed(branch, hits.ids, hits.scores, _weight(branch, found, ranking, max(coverage.values(), default=0.0)))
         for branch, hits in found.hits.items()
     ]
-    fused = fuse(lists, ranking)
-    if not fused:
+    fused = fuse(lists, ranking, fetched)
+    if not fused.order:
         return []
-    candidates = await library.statements.pool(
-        scope, ids=list(fused), reach=len(ranking.neighbours), model=found.model_id
-    )
-    present = {id_: score for id_, score in fused.items() if id_ in candidates}
-    pool = rescore(lists, present, _beside(candidates), ranking=ranking, fetched=fetched)
+    # Those beyond could only come last, and lend next to nothing.
+    seeds = fused.order[: fetched + 1]
+    reach = len(ranking.neighbours)
+    candidates = await library.statements.pool(scope, ids=seeds, reach=reach, model=found.model_id)
+    pool = lend(fused, candidates, _beside(candidates), ranking)
     leading = pool.order[: fetched + 1]
     relevance = np.array([pool.relevance[id_] for id_ in leading])
     vectors = _matrix([candidates[id_].vector for id_ in leading])
@@ -115,7 +115,7 @@ async def _ranked(library: Library, scope: Scope, found: Found, request: RecallR
         id_ = leading[place]
         evidence = calibrated(coverage.get(id_, 0.0), 0.0 if cosines is None else float(cosines[place]))
         if evidence >= ranking.min_score:
-            terms = explained(id_, found, pool) if request.explain else None
+            terms = explained(id_, found, fused, pool) if request.explain else None
             results.append(Recalled(candidates[id_].memory, round(evidence, 3), terms))
     return results
 

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 _FUNCTION_WORD = math.log(2)
 _FLATNESS = 0.25
 _UNCOVERED_GAIN = 0.5
+_MANY, _LITTLE = 1_500, 0.1
 # Fitted on questions of one conversation asked of another (benchmarks/RESULTS.md).
 _CALIBRATED_SLOPE, _CALIBRATED_BIAS = 5.4, -5.1
 
@@ -46,7 +47,10 @@ def weigh(documents: Mapping[str, int], *, total: int, budget: int, bound: int) 
         if weights and read > budget:
             break
         seen = max(count, total // 4) if count >= bound else count
-        weights[lexeme] = inverse_document_frequency(seen, max(total, seen))
+        weight = inverse_document_frequency(seen, max(total, seen))
+        if read > _MANY and weight < _LITTLE * max(weights.values(), default=0.0):
+            break  # says next to nothing beside the rarest, and takes most of the time
+        weights[lexeme] = weight
     return weights
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Container, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
@@ -25,34 +25,29 @@ class Listed(Generic[Id]):
 
 
 @dataclass(frozen=True, slots=True)
-class Pool(Generic[Id]):
-    """Every candidate with its terms: RRF, evidence by branch, what neighbours lent, and the sum, best first."""
+class Fused(Generic[Id]):
+    """The candidates of all branches: their RRF sums, their evidence by branch, and its sum; best first."""
 
     order: Sequence[Id]
-    fused: Mapping[Id, float]
+    rrf: Mapping[Id, float]
     evidence: Mapping[Branch, Mapping[Id, float]]
     own: Mapping[Id, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Pool(Generic[Id]):
+    """The candidates and their neighbours by relevance, best first: own evidence and what neighbours lent."""
+
+    order: Sequence[Id]
     relevance: Mapping[Id, float]
 
 
-def fuse(lists: Iterable[Listed[Id]], ranking: Ranking) -> dict[Id, float]:
-    """The pool by reciprocal rank fusion: which candidates there are at all."""
-    return reciprocal_rank_fusion([(listed.weight, listed.ids) for listed in lists], ranking.rrf_k)
+def fuse(lists: Sequence[Listed[Id]], ranking: Ranking, fetched: int) -> Fused[Id]:
+    """Fuse the lists by rank, then score the pool by evidence: ranks alone forget how far a hit stands out.
 
-
-def rescore(
-    lists: Sequence[Listed[Id]],
-    fused: Mapping[Id, float],
-    beside: Iterable[tuple[Id, Id, int]],
-    *,
-    ranking: Ranking,
-    fetched: int,
-) -> Pool[Id]:
-    """Order the pool by evidence; ranks alone forget how far a hit stands out from the rest of its list.
-
-    `beside` holds (lender, gainer, places apart) for members of the pool and their neighbours; `fetched` is how many
-    each branch was asked for. Equal relevance falls back on the fused rank, then on the id.
+    `fetched` is how many each branch was asked for. Equal evidence falls back on the fused rank, then on the id.
     """
+    rrf = reciprocal_rank_fusion([(listed.weight, listed.ids) for listed in lists], ranking.rrf_k)
     evidence = {
         listed.branch: {
             id_: listed.weight * value
@@ -60,7 +55,12 @@ def rescore(
         }
         for listed in lists
     }
-    own = {id_: sum(by_id.get(id_, 0.0) for by_id in evidence.values()) for id_ in fused}
+    own = {id_: sum(by_id.get(id_, 0.0) for by_id in evidence.values()) for id_ in rrf}
+    return Fused(best_first({id_: (value, rrf[id_]) for id_, value in own.items()}), rrf, evidence, own)
+
+
+def lend(fused: Fused[Id], present: Container[Id], beside: Iterable[tuple[Id, Id, int]], ranking: Ranking) -> Pool[Id]:
+    """Let those who are `present` lend to their neighbours in a session; `beside` holds (lender, gainer, places)."""
+    own = {id_: value for id_, value in fused.own.items() if id_ in present}
     relevance = spread(own, beside, ranking.neighbours)
-    order = best_first({id_: (value, fused.get(id_, 0.0)) for id_, value in relevance.items()})
-    return Pool(order, fused, evidence, own, relevance)
+    return Pool(best_first({id_: (value, fused.rrf.get(id_, 0.0)) for id_, value in relevance.items()}), relevance)

@@ -107,16 +107,6 @@ class StoreOut(BaseModel):
     stored: list[StoredOut]
 
 
-class MemoryOut(BaseModel):
-    """A memory in an answer; what else it carries depends on the format (memory/present.py)."""
-
-    model_config = ConfigDict(extra="allow")
-
-    id: str
-    content: str | None = None
-    when: str | None = None
-
-
 class DegradedOut(BaseModel):
     """A branch that could not take part."""
 
@@ -127,7 +117,10 @@ class DegradedOut(BaseModel):
 class RecallOut(BaseModel):
     """The answer of memory_recall and search_keywords, best first."""
 
-    memories: list[MemoryOut]
+    # Every client checks every answer against this; what a memory carries depends on the format (memory/present.py).
+    memories: Annotated[
+        list[dict[str, JsonValue]], WithJsonSchema({"type": "array", "items": {"type": "object", "required": ["id"]}})
+    ]
     searched: Words
     degraded: list[DegradedOut] | None = None
     truncated: bool | None = None

@@ -1,24 +1,27 @@
 -- Exact nearest neighbours by cosine, :fetch of them. The scan reads the narrow table alone; visibility is asked of
--- memories in order of similarity, until enough are found.
--- Long texts are near to every question: what is left of a similarity when the line through all of the scope, over the
--- logarithm of length + 30, is taken off is what it says; the line is trusted by N / (N + 20).
-with scan as materialized (
-    select e.namespace_id, e.memory_id, 1 - (e.vector <=> :query::halfvec) as similarity,
-        ln(e.length + 30.0::float8) as size
-    from embeddings e
-    where e.namespace_id = any(:namespaces::uuid[]) and e.model_id = :model::uuid
-),
-line as materialized (
+-- memories in order of score, until enough are found. :scan bounds how many are asked about; null asks about all.
+-- Long texts are near to every question: what is left of a similarity when the line through the scope, over the
+-- logarithm of length + 30, is taken off is what it says. The line is drawn through :sample of them and trusted by
+-- N / (N + 20).
+with line as materialized (
     select coalesce(regr_slope(similarity, size), 0) * count(*) / (count(*) + 20) as slope, avg(size) as mean_size,
-        avg(similarity) as mean_similarity
-    from scan
+        avg(similarity) as mean_similarity, count(*) as considered
+    from (
+        select 1 - (e.vector <=> :query::halfvec) as similarity, ln(e.length + 30.0::float8) as size
+        from embeddings e
+        where e.namespace_id = any(:namespaces::uuid[]) and e.model_id = :model::uuid
+        limit :sample::integer
+    ) drawn
 )
-select ranked.memory_id as id, ranked.score, ranked.similarity as mass
+select ranked.memory_id as id, ranked.score, ranked.similarity as mass, ranked.considered
 from (
-    select scan.namespace_id, scan.memory_id, scan.similarity, 
-        scan.similarity - line.mean_similarity - line.slope * (scan.size - line.mean_size) as score
-    from scan, line
-    order by 4 desc, 2
+    select e.namespace_id, e.memory_id, 1 - (e.vector <=> :query::halfvec) as similarity, line.considered,
+        1 - (e.vector <=> :query::halfvec) - line.mean_similarity
+            - line.slope * (ln(e.length + 30.0::float8) - line.mean_size) as score
+    from embeddings e, line
+    where e.namespace_id = any(:namespaces::uuid[]) and e.model_id = :model::uuid
+    order by 5 desc, 2
+    limit :scan::integer
 ) ranked
 cross join lateral (
     select from memories m
