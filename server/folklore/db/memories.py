@@ -14,6 +14,7 @@ from pgvector import HalfVector
 
 from folklore.db.database import Database, Session
 from folklore.db.namespaces import ensure_namespace
+from folklore.db.planner import PlannerStatistics
 from folklore.db.rows import memory_of, visibility
 from folklore.errors import Conflict
 from folklore.model import Caller, Draft, Filters, Memory
@@ -60,6 +61,7 @@ class Memories:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self._statistics = PlannerStatistics(database)
 
     async def insert(
         self,
@@ -79,9 +81,11 @@ class Memories:
         """
         given = (namespace, batch, vectors, caller, namespace_id, language, now)
         try:
-            return await self._insert(*given)
+            outcome = await self._insert(*given)
         except Conflict:  # a key of ours was used between our look and our write: it is seen now
-            return await self._insert(*given)
+            outcome = await self._insert(*given)
+        self._statistics.stored(sum(new for _, new in outcome))
+        return outcome
 
     async def _insert(
         self,

@@ -239,13 +239,16 @@ class RecallStatements:
                 return _hits(rows)
             near = None
 
-    async def pool(self, scope: Scope, *, ids: Sequence[UUID], reach: int, model: UUID | None) -> dict[UUID, Candidate]:
-        """The candidates whole, and whoever stands at most `reach` places beside one in its session."""
+    async def pool(
+        self, scope: Scope, *, ids: Sequence[UUID], lenders: Sequence[UUID], reach: int, model: UUID | None
+    ) -> dict[UUID, Candidate]:
+        """The candidates whole, and whoever stands at most `reach` places beside one of the lenders in its session."""
         async with self._database.session() as session:
             rows = await session.rows(
                 "recall_pool",
                 namespaces=list(scope.namespaces),
                 ids=list(ids),
+                lenders=list(lenders),
                 reach=reach,
                 model=model,
                 **visibility(scope.filters, scope.now),

@@ -31,6 +31,8 @@ MAX_LIMIT = 100
 MAX_QUERY = 1_000_000
 # What of a long query is read: a pasted log says what it is about in its beginning.
 _READ_OF_QUERY = 8_000
+# So many beyond those wanted may lend to their neighbours.
+_MORE_LENDERS = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,10 +102,15 @@ async def _ranked(library: Library, scope: Scope, found: Found, request: RecallR
     fused = fuse(lists, ranking, fetched)
     if not fused.order:
         return []
-    # Those beyond could only come last, and lend next to nothing.
+    # Those beyond could only come last; and who would not be in the answer himself lends next to nothing.
     seeds = fused.order[: fetched + 1]
-    reach = len(ranking.neighbours)
-    candidates = await library.statements.pool(scope, ids=seeds, reach=reach, model=found.model_id)
+    candidates = await library.statements.pool(
+        scope,
+        ids=seeds,
+        lenders=seeds[: wanted + _MORE_LENDERS],
+        reach=len(ranking.neighbours),
+        model=found.model_id,
+    )
     pool = lend(fused, candidates, _beside(candidates), ranking)
     leading = pool.order[: fetched + 1]
     relevance = np.array([pool.relevance[id_] for id_ in leading])

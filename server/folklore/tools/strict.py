@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Awaitable, Callable
 from typing import Any, cast
 
@@ -14,8 +13,6 @@ from mcp.types import ToolAnnotations
 from pydantic import ConfigDict, ValidationError
 
 from folklore.errors import FolkloreError
-
-log = logging.getLogger(__name__)
 
 
 class StrictTool(Tool):
@@ -31,8 +28,7 @@ class StrictTool(Tool):
                 raise ToolError(self._bad_arguments(cause)) from None
             if isinstance(cause, FolkloreError):
                 raise ToolError(str(cause)) from cause
-            log.exception("the tool %s crashed", self.name)
-            raise
+            raise  # a crash: the SDK logs it, and tells the model only that there was one
 
     def _bad_arguments(self, error: ValidationError) -> str:
         lines = []

@@ -1,5 +1,6 @@
--- The candidates :ids and whoever stands at most :reach places beside one in its session, whole, with their vectors in
--- :model (raw halfvec bytes; null where one is owed). What was forgotten since the branches ran drops out here.
+-- The candidates :ids and whoever stands at most :reach places beside one of :lenders (of the same) in its session, whole,
+-- with their vectors in :model (raw halfvec bytes; null where one is owed). What was forgotten since
+-- the branches ran drops out here.
 with seed as materialized (
     select m.namespace_id, m.id, m.session, m.position
     from unnest(:ids::uuid[]) as asked (id)
@@ -12,7 +13,7 @@ member as materialized (
     from seed
     join memories near on near.namespace_id = seed.namespace_id and near.session = seed.session
         and near.position between seed.position - :reach::integer and seed.position + :reach::integer
-    where :reach::integer > 0
+    where :reach::integer > 0 and seed.id = any(:lenders::uuid[])
 )
 select
 -- include record

@@ -1,0 +1,1 @@
+analyze memories, embeddings, postings
