@@ -152,7 +152,7 @@ class Database:
         try:
             yield connection
         finally:
-            await asyncio.shield(pool.release(connection))
+            await pool.release(connection)  # shields itself
 
 
 async def _keep(_connection: asyncpg.Connection) -> None:

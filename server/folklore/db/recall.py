@@ -30,7 +30,7 @@ class Hits:
 
 
 # Of how many vectors the dense branch learns how similarity grows with length.
-_SAMPLE = 2_000
+_SAMPLE = 1_000
 # How many hidden memories among the nearest are expected at most.
 _HIDDEN = 40
 NOTHING = Hits((), (), ())
