@@ -14,6 +14,7 @@ from folklore.db.database import Database, Session
 from folklore.db.entries import Arrival, Entry, arrivals_json, entry_of
 from folklore.db.memories import Vectors, index
 from folklore.db.namespaces import ensure_namespace
+from folklore.db.planner import PlannerStatistics
 from folklore.errors import Conflict
 from folklore.model import Caller
 
@@ -74,6 +75,7 @@ class Transfers:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self._statistics = PlannerStatistics(database)
 
     @asynccontextmanager
     async def snapshot(self) -> AsyncIterator[Snapshot]:
@@ -165,6 +167,7 @@ class Transfers:
                 raise Conflict("Somebody else stored some of the same memories at the same time.", hint="Try again.")
             outcome = [(item.id, item.id in written) for item in everything]
             await index(session, namespace_id, outcome, batch.vectors, now)
+        self._statistics.stored(len(written))
         return written
 
     async def link(self, namespace: UUID, superseded: Mapping[UUID, UUID]) -> set[UUID]:
