@@ -73,7 +73,7 @@ def test_another_list_never_lowers_a_score(
 
 @given(st.dictionaries(ids, st.tuples(*[st.sampled_from([0.0, 0.5])] * 2)), st.randoms(use_true_random=False))
 def test_best_first_has_one_order_whatever_came_first(
-    scores: dict[int, tuple[float, ...]], chance: random.Random
+    scores: dict[int, tuple[float, float]], chance: random.Random
 ) -> None:
     shuffled = dict(chance.sample(list(scores.items()), len(scores)))
 

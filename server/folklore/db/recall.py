@@ -30,7 +30,7 @@ class Hits:
 
 
 # Of how many vectors the dense branch learns how similarity grows with length.
-_SAMPLE = 1_000
+_SAMPLE = 600
 # How many hidden memories among the nearest are expected at most.
 _HIDDEN = 40
 NOTHING = Hits((), (), ())
@@ -103,11 +103,11 @@ class Candidate:
         return text
 
     @property
-    def vector(self) -> NDArray[np.float32] | None:
-        """Its vector as stored (float32), or None where it is owed."""
+    def raw_vector(self) -> bytes | None:
+        """Its vector as big-endian half floats, or None where it is owed."""
+        # halfvec's wire form begins with its dimension and a reserved field, two bytes each.
         raw: bytes | None = self._row["vector"]
-        # halfvec's wire form: dimension and a reserved field (two bytes each), then big-endian half floats.
-        return None if raw is None else np.frombuffer(raw, dtype=">f2", offset=4).astype(np.float32)
+        return None if raw is None else raw[4:]
 
 
 @dataclass(frozen=True, slots=True)

@@ -114,7 +114,7 @@ async def _ranked(library: Library, scope: Scope, found: Found, request: RecallR
     pool = lend(fused, candidates, _beside(candidates), ranking)
     leading = pool.order[: fetched + 1]
     relevance = np.array([pool.relevance[id_] for id_ in leading])
-    vectors = _matrix([candidates[id_].vector for id_ in leading])
+    vectors = _matrix([candidates[id_].raw_vector for id_ in leading])
     order = maximal_marginal_relevance(relevance, vectors @ vectors.T, wanted + 1, ranking.mmr_lambda)
     cosines = vectors @ found.vector if found.vector is not None and vectors.shape[1] == len(found.vector) else None
     results = []
@@ -162,13 +162,11 @@ def _beside(candidates: Mapping[UUID, Candidate]) -> list[tuple[UUID, UUID, int]
     return pairs
 
 
-def _matrix(vectors: Sequence[NDArray[np.float32] | None]) -> NDArray[np.float32]:
-    """Unit vectors as rows (n, dimensions); zero where a vector is owed."""
-    size = next((len(vector) for vector in vectors if vector is not None), 1)
-    matrix = np.zeros((len(vectors), size), dtype=np.float32)
-    for place, vector in enumerate(vectors):
-        if vector is not None:
-            matrix[place] = vector
+def _matrix(vectors: Sequence[bytes | None]) -> NDArray[np.float32]:
+    """Unit vectors as rows (n, dimensions), from big-endian half floats; zero where a vector is owed."""
+    size = next((len(vector) for vector in vectors if vector is not None), 2)
+    joined = b"".join(bytes(size) if vector is None else vector for vector in vectors)
+    matrix = np.frombuffer(joined, dtype=">f2").reshape(len(vectors), size // 2).astype(np.float32)
     lengths = np.linalg.norm(matrix, axis=1, keepdims=True)
     np.divide(matrix, lengths, out=matrix, where=lengths > 0)
     return matrix

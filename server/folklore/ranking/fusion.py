@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from typing import TypeVar
+from uuid import UUID
 
 Id = TypeVar("Id", bound=Hashable)
+Ordered = TypeVar("Ordered", UUID, str, int)
 
 
 def reciprocal_rank_fusion(
@@ -24,6 +26,8 @@ def reciprocal_rank_fusion(
     return scores
 
 
-def best_first(scores: Mapping[Id, tuple[float, ...]]) -> list[Id]:
-    """Ids by falling scores, the first counting most; equal ones by id, so that a question has one answer."""
-    return sorted(scores, key=lambda id_: (*(-score for score in scores[id_]), str(id_)))
+def best_first(scores: Mapping[Ordered, tuple[float, float]]) -> list[Ordered]:
+    """Ids by falling score, then by the falling second score; equal ones by id, so that a question has one answer."""
+    keyed = [(-first, -second, id_) for id_, (first, second) in scores.items()]
+    keyed.sort()
+    return [id_ for _, _, id_ in keyed]

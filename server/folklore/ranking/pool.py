@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
+from uuid import UUID
 
 from folklore.ranking.evidence import tail_evidence
 from folklore.ranking.fusion import best_first, reciprocal_rank_fusion
 from folklore.ranking.neighbours import spread
 from folklore.ranking.weights import Branch, Ranking
 
-Id = TypeVar("Id", bound=Hashable)
+Id = TypeVar("Id", UUID, str, int)
 
 
 @dataclass(frozen=True, slots=True)
