@@ -1,0 +1,127 @@
+"""The fused pool: evidence decides, rank breaks ties, neighbours gain."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from folklore.ranking.evidence import calibrated, dense_weight, inverse_document_frequency, tail_evidence, weigh
+from folklore.ranking.pool import Listed, fuse, lend
+from folklore.ranking.weights import Ranking
+from folklore.text.moments import marks_asked, marks_of
+
+scores = st.lists(st.floats(-5, 50), min_size=1, max_size=30).map(lambda found: sorted(found, reverse=True))
+
+
+@given(scores, st.integers(1, 40))
+def test_evidence_falls_with_the_score_and_is_never_negative(found: list[float], fetched: int) -> None:
+    evidence = tail_evidence(found[:fetched], fetched)
+
+    assert evidence == sorted(evidence, reverse=True)
+    assert all(value >= 0 for value in evidence)
+
+
+@given(scores, st.floats(0.01, 100))
+def test_evidence_does_not_depend_on_a_branchs_scale(found: list[float], scale: float) -> None:
+    assert tail_evidence([score * scale for score in found], 30) == pytest.approx(tail_evidence(found, 30), abs=1e-6)
+
+
+def test_one_hit_that_stands_out_has_more_evidence_than_the_best_of_a_flat_list() -> None:
+    lonely = tail_evidence([9.0, *[0.1] * 29], 30)[0]
+    flat = tail_evidence([1.0 - place / 1_000 for place in range(30)], 30)[0]
+
+    assert lonely > 10 * flat
+
+
+def test_a_branch_that_knows_something_outvotes_one_that_does_not() -> None:
+    keyword = Listed("keyword", ["rare", *(f"k{place}" for place in range(29))], [9.0, *[0.1] * 29], 1.0)
+    dense = Listed("dense", [f"d{place}" for place in range(30)], [0.3 - place / 1_000 for place in range(30)], 1.0)
+
+    assert fuse([dense, keyword], Ranking(), 30).order[0] == "rare"
+
+
+def test_equal_evidence_is_ordered_by_fused_rank_then_by_id() -> None:
+    lists = [Listed("keyword", ["b", "a", "c"], [0.0, 0.0, 0.0], 1.0), Listed("dense", ["c"], [0.0], 1.0)]
+
+    assert list(fuse(lists, Ranking(), 30).order) == ["c", "b", "a"]
+
+
+def test_a_neighbour_outside_the_pool_enters_by_what_it_is_lent() -> None:
+    fused = fuse([Listed("keyword", ["hit", "weak"], [5.0, 1.0], 1.0)], Ranking(), 30)
+
+    pool = lend(fused, {"hit", "weak", "beside"}, [("hit", "beside", 1)], Ranking())
+
+    assert list(pool.order) == ["hit", "beside", "weak"]
+    assert pool.relevance["beside"] == pytest.approx(0.5 * pool.relevance["hit"])
+
+
+def test_who_dropped_out_since_lends_nothing() -> None:
+    fused = fuse([Listed("keyword", ["gone", "here"], [5.0, 1.0], 1.0)], Ranking(), 30)
+
+    pool = lend(fused, {"here"}, [("gone", "here", 1)], replace(Ranking(), neighbours=(0.5,)))
+
+    assert list(pool.order) == ["here"]
+
+
+@given(st.dictionaries(st.text(min_size=1, max_size=5), st.integers(0, 1_000), max_size=20))
+def test_the_rarest_lexeme_is_always_read_and_the_budget_kept(documents: dict[str, int]) -> None:
+    weights = weigh(documents, total=1_000, budget=500, bound=1_000)
+
+    held = {lexeme: count for lexeme, count in documents.items() if count}
+    assert set(weights) <= set(held)
+    if held:
+        assert min(held, key=lambda lexeme: (held[lexeme], lexeme)) in weights
+        assert sum(held[lexeme] for lexeme in weights) <= max(500, min(held.values()))
+
+
+@given(st.integers(0, 10_000), st.integers(0, 10_000))
+def test_a_rarer_word_never_weighs_less(documents: int, total: int) -> None:
+    assert inverse_document_frequency(documents, total) >= inverse_document_frequency(documents + 1, total) >= 0
+
+
+def test_the_dense_branch_counts_more_where_words_cover_less() -> None:
+    assert dense_weight(1.0, 0.0) == 1.5
+    assert dense_weight(1.0, 1.0) == 1.0
+
+
+@given(st.floats(0, 1), st.floats(-1, 1))
+def test_calibrated_evidence_lies_between_nothing_and_certainty(coverage: float, cosine: float) -> None:
+    assert 0 < calibrated(coverage, cosine) < 1
+    assert calibrated(coverage, cosine) <= calibrated(1.0, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("question", "marks"),
+    [
+        ("what happened on 7 May 2023?", {"@2023-05-07": 1.0}),
+        ("what happened on May 7th, 2023?", {"@2023-05-07": 1.0}),
+        ("the release of 2023-05-07", {"@2023-05-07": 1.0}),
+        ("who came in June?", {"@06": 1.0}),
+        ("plans for July 2023", {"@2023-07": 1.0}),
+        ("how often in 2023", {"@2023": 1.0}),
+        ("the party of 29 February", {"@02-29": 1.0}),
+        ("may I march on?", {}),
+        ("31 February 2023", {}),
+    ],
+)
+def test_a_named_date_is_asked_for_by_its_marks(question: str, marks: dict[str, float]) -> None:
+    asked = marks_asked(question)
+
+    assert {mark: weight for mark, weight in asked.items() if weight == 1.0} == marks
+
+
+@given(st.dates())
+def test_a_day_asked_for_is_one_a_memory_of_that_day_is_posted_under(day: object) -> None:
+    from datetime import date
+
+    assert isinstance(day, date)
+    if day.year >= 1900 and day.year < 2100:
+        assert f"@{day:%Y-%m-%d}" in set(marks_of(day)) & set(marks_asked(f"on {day:%Y-%m-%d}"))
+
+
+@given(st.text(max_size=200))
+def test_no_question_makes_the_dates_fail(text: str) -> None:
+    assert all(0 < weight <= 1 for weight in marks_asked(text).values())
