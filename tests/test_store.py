@@ -316,3 +316,9 @@ async def test_a_store_that_fails_in_the_database_leaves_nothing(
         await person.store("fine", "poison", namespace="never-made")
 
     assert [await count(connection, table) for table in ("namespaces", "memories", "embeddings", "models")] == [0] * 4
+
+
+async def test_a_session_that_has_no_more_positions_can_still_be_stored_in(person: Person) -> None:
+    await person.keep(Draft("the last place", session="s", position=2**31 - 1))
+
+    [_] = await person.keep(Draft("one more", session="s"))

@@ -144,12 +144,15 @@ create table embeddings (
     passage smallint not null default 0,
     -- The memory's length in lexemes, as in postings: long texts are near to everything, and a scan corrects for it.
     length smallint not null,
-    vector halfvec storage plain not null,
+    vector halfvec not null,
     constraint embeddings_pkey primary key (namespace_id, model_id, memory_id, passage),
     constraint embeddings_memory_fkey foreign key (namespace_id, memory_id)
         references memories (namespace_id, id) on delete cascade,
     constraint embeddings_model_fkey foreign key (model_id) references models (id)
 );
+
+-- Apart, since CREATE TABLE takes no storage before Postgres 16; on Citus it must come before the table is distributed.
+alter table embeddings alter column vector set storage plain;
 
 -- The generated tsvector turned inside out: which memories hold a lexeme in content, summary or tags, how often, where
 -- first, and how long those are, in lexemes. Written from memories.search by the statement that writes the memory. It makes document

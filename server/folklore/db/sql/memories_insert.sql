@@ -6,9 +6,11 @@ insert into memories (
     idempotency_key
 )
 select :namespace::uuid, d.id, d.content, d.summary, d.kind, d.tags, d.source, d.session,
-    case when d.session is null then null else coalesce(d.position, coalesce((
-        select max(m.position) + 1 from memories m where m.namespace_id = :namespace::uuid and m.session = d.session
-    ), 0) + d.step) end,
+    case when d.session is null then null else coalesce(d.position, least(coalesce((
+        select max(m.position)::bigint + 1
+        from memories m
+        where m.namespace_id = :namespace::uuid and m.session = d.session
+    ), 0) + d.step, 2147483647)::integer) end,
     d.author, d.agent, d.paths, d.commit, d.importance, d.confidence, d.priority, d.language, d.metadata,
     d.occurred_at, d.created_at, :now::timestamptz, d.expires_at, decode(d.digest, 'hex'), d.idempotency_key
 from jsonb_to_recordset(:drafts::jsonb) as d (
