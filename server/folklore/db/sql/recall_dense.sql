@@ -15,11 +15,15 @@ with line as materialized (
 )
 select ranked.memory_id as id, ranked.score, ranked.similarity as mass, ranked.considered
 from (
-    select e.namespace_id, e.memory_id, 1 - (e.vector <=> :query::halfvec) as similarity, line.considered,
-        1 - (e.vector <=> :query::halfvec) - line.mean_similarity
-            - line.slope * (ln(e.length + 30.0::float8) - line.mean_size) as score
-    from embeddings e, line
-    where e.namespace_id = any(:namespaces::uuid[]) and e.model_id = :model::uuid
+    select e.namespace_id, e.memory_id, e.similarity, line.considered,
+        e.similarity - line.mean_similarity - line.slope * (e.size - line.mean_size) as score
+    from (
+        select namespace_id, memory_id, 1 - (vector <=> :query::halfvec) as similarity,
+            ln(length + 30.0::float8) as size
+        from embeddings
+        where namespace_id = any(:namespaces::uuid[]) and model_id = :model::uuid
+        offset 0  -- so that each distance is computed once
+    ) e, line
     order by 5 desc, 2
     limit :scan::integer
 ) ranked
