@@ -18,6 +18,7 @@ from urllib.parse import urlsplit, urlunsplit
 from uuid import uuid4
 
 import asyncpg
+import hypothesis
 import pytest
 from mcp import Client
 
@@ -32,6 +33,10 @@ from folklore.memory.library import Library
 from folklore.tools.server import build_server
 from tests.person import Person
 from tests.temporary_engine import temporary_engine
+
+# A shared machine may pause for longer than hypothesis' deadline; how long a test takes is no property of the code.
+hypothesis.settings.register_profile("folklore", deadline=None)
+hypothesis.settings.load_profile("folklore")
 
 
 @dataclass(frozen=True, slots=True)
