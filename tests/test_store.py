@@ -318,7 +318,11 @@ async def test_a_store_that_fails_in_the_database_leaves_nothing(
     assert [await count(connection, table) for table in ("namespaces", "memories", "embeddings", "models")] == [0] * 4
 
 
-async def test_a_session_that_has_no_more_positions_can_still_be_stored_in(person: Person) -> None:
+async def test_a_session_that_has_no_more_positions_can_still_be_stored_in(
+    person: Person, connection: asyncpg.Connection
+) -> None:
     await person.keep(Draft("the last place", session="s", position=2**31 - 1))
+    await person.keep(Draft("one more", session="s"))
 
-    [_] = await person.keep(Draft("one more", session="s"))
+    held = await connection.fetch("select content, position from memories order by content")
+    assert [tuple(row) for row in held] == [("one more", 2**31 - 1), ("the last place", 2**31 - 1)]
