@@ -29,7 +29,7 @@ check: $(VENV)/.installed  ## Types, style and the layers of the house.
 	$(BIN)/lint-imports
 
 bench: $(VENV)/.installed  ## make bench SET=path/to/set.jsonl
-	@test -n "$(SET)" || { echo "Say which set: make bench SET=path/to/set.jsonl (format: docs/benchmarks.md)" >&2; exit 2; }
+	@test -n "$(SET)" || { echo "Say which set: make bench SET=path/to/set.jsonl (its format: folklore bench retrieval --help)" >&2; exit 2; }
 	$(BIN)/folklore bench retrieval $(SET)
 
 schema: $(VENV)/.installed  ## Write schema.sql anew from the migrations.
