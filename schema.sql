@@ -122,7 +122,21 @@ CREATE TABLE postings (
     CONSTRAINT postings_pkey PRIMARY KEY (namespace_id, lexeme, memory_id) INCLUDE (frequency, first_position, length)
 );
 
+CREATE TABLE relations (
+    namespace_id uuid NOT NULL,
+    from_id uuid NOT NULL,
+    type text NOT NULL,
+    to_id uuid NOT NULL,
+    strength real NOT NULL,
+    author text NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    CONSTRAINT relations_pkey PRIMARY KEY (namespace_id, from_id, type, to_id)
+);
+CREATE INDEX relations_to_idx ON relations USING btree (namespace_id, to_id);
+
 ALTER TABLE ONLY embeddings ADD CONSTRAINT embeddings_memory_fkey FOREIGN KEY (namespace_id, memory_id) REFERENCES memories(namespace_id, id) ON DELETE CASCADE;
 ALTER TABLE ONLY embeddings ADD CONSTRAINT embeddings_model_fkey FOREIGN KEY (model_id) REFERENCES models(id);
 ALTER TABLE ONLY memories ADD CONSTRAINT memories_namespace_fkey FOREIGN KEY (namespace_id) REFERENCES namespaces(id);
 ALTER TABLE ONLY memories ADD CONSTRAINT memories_superseded_fkey FOREIGN KEY (namespace_id, superseded_by) REFERENCES memories(namespace_id, id) DEFERRABLE INITIALLY DEFERRED;
+ALTER TABLE ONLY relations ADD CONSTRAINT relations_from_fkey FOREIGN KEY (namespace_id, from_id) REFERENCES memories(namespace_id, id) ON DELETE CASCADE;
+ALTER TABLE ONLY relations ADD CONSTRAINT relations_to_fkey FOREIGN KEY (namespace_id, to_id) REFERENCES memories(namespace_id, id) ON DELETE CASCADE;
