@@ -132,7 +132,7 @@ async def test_the_dense_branch_reads_no_vectors_of_other_namespaces(crowd: Crow
     library = Library.of(crowd.database, None)
     [notebook] = await library.notebooks(["small"])
     found = statement("recall_dense")
-    given = {"namespaces": [notebook.id], "fetch": 30, "scan": None, "sample": 1_000, **visibility(Filters(), NOON)}
+    given = {"namespaces": [notebook.id], "fetch": 30, "scan": None, "slope": 0.0, **visibility(Filters(), NOON)}
 
     async with crowd.database.session("fresh") as session:
         connection = session._connection

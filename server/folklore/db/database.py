@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from typing import Any, Literal, cast
 
@@ -41,6 +41,10 @@ class Session:
         """All rows of the statement `sql/<name>.sql`."""
         found = statement(name)
         return cast("list[Row]", await self._connection.fetch(found.sql, *found.arguments(values)))
+
+    def transaction(self) -> Any:
+        """An `async with` block that commits at its end and rolls back when it fails."""
+        return self._connection.transaction()
 
     async def row(self, name: str, /, **values: object) -> Row | None:
         """The first row, or None."""
@@ -120,39 +124,65 @@ class Database:
             except TimeoutError:
                 pool.terminate()
 
-    @asynccontextmanager
-    async def session(self, plans: Plans = "kept") -> AsyncIterator[Session]:
-        """A connection for single statements, with plans that are kept, or fresh for these parameters."""
-        with ours():
-            async with self._lent(plans) as connection:
-                yield Session(connection)
+    def session(self, plans: Plans = "kept") -> AbstractAsyncContextManager[Session]:
+        """A connection for single statements, with plans that are kept, or fresh for these parameters.
+
+        `async with database.session() as session`; what Postgres and the network raise within leaves it as ours.
+        """
+        return Lent(self, plans)
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[Session]:
         """A connection in one transaction: committed when the block ends, rolled back when it fails or is cancelled."""
-        with ours():
-            async with self._lent("kept") as connection, connection.transaction():
-                yield Session(connection)
+        async with Lent(self, "kept") as session, session.transaction():
+            yield session
 
-    @asynccontextmanager
-    async def _lent(self, plans: Plans) -> AsyncIterator[Any]:
+    async def acquire(self, plans: Plans) -> tuple[asyncpg.Pool, Any]:
+        """A pool and a connection of it, to be released. Raises what asyncpg and the network raise."""
         pool = self._pools.get(plans)
         if pool is None:
             raise DatabaseUnavailable("The database is not open.")
         timeout = self._limits.connect_timeout
         try:
-            connection = await pool.acquire(timeout=timeout)
+            # A wait with a limit takes a task, a tenth of a millisecond; where one is idle nothing needs waiting for.
+            return pool, await pool.acquire(timeout=None if pool.get_idle_size() else timeout)
         except (OSError, asyncpg.CannotConnectNowError):
             # The embedded engine may have gone to rest, or been stopped, while nobody had a session. No statement has
             # been sent yet, so starting it and asking again repeats nothing.
             if self._revive is None:
                 raise
             await self._revive()
-            connection = await pool.acquire(timeout=timeout)
+            return pool, await pool.acquire(timeout=timeout)
+
+
+class Lent:
+    """A connection for the length of an `async with` block: a class, since generators cost a tenth of a millisecond."""
+
+    __slots__ = ("_connection", "_database", "_plans", "_pool")
+
+    def __init__(self, database: Database, plans: Plans) -> None:
+        self._database = database
+        self._plans: Plans = plans
+
+    async def __aenter__(self) -> Session:
+        """Acquire it. Raises DatabaseUnavailable."""
         try:
-            yield connection
-        finally:
-            await pool.release(connection)  # shields itself
+            self._pool, self._connection = await self._database.acquire(self._plans)
+        except Exception as error:
+            raise_ours(error)
+            raise
+        return Session(self._connection)
+
+    async def __aexit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        """Release it, and turn what was raised into ours."""
+        try:
+            await self._pool.release(self._connection)  # shields itself
+        except Exception as failed:
+            if error is None:
+                raise_ours(failed)
+                raise
+        if isinstance(error, Exception):
+            raise_ours(error)
 
 
 async def _keep(_connection: asyncpg.Connection) -> None:
@@ -175,26 +205,40 @@ def ours() -> Iterator[None]:
     """Turn what asyncpg and the network raise into our family; our own pass through."""
     try:
         yield
-    except FolkloreError:
+    except Exception as error:
+        raise_ours(error)
         raise
-    except (asyncpg.UniqueViolationError, asyncpg.SerializationError, asyncpg.DeadlockDetectedError) as error:
-        raise Conflict("Somebody else changed the same memory at the same time.", hint="Try again.") from error
-    except asyncpg.DataError as error:
-        raise InvalidInput("value", f"Postgres refused it ({type(error).__name__}).") from error
-    except asyncpg.QueryCanceledError as error:
-        raise DatabaseUnavailable("The database took too long and the statement was cancelled.") from error
-    except (asyncpg.DiskFullError, asyncpg.OutOfMemoryError) as error:
-        raise DatabaseUnavailable("The database has no room left; nothing was written.") from error
-    except asyncpg.InvalidPasswordError as error:
-        raise DatabaseUnavailable(
-            "The database refused the user or password.", hint="Check the database_url."
-        ) from error
-    except asyncpg.InsufficientPrivilegeError as error:
-        raise DatabaseUnavailable(f"The database role may not do this: {error}.") from error
-    except (asyncpg.PostgresError, asyncpg.InterfaceError) as error:
-        raise DatabaseUnavailable(f"The database failed ({type(error).__name__}): {error}") from error
-    except (OSError, TimeoutError) as error:
-        raise DatabaseUnavailable(
-            f"The database cannot be reached ({error or type(error).__name__}).",
-            hint="Check that it runs and that database_url is right; `folklore doctor` tells more.",
-        ) from error
+
+
+def raise_ours(error: Exception) -> None:
+    """Raise the one of our family that stands for an error of asyncpg or the network; return for any other."""
+    translated = _translated(error)
+    if translated is not None:
+        raise translated from error
+
+
+def _translated(error: Exception) -> FolkloreError | None:
+    match error:
+        case FolkloreError():
+            return None
+        case asyncpg.UniqueViolationError() | asyncpg.SerializationError() | asyncpg.DeadlockDetectedError():
+            return Conflict("Somebody else changed the same memory at the same time.", hint="Try again.")
+        case asyncpg.DataError():
+            return InvalidInput("value", f"Postgres refused it ({type(error).__name__}).")
+        case asyncpg.QueryCanceledError():
+            return DatabaseUnavailable("The database took too long and the statement was cancelled.")
+        case asyncpg.DiskFullError() | asyncpg.OutOfMemoryError():
+            return DatabaseUnavailable("The database has no room left; nothing was written.")
+        case asyncpg.InvalidPasswordError():
+            return DatabaseUnavailable("The database refused the user or password.", hint="Check the database_url.")
+        case asyncpg.InsufficientPrivilegeError():
+            return DatabaseUnavailable(f"The database role may not do this: {error}.")
+        case asyncpg.PostgresError() | asyncpg.InterfaceError():
+            return DatabaseUnavailable(f"The database failed ({type(error).__name__}): {error}")
+        case OSError() | TimeoutError():
+            return DatabaseUnavailable(
+                f"The database cannot be reached ({error or type(error).__name__}).",
+                hint="Check that it runs and that database_url is right; `folklore doctor` tells more.",
+            )
+        case _:
+            return None

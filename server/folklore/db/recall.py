@@ -29,7 +29,7 @@ class Hits:
     raw: tuple[float, ...]
 
 
-# Of how many vectors the dense branch learns how similarity grows with length.
+# From how many vectors it is learned how similarity grows with length.
 _SAMPLE = 600
 # How many hidden memories among the nearest are expected at most.
 _HIDDEN = 40
@@ -37,12 +37,40 @@ NOTHING = Hits((), (), ())
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
-    """How a question reads: its lexemes with their document frequency, among so many memories of that mean length.
+class Nearest:
+    """What the dense branch found: their vectors (n, dimensions) of length 1, and the sizes (n,) of their texts."""
 
-    `places` says from which pieces of the question a lexeme comes, counted from 0. `mean_size` and `size_variance` are
-    those of ln(length + 30).
+    ids: tuple[UUID, ...]
+    vectors: NDArray[np.float32]
+    sizes: NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Measures:
+    """What a scope holds: so many memories of that mean length, in lexemes; `size` is the logarithm of length + 30.
+
+    A sample of vectors (n, dimensions) and the sizes (n,) of their texts go with it.
     """
+
+    total: int
+    mean_length: float
+    mean_size: float
+    size_variance: float
+    vectors: NDArray[np.float32]
+    sizes: NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class Lexemes:
+    """The lexemes of a question with their document frequency, and from which of its pieces they come, from 0."""
+
+    documents: Mapping[str, int]
+    places: Mapping[str, Sequence[int]]
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How a question reads in a scope: its lexemes, among so many memories of that mean length and size."""
 
     documents: Mapping[str, int]
     total: int
@@ -126,9 +154,20 @@ class RecallStatements:
         self._database = database
 
     async def lexemes(
-        self, scope: Scope, *, pieces: Sequence[str], marks: Sequence[str], languages: Sequence[str], bound: int
-    ) -> Reading:
-        """How the text reads in these languages; document frequencies are counted up to `bound`."""
+        self,
+        scope: Scope,
+        *,
+        pieces: Sequence[str],
+        marks: Sequence[str],
+        languages: Sequence[str],
+        bound: int,
+        measure: bool,
+        model: UUID | None,
+    ) -> tuple[Lexemes, Measures | None]:
+        """How the text reads in these languages; document frequencies are counted up to `bound`.
+
+        Measures of the scope if asked for, its sample of vectors in `model`.
+        """
         async with self._database.session() as session:
             rows = await session.rows(
                 "recall_lexemes",
@@ -137,17 +176,16 @@ class RecallStatements:
                 marks=list(marks),
                 languages=list(languages),
                 bound=bound,
+                measure=measure,
+                model=model,
+                sample=_SAMPLE,
             )
-        documents = {row["lexeme"]: row["documents"] for row in rows}
-        whole = next(row for row in rows if row["lexeme"] == "")
-        return Reading(
-            documents,
-            documents.pop(""),
-            whole["mean_length"] or 0.0,
-            whole["mean_size"] or 0.0,
-            whole["size_variance"] or 0.0,
-            {row["lexeme"]: [place - 1 for place in row["places"]] for row in rows if row["places"] is not None},
+        whole = rows.pop(next(place for place, row in enumerate(rows) if row["lexeme"] == ""))
+        found = Lexemes(
+            {row["lexeme"]: row["documents"] for row in rows},
+            {row["lexeme"]: [place - 1 for place in row["places"]] for row in rows if row["places"]},
         )
+        return found, _measures(whole) if measure else None
 
     async def terms(
         self, scope: Scope, *, terms: Sequence[str], languages: Sequence[str], bound: int
@@ -183,22 +221,19 @@ class RecallStatements:
         return _hits(rows)
 
     async def dense(
-        self, scope: Scope, *, model: UUID, query: NDArray[np.float32], fetch: int, total: int | None = None
-    ) -> Hits:
-        """The nearest by cosine; scores are similarities in [-1, 1], length taken off, around their mean.
+        self, scope: Scope, *, model: UUID, query: NDArray[np.float32], slope: float, fetch: int, total: int | None
+    ) -> Nearest:
+        """The nearest by cosine less `slope` times size.
 
         One statement; two where hidden memories leave too few of the nearest among `total` in scope.
         """
-        return await self._best(
-            "recall_dense",
-            "fresh",
-            scope,
-            fetch,
-            total,
-            model=model,
-            query=HalfVector(query),
-            sample=_SAMPLE,
+        rows = await self._best(
+            "recall_dense", "fresh", scope, fetch, total, model=model, query=HalfVector(query), slope=slope
         )
+        dimensions = len(query)
+        joined = b"".join(row["vector"][4:] for row in rows)
+        vectors = np.frombuffer(joined, dtype=">f2").reshape(len(rows), dimensions).astype(np.float32)
+        return Nearest(tuple(row["id"] for row in rows), vectors, np.array([row["size"] for row in rows]))
 
     async def keyword(self, scope: Scope, *, bm25: Bm25, fetch: int) -> Hits:
         """Those in which the weighted lexemes weigh most; scores are unbounded, length taken off, around their mean.
@@ -206,7 +241,7 @@ class RecallStatements:
         One statement; two where hidden memories leave too few of the best.
         """
         reading = bm25.reading
-        return await self._best(
+        rows = await self._best(
             "recall_keyword",
             "kept",
             scope,
@@ -217,10 +252,11 @@ class RecallStatements:
             size_variance=reading.size_variance,
             **_parameters(bm25),
         )
+        return _hits(rows)
 
     async def _best(
         self, name: str, plans: Plans, scope: Scope, fetch: int, among: int | None, **values: object
-    ) -> Hits:
+    ) -> list[Row]:
         # Only so many of the best are sorted and asked whether they are visible, where nothing filters them.
         near: int | None = 2 * fetch + _HIDDEN
         if not scope.filters.empty or among is None or among <= 2 * fetch + _HIDDEN:
@@ -235,8 +271,8 @@ class RecallStatements:
                     **values,
                     **visibility(scope.filters, scope.now),
                 )
-            if near is None or len(rows) >= fetch or (rows and rows[0]["considered"] <= near):
-                return _hits(rows)
+            if near is None or len(rows) >= fetch or (rows and rows[0]["considered"] < near):
+                return rows
             near = None
 
     async def pool(
@@ -254,6 +290,21 @@ class RecallStatements:
                 **visibility(scope.filters, scope.now),
             )
         return {row["id"]: Candidate(row, scope.namespaces[row["namespace_id"]]) for row in rows}
+
+
+def _measures(row: Row) -> Measures:
+    sample: bytes = row["sample"] or b""
+    # Two bytes of length; then halfvec's wire form: its dimension, a reserved field, and big-endian half floats.
+    dimensions = int.from_bytes(sample[2:4], "big")
+    drawn = np.frombuffer(sample, dtype=[("length", ">i2"), ("head", ">i4"), ("vector", ">f2", (dimensions,))])
+    return Measures(
+        row["documents"],
+        row["mean_length"] or 0.0,
+        row["mean_size"] or 0.0,
+        row["size_variance"] or 0.0,
+        drawn["vector"].astype(np.float32),
+        np.log(drawn["length"].astype(np.float32) + 30),
+    )
 
 
 def _hits(rows: Sequence[Row]) -> Hits:

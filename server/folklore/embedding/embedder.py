@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Protocol
 from uuid import NAMESPACE_URL, UUID, uuid5
 
@@ -20,11 +21,18 @@ class Model:
     dimensions: int
     # How much its evidence counts against that of words: 1 for a model that reads in context.
     weight: float = 1.0
+    # Whether the words of a question can be weighed: where tokens are averaged, not where they are read in context.
+    weighs_words: bool = False
 
     @property
     def id(self) -> UUID:
         """The key of this model's vectors; vectors of different ids never meet in one comparison."""
-        return uuid5(NAMESPACE_URL, f"folklore:embedding:{self.provider}/{self.name}/{self.dimensions}")
+        return _id(self.provider, self.name, self.dimensions)
+
+
+@cache
+def _id(provider: str, name: str, dimensions: int) -> UUID:
+    return uuid5(NAMESPACE_URL, f"folklore:embedding:{provider}/{name}/{dimensions}")
 
 
 class Embedder(Protocol):

@@ -13,17 +13,22 @@ import structlog
 from numpy.typing import NDArray
 
 from folklore.db.namespaces import Notebook
-from folklore.db.recall import NOTHING, Bm25, Hits, Scope
+from folklore.db.recall import NOTHING, Bm25, Hits, Nearest, Scope
 from folklore.embedding.embedder import Model
 from folklore.errors import Unavailable
+from folklore.memory.dense_branch import nearest_hits
 from folklore.memory.keyword_branch import expression_hits, pieces_of, read_question
 from folklore.memory.library import Library
+from folklore.memory.measures import Key, Measured, key_of
 from folklore.model import Degraded
 from folklore.ranking.evidence import piece_weights
 from folklore.ranking.weights import Branch, Ranking
 from folklore.text.query import KeywordQuery
 
 log = structlog.get_logger(__name__)
+
+# Of so many times the candidates wanted the best are kept once the words of the question are weighed.
+_AHEAD = 2
 
 
 @dataclass(slots=True)
@@ -62,23 +67,20 @@ class Branches:
         self._ranking = ranking
         self._languages = sorted({language for notebook in notebooks for language in notebook.languages})
         self._found = Found({}, [], {})
+        self._nearest: Nearest | None = None
+        self._measured: Measured | None = None
         self._unread: Unavailable | None = None
+        self._read = asyncio.Event()
 
     async def run(self, branches: Sequence[Branch], fetch: int) -> Found:
         """Run these at the same time, each for `fetch` candidates. Raises Unavailable if every one fails."""
-        if not self._is_expression:
-            try:
-                self._found.reading = await read_question(
-                    self._library, self._scope, self._query, self._languages, self._ranking
-                )
-            except Unavailable as error:
-                self._unread = error  # the dense branch can answer without
         chosen = [branch for branch in branches if self._ranking.weight(branch) > 0]
         work: dict[Branch, Callable[[int], Awaitable[Hits]]] = {"dense": self._dense, "keyword": self._keyword}
-        outcomes = await asyncio.gather(
-            *(self._timed(branch, work[branch](fetch)) for branch in chosen), return_exceptions=True
-        )
-        for branch, outcome in zip(chosen, outcomes, strict=True):
+        runs: list[Awaitable[Hits]] = [self._timed(branch, work[branch](fetch)) for branch in chosen]
+        if "keyword" not in chosen:
+            runs.append(self._words_alone())
+        outcomes = await asyncio.gather(*runs, return_exceptions=True)
+        for branch, outcome in zip(chosen, outcomes, strict=False):
             if isinstance(outcome, Unavailable):
                 log.warning("branch_degraded", branch=branch, reason=outcome.message)
                 self._found.degraded.append(Degraded(branch, outcome.message))
@@ -89,6 +91,7 @@ class Branches:
         if not self._found.hits:
             reasons = "; ".join(f"{item.branch}: {item.reason}" for item in self._found.degraded)
             raise Unavailable(f"Every branch of the search failed: {reasons}")
+        await self._weigh_words(fetch)
         return self._found
 
     @property
@@ -106,22 +109,79 @@ class Branches:
         if embedder is None:
             return NOTHING
         pieces = pieces_of(self._query)
-        weights = [1.0] * len(pieces)
-        if (read := self._found.reading) is not None:
-            weights = piece_weights(read.reading.places, read.weights, len(pieces))
         model = await embedder.model()
-        vector = await embedder.embed_question(pieces, weights)
+        vector = await embedder.embed_question(pieces, [1.0] * len(pieces))
         self._found.model, self._found.vector = model, vector
         if not vector.any():
             return NOTHING
-        return await self._library.statements.dense(
-            self._scope, model=model.id, query=vector, fetch=fetch, total=None if read is None else read.reading.total
+        measured = self._library.measured.get(self._key(model.id))
+        if measured is None and not self._is_expression:
+            await self._read.wait()  # the words' statement measures the scope along with them
+            measured = self._measured
+        # Of an expression, or where the words could not be read, length is not taken off: it is not worth a statement.
+        line = None if measured is None else measured.line
+        slope, _ = (0.0, 0.0) if line is None else line.of(vector)
+        self._nearest = await self._library.statements.dense(
+            self._scope,
+            model=model.id,
+            query=vector,
+            slope=slope,
+            fetch=_AHEAD * fetch if model.weighs_words else fetch,
+            total=None if measured is None else measured.measures.total,
         )
+        return nearest_hits(self._nearest, vector, line, fetch)
+
+    async def _weigh_words(self, fetch: int) -> None:
+        """Let rare words count more in the question's vector, among those it has found.
+
+        How rare its words are is known only now: to wait for that would put one statement after the other.
+        """
+        found, embedder = self._found, self._library.embedder
+        if embedder is None or found.model is None or not found.model.weighs_words:
+            return
+        if self._nearest is None or (read := found.reading) is None or found.vector is None:
+            return
+        pieces = pieces_of(self._query)
+        vector = await embedder.embed_question(pieces, piece_weights(read.reading.places, read.weights, len(pieces)))
+        if vector.any():
+            measured = self._library.measured.get(self._key(found.model.id)) or self._measured
+            found.vector = vector
+            line = None if measured is None else measured.line
+            found.hits["dense"] = nearest_hits(self._nearest, vector, line, fetch)
+
+    def _key(self, model: UUID | None) -> Key:
+        return key_of(self._scope.namespaces, model)
+
+    async def _model(self) -> UUID | None:
+        """The model the question is embedded with, if it can be reached."""
+        if self._library.embedder is None or self._ranking.dense <= 0:
+            return None
+        try:
+            return (await self._library.embedder.model()).id
+        except Unavailable:
+            return None  # the dense branch says why it cannot
+
+    async def _words(self) -> None:
+        """Read the words of the question, once; an expression is read by its own statements."""
+        try:
+            if not self._is_expression:
+                self._found.reading, self._measured = await read_question(
+                    self._library, self._scope, self._query, self._languages, self._ranking, await self._model()
+                )
+        except Unavailable as error:
+            self._unread = error  # the dense branch can answer without
+        finally:
+            self._read.set()
+
+    async def _words_alone(self) -> Hits:
+        await self._words()
+        return NOTHING
 
     async def _keyword(self, fetch: int) -> Hits:
+        await self._words()
         if self._unread is not None:
             raise self._unread
-        if self._found.reading is None:
+        if self._is_expression:
             hits, self._found.reading = await expression_hits(
                 self._library,
                 self._scope,
@@ -131,6 +191,6 @@ class Branches:
                 fetch=fetch,
             )
             return hits
-        if not self._found.reading.weights:
+        if self._found.reading is None or not self._found.reading.weights:
             return NOTHING
         return await self._library.statements.keyword(self._scope, bm25=self._found.reading, fetch=fetch)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from uuid import UUID
 
-from folklore.db.recall import NOTHING, Bm25, Form, Hits, Reading, Scope
+from folklore.db.recall import NOTHING, Bm25, Form, Hits, Lexemes, Measures, Reading, Scope
 from folklore.memory.library import Library
+from folklore.memory.measures import Measured, Read, key_of
 from folklore.ranking.evidence import question_mass, weigh
 from folklore.ranking.weights import Ranking
 from folklore.text.moments import marks_asked
@@ -19,15 +21,60 @@ _PIECES = 512
 
 
 async def read_question(
-    library: Library, scope: Scope, query: KeywordQuery, languages: Sequence[str], ranking: Ranking
-) -> Bm25:
-    """How the words of a question weigh in scope. One statement."""
+    library: Library,
+    scope: Scope,
+    query: KeywordQuery,
+    languages: Sequence[str],
+    ranking: Ranking,
+    model: UUID | None,
+) -> tuple[Bm25, Measured]:
+    """How the words of a question weigh in scope, and what the scope holds. One statement at most."""
     bound = ranking.bound(len(query.bag))
     marks = marks_asked(query.bag)
-    reading = await library.statements.lexemes(
-        scope, pieces=pieces_of(query), marks=list(marks), languages=languages, bound=bound
-    )
-    return _bm25(reading, ranking, bound, marks)
+    key = key_of(scope.namespaces, model)
+    measured = library.measured.get(key)
+    known = {} if measured is None else measured.known(languages)
+    pieces = pieces_of(query)
+    unknown = list(dict.fromkeys(piece for piece in pieces if piece not in known))
+    read = Lexemes({}, {})
+    if unknown or marks or measured is None:
+        read, measures = await library.statements.lexemes(
+            scope,
+            pieces=unknown,
+            marks=list(marks),
+            languages=languages,
+            bound=bound,
+            measure=measured is None,
+            model=model,
+        )
+        if measures is not None:
+            measured = Measured.of(measures)
+            library.measured.put(key, measured)
+        assert measured is not None
+        measured.learn(languages, unknown, read, bound)
+    assert measured is not None
+    whole = measured.measures
+    reading = _joined(pieces, unknown, read, known, bound, whole)
+    return _bm25(reading, ranking, bound, marks), measured
+
+
+def _joined(
+    pieces: Sequence[str], unknown: Sequence[str], read: Lexemes, known: Mapping[str, Read], bound: int, whole: Measures
+) -> Reading:
+    """What was read now and what was known before, with places in the whole question."""
+    places_of: dict[str, list[int]] = {}
+    for place, piece in enumerate(pieces):
+        places_of.setdefault(piece, []).append(place)
+    documents = dict(read.documents)
+    places = {
+        lexeme: sorted(place for piece in found for place in places_of[unknown[piece]])
+        for lexeme, found in read.places.items()
+    }
+    for piece in places_of.keys() - set(unknown):
+        for lexeme, count in known[piece]:
+            documents[lexeme] = min(count, bound)
+            places[lexeme] = sorted({*places.get(lexeme, ()), *places_of[piece]})
+    return Reading(documents, whole.total, whole.mean_length, whole.mean_size, whole.size_variance, places)
 
 
 def pieces_of(query: KeywordQuery) -> list[str]:

@@ -13,6 +13,7 @@ from folklore.db.namespaces import Namespaces, Notebook
 from folklore.db.recall import RecallStatements
 from folklore.embedding.embedder import Embedder
 from folklore.errors import NotFound
+from folklore.memory.measures import RecentMeasures
 from folklore.text import names
 
 
@@ -25,11 +26,17 @@ class Library:
     statements: RecallStatements
     embedder: Embedder | None
     recent: Recent = field(default_factory=lambda: Recent())
+    measured: RecentMeasures = field(default_factory=RecentMeasures)
 
     @classmethod
     def of(cls, database: Database, embedder: Embedder | None) -> Library:
         """The library kept in a database."""
         return cls(Memories(database), Namespaces(database), RecallStatements(database), embedder)
+
+    def stored(self) -> None:
+        """What this process stored may have made namespaces, and changed what the small ones hold."""
+        self.recent.clear()
+        self.measured.clear_small()
 
     async def notebooks(self, asked: Sequence[str]) -> list[Notebook]:
         """The namespaces asked for; all of them when none is named. At most one statement for those that are there.

@@ -59,7 +59,7 @@ async def store(
     outcome = await library.memories.insert(
         name, batch, vectors, caller=caller, namespace_id=new_id(), language=DEFAULT_LANGUAGE, now=now
     )
-    library.recent.clear()
+    library.stored()
     kept = dict(zip((place for place, other in enumerate(first) if place == other), outcome, strict=True))
     stored = tuple(
         Stored(id=kept[other][0], status="stored" if kept[other][1] and place == other else "duplicate")

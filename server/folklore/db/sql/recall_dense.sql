@@ -1,31 +1,20 @@
--- Exact nearest neighbours by cosine, :fetch of them. The scan reads the narrow table alone; visibility is asked of
--- memories in order of score, until enough are found. :scan bounds how many are asked about; null asks about all.
--- Long texts are near to every question: what is left of a similarity when the line through the scope, over the
--- logarithm of length + 30, is taken off is what it says. The line is drawn through :sample of them and trusted by
--- N / (N + 20).
-with line as materialized (
-    select coalesce(regr_slope(similarity, size), 0) * count(*) / (count(*) + 20) as slope, avg(size) as mean_size,
-        avg(similarity) as mean_similarity, count(*) as considered
-    from (
-        select 1 - (e.vector <=> :query::halfvec) as similarity, ln(e.length + 30.0::float8) as size
-        from embeddings e
-        where e.namespace_id = any(:namespaces::uuid[]) and e.model_id = :model::uuid
-        limit :sample::integer
-    ) drawn
-)
-select ranked.memory_id as id, ranked.score, ranked.similarity as mass, ranked.considered
+-- The :fetch nearest by exact search. Vectors have length 1, so that the inner product is the cosine. The scan reads the
+-- narrow table alone; visibility is asked of memories in order of score, until enough are found. :scan bounds how many
+-- are asked about; null asks about all.
+-- Long texts are near to every question: :slope is how similarity grows with the logarithm of length + 30 (ranking/length.py),
+-- and is taken off. The order is by a computed score since this is no index scan.
+select ranked.memory_id as id, ranked.considered, ln(ranked.length + 30.0::float8) as size,
+    halfvec_send(ranked.vector) as vector
 from (
-    select e.namespace_id, e.memory_id, e.similarity, line.considered,
-        e.similarity - line.mean_similarity - line.slope * (e.size - line.mean_size) as score
+    select nearest.*, count(*) over () as considered
     from (
-        select namespace_id, memory_id, 1 - (vector <=> :query::halfvec) as similarity,
-            ln(length + 30.0::float8) as size
+        select namespace_id, memory_id, length, vector,
+            -(vector <#> :query::halfvec) - :slope::float8 * ln(length + 30.0::float8) as score
         from embeddings
-        where namespace_id = any(:namespaces::uuid[]) and model_id = :model::uuid
-        offset 0  -- so that each distance is computed once
-    ) e, line
-    order by 5 desc, 2
-    limit :scan::integer
+        where namespace_id = any(:namespaces::uuid[]) and model_id = :model::uuid and passage = 0
+        order by score desc, memory_id
+        limit :scan::integer
+    ) nearest
 ) ranked
 cross join lateral (
     select from memories m

@@ -1,14 +1,16 @@
 -- How the question, in pieces between white space, reads in :languages: each lexeme, the places of the pieces it comes
 -- from, and how many memories in scope hold it, counted up to :bound. :marks are dates it names (text/moments.py).
--- The row of the empty lexeme counts all memories in scope and says how long one is on average, in lexemes, and the mean
--- and variance of the logarithm of length + 30, its size.
+-- If :measure, the row of the empty lexeme counts all memories in scope and says how long one is on average, in lexemes,
+-- the mean and variance of the logarithm of length + 30, its size, and draws a sample of :sample vectors in :model: each
+-- as its memory's length (two bytes) and its wire form.
 select asked.lexeme, asked.places, (
     select count(*) from (
         select from postings p
         where p.namespace_id = any(:namespaces::uuid[]) and p.lexeme = asked.lexeme
         limit :bound::integer
     ) bounded
-) as documents, null::float8 as mean_length, null::float8 as mean_size, null::float8 as size_variance
+) as documents, null::float8 as mean_length, null::float8 as mean_size, null::float8 as size_variance,
+    null::bytea as sample
 from (
     select found.lexeme, array_agg(distinct piece.place) as places
     from unnest(:pieces::text[]) with ordinality as piece (text, place)
@@ -19,6 +21,15 @@ from (
     select mark, '{}' from unnest(:marks::text[]) as mark
 ) asked
 union all
-select '', null, count(*), avg(length)::float8, avg(ln(length + 30.0::float8)), var_pop(ln(length + 30.0::float8))
+select '', null, count(*), avg(length)::float8, avg(ln(length + 30.0::float8)), var_pop(ln(length + 30.0::float8)), (
+    select string_agg(int2send(drawn.length) || halfvec_send(drawn.vector), ''::bytea)
+    from (
+        select e.length, e.vector
+        from embeddings e
+        where :measure::boolean and e.namespace_id = any(:namespaces::uuid[]) and e.model_id = :model::uuid
+            and e.passage = 0
+        limit :sample::integer
+    ) drawn
+)
 from postings
-where namespace_id = any(:namespaces::uuid[]) and lexeme = ''
+where :measure::boolean and namespace_id = any(:namespaces::uuid[]) and lexeme = ''

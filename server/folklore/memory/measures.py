@@ -1,0 +1,81 @@
+"""What a scope holds, remembered for a moment: every question weighs its words against it, and it changes slowly."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from time import monotonic
+from uuid import UUID
+
+from folklore.db.recall import Lexemes, Measures
+from folklore.ranking.length import LengthLine
+
+Key = tuple[tuple[UUID, ...], UUID | None]
+Read = tuple[tuple[str, int], ...]
+
+# A lexeme of so many memories is common: its number hardly changes while it is remembered.
+_COMMON = 100
+_MOST_PIECES = 5_000
+_MOST_SCOPES = 64
+# From so many memories on, what is stored within a minute does not change what is usual.
+_LARGE = 1_000
+_SECONDS, _SECONDS_OF_SMALL = 60.0, 2.0
+
+
+def key_of(namespaces: Iterable[UUID], model: UUID | None) -> Key:
+    """Under what the measures of a scope are remembered."""
+    return tuple(sorted(namespaces)), model
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """The measures of one scope, its length line, and how common words read there: (lexeme, documents) by piece."""
+
+    measures: Measures
+    line: LengthLine | None
+    _common: dict[tuple[str, ...], dict[str, Read]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, measures: Measures) -> Measured:
+        """From what the database measured."""
+        return cls(measures, LengthLine.through(measures.vectors, measures.sizes))
+
+    def known(self, languages: Sequence[str]) -> dict[str, Read]:
+        """The pieces whose every lexeme is common, read in these languages."""
+        return self._common.setdefault(tuple(languages), {})
+
+    def learn(self, languages: Sequence[str], pieces: Sequence[str], read: Lexemes, bound: int) -> None:
+        """Remember those of the pieces that read as common words only, counted to the end."""
+        found: dict[int, list[tuple[str, int]]] = {place: [] for place in range(len(pieces))}
+        for lexeme, places in read.places.items():
+            for place in places:
+                found[place].append((lexeme, read.documents[lexeme]))
+        known = self.known(languages)
+        if len(known) > _MOST_PIECES:
+            known.clear()
+        for place, lexemes in found.items():
+            if all(_COMMON <= documents < bound for _, documents in lexemes):
+                known[pieces[place]] = tuple(lexemes)
+
+
+class RecentMeasures:
+    """Measures of the scopes asked lately: those of large scopes for a minute, of small ones for a few seconds."""
+
+    def __init__(self) -> None:
+        self._known: dict[Key, tuple[float, Measured]] = {}
+
+    def get(self, key: Key) -> Measured | None:
+        """What is known of a scope, unless it is too old."""
+        until, measured = self._known.get(key, (0.0, None))
+        return measured if monotonic() < until else None
+
+    def put(self, key: Key, measured: Measured) -> None:
+        """Remember it."""
+        if len(self._known) >= _MOST_SCOPES:
+            self._known.clear()
+        seconds = _SECONDS if measured.measures.total >= _LARGE else _SECONDS_OF_SMALL
+        self._known[key] = (monotonic() + seconds, measured)
+
+    def clear_small(self) -> None:
+        """Forget the scopes that what was just stored may have changed."""
+        self._known = {key: entry for key, entry in self._known.items() if entry[1].measures.total >= _LARGE}

@@ -1,0 +1,41 @@
+"""Long texts are near to every question; what is left of a similarity when length is taken off is what it says."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+# A line through few memories would be bent by one that stands out: it is trusted by N / (N + 20).
+_DOUBT = 20
+
+
+@dataclass(frozen=True, slots=True)
+class LengthLine:
+    """How similarity to any question grows with a text's size, the logarithm of its length + 30.
+
+    The regression line of q · v over size is linear in q: its slope is q · `slope` and its mean q · `mean`, so one pass
+    over a sample of vectors serves every question.
+    """
+
+    mean: NDArray[np.float32]
+    slope: NDArray[np.float32]
+    mean_size: float
+
+    @classmethod
+    def through(cls, vectors: NDArray[np.float32], sizes: NDArray[np.float32]) -> LengthLine | None:
+        """The line through vectors (n, dimensions) of texts of these sizes (n,); None of none."""
+        if len(vectors) == 0:
+            return None
+        away = sizes - sizes.mean()
+        spread = float(away @ away)
+        mean = vectors.mean(axis=0)
+        trust = len(sizes) / (len(sizes) + _DOUBT)
+        slope = away @ (vectors - mean) * (trust / spread) if spread > 1e-6 else np.zeros_like(mean)
+        return cls(mean, slope.astype(np.float32), float(sizes.mean()))
+
+    def of(self, question: NDArray[np.float32]) -> tuple[float, float]:
+        """(slope, expected similarity at size 0) of a question's vector (dimensions,)."""
+        slope = float(self.slope @ question)
+        return slope, float(self.mean @ question) - slope * self.mean_size
