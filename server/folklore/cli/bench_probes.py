@@ -1,0 +1,97 @@
+"""`folklore bench abstain`, `duplicates` and `code`: what a mean over a set's questions does not show."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from folklore.cli.bench_options import Wanted, measuring
+from folklore.cli.context import settings_of
+from folklore.cli.output import print_json, print_table, say
+from folklore.cli.progress import Tell, progress
+
+if TYPE_CHECKING:
+    from folklore.bench.abstention import Abstained
+
+_SET = click.argument("set_", metavar="SET.jsonl", type=click.Path(path_type=Path, dir_okay=False))
+
+
+@click.command()
+@_SET
+@click.option(
+    "--floor",
+    "floors",
+    type=click.FloatRange(0, 1),
+    multiple=True,
+    help="A min_score to try; repeatable. Default: six.",
+)
+@measuring
+@click.pass_context
+def abstain(ctx: click.Context, set_: Path, floors: tuple[float, ...], wanted: Wanted) -> None:
+    """Can the score of an answer tell questions that something stored answers from those that nothing does?
+
+    The unanswerable ones are the set's own questions, each asked of the next conversation (namespace) of the set with
+    the names of its speakers replaced by that one's. Speakers are the names before a colon that at least a fifth of a
+    namespace's memories begin with; one that both conversations have stays. Roles that every conversation has (user,
+    assistant) are left as they are. A set with one namespace, or without speakers, cannot be measured so.
+
+    The score of an answer is that of its best result, 0 if it is empty. AUROC: how probably a real question's score is
+    above an unanswerable one's. Refused at 95 %: the share of unanswerable questions below the score that 95 % of the
+    real ones reach. For each floor: the real questions answered, the others refused, the precision (of the questions
+    answered, the share that can be, were there as many of each), R@10 asked again with this min_score, which drops
+    single results, and R@10 if only the answers whose best result is below it were refused and the others came whole.
+    """
+    from folklore.bench.abstention import FLOORS, asked_in_all
+    from folklore.bench.abstention import abstain as measure
+    from folklore.bench.sets import read_set
+
+    settings = settings_of(ctx)
+    given = read_set(set_, prefix=wanted.namespace_prefix)
+    tried = floors or FLOORS
+
+    async def work(tell: Tell) -> tuple[Abstained, str]:
+        from folklore.bench.assistant import assistant
+        from folklore.bench.scratch import scratch
+
+        async with scratch(settings, keep=wanted.keep) as store, assistant(store.app) as client:
+            asked = given.some(wanted.questions)
+            found = await measure(client, given, asked, tell, limit=wanted.limit, options=wanted.options, floors=tried)
+            return found, store.flags
+
+    with progress(f"Asking strangers' questions of {given.name}", asked_in_all(given, wanted.questions, tried)) as tell:
+        found, where = asyncio.run(work(tell))
+    if wanted.as_json:
+        print_json(found.as_json() | ({"kept": where} if wanted.keep else {}))
+        return
+    _print_abstained(found)
+    if wanted.keep:
+        say(f"Kept: {where}")
+
+
+def _print_abstained(found: Abstained) -> None:
+    if found.foreign.why_not is not None or found.at_95 is None:
+        say(f"{found.name}: does not apply: {found.foreign.why_not}.")
+        return
+    say(f"{found.name}: {len(found.real):,} questions, {len(found.strange):,} that nothing stored answers", bold=True)
+    say(f"AUROC {found.auroc:.4f}; at 95 % answered {found.at_95.refused:.1%} of the others are refused")
+    rows = [
+        [
+            one.min_score,
+            one.answered,
+            one.refused,
+            one.precision,
+            one.recall,
+            -100 * one.cost,
+            one.whole,
+            -100 * one.whole_cost,
+        ]
+        for one in (found.at_95, *found.floors)
+    ]
+    columns = ["min_score", "answered", "refused", "precision", "R@10", "points", "R@10 whole", "points"]
+    print_table(columns, [[*map("{:.3f}".format, row)] for row in rows])
+    categories = found.by_category()
+    if len(categories) > 1:
+        print_table(["category", "AUROC"], [[name, value] for name, value in categories.items()])
