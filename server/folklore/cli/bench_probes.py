@@ -15,6 +15,7 @@ from folklore.cli.progress import Tell, progress
 
 if TYPE_CHECKING:
     from folklore.bench.abstention import Abstained
+    from folklore.bench.duplicates import Duplicated
 
 _SET = click.argument("set_", metavar="SET.jsonl", type=click.Path(path_type=Path, dir_okay=False))
 
@@ -95,3 +96,72 @@ def _print_abstained(found: Abstained) -> None:
     categories = found.by_category()
     if len(categories) > 1:
         print_table(["category", "AUROC"], [[name, value] for name, value in categories.items()])
+
+
+@click.command()
+@_SET
+@click.option("--in-session", is_flag=True, help="Copies stand in the session, right behind their original.")
+@measuring
+@click.pass_context
+def duplicates(ctx: click.Context, set_: Path, in_session: bool, wanted: Wanted) -> None:
+    """Do near-duplicates fill the answer, and what does diversity (MMR) save?
+
+    Every memory that is evidence of a question of the set is stored five times: in its own words, and in four light
+    rewordings made by rules (synonyms of function words, contractions opened or closed, clauses moved, other
+    punctuation, each led in by words such as "So," or "Just to note:"). No two of the five have the same words. The
+    copies have the time of the original and no session, and stand behind all other memories of their namespace, so
+    that they gain nothing by where they stand; with --in-session they stand right behind their original.
+
+    Distinct evidence is how many different originals are among the first ten, as themselves or as any of their copies,
+    each counted once: of all the memories stored five times (evidence of whichever question), then of the question's
+    own evidence alone, then of all memories. With MMR is as --mmr-lambda or the default says, without is
+    --mmr-lambda 1; a ratio is the mean with over the mean without. Own evidence cannot gain by more than the copies
+    took away: a question with one evidence has it or not, so those with several are also shown by themselves. Below,
+    R@10 on the plain set, without copies, both ways: what diversity costs where nothing is double.
+    """
+    from folklore.bench.duplicates import duplicates as measure
+    from folklore.bench.sets import read_set
+
+    settings = settings_of(ctx)
+    given = read_set(set_, prefix=wanted.namespace_prefix)
+    asked = given.some(wanted.questions)
+
+    async def work(tell: Tell) -> tuple[Duplicated, str]:
+        from folklore.bench.assistant import assistant
+        from folklore.bench.scratch import scratch
+
+        async with scratch(settings, keep=wanted.keep) as store, assistant(store.app) as client:
+            found = await measure(
+                client, given, asked, tell, limit=wanted.limit, options=wanted.options, in_session=in_session
+            )
+            return found, store.flags
+
+    with progress(f"Asking {given.name} among copies", len(asked)) as tell:
+        found, where = asyncio.run(work(tell))
+    if wanted.as_json:
+        print_json(found.as_json() | ({"kept": where} if wanted.keep else {}))
+        return
+    _print_duplicated(found)
+    if wanted.keep:
+        say(f"Kept: {where}")
+
+
+def _print_duplicated(found: Duplicated) -> None:
+    told = found.as_json()
+    say(f"{found.name}: {found.copied:,} memories stored five times, {len(found.counted):,} questions", bold=True)
+    if found.missing:
+        say(f"{found.missing:,} memories were refused or known already")
+    rows: list[list[object]] = []
+    for part, name in (
+        ("distinct_evidence", "distinct evidence in ten"),
+        ("distinct_own_evidence", "of the question's own"),
+        ("distinct_own_evidence_of_several", "the same, questions with several"),
+        ("distinct_texts", "distinct texts in ten"),
+        ("plain_R@10", "R@10 on the plain set"),
+    ):
+        values = told[part]
+        rows.append([name, values["with"], values["without"], values["ratio"] or ""])
+    print_table(["", "with MMR", "without", "ratio"], rows)
+    gain, cost = found.gain(), found.cost()
+    say(f"with MMR {gain.mean:+.3f} evidence a question ({gain.low:+.3f} … {gain.high:+.3f})")
+    say(f"R@10 on the plain set {100 * cost.mean:+.2f} points ({100 * cost.low:+.2f} … {100 * cost.high:+.2f})")
