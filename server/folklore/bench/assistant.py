@@ -62,13 +62,15 @@ class Assistant:
                 await self._keep_one_by_one(namespace, batch)
             self.kept.seconds += perf_counter() - began
 
-    async def ask(self, query: str, namespaces: Sequence[str], limit: int, options: Arguments) -> Told:
-        """Recall. `options` are further arguments of the tool."""
+    async def ask(
+        self, query: str, namespaces: Sequence[str], limit: int, options: Arguments, tool: str = "memory_recall"
+    ) -> Told:
+        """Recall, or search. `options` are further arguments of the tool."""
         arguments = {"query": query, "limit": limit, "format": "detailed"} | options
         if namespaces:
             arguments["namespaces"] = list(namespaces)
         began = perf_counter()
-        answer = await self.call("memory_recall", arguments)
+        answer = await self.call(tool, arguments)
         seconds = perf_counter() - began
         memories = answer["memories"]
         return Told(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from folklore.cli.bench_options import Wanted, measuring
-from folklore.cli.bench_probes import abstain, duplicates
+from folklore.cli.bench_probes import abstain, code, duplicates
 from folklore.cli.context import settings_of
 from folklore.cli.options import filters_from, ranking_from
 from folklore.cli.output import print_json, print_table, say
@@ -31,6 +31,7 @@ def bench() -> None:
 
 bench.add_command(abstain)
 bench.add_command(duplicates)
+bench.add_command(code)
 
 
 @bench.command()

@@ -15,6 +15,7 @@ from folklore.cli.progress import Tell, progress
 
 if TYPE_CHECKING:
     from folklore.bench.abstention import Abstained
+    from folklore.bench.code import Found
     from folklore.bench.duplicates import Duplicated
 
 _SET = click.argument("set_", metavar="SET.jsonl", type=click.Path(path_type=Path, dir_okay=False))
@@ -165,3 +166,63 @@ def _print_duplicated(found: Duplicated) -> None:
     gain, cost = found.gain(), found.cost()
     say(f"with MMR {gain.mean:+.3f} evidence a question ({gain.low:+.3f} … {gain.high:+.3f})")
     say(f"R@10 on the plain set {100 * cost.mean:+.2f} points ({100 * cost.low:+.2f} … {100 * cost.high:+.2f})")
+
+
+@click.command()
+@measuring
+@click.pass_context
+def code(ctx: click.Context, wanted: Wanted) -> None:
+    """Is what is known by its name found by it?
+
+    The memories are made from the packages that Folklore needs, as they are installed beside it (nothing is imported
+    or downloaded; the same versions give the same memories): signatures with the first paragraph of their docstring,
+    messages of exceptions, constants, SQLSTATEs, files, versions and requirements, a few thousand in all.
+
+    Every question is a known item: one memory is right, by construction. A question by identifier, error code, error
+    message, path, file name or version is a text that stands in one memory and in no other (case and white space
+    aside), not even within a longer word. A question by part of an identifier is two or more neighbouring parts of it
+    as words, such that no other memory holds all of them, in any form (their first five letters). --questions is for
+    each category; memories that look like credentials are left out. Asked through memory_recall, with the options
+    given, and through search_keywords. Aimed at, over all questions through memory_recall: hit@1 0.95, hit@5 0.99.
+    """
+    from folklore.bench.code import find
+    from folklore.bench.known_items import known_items
+    from folklore.bench.sources import installed, notes
+
+    settings = settings_of(ctx)
+    distributions = installed()
+    noted = notes(distributions)
+    items = known_items(noted, wanted.questions or 200)
+
+    async def work(tell: Tell) -> tuple[Found, str]:
+        from folklore.bench.assistant import assistant
+        from folklore.bench.scratch import scratch
+
+        async with scratch(settings, keep=wanted.keep) as store, assistant(store.app) as client:
+            found = await find(
+                client,
+                noted,
+                items,
+                tell,
+                made_of=len(distributions),
+                namespace=f"{wanted.namespace_prefix}code",
+                limit=wanted.limit,
+                options=wanted.options,
+            )
+            return found, store.flags
+
+    with progress("Asking for known items", len(items)) as tell:
+        found, where = asyncio.run(work(tell))
+    if wanted.as_json:
+        print_json(found.as_json() | ({"kept": where} if wanted.keep else {}))
+        return
+    say(f"{found.kept.stored:,} memories of {found.made_of} packages, {len(found.answered):,} known items", bold=True)
+    if found.kept.refused:
+        say(f"{found.kept.refused:,} memories were refused; {found.unasked:,} items were not asked for")
+    scores = found.scores()
+    print_table(["asked by", *scores["all"]], [[part, *values.values()] for part, values in scores.items()])
+    for category, misses in found.misses().items():
+        for miss in misses:
+            say(f"{category}: {miss['query']!r} came {miss['place'] or 'not at all'}; first: {miss['first']}", dim=True)
+    if wanted.keep:
+        say(f"Kept: {where}")
