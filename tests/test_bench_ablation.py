@@ -132,7 +132,7 @@ async def test_a_part_that_the_options_switched_off_is_said_to_be_off(folklore: 
     path = written(tmp_path / "one.jsonl", SET)
 
     told = await folklore.json("bench", "retrieval", path, "--ablate", "--mmr-lambda", "1", "--limit", "2")
-    table = await folklore.done("bench", "retrieval", path, "--ablate", "--preset", "keyword")
+    table = await folklore.done("bench", "retrieval", path, "--ablate", "--preset", "keyword", "--limit", "50")
 
     [mmr] = [effect for effect in told["sets"][0]["ablations"] if "MMR" in effect["without"]]
     assert mmr["unchanged"]

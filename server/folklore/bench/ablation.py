@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
+from functools import partial
 from typing import Any
 
 from folklore.bench.assistant import Assistant
@@ -13,7 +15,7 @@ from folklore.bench.sets import Question, RetrievalSet
 from folklore.bench.statistics import Interval, paired_bootstrap
 from folklore.bench.sweep import GRID, Constant, Lists, Place, Sessions, ranked
 from folklore.memory.library import Library
-from folklore.memory.recall import RecallRequest, recall
+from folklore.memory.recall import MAX_LIMIT, RecallRequest, recall
 from folklore.model import Answer
 from folklore.ranking.weights import Branch, Ranking
 
@@ -95,7 +97,7 @@ class Direct:
     library: Library
     request: RecallRequest
     assistant: Assistant
-    now: Any
+    now: Callable[[], datetime]
 
     async def answer(self, question: Question, ranking: Ranking, **more: Any) -> Answer:
         """Recall with this ranking."""
@@ -129,42 +131,50 @@ async def ablate(direct: Direct, given: RetrievalSet, plan: Plan, tell: Tell) ->
     asked = await ask_questions(assistant, given.some(plan.questions), plan, tell)
     questions = [one.question for one in asked]
     recalls = [recall_at(10, one.sources, one.question.evidence) for one in asked]
-    done, without, differing = len(asked), [], 0
-    for ablation in (None, *ABLATIONS):
-        changed = default if ablation is None else ablation.of(default)
-        if ablation is not None and changed == default:
+    again = await _ask_all(direct, questions, default, partial(_hear, tell, "as it is", len(asked)))
+    differing = sum(ours != one.sources for ours, one in zip(again, asked, strict=True))
+    without = []
+    for turn, ablation in enumerate(ABLATIONS, start=2):
+        changed = ablation.of(default)
+        if changed == default:
             without.append(Without(ablation.name, recalls, unchanged=True))
-        elif changed.dense == changed.keyword == 0:  # the default is this one branch
-            continue
-        else:
-            name = "as it is" if ablation is None else ablation.name
-            found = []
-            for question in questions:
-                found.append(await direct.sources(question, changed))
-                done += 1
-                tell(done, f"asked {name}")
-            if ablation is None:
-                differing = sum(ours != one.sources for ours, one in zip(found, asked, strict=True))
-            else:
-                pairs = zip(found, questions, strict=True)
-                without.append(
-                    Without(name, [recall_at(10, ranking, question.evidence) for ranking, question in pairs])
-                )
-    sweep = await _sweep(direct, questions, tell, done)
+        elif changed.dense or changed.keyword:  # else the default is this one branch, and nothing would be left
+            heard = partial(_hear, tell, f"without {ablation.name}", turn * len(asked))
+            found = await _ask_all(direct, questions, changed, heard)
+            pairs = zip(found, questions, strict=True)
+            without.append(Without(ablation.name, [recall_at(10, ranking, one.evidence) for ranking, one in pairs]))
+    done = (len(ABLATIONS) + 2) * len(asked)
+    sweep = await _sweep(direct, questions, partial(_hear, tell, "sweeping constant-weight RRF", done))
     return Ablated(Measured(given.name, plan, assistant.kept, asked), recalls, differing, without, sweep)
 
 
-async def _sweep(direct: Direct, questions: Sequence[Question], tell: Tell, done: int) -> dict[Constant, list[float]]:
+async def _ask_all(
+    direct: Direct, questions: Sequence[Question], ranking: Ranking, heard: Callable[[int], None]
+) -> list[list[str]]:
+    found = []
+    for place, question in enumerate(questions, start=1):
+        found.append(await direct.sources(question, ranking))
+        heard(place)
+    return found
+
+
+def _hear(tell: Tell, words: str, before: int, place: int) -> None:
+    tell(before + place, words)
+
+
+async def _sweep(
+    direct: Direct, questions: Sequence[Question], heard: Callable[[int], None]
+) -> dict[Constant, list[float]]:
     ranking, limit = direct.request.ranking, direct.request.limit
     sources, sessions = await everything(direct.assistant)
-    fetched = ranking.fetch(limit)
+    fetched = min(ranking.fetch(limit), MAX_LIMIT)
     found: dict[Constant, list[float]] = {setting: [] for setting in GRID}
     for place, question in enumerate(questions, start=1):
         lists = await direct.lists(question, ranking, fetched)
         for setting, recalls in found.items():
             best = ranked(lists, setting, sessions, ranking.neighbours, fetched=fetched, limit=limit)
             recalls.append(recall_at(10, [sources[id_] for id_ in best], question.evidence))
-        tell(done + place, "sweeping constant-weight RRF")
+        heard(place)
     return found
 
 
