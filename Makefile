@@ -6,8 +6,9 @@ BIN := $(VENV)/bin
 HOST ?= 127.0.0.1
 PORT ?= 8765
 SET ?=
+BENCH ?= retrieval
 
-.PHONY: run test check bench schema format clean
+.PHONY: run test check bench bench-code schema format clean
 
 $(VENV)/.installed: pyproject.toml
 	@test -n "$(PYTHON)" || { echo "Folklore needs Python 3.11 or newer (set PYTHON=/path/to/python)." >&2; exit 1; }
@@ -28,9 +29,12 @@ check: $(VENV)/.installed  ## Types, style and the layers of the house.
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-bench: $(VENV)/.installed  ## make bench SET=path/to/set.jsonl
+bench: $(VENV)/.installed  ## make bench SET="path/to/set.jsonl …" BENCH="retrieval --ablate" (or abstain, duplicates: one set)
 	@test -n "$(SET)" || { echo "Say which set: make bench SET=path/to/set.jsonl (its format: folklore bench retrieval --help)" >&2; exit 2; }
-	$(BIN)/folklore bench retrieval $(SET)
+	$(BIN)/folklore bench $(BENCH) $(SET)
+
+bench-code: $(VENV)/.installed  ## Known items of code, made of the installed dependencies: needs no set.
+	$(BIN)/folklore bench code
 
 schema: $(VENV)/.installed  ## Write schema.sql anew from the migrations.
 	$(BIN)/python -m tests.schema_text > schema.sql

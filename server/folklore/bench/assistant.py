@@ -36,9 +36,10 @@ class Kept:
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """The answer to one question: the sources of its results, best first; `seconds` as the client waits."""
+    """The answer to one question: the sources and scores of its results, best first; `seconds` as the client waits."""
 
     sources: list[str]
+    scores: list[float]
     seconds: float
     degraded: bool
 
@@ -61,15 +62,23 @@ class Assistant:
                 await self._keep_one_by_one(namespace, batch)
             self.kept.seconds += perf_counter() - began
 
-    async def ask(self, query: str, namespaces: Sequence[str], limit: int, options: Arguments) -> Told:
-        """Recall. `options` are further arguments of the tool."""
+    async def ask(
+        self, query: str, namespaces: Sequence[str], limit: int, options: Arguments, tool: str = "memory_recall"
+    ) -> Told:
+        """Recall, or search. `options` are further arguments of the tool."""
         arguments = {"query": query, "limit": limit, "format": "detailed"} | options
         if namespaces:
             arguments["namespaces"] = list(namespaces)
         began = perf_counter()
-        answer = await self.call("memory_recall", arguments)
+        answer = await self.call(tool, arguments)
         seconds = perf_counter() - began
-        return Told([memory["source"] for memory in answer["memories"]], seconds, bool(answer.get("degraded")))
+        memories = answer["memories"]
+        return Told(
+            sources=[memory["source"] for memory in memories],
+            scores=[float(memory.get("score", 0.0)) for memory in memories],
+            seconds=seconds,
+            degraded=bool(answer.get("degraded")),
+        )
 
     async def call(self, tool: str, arguments: Arguments) -> dict[str, Any]:
         """One call. Raises FolkloreError with the tool's own words."""
