@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -52,18 +50,49 @@ def test_equal_evidence_is_ordered_by_fused_rank_then_by_id() -> None:
 def test_a_neighbour_outside_the_pool_enters_by_what_it_is_lent() -> None:
     fused = fuse([Listed("keyword", ["hit", "weak"], [5.0, 1.0], 1.0)], Ranking(), 30)
 
-    pool = lend(fused, {"hit", "weak", "beside"}, [("hit", "beside", 1)], Ranking())
+    pool = lend(fused, {"hit", "weak", "beside"}, {}, [("hit", "beside", 0.7)])
 
-    assert list(pool.order) == ["hit", "beside", "weak"]
-    assert pool.relevance["beside"] == pytest.approx(0.5 * pool.relevance["hit"])
+    assert pool.order[0] == "hit"
+    assert pool.relevance["beside"] == pytest.approx(0.7)
 
 
 def test_who_dropped_out_since_lends_nothing() -> None:
     fused = fuse([Listed("keyword", ["gone", "here"], [5.0, 1.0], 1.0)], Ranking(), 30)
 
-    pool = lend(fused, {"here"}, [("gone", "here", 1)], replace(Ranking(), neighbours=(0.5,)))
+    pool = lend(fused, {"here"}, {}, [("gone", "here", 0.5)])
 
-    assert list(pool.order) == ["here"]
+    assert dict(pool.relevance) == {"here": fused.own["here"]}
+
+
+def test_a_signal_moves_what_answers_and_spreads_to_nobody() -> None:
+    fused = fuse([Listed("keyword", ["hit", "weak"], [5.0, 1.0], 1.0)], Ranking(), 30)
+
+    plain = lend(fused, {"hit", "weak", "beside"}, {}, [("hit", "beside", 0.7)])
+    moved = lend(fused, {"hit", "weak", "beside"}, {"hit": 2.0, "beside": 9.0}, [("hit", "beside", 0.7)])
+
+    assert moved.relevance["hit"] == pytest.approx(2 * plain.relevance["hit"])
+    assert moved.relevance["beside"] == plain.relevance["beside"], "who has no evidence of his own has none to move"
+
+
+def test_a_weighted_sum_keeps_similarities_as_they_are_and_hands_the_weight_of_an_empty_list_on() -> None:
+    dense = Listed("dense", ["a", "b"], [0.4, 0.1], 1.0, [0.6, 0.3])
+    keyword = Listed("keyword", ["b"], [3.0], 1.0, [0.5])
+    ranking = Ranking(fusion="weighted", dense=3.0, keyword=1.0)
+
+    both = fuse([dense, keyword], ranking, 30)
+    nothing: Listed[str] = Listed("keyword", [], [], 1.0, [])
+    alone = fuse([dense, nothing], ranking, 30)
+
+    assert both.own == {"a": pytest.approx(0.45), "b": pytest.approx(0.225 + 0.125)}
+    assert alone.own == {"a": pytest.approx(0.6), "b": pytest.approx(0.3)}
+
+
+def test_ranks_and_evidence_count_half_each() -> None:
+    keyword = Listed("keyword", ["a", "b"], [8.0, 2.0], 1.0)
+
+    fused = fuse([keyword], Ranking(rrf_k=1, rrf_share=0.5), 2)
+
+    assert fused.own == {"a": pytest.approx(1.0), "b": pytest.approx(0.5 * 0 + 0.5 * (1 / 3) / (1 / 2))}
 
 
 @given(st.dictionaries(st.text(min_size=1, max_size=5), st.integers(0, 1_000), max_size=20))

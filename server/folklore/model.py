@@ -134,6 +134,8 @@ class Filters:
     until: datetime | None = None
     as_of: datetime | None = None
     include_superseded: bool = False
+    # True: reflections alone; False: none of them.
+    reflections: bool | None = None
 
     @property
     def empty(self) -> bool:
@@ -156,6 +158,8 @@ class Recalled:
     memory: Memory
     score: float | None = None
     explain: JsonObject | None = None
+    # What brought it in, if it does not answer by itself: relations, entities.
+    expanded: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,8 @@ from folklore.bench.sweep import GRID, Constant, Lists, Place, Sessions, ranked
 from folklore.memory.library import Library
 from folklore.memory.recall import MAX_LIMIT, RecallRequest, recall
 from folklore.model import Answer
+from folklore.ranking.neighbours import guessed_length
+from folklore.ranking.signals import Signals
 from folklore.ranking.weights import Branch, Ranking
 
 KEYWORD_ALONE = "keyword branch alone"
@@ -42,6 +44,17 @@ ABLATIONS: tuple[Ablation, ...] = (
     Ablation(DENSE_ALONE, {"keyword": 0.0}),
     Ablation("no diversity (MMR)", {"mmr_lambda": 1.0}),
     Ablation("no session neighbours", {"neighbours": ()}),
+    Ablation("long texts gain from neighbours like short ones", {"neighbours_length": _ENDLESS}),
+    Ablation("evidence alone, no ranks", {"rrf_share": 0.0}),
+    Ablation("ranks alone, no evidence", {"rrf_share": 1.0}),
+    Ablation("weighted sum in place of RRF", {"fusion": "weighted"}),
+    Ablation("signal exact off", {"signals": Signals(exact=0.0)}),
+    Ablation("signal overlap on (0.3)", {"signals": Signals(overlap=0.3)}),
+    Ablation("signal recency on (0.1)", {"signals": Signals(recency=0.1)}),
+    Ablation(
+        "signals tags, importance, confidence, priority off",
+        {"signals": Signals(tags=0.0, importance=0.0, confidence=0.0, priority=0.0)},
+    ),
     Ablation("length of a text not counted", {"length_prior": _ENDLESS}),
     Ablation("how often and how early a word stands not counted", {"saturation": 0.0}),
 )
@@ -166,7 +179,7 @@ async def _sweep(
     direct: Direct, questions: Sequence[Question], heard: Callable[[int], None]
 ) -> dict[Constant, list[float]]:
     ranking, limit = direct.request.ranking, direct.request.limit
-    sources, sessions = await everything(direct.assistant)
+    sources, sessions = await everything(direct.assistant, ranking.neighbours_length)
     fetched = min(ranking.fetch(limit), MAX_LIMIT)
     found: dict[Constant, list[float]] = {setting: [] for setting in GRID}
     for place, question in enumerate(questions, start=1):
@@ -178,18 +191,22 @@ async def _sweep(
     return found
 
 
-async def everything(assistant: Assistant) -> tuple[dict[str, str], Sessions[str]]:
+async def everything(
+    assistant: Assistant, neighbours_length: float = Ranking().neighbours_length
+) -> tuple[dict[str, str], Sessions[str]]:
     """The source of every memory stored, by id, and where those of a session stand; listed page by page."""
     sources: dict[str, str] = {}
     places: dict[str, Place] = {}
+    rooms: dict[str, float] = {}
     cursor: str | None = None
     while True:
         page: dict[str, Any] = {"query": "*", "limit": 100, "format": "detailed"}
         answer = await assistant.call("memory_recall", page | ({"cursor": cursor} if cursor else {}))
         for memory in answer["memories"]:
             sources[memory["id"]] = memory["source"]
+            rooms[memory["id"]] = min(1.0, neighbours_length / guessed_length(memory["content"]))
             if "session" in memory and "position" in memory:
                 places[memory["id"]] = (memory["namespace"], memory["session"], memory["position"])
         cursor = answer.get("cursor")
         if cursor is None:
-            return sources, Sessions.of(places)
+            return sources, Sessions.of(places, rooms)

@@ -47,15 +47,19 @@ class Lists(Generic[Id]):
 
 @dataclass(frozen=True, slots=True)
 class Sessions(Generic[Id]):
-    """Where memories stand in their sessions; those outside a session are not in it."""
+    """Where memories stand in their sessions; those outside a session are not in it.
+
+    `room` is how much of what its neighbours say each may gain, 0 to 1; all of it where nothing is said.
+    """
 
     place: Mapping[Id, Place]
     at: Mapping[Place, Id]
+    room: Mapping[Id, float]
 
     @classmethod
-    def of(cls, place: Mapping[Id, Place]) -> Sessions[Id]:
+    def of(cls, place: Mapping[Id, Place], room: Mapping[Id, float] | None = None) -> Sessions[Id]:
         """From each memory's place."""
-        return cls(place, {where: id_ for id_, where in place.items()})
+        return cls(place, {where: id_ for id_, where in place.items()}, room or {})
 
     def beside(self, id_: Id, reach: int) -> Iterator[tuple[Id, int]]:
         """The neighbours of a memory, up to `reach` places away, with how far."""
@@ -86,10 +90,11 @@ def ranked(
         present.update(dict.fromkeys(id_ for id_, _ in sessions.beside(lender, len(neighbours))))
     own = {id_: rrf[id_] for id_ in present if id_ in rrf}
     pairs = (
-        (lender, gainer, gap)
+        (lender, gainer, neighbours[gap - 1] * sessions.room.get(gainer, 1.0))
         for lender in own
         for gainer, gap in sessions.beside(lender, len(neighbours))
         if gainer in present
     )
-    relevance = spread(own, pairs, neighbours)
+    gained = spread(own, pairs)
+    relevance = {id_: own.get(id_, 0.0) + gained.get(id_, 0.0) for id_ in {**own, **gained}}
     return best_first({id_: (score, rrf.get(id_, 0.0)) for id_, score in relevance.items()})[:limit]

@@ -121,10 +121,19 @@ _RANKING: list[tuple[str, Callable[[Any], Any]]] = [
     (
         "preset",
         click.option(
-            "--preset", type=click.Choice(["balanced", "keyword", "semantic"]), default="balanced", show_default=True
+            "--preset",
+            type=click.Choice(["balanced", "keyword", "semantic", "roaming"]),
+            default="balanced",
+            show_default=True,
         ),
     ),
-    ("weights", click.option("--weight", "weights", type=Weight(), multiple=True, help="dense=… or keyword=….")),
+    ("fusion", click.option("--fusion", type=click.Choice(["rrf", "weighted"]), help="By ranks, or by similarities.")),
+    (
+        "weights",
+        click.option(
+            "--weight", "weights", type=Weight(), multiple=True, help="dense=…, keyword=…, relations=… or a signal."
+        ),
+    ),
     ("rrf_k", click.option("--rrf-k", type=click.FloatRange(0, 1000), help="How flat reciprocal rank fusion is.")),
     (
         "fetch_multiplier",
@@ -132,6 +141,21 @@ _RANKING: list[tuple[str, Callable[[Any], Any]]] = [
     ),
     ("mmr_lambda", click.option("--mmr-lambda", type=click.FloatRange(0, 1), help="1: relevance alone, no diversity.")),
     ("min_score", click.option("--min-score", type=click.FloatRange(0, 1), help="Leave out results of less evidence.")),
+    (
+        "include_reflections",
+        click.option("--reflections/--no-reflections", "include_reflections", default=None, help="Default: with them."),
+    ),
+    ("reflections_only", click.option("--reflections-only", is_flag=True, default=None, help="Nothing but them.")),
+    ("reflection_boost", click.option("--reflection-boost", type=click.FloatRange(0, 10))),
+    (
+        "expand",
+        click.option(
+            "--expand",
+            type=click.Choice(["relations", "entities"]),
+            multiple=True,
+            help="Also what results are tied to, or what names the same; repeatable.",
+        ),
+    ),
 ]
 
 filter_options = _gathered("filters", _FILTERS)
@@ -153,11 +177,5 @@ def ranking_from(given: Given) -> Ranking:
     """The ranking that these options ask for. Raises InvalidInput."""
     from folklore.ranking.weights import chosen
 
-    return chosen(
-        given["preset"],
-        weights=dict(given["weights"]),
-        rrf_k=given["rrf_k"],
-        fetch_multiplier=given["fetch_multiplier"],
-        mmr_lambda=given["mmr_lambda"],
-        min_score=given["min_score"],
-    )
+    rest = {name: value for name, value in given.items() if name not in ("preset", "weights", "expand")}
+    return chosen(given["preset"], weights=dict(given["weights"]), expand=given["expand"] or None, **rest)

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Literal
 from uuid import UUID
 
 import numpy as np
@@ -150,7 +151,7 @@ class Memories:
         *,
         limit: int,
         now: datetime,
-        by_updated: bool = False,
+        by: Literal["happened", "updated", "trending"] = "happened",
         ascending: bool = False,
         after: Page | None = None,
     ) -> Listing:
@@ -159,7 +160,7 @@ class Memories:
             rows = await session.rows(
                 "memories_list",
                 namespaces=list(namespaces),
-                by_updated=by_updated,
+                by=by,
                 ascending=ascending,
                 after_time=None if after is None else after.time,
                 after_id=None if after is None else after.id,

@@ -13,7 +13,7 @@ from pgvector import HalfVector
 
 from folklore.db.database import Database, Plans, Row
 from folklore.db.rows import memory_of, visibility
-from folklore.model import Filters, Memory
+from folklore.model import Filters, Memory, Recalled
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +31,8 @@ class Hits:
 
 # From how many vectors it is learned how similarity grows with length.
 _SAMPLE = 600
+# Of how many relations of one memory are followed.
+_TIES = 5
 # How many hidden memories among the nearest are expected at most.
 _HIDDEN = 40
 NOTHING = Hits((), (), ())
@@ -129,6 +131,54 @@ class Candidate:
         """Its text."""
         text: str = self._row["content"]
         return text
+
+    @property
+    def kind(self) -> str:
+        """What kind of memory it is."""
+        kind: str = self._row["kind"]
+        return kind
+
+    @property
+    def tags(self) -> Sequence[str]:
+        """Its tags."""
+        tags: Sequence[str] = self._row["tags"]
+        return tags
+
+    @property
+    def importance(self) -> float | None:
+        """0 to 1, if anybody said."""
+        value: float | None = self._row["importance"]
+        return value
+
+    @property
+    def confidence(self) -> float | None:
+        """0 to 1, if anybody said."""
+        value: float | None = self._row["confidence"]
+        return value
+
+    @property
+    def priority(self) -> int | None:
+        """1 (first) to 4, if anybody said."""
+        value: int | None = self._row["priority"]
+        return value
+
+    @property
+    def used_at(self) -> datetime:
+        """When it was last recalled, else stored."""
+        used: datetime = self._row["last_recalled_at"] or self._row["created_at"]
+        return used
+
+    @property
+    def length(self) -> int | None:
+        """In lexemes; None where no vector says it."""
+        length: int | None = self._row["length"]
+        return length
+
+    @property
+    def ties(self) -> list[tuple[UUID, float]]:
+        """The lenders it has a relation with, and how strong that is."""
+        lenders = self._row["lenders"]
+        return [] if lenders is None else list(zip(lenders, self._row["strengths"], strict=True))
 
     @property
     def raw_vector(self) -> bytes | None:
@@ -276,9 +326,19 @@ class RecallStatements:
             near = None
 
     async def pool(
-        self, scope: Scope, *, ids: Sequence[UUID], lenders: Sequence[UUID], reach: int, model: UUID | None
+        self,
+        scope: Scope,
+        *,
+        ids: Sequence[UUID],
+        lenders: Sequence[UUID],
+        reach: int,
+        related: bool,
+        model: UUID | None,
     ) -> dict[UUID, Candidate]:
-        """The candidates whole, and whoever stands at most `reach` places beside one of the lenders in its session."""
+        """The candidates whole, and whoever stands at most `reach` places beside one of the lenders in its session.
+
+        If `related`, also those that a lender has a relation with.
+        """
         async with self._database.session() as session:
             rows = await session.rows(
                 "recall_pool",
@@ -286,10 +346,29 @@ class RecallStatements:
                 ids=list(ids),
                 lenders=list(lenders),
                 reach=reach,
+                related=related,
+                ties=_TIES,
                 model=model,
                 **visibility(scope.filters, scope.now),
             )
         return {row["id"]: Candidate(row, scope.namespaces[row["namespace_id"]]) for row in rows}
+
+    async def expand(
+        self, scope: Scope, *, ids: Sequence[UUID], bridges: bool, tags: Sequence[str], most: int
+    ) -> list[Recalled]:
+        """What is tied to several of these results, and what carries one of these tags, best first."""
+        async with self._database.session("fresh") as session:
+            rows = await session.rows(
+                "recall_expand",
+                namespaces=list(scope.namespaces),
+                ids=list(ids),
+                bridges=bridges,
+                entities=list(tags),
+                ties=_TIES,
+                most=most,
+                **visibility(scope.filters, scope.now),
+            )
+        return [Recalled(memory_of(row, scope.namespaces[row["namespace_id"]]), expanded=row["by"]) for row in rows]
 
 
 def _measures(row: Row) -> Measures:

@@ -59,6 +59,7 @@ def visibility(filters: Filters, now: datetime) -> dict[str, object]:
         "as_of": filters.as_of,
         "include_superseded": filters.include_superseded,
         "quality_floor": QUALITY_FLOOR,
+        "reflections": filters.reflections,
         "kinds": list(filters.kinds) or None,
         "tags": list(filters.tags) or None,
         "tag_exact": filters.tag_match == "exact",

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from folklore.db.namespaces import Notebook
 from folklore.db.recall import NOTHING, Bm25, Hits, Nearest, Scope
-from folklore.embedding.embedder import Model
-from folklore.errors import Unavailable
+from folklore.embedding.embedder import Embedder, Model
+from folklore.errors import InvalidInput, Unavailable
 from folklore.memory.dense_branch import nearest_hits
 from folklore.memory.keyword_branch import expression_hits, pieces_of, read_question
 from folklore.memory.library import Library
@@ -38,6 +38,7 @@ class Found:
     hits: dict[Branch, Hits]
     degraded: list[Degraded]
     milliseconds: dict[Branch, float]
+    pieces: Sequence[str]
     reading: Bm25 | None = None
     model: Model | None = None
     vector: NDArray[np.float32] | None = None
@@ -59,14 +60,21 @@ class Branches:
     """One question's branches over one scope."""
 
     def __init__(
-        self, library: Library, scope: Scope, notebooks: Sequence[Notebook], query: KeywordQuery, ranking: Ranking
+        self,
+        library: Library,
+        scope: Scope,
+        notebooks: Sequence[Notebook],
+        query: KeywordQuery,
+        ranking: Ranking,
+        embedding: Sequence[float] | None = None,
     ) -> None:
         self._library = library
+        self._embedding = embedding
         self._scope = scope
         self._query = query
         self._ranking = ranking
         self._languages = sorted({language for notebook in notebooks for language in notebook.languages})
-        self._found = Found({}, [], {})
+        self._found = Found({}, [], {}, pieces_of(query))
         self._nearest: Nearest | None = None
         self._measured: Measured | None = None
         self._unread: Unavailable | None = None
@@ -108,9 +116,8 @@ class Branches:
         embedder = self._library.embedder
         if embedder is None:
             return NOTHING
-        pieces = pieces_of(self._query)
         model = await embedder.model()
-        vector = await embedder.embed_question(pieces, [1.0] * len(pieces))
+        vector = await self._vector(embedder, model)
         self._found.model, self._found.vector = model, vector
         if not vector.any():
             return NOTHING
@@ -131,6 +138,22 @@ class Branches:
         )
         return nearest_hits(self._nearest, vector, line, fetch)
 
+    async def _vector(self, embedder: Embedder, model: Model) -> NDArray[np.float32]:
+        """The vector the caller gave, else that of the question."""
+        if self._embedding is None:
+            return await embedder.embed_question(self._found.pieces, [1.0] * len(self._found.pieces))
+        if len(self._embedding) != model.dimensions:
+            raise InvalidInput(
+                "ranking.embedding",
+                f"has {len(self._embedding)} dimensions; the vectors here ({model.name}) have {model.dimensions}.",
+                hint="Embed the question with that model, or leave embedding out.",
+            )
+        vector = np.asarray(self._embedding, dtype=np.float32)
+        length = float(np.linalg.norm(vector))
+        if not np.isfinite(length) or length == 0:
+            raise InvalidInput("ranking.embedding", "must have finite numbers, not all of them 0.")
+        return vector / length
+
     async def _weigh_words(self, fetch: int) -> None:
         """Let rare words count more in the question's vector, among those it has found.
 
@@ -139,9 +162,14 @@ class Branches:
         found, embedder = self._found, self._library.embedder
         if embedder is None or found.model is None or not found.model.weighs_words:
             return
-        if self._nearest is None or (read := found.reading) is None or found.vector is None:
+        if (
+            self._embedding is not None
+            or self._nearest is None
+            or (read := found.reading) is None
+            or found.vector is None
+        ):
             return
-        pieces = pieces_of(self._query)
+        pieces = found.pieces
         vector = await embedder.embed_question(pieces, piece_weights(read.reading.places, read.weights, len(pieces)))
         if vector.any():
             measured = self._library.measured.get(self._key(found.model.id)) or self._measured

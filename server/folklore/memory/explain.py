@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from uuid import UUID
 
 from folklore.memory.branches import Found
@@ -9,8 +11,20 @@ from folklore.model import JsonObject
 from folklore.ranking.pool import Fused, Pool
 
 
-def explained(id_: UUID, found: Found, fused: Fused[UUID], pool: Pool[UUID]) -> JsonObject:
-    """One result: rank, raw score and evidence in every branch, its RRF sum, what neighbours lent, the relevance."""
+@dataclass(frozen=True, slots=True)
+class Traced:
+    """What the stages after the branches made of a result."""
+
+    fused: Fused[UUID]
+    pool: Pool[UUID]
+    factors: Mapping[UUID, float]
+    redundancy: float
+
+
+def explained(id_: UUID, found: Found, traced: Traced) -> JsonObject:
+    """One result: rank, raw score and evidence in every branch, its RRF sum, and its own relevance (half of each, as
+    shares of the best); what signals make of it, what neighbours lent, the relevance, how far it repeats one above."""
+    fused, pool = traced.fused, traced.pool
     branches = {}
     for branch, hits in found.hits.items():
         if id_ in hits.ids:
@@ -21,13 +35,14 @@ def explained(id_: UUID, found: Found, fused: Fused[UUID], pool: Pool[UUID]) -> 
                 "raw": round(hits.raw[place], 4),
                 "evidence": round(fused.evidence[branch][id_], 3),
             }
-    own = fused.own.get(id_, 0.0)
     return {
         "branches": branches,
         "rrf": round(fused.rrf.get(id_, 0.0), 5),
-        "own": round(own, 3),
-        "neighbours": round(pool.relevance[id_] - own, 3),
+        "own": round(fused.own.get(id_, 0.0), 3),
+        "signals": round(traced.factors.get(id_, 1.0), 3),
+        "neighbours": round(pool.relevance[id_] - pool.moved.get(id_, 0.0), 3),
         "relevance": round(pool.relevance[id_], 3),
+        "redundancy": round(traced.redundancy, 3),
     }
 
 

@@ -24,7 +24,10 @@ async def list_memories(
     sort: Sort = "time_desc",
     cursor: str | None = None,
 ) -> Answer:
-    """Memories within the filters, newest first unless `sort` says otherwise. One statement."""
+    """Memories within the filters, newest first unless `sort` says otherwise; `score` is by importance and recency.
+
+    One statement.
+    """
     if not 1 <= limit <= MAX_LIMIT:
         raise InvalidInput("limit", f"must be 1 to {MAX_LIMIT}, not {limit}.")
     names = scope_of(notebooks)
@@ -34,7 +37,7 @@ async def list_memories(
         filters,
         limit=limit,
         now=now,
-        by_updated=sort.startswith("updated"),
+        by="trending" if sort == "score" else "updated" if sort.startswith("updated") else "happened",
         ascending=sort.endswith("_asc"),
         after=page_of(cursor, question),
     )

@@ -40,6 +40,8 @@ def recalled(result: Recalled, form: Format) -> JsonDict:
         value = record(result.memory)
     if result.score is not None:
         value["score"] = result.score
+    if result.expanded is not None:
+        value["expanded"] = result.expanded
     if result.explain is not None:
         value["explain"] = dict(result.explain)
     return value

@@ -54,16 +54,21 @@ def weigh(documents: Mapping[str, int], *, total: int, budget: int, bound: int) 
     return weights
 
 
+def rarest_weights(places: Mapping[str, Sequence[int]], weights: Mapping[str, float], pieces: int) -> list[float]:
+    """The weight of the rarest lexeme of each piece of a question; 0 of a piece without one, a function word."""
+    rarest = [0.0] * pieces
+    for lexeme, found in places.items():
+        for place in found:
+            rarest[place] = max(rarest[place], weights.get(lexeme, 0.0))
+    return rarest
+
+
 def piece_weights(places: Mapping[str, Sequence[int]], weights: Mapping[str, float], pieces: int) -> list[float]:
     """How much each piece of a question counts in its vector: the square root of its rarest lexeme's weight.
 
     A piece without a lexeme is a function word, and counts as a word that every second memory holds.
     """
-    rarest = [_FUNCTION_WORD] * pieces
-    for lexeme, found in places.items():
-        for place in found:
-            rarest[place] = max(rarest[place], weights.get(lexeme, 0.0))
-    return [math.sqrt(weight) for weight in rarest]
+    return [math.sqrt(max(weight, _FUNCTION_WORD)) for weight in rarest_weights(places, weights, pieces)]
 
 
 def question_mass(documents: Mapping[str, int], *, total: int) -> float:

@@ -2,32 +2,48 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 from folklore.errors import InvalidInput
+from folklore.model import FusionMethod
+from folklore.ranking.signals import Signals
 
 Branch = Literal["dense", "keyword"]
+Expansion = Literal["relations", "entities"]
 
 
 @dataclass(frozen=True, slots=True)
 class Ranking:
-    """How candidates are found, fused and diversified.
+    """How candidates are found, fused and diversified."""
 
-    rrf_k 10: short lists of 30 need a steeper fall than the 60 of Cormack et al. (benchmarks/RESULTS.md).
-    """
-
-    # Weights of the branches, in the fusion and in the evidence that re-scores its pool; the model's own weight and how
-    # much of the question the words cover come on top of the dense one.
+    # rrf: reciprocal ranks and evidence, half and half. weighted: a sum of similarities as they are.
+    fusion: FusionMethod = "rrf"
+    # Weights of the branches; in rrf the model's own weight and how much of the question the words cover come on top of
+    # the dense one.
     dense: float = 1.0
     keyword: float = 1.0
-    rrf_k: float = 10.0
+    # Short lists of 30 need a steeper fall than the k = 60 of Cormack et al. (benchmarks/RESULTS.md).
+    rrf_k: float = 3.0
+    # What ranks count beside evidence, which knows how far a hit stands out: either alone lost some set.
+    rrf_share: float = 0.5
     fetch_multiplier: float = 3.0
-    # What a session neighbour one and two places away lends of its own score.
-    neighbours: tuple[float, ...] = (0.5, 0.3)
+    # What a session neighbour one and two places away lends of its own evidence, to a text of at most so many lexemes;
+    # longer ones have words of their own, and gain in proportion less.
+    neighbours: tuple[float, ...] = (0.7, 0.5)
+    neighbours_length: float = 80.0
+    # What a memory lends to those it has a relation of strength 1 with, either way.
+    relations: float = 0.5
+    signals: Signals = Signals()
     mmr_lambda: float = 0.7
     # Results with less calibrated evidence are left out.
     min_score: float = 0.0
+    # What else is looked for beside the results, marked as expanded: what they are related to, what names the same.
+    expand: tuple[Expansion, ...] = ()
+    include_reflections: bool = True
+    reflections_only: bool = False
+    reflection_boost: float = 1.0
     # BM25's k1, and tokens that every memory counts as longer (in place of a fixed b).
     saturation: float = 1.2
     length_prior: float = 20.0
@@ -51,34 +67,51 @@ PRESETS: dict[str, Ranking] = {
     "balanced": Ranking(),
     "keyword": Ranking(dense=0.0),
     "semantic": Ranking(keyword=0.0),
+    "roaming": Ranking(keyword=0.0, relations=1.0, expand=("relations", "entities")),
+}
+_RANGES: dict[str, tuple[float, float]] = {
+    "rrf_k": (0, 1_000),
+    "rrf_share": (0, 1),
+    "fetch_multiplier": (1, 20),
+    "neighbours_length": (1, 100_000),
+    "relations": (0, 10),
+    "mmr_lambda": (0, 1),
+    "min_score": (0, 1),
+    "reflection_boost": (0, 10),
 }
 
 
-def chosen(
-    preset: str = "balanced",
-    *,
-    weights: dict[str, float] | None = None,
-    rrf_k: float | None = None,
-    fetch_multiplier: float | None = None,
-    mmr_lambda: float | None = None,
-    min_score: float | None = None,
-) -> Ranking:
-    """A preset with some numbers of the caller's. Raises InvalidInput that names the number and its range."""
+def chosen(preset: str = "balanced", *, weights: Mapping[str, float] | None = None, **overrides: Any) -> Ranking:
+    """A preset with some numbers of the caller's; None leaves the preset's.
+
+    `weights` are those of the branches (dense, keyword), of what relations lend, and of the signals by name. Raises
+    InvalidInput that names the number and its range.
+    """
     if preset not in PRESETS:
         raise InvalidInput("ranking.preset", f"unknown preset {preset!r}.", hint=f"Use one of {', '.join(PRESETS)}.")
     ranking = PRESETS[preset]
-    for name, weight in (weights or {}).items():
-        if name not in ("dense", "keyword"):
-            raise InvalidInput("ranking.weights", f"unknown branch {name!r}.", hint="Use dense and keyword.")
-        if not 0 <= weight <= 100:
-            raise InvalidInput(f"ranking.weights.{name}", "must be between 0 and 100.")
-        ranking = replace(ranking, dense=weight) if name == "dense" else replace(ranking, keyword=weight)
+    given = {name: value for name, value in overrides.items() if value is not None}
+    for name, value in given.items():
+        low, high = _RANGES.get(name, (value, value))
+        if not low <= value <= high:
+            raise InvalidInput(f"ranking.{name}", f"must be between {low:g} and {high:g}, not {value:g}.")
+    ranking = _weighted(replace(ranking, **given), weights or {})
     if ranking.dense == 0 and ranking.keyword == 0:
         raise InvalidInput("ranking.weights", "at least one branch needs a weight above 0.")
-    return replace(
-        ranking,
-        rrf_k=ranking.rrf_k if rrf_k is None else rrf_k,
-        fetch_multiplier=ranking.fetch_multiplier if fetch_multiplier is None else fetch_multiplier,
-        mmr_lambda=ranking.mmr_lambda if mmr_lambda is None else mmr_lambda,
-        min_score=ranking.min_score if min_score is None else min_score,
-    )
+    if ranking.reflections_only and not ranking.include_reflections:
+        raise InvalidInput(
+            "ranking.reflections_only", "contradicts include_reflections: false.", hint="Give one of them."
+        )
+    return ranking
+
+
+def _weighted(ranking: Ranking, weights: Mapping[str, float]) -> Ranking:
+    known = ("dense", "keyword", "relations", *Signals.names())
+    for name, weight in weights.items():
+        if name not in known:
+            raise InvalidInput("ranking.weights", f"unknown weight {name!r}.", hint=f"Use {', '.join(known)}.")
+        if not 0 <= weight <= 100:
+            raise InvalidInput(f"ranking.weights.{name}", "must be between 0 and 100.")
+    own: dict[str, Any] = {name: weight for name, weight in weights.items() if name in known[:3]}
+    signals: dict[str, Any] = {name: weight for name, weight in weights.items() if name not in own}
+    return replace(ranking, **own, signals=replace(ranking.signals, **signals))

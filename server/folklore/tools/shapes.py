@@ -84,13 +84,19 @@ class FiltersIn(_In):
 class RankingIn(_In):
     """How results are ranked; the defaults suit nearly every question."""
 
-    preset: Literal["balanced", "keyword", "semantic"] = "balanced"
-    weights: dict[str, float] | None = None
-    rrf_k: Annotated[float | None, Field(ge=0, le=1000)] = None
-    fetch_multiplier: Annotated[float | None, Field(ge=1, le=20)] = None
-    mmr_lambda: Annotated[float | None, Field(ge=0, le=1)] = None
-    min_score: Annotated[float | None, Field(ge=0, le=1, description="leave out results of less evidence")] = None
+    preset: Literal["balanced", "keyword", "semantic", "roaming"] = "balanced"
+    fusion: Literal["rrf", "weighted"] | None = None
+    weights: Annotated[dict[str, float] | None, Field(description="of dense, keyword, relations, or a signal")] = None
+    rrf_k: float | None = None
+    fetch_multiplier: float | None = None
+    mmr_lambda: float | None = None
+    min_score: Annotated[float | None, Field(description="leave out results of less evidence, 0 to 1")] = None
     sort: Literal["score", "time_asc", "time_desc", "updated_asc", "updated_desc"] = "score"
+    include_reflections: bool | None = None
+    reflection_boost: float | None = None
+    reflections_only: bool | None = None
+    expand: list[Literal["relations", "entities"]] | None = None
+    embedding: list[float] | None = None
 
 
 class StoredOut(BaseModel):

@@ -1,9 +1,18 @@
 -- Newest first, or another order; a page starts after the row (:after_time, :after_id).
--- :by_updated sorts by the last change instead of when it was true. :ascending turns the order round.
+-- :by says of which time: updated (the last change), happened (when it was true), or trending: when it was last of use,
+-- and 60 days later for what is of the highest importance than for what is of none; so pages need no present moment.
+-- :ascending turns the order round.
 with page as (
     select
 -- include record
-        , case when :by_updated::boolean then m.updated_at else coalesce(m.occurred_at, m.created_at) end as sorted_by
+        , case :by::text
+            when 'updated' then m.updated_at
+            when 'trending' then least(
+                greatest(coalesce(m.occurred_at, m.created_at), m.last_recalled_at)
+                    + coalesce(m.importance, 0.5) * interval '60 days',
+                timestamptz '9999-12-31 00:00+00')
+            else coalesce(m.occurred_at, m.created_at)
+        end as sorted_by
     from memories m
     where m.namespace_id = any(:namespaces::uuid[])
         and

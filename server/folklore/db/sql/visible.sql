@@ -3,6 +3,7 @@
     and (:include_superseded::boolean or m.superseded_at is null or m.superseded_at > :as_of::timestamptz)
     and (m.expires_at is null or m.expires_at > coalesce(:as_of::timestamptz, :now::timestamptz))
     and (m.quality is null or m.quality >= :quality_floor::real)
+    and (:reflections::boolean is null or (m.kind = 'reflection') = :reflections::boolean)
     and (:kinds::text[] is null or m.kind = any(:kinds::text[]))
     and (:tags::text[] is null or case
         when :tag_exact::boolean and :tag_all::boolean then m.tags @> :tags::text[]

@@ -1,0 +1,56 @@
+-- Beyond the results :ids: if :bridges, those tied by relations to two of them or more (at most :ties of each result are
+-- followed), by the sum of the strengths; and those tagged with one of :entities, by how many of them, then by importance.
+with seed as materialized (
+    select m.namespace_id, m.id from memories m
+    where m.namespace_id = any(:namespaces::uuid[]) and m.id = any(:ids::uuid[])
+),
+tie as materialized (
+    select seed.namespace_id, tied.id, tied.strength
+    from seed
+    cross join lateral (
+        select found.id, max(found.strength) as strength
+        from (
+            select r.to_id as id, r.strength from relations r
+            where r.namespace_id = seed.namespace_id and r.from_id = seed.id
+            union all
+            select r.from_id, r.strength from relations r
+            where r.namespace_id = seed.namespace_id and r.to_id = seed.id
+        ) found
+        group by found.id
+        order by strength desc, found.id
+        limit :ties::integer
+    ) tied
+    where :bridges::boolean
+),
+bridge as (
+    select tie.namespace_id, tie.id, 'relations' as by, sum(tie.strength)::float8 as score
+    from tie
+    group by tie.namespace_id, tie.id
+    having count(*) >= 2
+),
+named as (
+    select m.namespace_id, m.id, 'entities' as by,
+        cardinality(array(select unnest(m.tags) intersect select unnest(:entities::text[])))
+            + coalesce(m.importance, 0.5)::float8 as score
+    from memories m
+    where m.namespace_id = any(:namespaces::uuid[]) and m.tag_prefixes && :entities::text[] and m.tags && :entities::text[]
+    order by score desc, m.id
+    limit :most::integer + cardinality(:ids::uuid[])
+),
+further as (
+    select bridge.* from bridge
+    union all
+    select named.* from named
+    where not exists (select from bridge where bridge.namespace_id = named.namespace_id and bridge.id = named.id)
+)
+select
+-- include record
+    , further.by
+from further
+join memories m on m.namespace_id = further.namespace_id and m.id = further.id
+where m.namespace_id = any(:namespaces::uuid[])
+    and m.id <> all(:ids::uuid[])
+    and
+-- include visible
+order by further.by desc, further.score desc, m.id
+limit :most::integer

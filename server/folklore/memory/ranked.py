@@ -1,0 +1,185 @@
+"""From what the branches found to the answer in its order: fused, moved by signals, lent to, made diverse."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from uuid import UUID
+
+import numpy as np
+from numpy.typing import NDArray
+
+from folklore.db.recall import Candidate, Scope
+from folklore.memory.branches import Found
+from folklore.memory.explain import Traced, explained
+from folklore.memory.library import Library
+from folklore.model import Recalled
+from folklore.ranking.diversity import picked_with_redundancy
+from folklore.ranking.evidence import calibrated, dense_weight, rarest_weights
+from folklore.ranking.neighbours import guessed_length
+from folklore.ranking.pool import Listed, fuse, lend
+from folklore.ranking.signals import factors, recency
+from folklore.ranking.weights import Ranking
+from folklore.text.exact import ExactQuestion
+
+# So many beyond those wanted may lend to their neighbours.
+_MORE_LENDERS = 5
+# Of an answer at most this share are reflections: they speak about memories, and must not crowd them out.
+_REFLECTIONS = 0.3
+_REFLECTION = "reflection"
+_LOWEST_PRIORITY = 4
+
+
+async def ranked(
+    library: Library, scope: Scope, found: Found, ranking: Ranking, wanted: int, *, explain: bool
+) -> list[Recalled]:
+    """The `wanted` best and one more if there is one, best first. One statement."""
+    fetched = ranking.fetch(wanted)
+    coverage = found.coverage()
+    fused = fuse(_lists(found, ranking, max(coverage.values(), default=0.0)), ranking, fetched)
+    if not fused.order:
+        return []
+    # Those beyond could only come last; and who would not be in the answer himself lends next to nothing.
+    seeds = fused.order[: fetched + 1]
+    candidates = await library.statements.pool(
+        scope,
+        ids=seeds,
+        lenders=seeds[: wanted + _MORE_LENDERS],
+        reach=len(ranking.neighbours),
+        related=ranking.relations > 0,
+        model=found.model_id,
+    )
+    here = {id_: candidate for id_, candidate in candidates.items() if id_ in fused.own}
+    moved = _factors(here, found, ranking, coverage, scope.now)
+    beside = list(_beside(candidates, ranking))
+    pool = lend(fused, here, moved, beside)
+    leading = _within_share(pool.order, candidates, ranking, wanted)[: fetched + 1]
+    relevance = np.array([pool.relevance[id_] for id_ in leading])
+    vectors = _matrix([candidates[id_].raw_vector for id_ in leading])
+    picked = picked_with_redundancy(relevance, vectors @ vectors.T, wanted + 1, ranking.mmr_lambda)
+    cosines = vectors @ found.vector if found.vector is not None and vectors.shape[1] == len(found.vector) else None
+    around = _around(coverage, beside)
+    results = []
+    for place, redundancy in picked:
+        id_ = leading[place]
+        evidence = calibrated(around.get(id_, 0.0), 0.0 if cosines is None else float(cosines[place]))
+        if evidence >= ranking.min_score:
+            terms = explained(id_, found, Traced(fused, pool, moved, redundancy)) if explain else None
+            results.append(Recalled(candidates[id_].memory, round(evidence, 3), terms))
+    return results
+
+
+def _lists(found: Found, ranking: Ranking, coverage: float) -> list[Listed[UUID]]:
+    """What the branches brought, with what their evidence counts."""
+    lists: list[Listed[UUID]] = []
+    for branch, hits in found.hits.items():
+        weight = ranking.weight(branch)
+        if branch == "dense":
+            if found.model is not None:
+                weight *= dense_weight(found.model.weight, coverage)
+            similarities: Sequence[float] = hits.raw
+        else:
+            best = max((score for score in hits.scores), default=0.0)
+            similarities = [coverage * score / best if best > 0 else 0.0 for score in hits.scores]
+        lists.append(Listed(branch, hits.ids, hits.scores, weight, similarities))
+    return lists
+
+
+def _factors(
+    candidates: Mapping[UUID, Candidate], found: Found, ranking: Ranking, coverage: Mapping[UUID, float], now: datetime
+) -> dict[UUID, float]:
+    """What its signals make of each candidate's own relevance."""
+    signals = ranking.signals
+    words: list[float] = []
+    if found.reading is not None:
+        words = rarest_weights(found.reading.reading.places, found.reading.weights, len(found.pieces))
+    exact = ExactQuestion.of(found.pieces, words or [0.0] * len(found.pieces))
+    asked = {piece.strip(".,;:!?").casefold() for piece in found.pieces}
+    values: list[dict[str, float | None]] = []
+    for id_, candidate in candidates.items():
+        value: dict[str, float | None] = {
+            "importance": candidate.importance,
+            "confidence": candidate.confidence,
+            "priority": None
+            if candidate.priority is None
+            else (_LOWEST_PRIORITY - candidate.priority) / (_LOWEST_PRIORITY - 1),
+        }
+        if signals.exact > 0 and exact.total > 0:
+            value["exact"] = exact.likeness(candidate.content)
+        if signals.overlap > 0:
+            value["overlap"] = coverage.get(id_, 0.0)
+        if signals.tags > 0 and candidate.tags:
+            parts = {part for tag in candidate.tags for part in (tag, *tag.replace("/", ":").split(":"))}
+            value["tags"] = len(asked & parts) / max(len(asked), 1)
+        if signals.recency > 0:
+            value["recency"] = recency(candidate.used_at, now, signals.half_life)
+        values.append(value)
+    boost = ranking.reflection_boost
+    return {
+        id_: factor * (boost if candidates[id_].kind == _REFLECTION else 1.0)
+        for id_, factor in zip(candidates, factors(signals, values), strict=True)
+    }
+
+
+def _beside(candidates: Mapping[UUID, Candidate], ranking: Ranking) -> Iterator[tuple[UUID, UUID, float]]:
+    """Who may lend how much to whom: neighbours in a session, both ways, and those tied by a relation."""
+    sessions: dict[tuple[UUID, str], list[tuple[int, Candidate]]] = {}
+    for candidate in candidates.values():
+        if candidate.place is not None:
+            session, position = candidate.place
+            sessions.setdefault(session, []).append((position, candidate))
+        for lender, strength in candidate.ties:
+            yield lender, candidate.id, ranking.relations * strength
+    strengths = ranking.neighbours
+    for members in sessions.values():
+        members.sort(key=lambda member: (member[0], member[1].id))
+        for place, (position, one) in enumerate(members):
+            for other_position, other in members[place + 1 :]:
+                gap = other_position - position
+                if gap > len(strengths):
+                    break
+                if gap > 0:
+                    yield one.id, other.id, strengths[gap - 1] * _room(other, ranking)
+                    yield other.id, one.id, strengths[gap - 1] * _room(one, ranking)
+
+
+def _room(gainer: Candidate, ranking: Ranking) -> float:
+    """How much of what neighbours say is missing from a text: all from a short one, little from a long one."""
+    length = guessed_length(gainer.content) if gainer.length is None else gainer.length
+    return min(1.0, ranking.neighbours_length / max(length, 1))
+
+
+def _around(coverage: Mapping[UUID, float], beside: Sequence[tuple[UUID, UUID, float]]) -> dict[UUID, float]:
+    """How much of the question a memory or one beside it covers: what a reply answers was asked before it."""
+    around = dict(coverage)
+    for lender, gainer, _ in beside:
+        if coverage.get(lender, 0.0) > around.get(gainer, 0.0):
+            around[gainer] = coverage[lender]
+    return around
+
+
+def _within_share(
+    order: Sequence[UUID], candidates: Mapping[UUID, Candidate], ranking: Ranking, wanted: int
+) -> Sequence[UUID]:
+    """The order without the reflections beyond their share of the answer."""
+    if ranking.reflections_only or not any(candidates[id_].kind == _REFLECTION for id_ in order):
+        return order
+    left = int(wanted * _REFLECTIONS)
+    kept = []
+    for id_ in order:
+        if candidates[id_].kind == _REFLECTION:
+            left -= 1
+            if left < 0:
+                continue
+        kept.append(id_)
+    return kept
+
+
+def _matrix(vectors: Sequence[bytes | None]) -> NDArray[np.float32]:
+    """Unit vectors as rows (n, dimensions), from big-endian half floats; zero where a vector is owed."""
+    size = next((len(vector) for vector in vectors if vector is not None), 2)
+    joined = b"".join(bytes(size) if vector is None else vector for vector in vectors)
+    matrix = np.frombuffer(joined, dtype=">f2").reshape(len(vectors), size // 2).astype(np.float32)
+    lengths = np.linalg.norm(matrix, axis=1, keepdims=True)
+    np.divide(matrix, lengths, out=matrix, where=lengths > 0)
+    return matrix
