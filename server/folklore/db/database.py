@@ -168,21 +168,19 @@ class Lent:
         """Acquire it. Raises DatabaseUnavailable."""
         try:
             self._pool, self._connection = await self._database.acquire(self._plans)
-        except Exception as error:
-            raise_ours(error)
-            raise
+        except FOREIGN as error:
+            raise translated(error) from error
         return Session(self._connection)
 
     async def __aexit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         """Release it, and turn what was raised into ours."""
         try:
             await self._pool.release(self._connection)  # shields itself
-        except Exception as failed:
+        except FOREIGN as failed:
             if error is None:
-                raise_ours(failed)
-                raise
-        if isinstance(error, Exception):
-            raise_ours(error)
+                raise translated(failed) from failed
+        if isinstance(error, FOREIGN) and not isinstance(error, FolkloreError):
+            raise translated(error) from error
 
 
 async def _keep(_connection: asyncpg.Connection) -> None:
@@ -200,27 +198,22 @@ async def _vector_schema(connection: asyncpg.Connection) -> str:
     return cast("str", found)
 
 
+# What asyncpg and the network raise.
+FOREIGN = (asyncpg.PostgresError, asyncpg.InterfaceError, OSError, TimeoutError)
+
+
 @contextmanager
 def ours() -> Iterator[None]:
     """Turn what asyncpg and the network raise into our family; our own pass through."""
     try:
         yield
-    except Exception as error:
-        raise_ours(error)
-        raise
+    except FOREIGN as error:
+        raise translated(error) from error
 
 
-def raise_ours(error: Exception) -> None:
-    """Raise the one of our family that stands for an error of asyncpg or the network; return for any other."""
-    translated = _translated(error)
-    if translated is not None:
-        raise translated from error
-
-
-def _translated(error: Exception) -> FolkloreError | None:
+def translated(error: BaseException) -> FolkloreError:
+    """The one of our family that stands for an error of asyncpg or the network."""
     match error:
-        case FolkloreError():
-            return None
         case asyncpg.UniqueViolationError() | asyncpg.SerializationError() | asyncpg.DeadlockDetectedError():
             return Conflict("Somebody else changed the same memory at the same time.", hint="Try again.")
         case asyncpg.DataError():
@@ -235,10 +228,8 @@ def _translated(error: Exception) -> FolkloreError | None:
             return DatabaseUnavailable(f"The database role may not do this: {error}.")
         case asyncpg.PostgresError() | asyncpg.InterfaceError():
             return DatabaseUnavailable(f"The database failed ({type(error).__name__}): {error}")
-        case OSError() | TimeoutError():
+        case _:
             return DatabaseUnavailable(
                 f"The database cannot be reached ({error or type(error).__name__}).",
                 hint="Check that it runs and that database_url is right; `folklore doctor` tells more.",
             )
-        case _:
-            return None

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from datetime import datetime
+from collections.abc import Sequence
 from uuid import UUID
 
 import numpy as np
@@ -12,22 +10,9 @@ from numpy.typing import NDArray
 from pgvector import HalfVector
 
 from folklore.db.database import Database, Plans, Row
+from folklore.db.found import Bm25, Candidate, Form, Hits, Lexemes, Measures, Nearest, Scope
 from folklore.db.rows import memory_of, visibility
-from folklore.model import Filters, Memory, Recalled
-
-
-@dataclass(frozen=True, slots=True)
-class Hits:
-    """What one branch found, best first.
-
-    `scores` order the list and lie around 0, the mean of the scope. `raw` is what a score was before length was taken
-    off: the cosine, or how much of the question's weight (inverse document frequency) a memory holds.
-    """
-
-    ids: tuple[UUID, ...]
-    scores: tuple[float, ...]
-    raw: tuple[float, ...]
-
+from folklore.model import Recalled
 
 # From how many vectors it is learned how similarity grows with length.
 _SAMPLE = 600
@@ -35,166 +20,6 @@ _SAMPLE = 600
 _TIES = 5
 # How many hidden memories among the nearest are expected at most.
 _HIDDEN = 40
-NOTHING = Hits((), (), ())
-
-
-@dataclass(frozen=True, slots=True)
-class Nearest:
-    """What the dense branch found: their vectors (n, dimensions) of length 1, and the sizes (n,) of their texts."""
-
-    ids: tuple[UUID, ...]
-    vectors: NDArray[np.float32]
-    sizes: NDArray[np.float64]
-
-
-@dataclass(frozen=True, slots=True)
-class Measures:
-    """What a scope holds: so many memories of that mean length, in lexemes; `size` is the logarithm of length + 30.
-
-    A sample of vectors (n, dimensions) and the sizes (n,) of their texts go with it.
-    """
-
-    total: int
-    mean_length: float
-    mean_size: float
-    size_variance: float
-    vectors: NDArray[np.float32]
-    sizes: NDArray[np.float32]
-
-
-@dataclass(frozen=True, slots=True)
-class Lexemes:
-    """The lexemes of a question with their document frequency, and from which of its pieces they come, from 0."""
-
-    documents: Mapping[str, int]
-    places: Mapping[str, Sequence[int]]
-
-
-@dataclass(frozen=True, slots=True)
-class Reading:
-    """How a question reads in a scope: its lexemes, among so many memories of that mean length and size."""
-
-    documents: Mapping[str, int]
-    total: int
-    mean_length: float
-    mean_size: float = 0.0
-    size_variance: float = 0.0
-    places: Mapping[str, Sequence[int]] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class Bm25:
-    """What the keyword statements need to score: weights by lexeme, and the constants of BM25.
-
-    `mass` is the weight of the whole question, words that no memory holds included.
-    """
-
-    weights: Mapping[str, float]
-    mass: float
-    reading: Reading
-    saturation: float
-    prior: float
-
-
-@dataclass(frozen=True, slots=True)
-class Form:
-    """One reading of a term: its lexemes in order, their places, and in how many memories each is."""
-
-    term: int
-    lexemes: tuple[str, ...]
-    positions: tuple[int, ...]
-    documents: tuple[int, ...]
-
-
-class Candidate:
-    """A memory that may answer. Most never do, so the whole memory and its vector are made when asked for."""
-
-    __slots__ = ("_namespace", "_row", "id", "place")
-
-    def __init__(self, row: Row, namespace: str) -> None:
-        self._row = row
-        self._namespace = namespace
-        self.id: UUID = row["id"]
-        session, position = row["session"], row["position"]
-        # (namespace, session), position in it; None without a session.
-        self.place: tuple[tuple[UUID, str], int] | None = (
-            None if session is None or position is None else ((row["namespace_id"], session), position)
-        )
-
-    @property
-    def memory(self) -> Memory:
-        """The memory whole."""
-        return memory_of(self._row, self._namespace)
-
-    @property
-    def content(self) -> str:
-        """Its text."""
-        text: str = self._row["content"]
-        return text
-
-    @property
-    def kind(self) -> str:
-        """What kind of memory it is."""
-        kind: str = self._row["kind"]
-        return kind
-
-    @property
-    def tags(self) -> Sequence[str]:
-        """Its tags."""
-        tags: Sequence[str] = self._row["tags"]
-        return tags
-
-    @property
-    def importance(self) -> float | None:
-        """0 to 1, if anybody said."""
-        value: float | None = self._row["importance"]
-        return value
-
-    @property
-    def confidence(self) -> float | None:
-        """0 to 1, if anybody said."""
-        value: float | None = self._row["confidence"]
-        return value
-
-    @property
-    def priority(self) -> int | None:
-        """1 (first) to 4, if anybody said."""
-        value: int | None = self._row["priority"]
-        return value
-
-    @property
-    def used_at(self) -> datetime:
-        """When it was last recalled, else stored."""
-        used: datetime = self._row["last_recalled_at"] or self._row["created_at"]
-        return used
-
-    @property
-    def length(self) -> int | None:
-        """In lexemes; None where no vector says it."""
-        length: int | None = self._row["length"]
-        return length
-
-    @property
-    def ties(self) -> list[tuple[UUID, float]]:
-        """The lenders it has a relation with, and how strong that is."""
-        lenders = self._row["lenders"]
-        return [] if lenders is None else list(zip(lenders, self._row["strengths"], strict=True))
-
-    @property
-    def raw_vector(self) -> bytes | None:
-        """Its vector as big-endian half floats, or None where it is owed."""
-        # halfvec's wire form begins with its dimension and a reserved field, two bytes each.
-        raw: bytes | None = self._row["vector"]
-        return None if raw is None else raw[4:]
-
-
-@dataclass(frozen=True, slots=True)
-class Scope:
-    """Where a question is asked: namespaces by id, filters, the time it is now."""
-
-    namespaces: Mapping[UUID, str]
-    filters: Filters
-    now: datetime
 
 
 class RecallStatements:

@@ -12,8 +12,8 @@ import numpy as np
 import structlog
 from numpy.typing import NDArray
 
+from folklore.db.found import NOTHING, Bm25, Hits, Nearest, Scope
 from folklore.db.namespaces import Notebook
-from folklore.db.recall import NOTHING, Bm25, Hits, Nearest, Scope
 from folklore.embedding.embedder import Embedder, Model
 from folklore.errors import InvalidInput, Unavailable
 from folklore.memory.dense_branch import nearest_hits

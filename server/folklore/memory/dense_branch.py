@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from folklore.db.recall import Hits, Nearest
+from folklore.db.found import Hits, Nearest
 from folklore.ranking.length import LengthLine
 
 

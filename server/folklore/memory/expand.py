@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from folklore.db.recall import Scope
+from folklore.db.found import Scope
 from folklore.memory.library import Library
 from folklore.model import Recalled
 from folklore.ranking.weights import Expansion

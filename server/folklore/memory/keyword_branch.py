@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from uuid import UUID
 
-from folklore.db.recall import NOTHING, Bm25, Form, Hits, Lexemes, Measures, Reading, Scope
+from folklore.db.found import NOTHING, Bm25, Form, Hits, Lexemes, Measures, Reading, Scope
 from folklore.memory.library import Library
 from folklore.memory.measures import Measured, Read, key_of
 from folklore.ranking.evidence import question_mass, weigh

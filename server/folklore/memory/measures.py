@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from time import monotonic
 from uuid import UUID
 
-from folklore.db.recall import Lexemes, Measures
+from folklore.db.found import Lexemes, Measures
 from folklore.ranking.length import LengthLine
 
 Key = tuple[tuple[UUID, ...], UUID | None]

@@ -9,7 +9,7 @@ from uuid import UUID
 import numpy as np
 from numpy.typing import NDArray
 
-from folklore.db.recall import Candidate, Scope
+from folklore.db.found import Candidate, Scope
 from folklore.memory.branches import Found
 from folklore.memory.explain import Traced, explained
 from folklore.memory.library import Library

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
+from folklore.db.found import Scope
 from folklore.db.namespaces import Notebook
-from folklore.db.recall import Scope
 from folklore.errors import InvalidInput
 from folklore.memory.branches import Branches
 from folklore.memory.budget import within_budget
