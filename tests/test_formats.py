@@ -19,8 +19,9 @@ from tests.commands import CommandLine, command_line  # noqa: F401 - the fixture
 
 
 async def _contents(folklore: CommandLine) -> dict[str, dict[str, Any]]:
-    exported = folklore.process("export").out.splitlines()[1:]
-    return {line["content"]: line for line in map(json.loads, exported)}
+    file = Path(folklore.environment["FOLKLORE_HOME"]).parent / "exported.jsonl"
+    await folklore.done("export", file)
+    return {line["content"]: line for line in map(json.loads, file.read_text().splitlines()[1:])}
 
 
 async def test_the_official_servers_graph_comes_in_with_its_relations_as_sentences(

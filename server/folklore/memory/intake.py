@@ -16,8 +16,8 @@ from folklore.memory.conflicts import Known, OnConflict, Verdict, judge
 from folklore.memory.formats.line import LINE_BYTES, Line
 from folklore.memory.ids import new_id
 from folklore.memory.library import Library
-from folklore.memory.secrecy import guard, guard_fields
 from folklore.memory.lines import HeaderLine, MemoryLine, OtherLine, read_line
+from folklore.memory.secrecy import guard, guard_fields
 from folklore.memory.store import embed
 from folklore.model import DEFAULT_LANGUAGE, Caller, Draft
 from folklore.text import names

@@ -53,7 +53,9 @@ async def import_lines(
     report: Report,
     told: Callable[[], None] = lambda: None,
 ) -> None:
-    """Store the memories of these lines (see memory/formats), batch by batch, each in one transaction; `report` tells what became of its lines.
+    """Store the memories of these lines (see memory/formats), batch by batch, each in one transaction.
+
+    `report` tells what became of the lines.
 
     A line that cannot be taken is counted and does not stop the others. What is here already stays as it is, unless
     asked otherwise, so that an import that was broken off is simply run again. `told` is called as it goes on.

@@ -1,5 +1,7 @@
 """Secrets known by the place they stand in: the address of a server, a header, a cookie, the arguments of a command."""
 
+# ruff: noqa: E501 - a table reads better with a row a line
+
 from __future__ import annotations
 
 import base64

@@ -1,7 +1,7 @@
 """Is this what a secret looks like? Judges a value that stands where a password, a key or a token would stand.
 
-A name such as `password` says that a secret may follow; most often a placeholder does, a variable, a call, a word of the
-sentence. What is left when those are taken away is refused.
+A name such as `password` says that a secret may follow; most often a placeholder does, a variable, a call, a word of
+the sentence. What is left when those are taken away is refused.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ def is_password(value: str, *, stated: bool, quoted: bool) -> bool:
     `stated` values follow an equals sign or stand in quotes, so that a plain word may be one; others are words of a
     sentence until a digit or a sign among their letters says otherwise.
     """
-    if len(value) < 4 or is_placeholder(value) or _NUMBERS.search(value) and not (stated and _long_number(value)):
+    if len(value) < 4 or is_placeholder(value) or (_NUMBERS.search(value) and not (stated and _long_number(value))):
         return False
     if " " in value or "\t" in value or value[0] in "|([{" or value[-1] == "=":
         return False
@@ -121,14 +121,14 @@ def is_token(value: str, *, stated: bool, qualified: bool) -> bool:
     if _UUID.match(value):
         return qualified
     if _HEX.match(value):
-        return qualified and len(value) >= 16 or len(value) in (32, 40, 48, 64) and stated
+        return (qualified and len(value) >= 16) or (len(value) in (32, 40, 48, 64) and stated)
     if _NAME.match(value) or _WORDY.match(value):
         return len(value) >= 20 and len(_CASES.findall(value)) >= 5
     turns = max((len(_TURNS.findall(run)) for run in _RUN.findall(value)), default=0)
     if turns >= 2:
         return True
     signs = len(set(re.findall(r"[^\w\s.,:/-]", value)))
-    return signs >= 2 and bool(re.search(r"\d", value)) or len(_CASES.findall(value)) >= 5
+    return (signs >= 2 and bool(re.search(r"\d", value))) or len(_CASES.findall(value)) >= 5
 
 
 def kinds_of_characters(value: str) -> int:

@@ -92,7 +92,7 @@ def _named(text: str, lower: str, core: str, start: int) -> Iterator[Found]:
     elif core == "pw" and (before[-1:].isalnum() or lower[end : end + 1].isalnum()):
         return
     qualified = bool(_QUALIFIER.search(before))
-    if core == "key" and not qualified or core == "secret" and _QUALIFYING.match(lower, end):
+    if (core == "key" and not qualified) or (core == "secret" and _QUALIFYING.match(lower, end)):
         return  # a key of a table, or a secret key, which is met at its "key"
     if not password and _NOT_SECRET.search(before):
         return

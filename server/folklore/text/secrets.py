@@ -1,7 +1,7 @@
 """Secrets in a text: where they are and of what kind, so that they are not stored. Pure, no network, no entropy alone.
 
-A hash, a UUID or a piece of base64 is not a secret by itself: only a form that an issuer gave its keys (secret_rules.py)
-or a word that announces one (secret_words.py) makes it one.
+A hash, a UUID or a piece of base64 is not a secret by itself: only a form that an issuer gave its keys
+(secret_rules.py) or a word that announces one (secret_words.py) makes it one.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from folklore.text.secret_words import find_by_words
 
 # Where a key was broken to fit a line: the break, what indents or quotes the next line, what joins two literals.
 _BREAK = re.compile(
-    r"[\"'`]?[ \t]*(?:[\\+.&]|\|\|)?[ \t]*(?:\r?\n|(?:\\r)?\\n)[ \t]*(?:[>|#*+.]{1,2}[ \t]*|//[ \t]*)?[\"'`]?|[\"'`][ \t]*(?:\+|\.\.|\|\||&)?[ \t]*[\"'`]"
+    r"[\"'`]?[ \t]*(?:[\\+.&]|\|\|)?[ \t]*(?:\r?\n|(?:\\r)?\\n)[ \t]*(?:[>|#*+.]{1,2}[ \t]*|//[ \t]*)?[\"'`]?"
+    r"|[\"'`][ \t]*(?:\+|\.\.|\|\||&)?[ \t]*[\"'`]"
 )
 _ESCAPE = re.compile(r"(?:%[0-9A-Fa-f]{2}|\\[nrt])\Z")
 _BREAKS = 8
@@ -36,7 +37,7 @@ class Secret:
 
 
 def find(text: str) -> tuple[Secret, ...]:
-    """Every secret in a text, in order, none within another. Some ten microseconds for most texts, linear in the longest."""
+    """Every secret in a text, in order, none within another. Microseconds for most, linear in the text."""
     lower = _lower(text)
     rules = {place for sign, hints in HINTS.items() if sign in lower for hint, place in hints if hint in lower}
     found = [secret for place in rules for secret in _by_form(RULES[place], text)]
@@ -45,7 +46,7 @@ def find(text: str) -> tuple[Secret, ...]:
 
 
 def redact(text: str) -> tuple[str, tuple[str, ...]]:
-    """The text with a marker in the place of each secret, and the kinds of them. Redacting twice changes nothing more."""
+    """The text with a marker in the place of each secret, and their kinds. Redacting twice changes nothing more."""
     secrets = find(text)
     pieces, end = [], 0
     for secret in secrets:
@@ -107,7 +108,7 @@ def _is_key(rule: Rule, body: str) -> bool:
 
 
 def _joined(text: str, start: int, breaks: int) -> tuple[str, Sequence[int], int]:
-    """What follows `start` without its first line breaks, where each character of it stands, and how many there were."""
+    """What follows `start` without its first line breaks, where each character stands, and how many breaks."""
     tail = text[start : start + _REACH]
     kept: list[str] = []
     places: list[int] = []

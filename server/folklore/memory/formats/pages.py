@@ -98,7 +98,7 @@ def _page_lines(page: Path, name: str, *, claude: bool) -> Iterator[Line]:
 
 
 def _front_matter(text: TextIO) -> tuple[dict[str, Any], str]:
-    """What stands between two lines of `---` at the beginning of a page, and the text after it that was read on the way."""
+    """What stands between two lines of `---` at the beginning of a page, and what else was read on the way."""
     first = text.readline(_LINE_CHARACTERS)
     if first.rstrip() != "---":
         return {}, first
