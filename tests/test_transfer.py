@@ -21,8 +21,9 @@ from folklore.errors import Conflict, EmbedderUnavailable, InvalidInput, NotFoun
 from folklore.memory import intake, transfer
 from folklore.memory.formats import line
 from folklore.memory.formats.line import json_lines
-from folklore.memory.intake import ImportRequest, Report
+from folklore.memory.intake import ImportRequest
 from folklore.memory.library import Library
+from folklore.memory.report import Report
 from folklore.memory.transfer import export_lines, import_lines
 from folklore.model import Caller
 from tests.conftest import Cluster

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from folklore.memory.conflicts import OnConflict
     from folklore.memory.formats import Format
     from folklore.memory.formats.line import Lines
-    from folklore.memory.intake import Report
+    from folklore.memory.report import Report
 
 _OUT_EVERY = 500
 
@@ -120,7 +120,8 @@ def import_(
     Lines with only "content", or with any of the other fields, do as well; a line that names no namespace goes to the
     project's. Importing the same file again changes nothing. Exit code 1 if any line failed.
     """
-    from folklore.memory.intake import ImportRequest, Report
+    from folklore.memory.intake import ImportRequest
+    from folklore.memory.report import Report
 
     report = Report()
 

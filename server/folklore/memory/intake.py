@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import datetime, tzinfo
 from uuid import NAMESPACE_URL, UUID, uuid5
 
@@ -17,6 +17,7 @@ from folklore.memory.formats.line import LINE_BYTES, Line
 from folklore.memory.ids import new_id
 from folklore.memory.library import Library
 from folklore.memory.lines import HeaderLine, MemoryLine, OtherLine, read_line
+from folklore.memory.report import Report
 from folklore.memory.secrecy import guard, guard_fields
 from folklore.memory.store import embed
 from folklore.model import DEFAULT_LANGUAGE, Caller, Draft
@@ -27,63 +28,7 @@ from folklore.text.clean import clean, digest
 BATCH = 500
 BATCH_CHARACTERS = 2_000_000
 WAITING_CHARACTERS = 8_000_000
-FAILURES_SHOWN = 20
 NAMES_SHOWN = 50
-
-
-@dataclass(frozen=True, slots=True)
-class Failure:
-    """A line that could not be taken, and why; never its text."""
-
-    line: int
-    message: str
-
-
-@dataclass(slots=True)
-class Report:
-    """What became of the lines so far. `skipped` and `ignored` count by type of line and by name of field.
-
-    `unlinked` memories were superseded by one that is neither here nor in the file. `refused` lines hold a secret,
-    `redacted` ones did.
-    """
-
-    stored: int = 0
-    overwritten: int = 0
-    duplicates: int = 0
-    without_vector: int = 0
-    unlinked: int = 0
-    failed: int = 0
-    refused: int = 0
-    redacted: int = 0
-    lines: int = 0
-    bytes: int = 0
-    seconds: float = 0.0
-    failures: list[Failure] = field(default_factory=list)
-    refusals: list[Failure] = field(default_factory=list)
-    skipped: dict[str, int] = field(default_factory=dict)
-    ignored: dict[str, int] = field(default_factory=dict)
-
-    @property
-    def settled(self) -> int:
-        """Memories that are here now, whether they were before or not."""
-        return self.stored + self.overwritten + self.duplicates
-
-    @property
-    def rate(self) -> float:
-        """Memories settled a second."""
-        return self.settled / self.seconds if self.seconds else 0.0
-
-    def fail(self, line: int, message: str) -> None:
-        """Count a line that could not be taken; the first few are kept to be shown."""
-        self.failed += 1
-        if len(self.failures) < FAILURES_SHOWN:
-            self.failures.append(Failure(line, message))
-
-    def refuse(self, line: int, message: str) -> None:
-        """Count a line that is left out because it holds a secret; the first few are kept to be shown."""
-        self.refused += 1
-        if len(self.refusals) < FAILURES_SHOWN:
-            self.refusals.append(Failure(line, message))
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,11 +82,9 @@ class Intake:
             return
         try:
             name, line = self._read(number, raw)
-        except Refused as error:
-            self._report.refuse(number, error.message)
-            return
         except FolkloreError as error:
-            self._report.fail(number, str(error))
+            told = self._report.refuse if isinstance(error, Refused) else self._report.fail
+            told(number, str(error))
             return
         if isinstance(line, OtherLine):
             _count(self._report.skipped, line.type)

@@ -13,9 +13,10 @@ from time import monotonic
 from folklore.db.transfer import Transfers
 from folklore.errors import InvalidInput, NotFound, Refused
 from folklore.memory.formats.line import Line, Lines
-from folklore.memory.intake import BATCH, ImportRequest, Intake, Report
+from folklore.memory.intake import BATCH, ImportRequest, Intake
 from folklore.memory.library import Library
 from folklore.memory.lines import header_line, memory_line
+from folklore.memory.report import Report
 from folklore.model import Caller
 from folklore.text import names
 

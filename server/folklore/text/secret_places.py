@@ -103,7 +103,7 @@ def _password_of(text: str, info: re.Match[str]) -> Iterator[Found]:
     begin = info.start("value")
     end = begin + (inside[-1] if inside else ats[0])
     value, user = unquote(text[begin:end]), unquote(info["user"])
-    if len(value) >= 3 and value.lower() != user and not is_placeholder(value):
+    if len(value) >= 3 and value.lower() != user and not is_placeholder(text[begin:end]):
         yield "password in a URL", begin, end
 
 
