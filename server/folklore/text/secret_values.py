@@ -46,7 +46,7 @@ _EXPRESSION = re.compile(
     | ^[A-Za-z_][\w.]*\(                                      # getpass(), os.getenv("X")
     | ^[A-Za-z_][\w.]*\[                                      # os.environ["X"]
     | ^[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+$                         # OPENAI_API_KEY
-    | ^/?(?:[a-z][a-z0-9._-]*/)+[\w.*-]*$ | ^(?:\.\.?|~)/ | ^[A-Za-z]:\\   # a path
+    | ^/?(?:[a-z][a-z0-9._-]*/)+[\w.*-]{0,24}$ | ^(?:\.\.?|~)/ | ^[A-Za-z]:\\   # a path
     | ^[\w-]+\.(?:ya?ml|json|txt|pem|key|crt|env|toml|ini|conf|cfg|py|js|ts|go|rs|java|md|sh|sql|gpg|enc|asc|pub)$
     | ://                                                     # an address; what it holds is looked at by itself
     | ^(?:arn|op|vault|secret|secrets|env|file|ref|ssm|sm|awssm|gcpsm|akv|projects)[:/]
