@@ -70,7 +70,7 @@ RULES: tuple[Rule, ...] = (
     # Code and packages
     _rule("GitHub token", "ghp_ gho_ ghu_ ghs_ ghr_", "gh[pousr]_", f"{_ALNUM}{{20,}}(?:[._-]{_ALNUM}+)*"),
     _rule("GitHub token", "github_pat_", "github_pat_", "[A-Za-z0-9_]{30,}"),
-    _rule("GitLab token", "glpat- gldt- glrt- glrtr- glcbt- glptt- glft- glimt- glagent- gloas- glsoat- glffct- glwt-", "gl(?:pat|dt|rtr?|cbt|ptt|ft|imt|agent|oas|soat|ffct|wt)-", r"[A-Za-z0-9_.-]{18,}", mixed=True),
+    _rule("GitLab token", "glpat- gldt- glrt- glrtr- glcbt- glptt- glft- glimt- glagent- gloas- glsoat- glffct- glwt-", "gl(?:pat|dt|rtr?|cbt|ptt|ft|imt|agent|oas|soat|ffct|wt)-", r"[A-Za-z0-9_.-]{18,}"),
     _rule("GitLab token", "gr1348941 _gitlab_session", "(?:GR1348941|_gitlab_session=)", f"{_URLSAFE}{{20,}}"),
     _rule("Bitbucket or Atlassian token", "atbb atatt3 atctt3 atstt3", "(?:ATBB|A(?:TA|TC|TS)TT3)", r"[A-Za-z0-9_=-]{24,}"),
     _rule("npm token", "npm_", "npm_", f"{_ALNUM}{{30,}}"),
