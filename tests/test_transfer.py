@@ -19,8 +19,11 @@ from folklore.db.transfer import Transfers
 from folklore.embedding.embedder import Embedder
 from folklore.errors import Conflict, EmbedderUnavailable, InvalidInput, NotFound, Refused
 from folklore.memory import intake, transfer
-from folklore.memory.intake import ImportRequest, Report
+from folklore.memory.formats import line
+from folklore.memory.formats.line import json_lines
+from folklore.memory.intake import ImportRequest
 from folklore.memory.library import Library
+from folklore.memory.report import Report
 from folklore.memory.transfer import export_lines, import_lines
 from folklore.model import Caller
 from tests.conftest import Cluster
@@ -93,7 +96,7 @@ class Mover:
         await import_lines(
             Library.of(self.database, self.embedder),
             Transfers(self.database),
-            source,  # type: ignore[arg-type]
+            json_lines(source),  # type: ignore[arg-type]
             ImportRequest(**({"default": "notes"} | asked)),
             caller=self.caller,
             now=lambda: NOON,
@@ -279,7 +282,7 @@ async def test_only_the_first_failures_are_kept(mover: Mover) -> None:
 
 
 async def test_a_line_longer_than_any_memory_is_not_held_whole(mover: Mover, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(transfer, "LINE_BYTES", 1000)
+    monkeypatch.setattr(line, "LINE_BYTES", 1000)
     monkeypatch.setattr(intake, "LINE_BYTES", 1000)
 
     report = await mover.put([{"content": "x" * 5000}, {"content": "kept"}])

@@ -122,7 +122,7 @@ class App:
         database = Database(dsn, limits, self._log_query, self._revive if where == "embedded" else None)
         await database.open()
         await warming
-        return Running(database, Library.of(database, embedder), where)
+        return Running(database, Library.of(database, embedder, self.settings.secrets), where)
 
     async def _revive(self) -> None:
         await self.dsn()

@@ -20,6 +20,7 @@ from pydantic_settings import (
 )
 
 from folklore.errors import ConfigInvalid
+from folklore.model import SecretPolicy
 
 Provider = Literal["bundled", "openai", "ollama", "fastembed", "none"]
 
@@ -93,6 +94,7 @@ class Settings(BaseSettings):
     time_zone: str = "UTC"
     read_only: bool = False
     tools: Literal["all", "core"] = "all"
+    secrets: SecretPolicy = "refuse"
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     log_format: Literal["json", "console"] = "console"
     embedding: EmbeddingSettings = EmbeddingSettings()

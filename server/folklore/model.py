@@ -16,6 +16,7 @@ TagMatch = Literal["prefix", "exact"]
 Sort = Literal["score", "time_asc", "time_desc", "updated_asc", "updated_desc"]
 FusionMethod = Literal["rrf", "weighted"]
 Role = Literal["reader", "writer", "admin"]
+SecretPolicy = Literal["refuse", "redact", "off"]
 
 DEFAULT_KIND = "note"
 DEFAULT_LANGUAGE = "english"

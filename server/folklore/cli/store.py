@@ -67,10 +67,13 @@ def store(
         )
         if as_json:
             stored = [{"id": str(item.id), "status": item.status} for item in result.stored]
-            print_json({"namespace": result.namespace, "stored": stored})
+            note = {"note": result.note} if result.note else {}
+            print_json({"namespace": result.namespace, "stored": stored, **note})
         else:
             for item in result.stored:
                 say(f"{item.status} {item.id} in {result.namespace}")
+            if result.note:
+                click.echo(result.note, err=True)
 
     with_app(ctx, work)
 

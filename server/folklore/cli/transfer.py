@@ -21,7 +21,9 @@ from folklore.errors import FolkloreError, InvalidInput
 if TYPE_CHECKING:
     from folklore.app import App, Running
     from folklore.memory.conflicts import OnConflict
-    from folklore.memory.intake import Report
+    from folklore.memory.formats import Format
+    from folklore.memory.formats.line import Lines
+    from folklore.memory.report import Report
 
 _OUT_EVERY = 500
 
@@ -89,37 +91,52 @@ def _target(file: str) -> Iterator[IO[bytes]]:
 @click.argument("file", type=click.Path(allow_dash=True))
 @click.option("-n", "--namespace", help="Put every memory here, whatever its line says.")
 @click.option(
+    "--format",
+    "form",
+    type=click.Choice(["jsonl", "markdown", "claude-memory", "mcp-memory-json", "mem0", "mcp-memory-service"]),
+    default="jsonl",
+    show_default=True,
+    help="What FILE is; for markdown and claude-memory it may be a folder.",
+)
+@click.option(
     "--on-conflict",
     type=click.Choice(["skip", "overwrite", "fail"]),
-    default="skip",
-    show_default=True,
-    help="What to do with a memory whose id or text is here already.",
+    help="What to do with a memory whose id or text is here already. Default: skip; for pages, overwrite.",
 )
 @click.option("--dry-run", is_flag=True, help="Write nothing; tell what would be done.")
 @json_option
 @click.pass_context
 def import_(
-    ctx: click.Context, file: str, namespace: str | None, on_conflict: OnConflict, dry_run: bool, as_json: bool
+    ctx: click.Context,
+    file: str,
+    namespace: str | None,
+    form: str,
+    on_conflict: OnConflict | None,
+    dry_run: bool,
+    as_json: bool,
 ) -> None:
-    """Read memories from FILE (- for stdin), JSON Lines as `folklore export` writes them.
+    """Read memories from FILE (- for stdin), JSON Lines as `folklore export` writes them, or another --format.
 
     Lines with only "content", or with any of the other fields, do as well; a line that names no namespace goes to the
     project's. Importing the same file again changes nothing. Exit code 1 if any line failed.
     """
-    from folklore.memory.intake import ImportRequest, Report
+    from folklore.memory.intake import ImportRequest
+    from folklore.memory.report import Report
 
     report = Report()
 
     async def work(app: App, running: Running) -> None:
         from folklore.db.transfer import Transfers
+        from folklore.memory.formats import FORMATS
         from folklore.memory.transfer import import_lines
 
-        request = ImportRequest(app.namespace(), namespace, on_conflict, dry_run)
-        with _source(file) as (source, size), progress("Importing", size) as tell:
+        chosen = FORMATS[form]
+        request = ImportRequest(app.namespace(), namespace, on_conflict or chosen.on_conflict, dry_run)
+        with _lines(file, chosen) as (lines, size), progress("Importing", size) as tell:
             await import_lines(
                 running.library,
                 Transfers(running.database),
-                source,
+                lines,
                 request,
                 caller=app.caller,
                 now=app.now,
@@ -140,6 +157,21 @@ def import_(
         _tell(report, dry_run)
     if report.failed:
         ctx.exit(1)
+
+
+@contextmanager
+def _lines(file: str, form: Format) -> Iterator[tuple[Lines, int | None]]:
+    """The lines of a file or a folder, and how many bytes that is, if one can say."""
+    if form.read is not None:
+        with _source(file) as (source, size):
+            yield form.read(source), size
+        return
+    assert form.folders is not None
+    if file == "-":
+        raise InvalidInput("FILE", "must be a file or a folder in this format.")
+    if not Path(file).exists():
+        raise InvalidInput("FILE", f"{file} is not there.")
+    yield form.folders(file), None
 
 
 @contextmanager
@@ -166,6 +198,12 @@ def _tell(report: Report, dry_run: bool) -> None:
         say(f"  {report.without_vector:,} have no vector yet and are found by word only")
     if report.unlinked:
         say(f"  {report.unlinked:,} were superseded by a memory that is neither here nor in the file")
+    if report.redacted:
+        say(f"  {report.redacted:,} had secrets replaced by a marker")
+    if report.refused:
+        say(f"  skipped: {report.refused:,} lines that hold secrets")
+    for refusal in report.refusals:
+        click.echo(f"  line {refusal.line}: {refusal.message}", err=True)
     for failure in report.failures:
         click.echo(f"  line {failure.line}: {failure.message}", err=True)
     if report.failed > len(report.failures):
@@ -174,7 +212,7 @@ def _tell(report: Report, dry_run: bool) -> None:
 
 def _summary(report: Report) -> str:
     overwritten = f", {report.overwritten:,} overwritten" if report.overwritten else ""
-    skipped = sum(report.skipped.values())
+    skipped = sum(report.skipped.values()) + report.refused
     return (
         f"{report.stored:,} stored{overwritten}, {report.duplicates:,} duplicates, {skipped:,} skipped,"
         f" {report.failed:,} failed"
@@ -190,6 +228,9 @@ def _as_json(report: Report, dry_run: bool) -> dict[str, object]:
         "duplicates": report.duplicates,
         "skipped": report.skipped,
         "ignored_fields": report.ignored,
+        "refused": report.refused,
+        "refusals": [{"line": refusal.line, "message": refusal.message} for refusal in report.refusals],
+        "redacted": report.redacted,
         "failed": report.failed,
         "failures": [{"line": failure.line, "message": failure.message} for failure in report.failures],
         "without_vector": report.without_vector,

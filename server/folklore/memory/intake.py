@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import datetime, tzinfo
 from uuid import NAMESPACE_URL, UUID, uuid5
 
 from folklore.db.entries import Arrival, Past
 from folklore.db.memories import Prepared
 from folklore.db.transfer import Batch, Transfers
-from folklore.errors import FolkloreError, InvalidInput
+from folklore.errors import FolkloreError, InvalidInput, Refused
 from folklore.memory.checks import check_draft, zoned
 from folklore.memory.conflicts import Known, OnConflict, Verdict, judge
+from folklore.memory.formats.line import LINE_BYTES, Line
 from folklore.memory.ids import new_id
 from folklore.memory.library import Library
 from folklore.memory.lines import HeaderLine, MemoryLine, OtherLine, read_line
+from folklore.memory.report import Report
+from folklore.memory.secrecy import guard, guard_fields
 from folklore.memory.store import embed
 from folklore.model import DEFAULT_LANGUAGE, Caller, Draft
 from folklore.text import names
@@ -25,55 +28,7 @@ from folklore.text.clean import clean, digest
 BATCH = 500
 BATCH_CHARACTERS = 2_000_000
 WAITING_CHARACTERS = 8_000_000
-# No memory we would take is longer: 32,000 characters escaped, with every other field at its limit.
-LINE_BYTES = 1024 * 1024
-FAILURES_SHOWN = 20
 NAMES_SHOWN = 50
-
-
-@dataclass(frozen=True, slots=True)
-class Failure:
-    """A line that could not be taken, and why; never its text."""
-
-    line: int
-    message: str
-
-
-@dataclass(slots=True)
-class Report:
-    """What became of the lines so far. `skipped` and `ignored` count by type of line and by name of field.
-
-    `unlinked` memories were superseded by one that is neither here nor in the file.
-    """
-
-    stored: int = 0
-    overwritten: int = 0
-    duplicates: int = 0
-    without_vector: int = 0
-    unlinked: int = 0
-    failed: int = 0
-    lines: int = 0
-    bytes: int = 0
-    seconds: float = 0.0
-    failures: list[Failure] = field(default_factory=list)
-    skipped: dict[str, int] = field(default_factory=dict)
-    ignored: dict[str, int] = field(default_factory=dict)
-
-    @property
-    def settled(self) -> int:
-        """Memories that are here now, whether they were before or not."""
-        return self.stored + self.overwritten + self.duplicates
-
-    @property
-    def rate(self) -> float:
-        """Memories settled a second."""
-        return self.settled / self.seconds if self.seconds else 0.0
-
-    def fail(self, line: int, message: str) -> None:
-        """Count a line that could not be taken; the first few are kept to be shown."""
-        self.failed += 1
-        if len(self.failures) < FAILURES_SHOWN:
-            self.failures.append(Failure(line, message))
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,14 +73,18 @@ class Intake:
         # Who waits for a successor that has not arrived yet: by namespace and successor.
         self._superseded: dict[str, dict[UUID, set[UUID]]] = {}
 
-    async def take(self, number: int, raw: bytes) -> None:
+    async def take(self, number: int, raw: Line) -> None:
         """Read one line; settle what has become a batch."""
+        if isinstance(raw, InvalidInput):
+            self._report.fail(number, str(raw))
+            return
         if not raw.strip():
             return
         try:
             name, line = self._read(number, raw)
         except FolkloreError as error:
-            self._report.fail(number, str(error))
+            told = self._report.refuse if isinstance(error, Refused) else self._report.fail
+            told(number, str(error))
             return
         if isinstance(line, OtherLine):
             _count(self._report.skipped, line.type)
@@ -157,11 +116,15 @@ class Intake:
             return "", line
         for field_name in line.ignored:
             _count(self._report.ignored, field_name)
+        guard_fields({"namespace": line.namespace}, self._library.secrets)
         name = self._namespace or names.normalise(line.namespace or self._request.default)
         return self._spelling.setdefault(name.lower(), name), self._arrival(number, line)
 
     def _arrival(self, number: int, line: MemoryLine) -> Arrival:
-        draft, past, zone = line.entry.draft, line.entry.past, self._zone
+        past, zone, secrets = line.entry.past, self._zone, self._library.secrets
+        draft, replaced = guard(line.entry.draft, secrets)
+        guard_fields({"agent": past.agent, "trust": past.trust}, secrets)
+        self._report.redacted += bool(replaced)
         # An export holds expired memories too, which nobody could store any more.
         checked = check_draft(replace(draft, expires_at=None), field="", now=self._now(), zone=zone)
         checked = replace(

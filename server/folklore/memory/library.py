@@ -14,24 +14,26 @@ from folklore.db.recall import RecallStatements
 from folklore.embedding.embedder import Embedder
 from folklore.errors import NotFound
 from folklore.memory.measures import RecentMeasures
+from folklore.model import SecretPolicy
 from folklore.text import names
 
 
 @dataclass(frozen=True, slots=True)
 class Library:
-    """One database and, unless embedding is switched off, one model."""
+    """One database and, unless embedding is switched off, one model; `secrets` says what becomes of one in a text."""
 
     memories: Memories
     namespaces: Namespaces
     statements: RecallStatements
     embedder: Embedder | None
+    secrets: SecretPolicy = "refuse"
     recent: Recent = field(default_factory=lambda: Recent())
     measured: RecentMeasures = field(default_factory=RecentMeasures)
 
     @classmethod
-    def of(cls, database: Database, embedder: Embedder | None) -> Library:
+    def of(cls, database: Database, embedder: Embedder | None, secrets: SecretPolicy = "refuse") -> Library:
         """The library kept in a database."""
-        return cls(Memories(database), Namespaces(database), RecallStatements(database), embedder)
+        return cls(Memories(database), Namespaces(database), RecallStatements(database), embedder, secrets)
 
     def stored(self) -> None:
         """What this process stored may have made namespaces, and changed what the small ones hold."""

@@ -13,6 +13,7 @@ from folklore.errors import EmbedderUnavailable, Refused
 from folklore.memory.checks import check_batch
 from folklore.memory.ids import new_id
 from folklore.memory.library import Library
+from folklore.memory.secrecy import guard_batch, guard_fields, note_of
 from folklore.model import DEFAULT_LANGUAGE, Caller, Draft, Stored
 from folklore.text import names
 from folklore.text.clean import digest
@@ -26,6 +27,7 @@ class StoreResult:
 
     namespace: str
     stored: tuple[Stored, ...]
+    note: str | None = None
 
 
 async def store(
@@ -46,8 +48,10 @@ async def store(
     """
     if not caller.may_write:
         raise Refused("This server is read-only; nothing was stored.")
+    guard_fields({"namespace": namespace}, library.secrets)
     name = names.normalise(namespace)
-    checked = check_batch(drafts, now=now, zone=zone, many=many)
+    guarded, replaced = guard_batch(drafts, library.secrets, many=many)
+    checked = check_batch(guarded, now=now, zone=zone, many=many)
     digests = [digest(draft.content) for draft in checked]
     first = _first_of_each(checked, digests)
     batch = [
@@ -65,7 +69,7 @@ async def store(
         Stored(id=kept[other][0], status="stored" if kept[other][1] and place == other else "duplicate")
         for place, other in enumerate(first)
     )
-    return StoreResult(namespace=name, stored=stored)
+    return StoreResult(namespace=name, stored=stored, note=note_of(replaced))
 
 
 def _first_of_each(drafts: Sequence[Draft], digests: Sequence[bytes]) -> list[int]:

@@ -4,23 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import suppress
 from datetime import datetime, tzinfo
 from itertools import islice
 from time import monotonic
-from typing import BinaryIO
 
 from folklore.db.transfer import Transfers
 from folklore.errors import InvalidInput, NotFound, Refused
-from folklore.memory.intake import BATCH, LINE_BYTES, ImportRequest, Intake, Report
+from folklore.memory.formats.line import Line, Lines
+from folklore.memory.intake import BATCH, ImportRequest, Intake
 from folklore.memory.library import Library
 from folklore.memory.lines import header_line, memory_line
+from folklore.memory.report import Report
 from folklore.model import Caller
 from folklore.text import names
 
 # Lines with their numbers.
-Chunk = list[tuple[int, bytes]]
+Chunk = list[tuple[int, Line]]
 
 
 async def export_lines(transfers: Transfers, namespaces: Sequence[str], *, now: datetime) -> AsyncIterator[str]:
@@ -44,7 +45,7 @@ async def export_lines(transfers: Transfers, namespaces: Sequence[str], *, now: 
 async def import_lines(
     library: Library,
     transfers: Transfers,
-    source: BinaryIO,
+    lines: Lines,
     request: ImportRequest,
     *,
     caller: Caller,
@@ -53,7 +54,9 @@ async def import_lines(
     report: Report,
     told: Callable[[], None] = lambda: None,
 ) -> None:
-    """Store the memories of a file, batch by batch, each in one transaction; `report` tells what became of its lines.
+    """Store the memories of these lines (see memory/formats), batch by batch, each in one transaction.
+
+    `report` tells what became of the lines.
 
     A line that cannot be taken is counted and does not stop the others. What is here already stays as it is, unless
     asked otherwise, so that an import that was broken off is simply run again. `told` is called as it goes on.
@@ -63,12 +66,11 @@ async def import_lines(
         raise Refused("Folklore is set to read-only; nothing was imported.")
     began = monotonic()
     intake = Intake(library, transfers, request, caller=caller, now=now, zone=zone, report=report)
-    lines = _lines(source)
     try:
         while chunk := await _read_ahead(lines):
             for number, raw in chunk:
                 report.lines = number
-                report.bytes += len(raw)
+                report.bytes += len(raw) if isinstance(raw, bytes) else 0
                 await intake.take(number, raw)
             report.seconds = monotonic() - began
             told()
@@ -79,7 +81,7 @@ async def import_lines(
         told()
 
 
-async def _read_ahead(lines: Iterator[tuple[int, bytes]]) -> Chunk:
+async def _read_ahead(lines: Lines) -> Chunk:
     """The next lines, read in a thread that nobody waits for: whoever types them may rather press Ctrl-C."""
     loop = asyncio.get_running_loop()
     done: asyncio.Future[Chunk] = loop.create_future()
@@ -87,7 +89,7 @@ async def _read_ahead(lines: Iterator[tuple[int, bytes]]) -> Chunk:
     def read() -> None:
         try:
             chunk = list(islice(lines, BATCH))
-        except OSError as error:
+        except (OSError, InvalidInput) as error:  # the latter from a document that breaks off
             _hand_over(loop, done, error)
         else:
             _hand_over(loop, done, chunk)
@@ -99,24 +101,16 @@ async def _read_ahead(lines: Iterator[tuple[int, bytes]]) -> Chunk:
         raise InvalidInput("FILE", f"cannot be read any further ({error.strerror}).") from error
 
 
-def _hand_over(loop: asyncio.AbstractEventLoop, done: asyncio.Future[Chunk], outcome: Chunk | OSError) -> None:
+def _hand_over(
+    loop: asyncio.AbstractEventLoop, done: asyncio.Future[Chunk], outcome: Chunk | OSError | InvalidInput
+) -> None:
     def settle() -> None:
         if done.done():  # cancelled meanwhile
             return
-        if isinstance(outcome, OSError):
+        if isinstance(outcome, OSError | InvalidInput):
             done.set_exception(outcome)
         else:
             done.set_result(outcome)
 
     with suppress(RuntimeError):  # the loop has ended without us
         loop.call_soon_threadsafe(settle)
-
-
-def _lines(source: BinaryIO) -> Iterator[tuple[int, bytes]]:
-    """Lines with their numbers; of one that is too long to be a memory, only its beginning is kept."""
-    number = 0
-    while raw := source.readline(LINE_BYTES + 1):
-        number += 1
-        yield number, raw
-        while len(raw) > LINE_BYTES and not raw.endswith(b"\n"):
-            raw = source.readline(LINE_BYTES + 1)

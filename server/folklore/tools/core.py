@@ -12,6 +12,7 @@ from folklore.errors import InvalidInput
 from folklore.memory import present
 from folklore.memory.host import Host
 from folklore.model import Draft, Filters
+from folklore.tools.calls import keyed
 from folklore.tools.present import result_of
 from folklore.tools.shapes import FiltersIn, MemoryIn, RankingIn, RecallOut, StoreOut, Time, Words
 
@@ -65,7 +66,7 @@ async def memory_store(
     result = await store(
         library,
         namespace or host.namespace(),
-        drafts,
+        keyed(ctx, drafts),
         caller=host.caller(),
         now=host.now(),
         zone=host.zone,
@@ -75,6 +76,7 @@ async def memory_store(
         {
             "namespace": result.namespace,
             "stored": [{"id": str(item.id), "status": item.status} for item in result.stored],
+            **({"note": result.note} if result.note else {}),
         }
     )
 

@@ -111,6 +111,7 @@ class StoreOut(BaseModel):
 
     namespace: str
     stored: list[StoredOut]
+    note: str | None = None
 
 
 class DegradedOut(BaseModel):

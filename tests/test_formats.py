@@ -1,0 +1,253 @@
+"""Memories of other systems come in whole, once, and again only where they changed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from mcp import Client
+
+from folklore.errors import InvalidInput
+from folklore.memory.formats.document import records_of
+from tests.commands import CommandLine, command_line  # noqa: F401 - the fixture `folklore`
+
+
+async def _contents(folklore: CommandLine) -> dict[str, dict[str, Any]]:
+    file = Path(folklore.environment["FOLKLORE_HOME"]).parent / "exported.jsonl"
+    await folklore.done("export", file)
+    return {line["content"]: line for line in map(json.loads, file.read_text().splitlines()[1:])}
+
+
+async def test_the_official_servers_graph_comes_in_with_its_relations_as_sentences(
+    folklore: CommandLine, tmp_path: Path
+) -> None:
+    file = tmp_path / "memory.jsonl"
+    lines: list[Any] = [
+        {
+            "type": "entity",
+            "name": "Alice",
+            "entityType": "person",
+            "observations": ["Leads payments", "Alice likes tea"],
+        },
+        {"type": "entity", "name": "Acme", "entityType": "company", "observations": []},
+        {"type": "relation", "from": "Alice", "to": "Acme", "relationType": "works_at"},
+        {"type": "surprise"},
+    ]
+    file.write_text("\n".join(map(json.dumps, lines)) + "\nnot json\n")
+
+    first = await folklore("import", file, "--format", "mcp-memory-json", "--json")
+    again = await folklore("import", file, "--format", "mcp-memory-json", "--json")
+    found = await _contents(folklore)
+
+    assert (first.json["stored"], first.json["failed"]) == (5, 2)
+    assert [failure["line"] for failure in first.json["failures"]] == [4, 5]
+    assert again.json["stored"] == 0
+    assert set(found) == {
+        "Alice (person)", "Alice: Leads payments", "Alice likes tea", "Acme (company)", "Alice works at Acme",
+    }  # fmt: skip
+    assert found["Alice: Leads payments"]["tags"] == ["entity:person:alice"]
+
+
+RECORDS = {
+    "results": [
+        {
+            "id": "892db2ae-06d9-49e5-8b3e-585ef9b85b8e",
+            "memory": "Prefers dark mode",
+            "hash": "abc",
+            "metadata": {"app": "editor"},
+            "categories": ["preferences"],
+            "user_id": "alice",
+            "run_id": "run-1",
+            "created_at": "2024-07-20T01:30:36.275141-07:00",
+            "updated_at": None,
+        },
+        {"id": "2", "memory": "Uses Vim"},
+        {"id": "3"},
+        "odd",
+    ]
+}
+
+
+@pytest.mark.parametrize("shape", ["object", "list", "lines", "data"])
+async def test_mem0_records_come_in_from_every_shape_of_export(
+    folklore: CommandLine, tmp_path: Path, shape: str
+) -> None:
+    file = tmp_path / "mem0.json"
+    records = RECORDS["results"]
+    text = {
+        "object": json.dumps(RECORDS, indent=2),
+        "list": json.dumps(records),
+        "lines": "\n".join(map(json.dumps, records[:3])),
+        "data": json.dumps({"kind": "mem0_export", "data": RECORDS}),
+    }[shape]
+    file.write_text(text)
+
+    ran = await folklore("import", file, "--format", "mem0", "--json")
+    again = await folklore("import", file, "--format", "mem0", "--json")
+    found = await _contents(folklore)
+
+    assert (ran.json["stored"], ran.json["failed"]) == (2, 1 if shape == "lines" else 2)
+    assert (again.json["stored"], again.json["duplicates"]) == (0, 2)
+    kept = found["Prefers dark mode"]
+    assert kept["id"] == "892db2ae-06d9-49e5-8b3e-585ef9b85b8e"
+    assert kept["tags"] == ["user:alice", "preferences"]
+    assert (kept["session"], kept["created_at"][:10]) == ("run-1", "2024-07-20")
+    assert kept["metadata"] == {"app": "editor"}
+
+
+async def test_mcp_memory_service_exports_keep_type_tags_and_times(folklore: CommandLine, tmp_path: Path) -> None:
+    file = tmp_path / "export.json"
+    memory = {
+        "content": "We deploy on Fridays",
+        "content_hash": "f00",
+        "tags": ["deploy", "source:laptop"],
+        "created_at": 1700000000.5,
+        "updated_at": 1700000001,
+        "memory_type": "decision",
+        "metadata": {"import_info": {"a": 1}},
+    }
+    file.write_text(
+        json.dumps({"export_metadata": {"source_machine": "laptop", "total_memories": 1}, "memories": [memory]})
+    )
+
+    assert (await folklore.json("import", file, "--format", "mcp-memory-service"))["stored"] == 1
+    kept = (await _contents(folklore))["We deploy on Fridays"]
+
+    assert (kept["kind"], kept["tags"]) == ("decision", ["deploy", "source:laptop"])
+    assert kept["created_at"].startswith("2023-11-14T22:13:20.5")
+
+
+@pytest.fixture
+def pages(tmp_path: Path) -> Path:
+    root = tmp_path / "wiki"
+    (root / "ops").mkdir(parents=True)
+    (root / "node_modules").mkdir()
+    (root / "node_modules" / "x.md").write_text("# Not ours\n\ntext")
+    (root / "ops" / "deploy.md").write_text(
+        "---\ntags: [Ops, deploy]\nkind: procedural\ndate: 2025-03-01\n---\nIntro.\n\n"
+        "# Deploy\n\nRun `make deploy`.\n\n"
+        "## Roll back\n\n```\n# no heading\nmake undo\n```\n\n# Empty\n"
+    )
+    (root / "README.md").write_text("Just text.\n")
+    return root
+
+
+async def test_pages_come_in_section_by_section(folklore: CommandLine, pages: Path) -> None:
+    report = await folklore.json("import", pages, "--format", "markdown")
+    found = await _contents(folklore)
+
+    assert report["stored"] == 4
+    assert set(found) == {
+        "Just text.",
+        "Intro.",
+        "Deploy\n\nRun `make deploy`.",
+        "Deploy > Roll back\n\n```\n# no heading\nmake undo\n```",
+    }
+    section = found["Deploy\n\nRun `make deploy`."]
+    assert (section["kind"], section["tags"], section["source"]) == (
+        "procedural", ["ops", "deploy"], "ops/deploy.md#Deploy",
+    )  # fmt: skip
+    assert section["occurred_at"].startswith("2025-03-01")
+
+
+async def test_an_edited_page_changes_only_what_was_edited(folklore: CommandLine, pages: Path) -> None:
+    await folklore.done("import", pages, "--format", "markdown")
+    before = await _contents(folklore)
+    page = pages / "ops" / "deploy.md"
+    page.write_text(page.read_text().replace("make deploy", "make ship"))
+
+    rehearsed = await folklore.json("import", pages, "--format", "markdown", "--dry-run")
+    report = await folklore.json("import", pages, "--format", "markdown")
+    after = await _contents(folklore)
+
+    for told in (rehearsed, report):
+        assert (told["stored"], told["overwritten"], told["duplicates"]) == (0, 1, 3)
+    assert after["Deploy\n\nRun `make ship`."]["id"] == before["Deploy\n\nRun `make deploy`."]["id"]
+    assert len(after) == 4
+    assert after["Intro."] == before["Intro."]
+
+
+async def test_claude_codes_memory_comes_in_without_other_pages(folklore: CommandLine, tmp_path: Path) -> None:
+    root = tmp_path / ".claude"
+    memory = root / "projects" / "-home-a-api" / "memory"
+    memory.mkdir(parents=True)
+    (root / "CLAUDE.md").write_text("# Style\n\n- Use ruff.\n")
+    (root / "notes.md").write_text("Not memory.")
+    (memory / "tests.md").write_text(
+        "---\nname: testing\ndescription: How to test\ntype: feedback\n---\nRun pytest with -q.\n"
+    )
+
+    report = await folklore.json("import", root, "--format", "claude-memory")
+    found = await _contents(folklore)
+
+    assert report["stored"] == 2
+    note = found["testing\n\nRun pytest with -q."]
+    assert (note["kind"], note["summary"]) == ("procedural", "How to test")
+    assert note["tags"] == ["claude-memory", "project:home-a-api"]
+    assert found["Style\n\n- Use ruff."]["source"] == "CLAUDE.md#Style"
+
+
+async def test_a_folder_that_is_not_there_is_bad_input(folklore: CommandLine, tmp_path: Path) -> None:
+    assert (await folklore("import", tmp_path / "none", "--format", "markdown")).code == 2
+
+
+async def test_a_document_that_breaks_off_keeps_what_was_read(folklore: CommandLine, tmp_path: Path) -> None:
+    file = tmp_path / "broken.json"
+    file.write_text('{"memories": [{"content": "Whole."}, {"content": "Hal')
+
+    ran = await folklore("import", file, "--format", "mcp-memory-service")
+
+    assert ran.code == 2
+    assert "FILE" in ran.err
+
+
+class _Slow(BytesIO):
+    """A file that gives a few bytes at a time, in the middle of a character or a number."""
+
+    def read(self, size: int | None = -1) -> bytes:
+        return super().read(3)
+
+
+values = st.dictionaries(st.text(max_size=5), st.none() | st.integers() | st.text(max_size=20), max_size=3)
+
+
+@given(st.lists(values, max_size=5), st.sampled_from([None, 2]), st.booleans())
+def test_records_are_read_as_json_reads_them(
+    records: list[dict[str, Any]], indent: int | None, ascii_only: bool
+) -> None:
+    document = {"meta": {"n": 1}, "memories": records, "after": [1]}
+    for value in (document, records):
+        raw = json.dumps(value, indent=indent, ensure_ascii=ascii_only).encode("utf-8", "surrogatepass")
+        if b"\xed" in raw:
+            continue
+        assert list(records_of(_Slow(raw), ("memories",))) == records
+
+
+@given(st.binary(max_size=100))
+def test_any_bytes_are_records_or_bad_input(raw: bytes) -> None:
+    def read() -> Iterator[Any]:
+        try:
+            yield from records_of(BytesIO(raw), ("memories",))
+        except InvalidInput:
+            return
+
+    assert all(isinstance(record, dict | InvalidInput) for record in read())
+
+
+async def test_a_call_that_a_client_sends_again_stores_nothing_twice(client: Client) -> None:
+    async def send(text: str, call: str | None) -> Any:
+        meta: Any = None if call is None else {"claudecode/toolUseId": call}
+        answer = await client.call_tool("memory_store", {"content": text}, meta=meta)
+        return answer.structured_content["stored"][0]
+
+    first, again = await send("One fact.", "toolu_01"), await send("One fact, worded anew.", "toolu_01")
+    other, without = await send("Another fact.", "toolu_02"), await send("A third fact.", None)
+
+    assert again == {"id": first["id"], "status": "duplicate"}
+    assert len({first["id"], other["id"], without["id"]}) == 3
