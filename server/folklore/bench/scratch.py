@@ -33,7 +33,8 @@ async def scratch(settings: Settings, *, keep: bool = False) -> AsyncIterator[Sc
     """An empty store with the user's settings otherwise: a database beside a configured one, else an engine in a
     temporary home. Removed at the end, unless it is to be kept.
     """
-    settings = settings.model_copy(update={"read_only": False})
+    # A set's texts are nobody's secrets, and one left out would be a question without an answer.
+    settings = settings.model_copy(update={"read_only": False, "secrets": "off"})
     async with _database(settings, keep) if settings.database_url is not None else _engine(settings, keep) as found:
         app = App(found[0])
         try:

@@ -19,6 +19,14 @@ _PLACEHOLDER = re.compile(
     | (?:^|[^a-z0-9])(?:insert|masked|removed|hidden|omitted|todo|tbd|fixme|sample|foobar)(?![a-z0-9]) | example$
     """
 )
+# What sample code has for a password: such words alone, joined, with a number that nobody had to think of.
+_SAMPLE = re.compile(
+    r"""(?xi)
+    (?:(?:my|your|the|a|some|new|old|test(?:ing)?|secure|hashed|valid|invalid|wrong|correct|strong|plain|raw|user|admin
+    |root|db|database|redis|mongo|mysql|postgres(?:ql)?|mock|fake|sample|example|dummy|default)[-_]?)*
+    (?:password|passwd|pass|pwd)[-_]?\d{0,3}
+    """
+)
 _KEY_PLACEHOLDER = re.compile(
     r"(?i)^[x*.\-_#?0]{6,}$|[x*.]{8}|\*{3}|\.\.\.|…|<[^>]*>?|\{|\$\{"
     r"|(?:^|[^a-z0-9])(?:your|example|placeholder|redacted|replace|changeme|dummy)(?:$|[^a-z0-9])|EXAMPLE$|EXAMPLEKEY$"
@@ -88,7 +96,11 @@ def is_mixed(body: str) -> bool:
 
 def is_placeholder(value: str) -> bool:
     """True for what documentation writes where a secret belongs, and for what the program puts there when it runs."""
-    return bool(_PLACEHOLDER.search(value) or _EXPRESSION.search(value)) or value.lower().strip("'\"`") in _WORDS
+    bare = value.strip("'\"`")
+    return (
+        bool(_PLACEHOLDER.search(value) or _EXPRESSION.search(value) or _SAMPLE.fullmatch(bare))
+        or bare.lower() in _WORDS
+    )
 
 
 def is_password(value: str, *, stated: bool, quoted: bool) -> bool:
