@@ -1,0 +1,172 @@
+"""What recall looks at beside the text: relations, entities, ratings, reflections, vectors of the caller's own."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from uuid import UUID
+
+import asyncpg
+import pytest
+
+from folklore.embedding.embedder import Embedder
+from folklore.errors import InvalidInput
+from folklore.model import Draft, Filters
+from folklore.ranking.weights import Ranking, chosen
+from tests.person import NOON, Person, contents
+
+
+async def tie(connection: asyncpg.Connection, *pairs: tuple[UUID, UUID], strength: float = 1.0) -> None:
+    """Relations between memories, as memory_relate writes them."""
+    for from_id, to_id in pairs:
+        await connection.execute(
+            "insert into relations (namespace_id, from_id, type, to_id, strength, author, created_at)"
+            " select namespace_id, $1, 'relates_to', $2, $3, 'tester', $4 from memories where id = $1",
+            from_id, to_id, strength, NOON,
+        )  # fmt: skip
+
+
+FILLER = tuple(f"Something else entirely, paragraph {number} about gardens." for number in range(40))
+
+
+@pytest.mark.parametrize("turned", [False, True])
+async def test_what_a_good_answer_is_related_to_enters_whichever_way_the_relation_goes(
+    person: Person, connection: asyncpg.Connection, turned: bool
+) -> None:
+    cause, effect, *_ = await person.keep(
+        "The tunnel broke at noon.", "Invoices were sent twice.", "Nobody was at lunch.", *FILLER
+    )
+    await tie(connection, (effect, cause) if turned else (cause, effect))
+
+    answer = contents(await person.recall("tunnel broke", limit=3))
+    without = contents(await person.recall("tunnel broke", limit=3, ranking=chosen(weights={"relations": 0.0})))
+
+    assert answer[:2] == ["The tunnel broke at noon.", "Invoices were sent twice."]
+    assert "Invoices were sent twice." not in without
+
+
+async def test_expansion_adds_bridges_and_what_names_the_same_and_marks_them(
+    person: Person, connection: asyncpg.Connection
+) -> None:
+    first, second, bridge, loose, *_ = await person.keep(
+        "The regatta in Kiel was won by the green boat.",
+        "The regatta in Kiel had eleven starters.",
+        "Protests are heard on Monday.",
+        "Tied to one result alone.",
+        Draft("She keeps the cups.", tags=("entity:tool:postgres",)),
+        "The regatta office uses Postgres.",
+        *FILLER,
+    )
+    await tie(connection, (first, bridge), (bridge, second), strength=0.01)
+    await tie(connection, (first, loose), strength=0.01)
+    plain = await person.recall("regatta", limit=3)
+
+    answer = await person.recall("regatta", limit=3, ranking=chosen(expand=("relations", "entities")))
+
+    beyond = {result.memory.content: result.expanded for result in answer.memories if result.expanded}
+    assert [result.memory.content for result in answer.memories][:3] == contents(plain)
+    assert beyond == {"Protests are heard on Monday.": "relations", "She keeps the cups.": "entities"}
+
+
+async def test_expansion_stays_within_the_filters_and_the_namespaces(
+    person: Person, connection: asyncpg.Connection
+) -> None:
+    first, second, hidden = await person.keep(
+        Draft("The regatta in Kiel.", kind="decision"),
+        Draft("The regatta in Laboe.", kind="decision"),
+        Draft("A note between them.", tags=("entity:tool:postgres",)),
+    )
+    await person.keep(Draft("Elsewhere.", tags=("entity:tool:postgres",)), namespace="other")
+    await tie(connection, (first, hidden), (hidden, second))
+
+    answer = await person.recall(
+        "regatta Postgres",
+        namespaces=("notes",),
+        filters=Filters(kinds=("decision",)),
+        ranking=chosen(expand=("relations", "entities")),
+    )
+
+    assert set(contents(answer)) == {"The regatta in Kiel.", "The regatta in Laboe."}
+
+
+async def test_of_two_that_say_the_same_the_more_important_comes_first_but_never_what_does_not_answer(
+    person: Person,
+) -> None:
+    await person.keep(
+        Draft("The harbour crane is closed on Sundays.", importance=0.1),
+        Draft("The harbour crane is closed on Mondays.", importance=0.9),
+        Draft("Lunch is at noon.", importance=1.0),
+        *FILLER,
+    )
+
+    answer = contents(await person.recall("when is the harbour crane closed", limit=3))
+
+    assert answer[0] == "The harbour crane is closed on Mondays."
+    assert answer[1] == "The harbour crane is closed on Sundays."
+
+
+async def test_reflections_are_a_third_of_an_answer_at_most_and_can_be_had_alone_or_not_at_all(person: Person) -> None:
+    await person.keep(*(Draft(f"Reflection {n}: releases fail on Fridays", kind="reflection") for n in range(8)))
+    await person.keep(*(f"Release {n} failed on a Friday, cause {n * 7}" for n in range(12)))
+
+    usual = await person.recall("releases fail Friday", limit=10)
+    alone = await person.recall("releases fail Friday", limit=10, ranking=chosen(reflections_only=True))
+    none = await person.recall("releases fail Friday", limit=10, ranking=chosen(include_reflections=False))
+
+    kinds = [result.memory.kind for result in usual.memories]
+    assert kinds.count("reflection") <= 3
+    assert len(kinds) == 10
+    assert {result.memory.kind for result in alone.memories} == {"reflection"}
+    assert "reflection" not in {result.memory.kind for result in none.memories}
+
+
+async def test_a_vector_of_the_callers_own_takes_the_place_of_the_questions(person: Person, embedder: Embedder) -> None:
+    await person.keep("The sea is rough today.", "Taxes are due in May.", *FILLER)
+    [vector] = await embedder.embed(["a stormy ocean"])
+
+    answer = contents(
+        await person.recall("xyzzy", limit=1, ranking=Ranking(keyword=0.0), embedding=[float(x) * 3 for x in vector])
+    )
+
+    assert answer == ["The sea is rough today."]
+
+
+@pytest.mark.parametrize("vector", [[1.0, 2.0], [0.0] * 256, [float("nan")] * 256, [float("inf")] * 256])
+async def test_a_vector_that_fits_no_model_here_is_refused_by_name(person: Person, vector: list[float]) -> None:
+    await person.keep("The sea is rough today.")
+
+    with pytest.raises(InvalidInput, match=r"ranking\.embedding"):
+        await person.recall("sea", embedding=vector)
+
+
+async def test_without_a_question_what_is_important_or_new_comes_first(person: Person) -> None:
+    day = timedelta(days=1)
+    await person.at(NOON - 100 * day).keep(Draft("old", importance=0.5))
+    await person.at(NOON - 40 * day).keep(Draft("old but important", importance=1.0))
+    await person.at(NOON - 20 * day).keep(Draft("newer, unimportant", importance=0.0))
+    await person.keep(Draft("new", importance=0.5))
+
+    trending = contents(await person.recall("*"))
+
+    assert trending == ["new", "old but important", "newer, unimportant", "old"]
+
+
+async def test_explain_tells_what_signals_neighbours_and_likeness_made_of_a_result(person: Person) -> None:
+    await person.keep(Draft("The harbour crane is closed.", importance=0.9), "The harbour is open.", *FILLER)
+
+    answer = await person.recall("harbour crane", explain=True, limit=2)
+
+    first = answer.memories[0].explain
+    assert first is not None
+    assert first["signals"] > 1  # type: ignore[operator]
+    assert first["relevance"] == pytest.approx(first["own"] * first["signals"] + first["neighbours"], abs=0.01)  # type: ignore[operator]
+    assert first["redundancy"] == 0
+
+
+async def test_similarities_may_be_summed_as_they_are(person: Person) -> None:
+    await person.keep("The harbour crane is closed.", "The harbour is open.", *FILLER)
+
+    answer = await person.recall("harbour crane", explain=True, limit=2, ranking=chosen(fusion="weighted"))
+
+    assert contents(answer)[0] == "The harbour crane is closed."
+    own = [float(str(result.explain["own"])) for result in answer.memories if result.explain]
+    assert 1 >= own[0] >= own[1] >= 0

@@ -1,0 +1,84 @@
+"""What is known of a memory beside its text moves its evidence, and makes none."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from folklore.errors import InvalidInput
+from folklore.ranking.length import LengthLine
+from folklore.ranking.signals import Signals, factors, recency
+from folklore.ranking.weights import PRESETS, Ranking, chosen
+from tests.person import NOON
+
+shares = st.one_of(st.none(), st.floats(0, 1))
+candidates = st.lists(st.fixed_dictionaries(dict.fromkeys(Signals.names(), shares)), min_size=1, max_size=8)
+
+
+@given(candidates)
+def test_a_factor_is_never_below_one_nor_above_all_weights_together(found: list[dict[str, float | None]]) -> None:
+    signals = Signals(overlap=0.3, recency=0.2)
+    whole = sum(getattr(signals, name) for name in Signals.names())
+
+    assert all(1.0 <= factor <= 1.0 + whole + 1e-9 for factor in factors(signals, found))
+
+
+def test_a_rating_that_nobody_has_hands_its_weight_on() -> None:
+    signals = Signals(importance=0.2, confidence=0.1, priority=0.1)
+
+    assert factors(signals, [{"importance": 1.0}, {"importance": 0.0}]) == [pytest.approx(1.4), 1.0]
+    assert factors(signals, [{}, {}]) == [1.0, 1.0]
+
+
+def test_who_was_not_rated_lies_between_those_who_were() -> None:
+    best, unrated, worst = factors(Signals(), [{"importance": 1.0}, {}, {"importance": 0.0}])
+
+    assert best > unrated > worst
+
+
+def test_recency_halves_with_every_half_life_and_the_future_counts_as_now() -> None:
+    month = timedelta(days=30)
+
+    assert recency(NOON - month, NOON, month) == pytest.approx(0.5)
+    assert recency(NOON - 2 * month, NOON, month) == pytest.approx(0.25)
+    assert recency(NOON + month, NOON, month) == 1.0
+
+
+def test_every_number_of_a_preset_can_be_overridden_and_names_itself_when_it_is_wrong() -> None:
+    ranking = chosen("roaming", weights={"dense": 2, "relations": 0.1, "recency": 0.3}, fusion="weighted", rrf_k=60)
+
+    assert (ranking.dense, ranking.relations, ranking.signals.recency) == (2, 0.1, 0.3)
+    assert (ranking.fusion, ranking.rrf_k, ranking.keyword) == ("weighted", 60, 0.0)
+    with pytest.raises(InvalidInput, match=r"ranking\.mmr_lambda.*between 0 and 1"):
+        chosen(mmr_lambda=2.0)
+    with pytest.raises(InvalidInput, match=r"unknown weight 'graph'.*dense, keyword, relations, exact"):
+        chosen(weights={"graph": 1.0})
+    with pytest.raises(InvalidInput, match=r"at least one branch"):
+        chosen("keyword", weights={"keyword": 0.0})
+    with pytest.raises(InvalidInput, match=r"reflections_only"):
+        chosen(reflections_only=True, include_reflections=False)
+
+
+def test_the_default_preset_is_the_default() -> None:
+    assert PRESETS["balanced"] == Ranking() == chosen()
+
+
+def test_the_line_through_similarities_is_that_of_a_regression() -> None:
+    import numpy as np
+
+    chance = np.random.default_rng(3)
+    vectors = chance.normal(size=(80, 16)).astype(np.float32)
+    sizes = chance.uniform(3, 7, size=80).astype(np.float32)
+    question = chance.normal(size=16).astype(np.float32)
+
+    line = LengthLine.through(vectors, sizes)
+
+    assert line is not None
+    slope, start = line.of(question)
+    expected = np.polyfit(sizes, vectors @ question, 1)[0] * 80 / 100
+    assert slope == pytest.approx(expected, rel=1e-3)
+    assert start + slope * sizes.mean() == pytest.approx((vectors @ question).mean(), abs=1e-4)
+    assert LengthLine.through(vectors[:0], sizes[:0]) is None
