@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
@@ -40,6 +40,10 @@ class Vectors:
     vectors: Sequence[NDArray[np.float32] | None]
 
 
+# What a store does beside storing, within its transaction: the session, the namespace, (id, new) of each of the batch.
+Afterwards = Callable[[Session, UUID, Sequence[tuple[UUID, bool]]], Awaitable[None]]
+
+
 @dataclass(frozen=True, slots=True)
 class Page:
     """Where a listing goes on: after this row."""
@@ -73,13 +77,15 @@ class Memories:
         namespace_id: UUID,
         language: str,
         now: datetime,
+        then: Afterwards | None = None,
     ) -> list[tuple[UUID, bool]]:
         """Store a batch in one transaction and a constant number of statements; returns (id, new) for each, in order.
 
         `namespace_id` and `language` serve if the namespace must be made. Digests and idempotency keys within the batch
-        must differ. A text that is known already, or whose idempotency key is, gives the id it has.
+        must differ. A text that is known already, or whose idempotency key is, gives the id it has. `then` changes
+        other memories in the same transaction, which has the namespace to itself for that.
         """
-        given = (namespace, batch, vectors, caller, namespace_id, language, now)
+        given = (namespace, batch, vectors, caller, namespace_id, language, now, then)
         try:
             outcome = await self._insert(*given)
         except Conflict:  # a key of ours was used between our look and our write: it is seen now
@@ -96,8 +102,11 @@ class Memories:
         namespace_id: UUID,
         language: str,
         now: datetime,
+        then: Afterwards | None,
     ) -> list[tuple[UUID, bool]]:
         async with self._database.transaction() as session:
+            if then is not None:
+                await session.row("namespaces_hold_name", name=namespace)
             namespace_id, language = await ensure_namespace(
                 session,
                 new_id=namespace_id,
@@ -125,6 +134,8 @@ class Memories:
                 for item in batch
             ]
             await index(session, namespace_id, outcome, vectors, now)
+            if then is not None:
+                await then(session, namespace_id, outcome)
         return outcome
 
     async def _answered(

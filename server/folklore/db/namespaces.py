@@ -49,10 +49,10 @@ class Namespaces:
             rows = await session.rows("namespaces_find", names=None if names is None else list(names))
         return [Notebook(row["id"], row["name"], tuple(row["languages"]), row["empty"]) for row in rows]
 
-    async def all(self) -> list[Namespace]:
-        """Every namespace with its (bounded) count. One statement."""
+    async def all(self, *, deleted: bool = False) -> list[Namespace]:
+        """Every namespace with its (bounded) count, or every deleted one. One statement."""
         async with self._database.session() as session:
-            rows = await session.rows("namespaces_read")
+            rows = await session.rows("namespaces_read", deleted=deleted)
         return [
             Namespace(
                 id=row["id"],
@@ -61,6 +61,8 @@ class Namespaces:
                 description=row["description"],
                 memories=row["memories"],
                 created_at=row["created_at"],
+                deleted_at=row["deleted_at"],
+                deleted_by=row["deleted_by"],
             )
             for row in rows
         ]

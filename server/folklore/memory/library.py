@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from time import monotonic
 from uuid import UUID
 
+from folklore.db.changes import Changes
 from folklore.db.database import Database
 from folklore.db.memories import Memories
 from folklore.db.namespaces import Namespaces, Notebook
@@ -23,13 +24,14 @@ class Library:
     memories: Memories
     namespaces: Namespaces
     statements: RecallStatements
+    changes: Changes
     embedder: Embedder | None
     recent: Recent = field(default_factory=lambda: Recent())
 
     @classmethod
     def of(cls, database: Database, embedder: Embedder | None) -> Library:
         """The library kept in a database."""
-        return cls(Memories(database), Namespaces(database), RecallStatements(database), embedder)
+        return cls(Memories(database), Namespaces(database), RecallStatements(database), Changes(database), embedder)
 
     async def notebooks(self, asked: Sequence[str]) -> list[Notebook]:
         """The namespaces asked for; all of them when none is named. At most one statement for those that are there.

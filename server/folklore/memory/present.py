@@ -85,6 +85,7 @@ def record(memory: Memory) -> JsonDict:
         "updated_at": _time(memory.updated_at),
         "expires_at": _time(memory.expires_at),
         "forgotten_at": _time(memory.forgotten_at),
+        "superseded_at": _time(memory.superseded_at),
         "superseded_by": None if memory.superseded_by is None else str(memory.superseded_by),
         "recall_count": memory.recall_count or None,
         "revision": memory.revision,
