@@ -16,9 +16,9 @@ import asyncpg
 
 from folklore.db.database import Database, Session
 from folklore.db.memories import Vectors, index
-from folklore.db.rows import relation_of, revision_of, visibility
+from folklore.db.rows import memory_of, relation_of, revision_of, visibility
 from folklore.errors import NotFound
-from folklore.model import Caller, Filters, JsonObject, Relation, Revision
+from folklore.model import Caller, Filters, JsonObject, Memory, Relation, Revision
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +65,12 @@ class Changing:
         """The memories of these ids that are in the namespace. One statement."""
         rows = await self._session.rows("memories_states", namespace=self._namespace, ids=list(ids), whole=whole)
         return {row["id"]: _state(row) for row in rows}
+
+    async def read(self, ids: Sequence[UUID]) -> list[Memory]:
+        """These memories as records, in the order asked for. One statement."""
+        rows = await self._session.rows("memories_get", namespaces=[self._namespace], ids=list(ids))
+        found = {row["id"]: memory_of(row, row["namespace"]) for row in rows}
+        return [found[id_] for id_ in ids if id_ in found]
 
     async def matching(self, filters: Filters, limit: int) -> list[UUID]:
         """The first memories within the filters. One statement."""
@@ -135,6 +141,10 @@ class Changing:
             for closing in closings
         ]
         await self._session.rows("memories_close", namespace=self._namespace, now=self._now, closings=json.dumps(rows))
+
+    async def learn(self, language: str) -> None:
+        """A memory of this namespace is in this language from now on. One statement."""
+        await self._session.rows("namespaces_learn", namespace=self._namespace, language=language)
 
     async def unindex(self, ids: Sequence[UUID]) -> None:
         """Take these memories out of the postings; comes before their words change. One statement."""

@@ -12,7 +12,7 @@ import asyncpg
 from pgvector.asyncpg import register_vector
 
 from folklore.db.statements import statement
-from folklore.errors import Conflict, DatabaseUnavailable, FolkloreError, InvalidInput
+from folklore.errors import DatabaseUnavailable, FolkloreError, InvalidInput, Raced
 
 Row = asyncpg.Record
 QueryLogger = Callable[[str], None]
@@ -178,7 +178,7 @@ def ours() -> Iterator[None]:
     except FolkloreError:
         raise
     except (asyncpg.UniqueViolationError, asyncpg.SerializationError, asyncpg.DeadlockDetectedError) as error:
-        raise Conflict("Somebody else changed the same memory at the same time.", hint="Try again.") from error
+        raise Raced("Somebody else changed the same memory at the same time.", hint="Try again.") from error
     except asyncpg.DataError as error:
         raise InvalidInput("value", f"Postgres refused it ({type(error).__name__}).") from error
     except asyncpg.QueryCanceledError as error:

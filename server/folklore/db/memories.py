@@ -16,8 +16,8 @@ from folklore.db.database import Database, Session
 from folklore.db.namespaces import ensure_namespace
 from folklore.db.planner import PlannerStatistics
 from folklore.db.rows import memory_of, visibility
-from folklore.errors import Conflict
-from folklore.model import Caller, Draft, Filters, Memory
+from folklore.errors import Raced
+from folklore.model import Caller, Draft, Filters, Memory, Similar
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +27,14 @@ class Prepared:
     id: UUID
     draft: Draft
     digest: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Inserted:
+    """What became of a batch: (id, new) for each, in order."""
+
+    namespace: UUID
+    outcome: Sequence[tuple[UUID, bool]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +86,8 @@ class Memories:
         language: str,
         now: datetime,
         then: Afterwards | None = None,
-    ) -> list[tuple[UUID, bool]]:
-        """Store a batch in one transaction and a constant number of statements; returns (id, new) for each, in order.
+    ) -> Inserted:
+        """Store a batch in one transaction and a constant number of statements.
 
         `namespace_id` and `language` serve if the namespace must be made. Digests and idempotency keys within the batch
         must differ. A text that is known already, or whose idempotency key is, gives the id it has. `then` changes
@@ -87,11 +95,11 @@ class Memories:
         """
         given = (namespace, batch, vectors, caller, namespace_id, language, now, then)
         try:
-            outcome = await self._insert(*given)
-        except Conflict:  # a key of ours was used between our look and our write: it is seen now
-            outcome = await self._insert(*given)
-        self._statistics.stored(sum(new for _, new in outcome))
-        return outcome
+            inserted = await self._insert(*given)
+        except Raced:  # a key of ours was used between our look and our write: it is seen now
+            inserted = await self._insert(*given)
+        self._statistics.stored(sum(new for _, new in inserted.outcome))
+        return inserted
 
     async def _insert(
         self,
@@ -103,7 +111,7 @@ class Memories:
         language: str,
         now: datetime,
         then: Afterwards | None,
-    ) -> list[tuple[UUID, bool]]:
+    ) -> Inserted:
         async with self._database.transaction() as session:
             if then is not None:
                 await session.row("namespaces_hold_name", name=namespace)
@@ -136,7 +144,7 @@ class Memories:
             await index(session, namespace_id, outcome, vectors, now)
             if then is not None:
                 await then(session, namespace_id, outcome)
-        return outcome
+        return Inserted(namespace_id, outcome)
 
     async def _answered(
         self, session: Session, namespace_id: UUID, batch: Sequence[Prepared]
@@ -153,6 +161,26 @@ class Memories:
             rows = await session.rows("memories_get", namespaces=list(namespaces), ids=list(ids))
         found = {memory.id: memory for memory in (memory_of(row, row["namespace"]) for row in rows)}
         return [found[id_] for id_ in ids if id_ in found]
+
+    async def similar(
+        self, namespace: UUID, ids: Sequence[UUID], model: UUID, *, nearest: float, newest: int, now: datetime
+    ) -> dict[UUID, tuple[Similar, ...]]:
+        """Who else is in force and at least as near as the cosine `nearest`, three at most each. One statement."""
+        async with self._database.session("fresh") as session:
+            rows = await session.rows(
+                "memories_similar",
+                namespace=namespace,
+                ids=list(ids),
+                model=model,
+                distance=1 - nearest,
+                newest=newest,
+                now=now,
+            )
+        found: dict[UUID, tuple[Similar, ...]] = {}
+        for row in rows:
+            other = Similar(row["id"], round(row["similarity"], 3), row["content"], row["author"])
+            found[row["memory_id"]] = (*found.get(row["memory_id"], ()), other)
+        return found
 
     async def list(
         self,
