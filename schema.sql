@@ -84,6 +84,9 @@ END) STORED,
     search tsvector GENERATED ALWAYS AS (folklore_search(language, content, summary, tags, source)) STORED,
     CONSTRAINT memories_pkey PRIMARY KEY (namespace_id, id)
 );
+ALTER TABLE ONLY memories ALTER COLUMN content SET STATISTICS 0;
+ALTER TABLE ONLY memories ALTER COLUMN summary SET STATISTICS 0;
+ALTER TABLE ONLY memories ALTER COLUMN metadata SET STATISTICS 0;
 CREATE UNIQUE INDEX memories_digest_key ON memories USING btree (namespace_id, live_digest);
 CREATE UNIQUE INDEX memories_idempotency_key ON memories USING btree (namespace_id, idempotency_key) WHERE (idempotency_key IS NOT NULL);
 CREATE INDEX memories_search_idx ON memories USING gin (search);
@@ -135,6 +138,7 @@ CREATE TABLE relations (
     created_at timestamp with time zone NOT NULL,
     CONSTRAINT relations_pkey PRIMARY KEY (namespace_id, from_id, type, to_id)
 );
+ALTER TABLE ONLY relations ALTER COLUMN type SET STATISTICS 0;
 CREATE INDEX relations_to_idx ON relations USING btree (namespace_id, to_id);
 
 CREATE TABLE revisions (
@@ -150,6 +154,8 @@ CREATE TABLE revisions (
     before jsonb NOT NULL,
     CONSTRAINT revisions_pkey PRIMARY KEY (namespace_id, memory_id, revision)
 );
+ALTER TABLE ONLY revisions ALTER COLUMN reason SET STATISTICS 0;
+ALTER TABLE ONLY revisions ALTER COLUMN before SET STATISTICS 0;
 
 ALTER TABLE ONLY embeddings ADD CONSTRAINT embeddings_memory_fkey FOREIGN KEY (namespace_id, memory_id) REFERENCES memories(namespace_id, id) ON DELETE CASCADE;
 ALTER TABLE ONLY embeddings ADD CONSTRAINT embeddings_model_fkey FOREIGN KEY (model_id) REFERENCES models(id);

@@ -19,7 +19,8 @@ from folklore.db.transfer import Transfers
 from folklore.embedding.embedder import Embedder
 from folklore.errors import Conflict, EmbedderUnavailable, InvalidInput, NotFound, Refused
 from folklore.memory import intake, transfer
-from folklore.memory.intake import ImportRequest, Report
+from folklore.memory.import_report import Report
+from folklore.memory.intake import ImportRequest
 from folklore.memory.library import Library
 from folklore.memory.transfer import export_lines, import_lines
 from folklore.model import Caller
@@ -105,7 +106,8 @@ class Mover:
         return [line async for line in export_lines(Transfers(self.database), namespaces, now=NOON)]
 
     async def memories(self, *namespaces: str) -> list[Line]:
-        return [json.loads(line) for line in (await self.take(*namespaces))[1:]]
+        lines = [json.loads(line) for line in await self.take(*namespaces)]
+        return [line for line in lines if line.get("type") == "memory"]
 
 
 def _bytes(line: Line) -> bytes:

@@ -21,7 +21,7 @@ from folklore.errors import FolkloreError, InvalidInput
 if TYPE_CHECKING:
     from folklore.app import App, Running
     from folklore.memory.conflicts import OnConflict
-    from folklore.memory.intake import Report
+    from folklore.memory.import_report import Report
 
 _OUT_EVERY = 500
 
@@ -106,7 +106,8 @@ def import_(
     Lines with only "content", or with any of the other fields, do as well; a line that names no namespace goes to the
     project's. Importing the same file again changes nothing. Exit code 1 if any line failed.
     """
-    from folklore.memory.intake import ImportRequest, Report
+    from folklore.memory.import_report import Report
+    from folklore.memory.intake import ImportRequest
 
     report = Report()
 
@@ -166,6 +167,10 @@ def _tell(report: Report, dry_run: bool) -> None:
         say(f"  {report.without_vector:,} have no vector yet and are found by word only")
     if report.unlinked:
         say(f"  {report.unlinked:,} were superseded by a memory that is neither here nor in the file")
+    if report.relations or report.revisions:
+        say(f"  with {report.relations:,} relations and {report.revisions:,} revisions")
+    if report.untied:
+        say(f"  {report.untied:,} relations and revisions belong to memories that are neither here nor in the file")
     for failure in report.failures:
         click.echo(f"  line {failure.line}: {failure.message}", err=True)
     if report.failed > len(report.failures):
@@ -194,6 +199,9 @@ def _as_json(report: Report, dry_run: bool) -> dict[str, object]:
         "failures": [{"line": failure.line, "message": failure.message} for failure in report.failures],
         "without_vector": report.without_vector,
         "unlinked": report.unlinked,
+        "relations": report.relations,
+        "revisions": report.revisions,
+        "untied": report.untied,
         "seconds": round(report.seconds, 3),
         "rate": round(report.rate),
     }

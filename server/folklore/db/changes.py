@@ -20,6 +20,13 @@ from folklore.db.rows import memory_of, relation_of, revision_of, visibility
 from folklore.errors import NotFound
 from folklore.model import Caller, Filters, JsonObject, Memory, Relation, Revision
 
+# The columns a revision can hold, as changeable.sql lists them.
+CHANGEABLE = (
+    "content", "summary", "kind", "tags", "source", "session", "position", "paths", "commit", "importance",
+    "confidence", "priority", "language", "metadata", "occurred_at", "expires_at", "forgotten_at", "superseded_at",
+    "superseded_by",
+)  # fmt: skip
+
 
 @dataclass(frozen=True, slots=True)
 class State:

@@ -17,7 +17,7 @@ from folklore.db.namespaces import ensure_namespace
 from folklore.db.planner import PlannerStatistics
 from folklore.db.rows import memory_of, visibility
 from folklore.errors import Raced
-from folklore.model import Caller, Draft, Filters, Memory, Similar
+from folklore.model import Caller, Draft, Filters, Memory
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,26 +161,6 @@ class Memories:
             rows = await session.rows("memories_get", namespaces=list(namespaces), ids=list(ids))
         found = {memory.id: memory for memory in (memory_of(row, row["namespace"]) for row in rows)}
         return [found[id_] for id_ in ids if id_ in found]
-
-    async def similar(
-        self, namespace: UUID, ids: Sequence[UUID], model: UUID, *, nearest: float, newest: int, now: datetime
-    ) -> dict[UUID, tuple[Similar, ...]]:
-        """Who else is in force and at least as near as the cosine `nearest`, three at most each. One statement."""
-        async with self._database.session("fresh") as session:
-            rows = await session.rows(
-                "memories_similar",
-                namespace=namespace,
-                ids=list(ids),
-                model=model,
-                distance=1 - nearest,
-                newest=newest,
-                now=now,
-            )
-        found: dict[UUID, tuple[Similar, ...]] = {}
-        for row in rows:
-            other = Similar(row["id"], round(row["similarity"], 3), row["content"], row["author"])
-            found[row["memory_id"]] = (*found.get(row["memory_id"], ()), other)
-        return found
 
     async def list(
         self,

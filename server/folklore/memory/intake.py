@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import datetime, tzinfo
 from uuid import NAMESPACE_URL, UUID, uuid5
 
@@ -14,9 +14,12 @@ from folklore.errors import FolkloreError, InvalidInput
 from folklore.memory.checks import check_draft, zoned
 from folklore.memory.conflicts import Known, OnConflict, Verdict, judge
 from folklore.memory.ids import new_id
+from folklore.memory.import_report import Report
 from folklore.memory.library import Library
 from folklore.memory.lines import HeaderLine, MemoryLine, OtherLine, read_line
 from folklore.memory.store import embed
+from folklore.memory.tied_lines import TiedLine
+from folklore.memory.ties import Ties
 from folklore.model import DEFAULT_LANGUAGE, Caller, Draft
 from folklore.text import names
 from folklore.text.clean import clean, digest
@@ -27,53 +30,7 @@ BATCH_CHARACTERS = 2_000_000
 WAITING_CHARACTERS = 8_000_000
 # No memory we would take is longer: 32,000 characters escaped, with every other field at its limit.
 LINE_BYTES = 1024 * 1024
-FAILURES_SHOWN = 20
 NAMES_SHOWN = 50
-
-
-@dataclass(frozen=True, slots=True)
-class Failure:
-    """A line that could not be taken, and why; never its text."""
-
-    line: int
-    message: str
-
-
-@dataclass(slots=True)
-class Report:
-    """What became of the lines so far. `skipped` and `ignored` count by type of line and by name of field.
-
-    `unlinked` memories were superseded by one that is neither here nor in the file.
-    """
-
-    stored: int = 0
-    overwritten: int = 0
-    duplicates: int = 0
-    without_vector: int = 0
-    unlinked: int = 0
-    failed: int = 0
-    lines: int = 0
-    bytes: int = 0
-    seconds: float = 0.0
-    failures: list[Failure] = field(default_factory=list)
-    skipped: dict[str, int] = field(default_factory=dict)
-    ignored: dict[str, int] = field(default_factory=dict)
-
-    @property
-    def settled(self) -> int:
-        """Memories that are here now, whether they were before or not."""
-        return self.stored + self.overwritten + self.duplicates
-
-    @property
-    def rate(self) -> float:
-        """Memories settled a second."""
-        return self.settled / self.seconds if self.seconds else 0.0
-
-    def fail(self, line: int, message: str) -> None:
-        """Count a line that could not be taken; the first few are kept to be shown."""
-        self.failed += 1
-        if len(self.failures) < FAILURES_SHOWN:
-            self.failures.append(Failure(line, message))
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +65,7 @@ class Intake:
         self._zone = zone
         self._report = report
         self._namespace = None if request.namespace is None else names.normalise(request.namespace)
-        # Namespaces are one whatever their case; the first spelling stands for all.
+        # Namespaces are one whatever their case: the first spelling stands for all.
         self._spelling: dict[str, str] = {}
         self._waiting: dict[str, list[Arrival]] = {}
         self._characters: dict[str, int] = {}
@@ -117,6 +74,7 @@ class Intake:
         self._rehearsed: dict[str, Known] = {}
         # Who waits for a successor that has not arrived yet: by namespace and successor.
         self._superseded: dict[str, dict[UUID, set[UUID]]] = {}
+        self._ties = Ties(transfers, self._id_of, request.dry_run)
 
     async def take(self, number: int, raw: bytes) -> None:
         """Read one line; settle what has become a batch."""
@@ -131,6 +89,10 @@ class Intake:
             _count(self._report.skipped, line.type)
         elif isinstance(line, HeaderLine):
             await self._settle_namespaces(line)
+        elif isinstance(line, TiedLine):
+            if self._ties.take(name, line):
+                await self._settle(name)
+                await self._ties.settle(name)
         else:
             self._waiting.setdefault(name, []).append(line)
             self._characters[name] = self._characters.get(name, 0) + len(line.prepared.draft.content)
@@ -144,21 +106,30 @@ class Intake:
         for name in list(self._waiting):
             await self._settle(name)
 
-    def finish(self) -> None:
-        """Count what was left open at the end of the file."""
+    async def finish(self) -> None:
+        """Settle the rest, and count what was left open at the end of the file."""
+        await self.settle_all()
+        await self._ties.finish()
+        self._report.relations, self._report.revisions = self._ties.relations, self._ties.revisions
+        self._report.untied = self._ties.open
         self._report.unlinked = sum(len(old) for links in self._superseded.values() for old in links.values())
 
-    def _read(self, number: int, raw: bytes) -> tuple[str, Arrival | HeaderLine | OtherLine]:
+    def _read(self, number: int, raw: bytes) -> tuple[str, Arrival | HeaderLine | TiedLine | OtherLine]:
         """The line, a memory checked as any other, and its namespace. Raises InvalidInput, Refused."""
         if len(raw) > LINE_BYTES:
             raise InvalidInput("line", f"is longer than {LINE_BYTES:,} bytes.")
         line = read_line(raw)
-        if not isinstance(line, MemoryLine):
+        if isinstance(line, HeaderLine | OtherLine):
             return "", line
+        if isinstance(line, TiedLine):
+            return self._name(line.namespace), line
         for field_name in line.ignored:
             _count(self._report.ignored, field_name)
-        name = self._namespace or names.normalise(line.namespace or self._request.default)
-        return self._spelling.setdefault(name.lower(), name), self._arrival(number, line)
+        return self._name(line.namespace), self._arrival(number, line)
+
+    def _name(self, said: str | None) -> str:
+        name = self._namespace or names.normalise(said or self._request.default)
+        return self._spelling.setdefault(name.lower(), name)
 
     def _arrival(self, number: int, line: MemoryLine) -> Arrival:
         draft, past, zone = line.entry.draft, line.entry.past, self._zone
@@ -188,8 +159,10 @@ class Intake:
                 await self._transfers.settle(origin)
 
     async def _settle(self, name: str) -> None:
-        arrivals = self._waiting.pop(name)
-        self._characters.pop(name)
+        arrivals = self._waiting.pop(name, [])
+        self._characters.pop(name, None)
+        if not arrivals:
+            return
         await self._settle_batch(name, arrivals)
         await self._link(name, arrivals)
 
@@ -275,9 +248,8 @@ def _spoken(text: str | None) -> str | None:
 
 def _id_for(draft: Draft, past: Past, text: bytes) -> UUID:
     """An id for a line without one. That of a dead text follows from it: nothing else would tell it is here already."""
-    if past.forgotten_at is None and past.superseded_at is None:
-        return new_id()
-    return uuid5(NAMESPACE_URL, f"folklore:dead:{text.hex()}:{draft.created_at}:{draft.source}")
+    alive = past.forgotten_at is None and past.superseded_at is None
+    return new_id() if alive else uuid5(NAMESPACE_URL, f"folklore:dead:{text.hex()}:{draft.created_at}:{draft.source}")
 
 
 def _count(counts: dict[str, int], name: str) -> None:

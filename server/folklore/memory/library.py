@@ -12,6 +12,7 @@ from folklore.db.database import Database
 from folklore.db.memories import Memories
 from folklore.db.namespaces import Namespaces, Notebook
 from folklore.db.recall import RecallStatements
+from folklore.db.similar import Similarities
 from folklore.embedding.embedder import Embedder
 from folklore.errors import NotFound
 from folklore.text import names
@@ -25,13 +26,21 @@ class Library:
     namespaces: Namespaces
     statements: RecallStatements
     changes: Changes
+    similarities: Similarities
     embedder: Embedder | None
     recent: Recent = field(default_factory=lambda: Recent())
 
     @classmethod
     def of(cls, database: Database, embedder: Embedder | None) -> Library:
         """The library kept in a database."""
-        return cls(Memories(database), Namespaces(database), RecallStatements(database), Changes(database), embedder)
+        return cls(
+            Memories(database),
+            Namespaces(database),
+            RecallStatements(database),
+            Changes(database),
+            Similarities(database),
+            embedder,
+        )
 
     async def notebooks(self, asked: Sequence[str]) -> list[Notebook]:
         """The namespaces asked for; all of them when none is named. At most one statement for those that are there.

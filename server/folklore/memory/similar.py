@@ -31,7 +31,7 @@ async def similar(
     if not ids:
         return {}
     try:
-        return await library.memories.similar(namespace, ids, model, nearest=NEAR, newest=_NEWEST, now=now)
+        return await library.similarities.of(namespace, ids, model, nearest=NEAR, newest=_NEWEST, now=now)
     except FolkloreError as error:
         log.warning("similar_not_looked_for", count=len(ids), reason=error.message)
         return {}

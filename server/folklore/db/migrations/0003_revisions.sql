@@ -24,3 +24,11 @@ alter table namespaces add column deleted_at timestamptz;
 alter table namespaces add column deleted_by text;
 drop index namespaces_name_key;
 create unique index namespaces_name_key on namespaces (lower(name)) where deleted_at is null;
+
+-- The planner keeps samples of columns, and would keep some of what was erased: none of these, which no plan needs.
+alter table memories alter column content set statistics 0;
+alter table memories alter column summary set statistics 0;
+alter table memories alter column metadata set statistics 0;
+alter table relations alter column type set statistics 0;
+alter table revisions alter column reason set statistics 0;
+alter table revisions alter column before set statistics 0;
