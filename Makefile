@@ -6,8 +6,10 @@ BIN := $(VENV)/bin
 HOST ?= 127.0.0.1
 PORT ?= 8765
 SET ?=
+PROCESSES ?= 20
+SECONDS ?= 60
 
-.PHONY: run test check bench schema format clean
+.PHONY: run test check bench soak schema format clean
 
 $(VENV)/.installed: pyproject.toml
 	@test -n "$(PYTHON)" || { echo "Folklore needs Python 3.11 or newer (set PYTHON=/path/to/python)." >&2; exit 1; }
@@ -31,6 +33,9 @@ check: $(VENV)/.installed  ## Types, style and the layers of the house.
 bench: $(VENV)/.installed  ## make bench SET=path/to/set.jsonl
 	@test -n "$(SET)" || { echo "Say which set: make bench SET=path/to/set.jsonl (its format: folklore bench retrieval --help)" >&2; exit 2; }
 	$(BIN)/folklore bench retrieval $(SET)
+
+soak: $(VENV)/.installed  ## Many processes change one database at random; PROCESSES=20 SECONDS=60
+	$(BIN)/python -m benchmarks.soak --processes $(PROCESSES) --seconds $(SECONDS)
 
 schema: $(VENV)/.installed  ## Write schema.sql anew from the migrations.
 	$(BIN)/python -m tests.schema_text > schema.sql
