@@ -96,8 +96,8 @@ class Worker:
     async def revise(self) -> None:
         """Change a text or a tag."""
         (id_,) = await self._some(self._namespace(), 1)
-        fields = self._random.choice([{"content": self._text()}, {"tags": [self._random.choice(_WORDS)]}])
-        await update(self._library, id_, Edit(fields), caller=self._caller, now=_now())
+        edits = [Edit({"content": self._text()}), Edit({"tags": [self._random.choice(_WORDS)]})]
+        await update(self._library, id_, self._random.choice(edits), caller=self._caller, now=_now())
 
     async def count(self) -> None:
         """Raise a counter by one, if nobody else did since it was read."""

@@ -226,7 +226,7 @@ async def test_whatever_is_done_in_whatever_order_agrees_with_the_model(cluster:
             Life.address = cluster.address(name)
             Life.loop = asyncio.new_event_loop()
             try:
-                hypothesis.stateful.run_state_machine_as_test(  # type: ignore[no-untyped-call]
+                hypothesis.stateful.run_state_machine_as_test(
                     Life,
                     settings=hypothesis.settings(max_examples=12, stateful_step_count=25, deadline=None),
                 )
