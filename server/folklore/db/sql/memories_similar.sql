@@ -1,6 +1,6 @@
 -- Who is near to the memories :ids, at most three to each: among the :newest vectors of the namespace, and, if it holds
--- more than that, among those that share one of the memory's four rarest words with it, as far as at most 40 hold the
--- word. So the work has a bound however large the namespace is: (ids x newest) + (ids x 160) distances.
+-- more than that, among those that share one of the memory's three rarest words with it, as far as at most 20 hold the
+-- word. So the work has a bound however large the namespace is: (ids x newest) + (ids x 60) distances.
 with mine as materialized (
     select e.memory_id, e.vector
     from embeddings e
@@ -22,7 +22,7 @@ words as (
 ),
 counted as (
     select each.lexeme, (select count(*) from (
-        select from postings p where p.namespace_id = :namespace::uuid and p.lexeme = each.lexeme limit 41
+        select from postings p where p.namespace_id = :namespace::uuid and p.lexeme = each.lexeme limit 21
     ) bounded) as documents
     from (select distinct lexeme from words) each
 ),
@@ -30,13 +30,13 @@ rarest as (
     select words.id, words.lexeme, row_number() over (partition by words.id order by documents, words.lexeme) as place
     from words
     join counted on counted.lexeme = words.lexeme
-    where counted.documents <= 40
+    where counted.documents <= 20
 ),
 older as (
     select distinct rarest.id, p.memory_id as other
     from rarest
     join postings p on p.namespace_id = :namespace::uuid and p.lexeme = rarest.lexeme
-    where rarest.place <= 4
+    where rarest.place <= 3
 ),
 near as (
     select mine.memory_id, newest.memory_id as other, mine.vector <=> newest.vector as distance
