@@ -91,7 +91,9 @@ def forget(
         return await forget_them(running.library, request, caller=app.caller, now=app.now())
 
     if not dry_run and not yes and sys.stdin.isatty():
-        _show(with_app(ctx, lambda app, running: work(app, running, dry=True)), "would be")
+        would = with_app(ctx, lambda app, running: work(app, running, dry=True))
+        if not as_json:
+            _show(would, "would be")
         click.confirm("Erase these for good?" if erase else "Forget these?", abort=True, err=True)
     done = with_app(ctx, lambda app, running: work(app, running, dry=dry_run))
     if as_json:
