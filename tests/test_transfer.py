@@ -19,9 +19,9 @@ from folklore.db.transfer import Transfers
 from folklore.embedding.embedder import Embedder
 from folklore.errors import Conflict, EmbedderUnavailable, InvalidInput, NotFound, Refused
 from folklore.memory import intake, transfer
-from folklore.memory.import_report import Report
 from folklore.memory.intake import ImportRequest
 from folklore.memory.library import Library
+from folklore.memory.report import Report
 from folklore.memory.transfer import export_lines, import_lines
 from folklore.model import Caller
 from tests.conftest import Cluster

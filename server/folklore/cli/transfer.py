@@ -21,7 +21,7 @@ from folklore.errors import FolkloreError, InvalidInput
 if TYPE_CHECKING:
     from folklore.app import App, Running
     from folklore.memory.conflicts import OnConflict
-    from folklore.memory.import_report import Report
+    from folklore.memory.report import Report
 
 _OUT_EVERY = 500
 
@@ -106,8 +106,8 @@ def import_(
     Lines with only "content", or with any of the other fields, do as well; a line that names no namespace goes to the
     project's. Importing the same file again changes nothing. Exit code 1 if any line failed.
     """
-    from folklore.memory.import_report import Report
     from folklore.memory.intake import ImportRequest
+    from folklore.memory.report import Report
 
     report = Report()
 

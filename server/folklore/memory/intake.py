@@ -14,9 +14,9 @@ from folklore.errors import FolkloreError, InvalidInput
 from folklore.memory.checks import check_draft, zoned
 from folklore.memory.conflicts import Known, OnConflict, Verdict, judge
 from folklore.memory.ids import new_id
-from folklore.memory.import_report import Report
 from folklore.memory.library import Library
 from folklore.memory.lines import HeaderLine, MemoryLine, OtherLine, read_line
+from folklore.memory.report import Report
 from folklore.memory.store import embed
 from folklore.memory.tied_lines import TiedLine
 from folklore.memory.ties import Ties

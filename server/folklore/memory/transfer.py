@@ -13,10 +13,10 @@ from typing import BinaryIO
 
 from folklore.db.transfer import Transfers
 from folklore.errors import InvalidInput, NotFound, Refused
-from folklore.memory.import_report import Report
 from folklore.memory.intake import BATCH, LINE_BYTES, ImportRequest, Intake
 from folklore.memory.library import Library
 from folklore.memory.lines import header_line, memory_line
+from folklore.memory.report import Report
 from folklore.memory.tied_lines import relation_line, revision_line
 from folklore.model import Caller
 from folklore.text import names
