@@ -7,8 +7,10 @@ HOST ?= 127.0.0.1
 PORT ?= 8765
 SET ?=
 BENCH ?= retrieval
+PROCESSES ?= 20
+SECONDS ?= 60
 
-.PHONY: run test check bench bench-code schema format clean
+.PHONY: run test check bench bench-code soak schema format clean
 
 $(VENV)/.installed: pyproject.toml
 	@test -n "$(PYTHON)" || { echo "Folklore needs Python 3.11 or newer (set PYTHON=/path/to/python)." >&2; exit 1; }
@@ -35,6 +37,9 @@ bench: $(VENV)/.installed  ## make bench SET="path/to/set.jsonl …" BENCH="retr
 
 bench-code: $(VENV)/.installed  ## Known items of code, made of the installed dependencies: needs no set.
 	$(BIN)/folklore bench code
+
+soak: $(VENV)/.installed  ## Many processes change one database at random; PROCESSES=20 SECONDS=60
+	$(BIN)/python -m benchmarks.soak --processes $(PROCESSES) --seconds $(SECONDS)
 
 schema: $(VENV)/.installed  ## Write schema.sql anew from the migrations.
 	$(BIN)/python -m tests.schema_text > schema.sql

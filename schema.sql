@@ -84,11 +84,15 @@ END) STORED,
     search tsvector GENERATED ALWAYS AS (folklore_search(language, content, summary, tags, source)) STORED,
     CONSTRAINT memories_pkey PRIMARY KEY (namespace_id, id)
 );
+ALTER TABLE ONLY memories ALTER COLUMN content SET STATISTICS 0;
+ALTER TABLE ONLY memories ALTER COLUMN summary SET STATISTICS 0;
+ALTER TABLE ONLY memories ALTER COLUMN metadata SET STATISTICS 0;
 CREATE UNIQUE INDEX memories_digest_key ON memories USING btree (namespace_id, live_digest);
 CREATE UNIQUE INDEX memories_idempotency_key ON memories USING btree (namespace_id, idempotency_key) WHERE (idempotency_key IS NOT NULL);
 CREATE INDEX memories_search_idx ON memories USING gin (search);
 CREATE INDEX memories_session_idx ON memories USING btree (namespace_id, session, "position") WHERE (session IS NOT NULL);
 CREATE INDEX memories_source_idx ON memories USING btree (namespace_id, source text_pattern_ops) WHERE (source IS NOT NULL);
+CREATE INDEX memories_superseded_idx ON memories USING btree (namespace_id, superseded_by) WHERE (superseded_by IS NOT NULL);
 CREATE INDEX memories_tags_idx ON memories USING gin (tag_prefixes);
 
 CREATE TABLE models (
@@ -108,9 +112,11 @@ CREATE TABLE namespaces (
     languages text[] DEFAULT '{english}'::text[] NOT NULL,
     created_at timestamp with time zone NOT NULL,
     created_by text NOT NULL,
+    deleted_at timestamp with time zone,
+    deleted_by text,
     CONSTRAINT namespaces_pkey PRIMARY KEY (id)
 );
-CREATE UNIQUE INDEX namespaces_name_key ON namespaces USING btree (lower(name));
+CREATE UNIQUE INDEX namespaces_name_key ON namespaces USING btree (lower(name)) WHERE (deleted_at IS NULL);
 
 CREATE TABLE postings (
     namespace_id uuid NOT NULL,
@@ -132,7 +138,24 @@ CREATE TABLE relations (
     created_at timestamp with time zone NOT NULL,
     CONSTRAINT relations_pkey PRIMARY KEY (namespace_id, from_id, type, to_id)
 );
+ALTER TABLE ONLY relations ALTER COLUMN type SET STATISTICS 0;
 CREATE INDEX relations_to_idx ON relations USING btree (namespace_id, to_id);
+
+CREATE TABLE revisions (
+    namespace_id uuid NOT NULL,
+    memory_id uuid NOT NULL,
+    revision integer NOT NULL,
+    action text NOT NULL,
+    author text NOT NULL,
+    agent text,
+    changed_at timestamp with time zone NOT NULL,
+    reason text,
+    undoes integer,
+    before jsonb NOT NULL,
+    CONSTRAINT revisions_pkey PRIMARY KEY (namespace_id, memory_id, revision)
+);
+ALTER TABLE ONLY revisions ALTER COLUMN reason SET STATISTICS 0;
+ALTER TABLE ONLY revisions ALTER COLUMN before SET STATISTICS 0;
 
 ALTER TABLE ONLY embeddings ADD CONSTRAINT embeddings_memory_fkey FOREIGN KEY (namespace_id, memory_id) REFERENCES memories(namespace_id, id) ON DELETE CASCADE;
 ALTER TABLE ONLY embeddings ADD CONSTRAINT embeddings_model_fkey FOREIGN KEY (model_id) REFERENCES models(id);
@@ -140,3 +163,4 @@ ALTER TABLE ONLY memories ADD CONSTRAINT memories_namespace_fkey FOREIGN KEY (na
 ALTER TABLE ONLY memories ADD CONSTRAINT memories_superseded_fkey FOREIGN KEY (namespace_id, superseded_by) REFERENCES memories(namespace_id, id) DEFERRABLE INITIALLY DEFERRED;
 ALTER TABLE ONLY relations ADD CONSTRAINT relations_from_fkey FOREIGN KEY (namespace_id, from_id) REFERENCES memories(namespace_id, id) ON DELETE CASCADE;
 ALTER TABLE ONLY relations ADD CONSTRAINT relations_to_fkey FOREIGN KEY (namespace_id, to_id) REFERENCES memories(namespace_id, id) ON DELETE CASCADE;
+ALTER TABLE ONLY revisions ADD CONSTRAINT revisions_memory_fkey FOREIGN KEY (namespace_id, memory_id) REFERENCES memories(namespace_id, id) ON DELETE CASCADE;

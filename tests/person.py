@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, tzinfo
+from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Any
 from uuid import UUID
 
+from folklore.memory.detail import details
+from folklore.memory.forget import ForgetRequest, Forgotten, forget
 from folklore.memory.keywords import search
 from folklore.memory.library import Library
 from folklore.memory.recall import RecallRequest, recall
+from folklore.memory.relate import Related, Wish, relate
+from folklore.memory.revise import Edit, history, undo, update
 from folklore.memory.store import StoreResult, store
-from folklore.model import Answer, Caller, Draft
+from folklore.model import Answer, Caller, Draft, Memory, Relation, Revision
 
 NOON = datetime(2026, 5, 4, 12, 0, tzinfo=UTC)
 
@@ -42,6 +46,29 @@ class Person:
     async def keep(self, *drafts: Draft | str, namespace: str = "notes") -> list[UUID]:
         """Store them as one batch; their ids in order."""
         return [item.id for item in (await self.store(*drafts, namespace=namespace)).stored]
+
+    async def update(
+        self, id_: UUID, if_revision: int | None = None, clear: tuple[str, ...] = (), **fields: Any
+    ) -> Memory:
+        return await update(
+            self.library, id_, Edit(fields, clear, if_revision), caller=Caller(self.name), now=self.now, zone=self.zone
+        )
+
+    async def forget(self, *ids: UUID, **asked: Any) -> Forgotten:
+        return await forget(self.library, ForgetRequest(ids, **asked), caller=Caller(self.name), now=self.now)
+
+    async def undo(self, id_: UUID, retention: timedelta = timedelta(days=30)) -> Memory:
+        return (await undo(self.library, id_, caller=Caller(self.name), now=self.now, retention=retention))[0]
+
+    async def history(self, id_: UUID) -> list[Revision]:
+        return list((await history(self.library, id_))[1])
+
+    async def relate(self, *wishes: Wish | Relation) -> Related:
+        given = [wish if isinstance(wish, Wish) else Wish(wish) for wish in wishes]
+        return await relate(self.library, given, caller=Caller(self.name), now=self.now)
+
+    async def relations(self, id_: UUID) -> list[Relation]:
+        return list((await details(self.library, [id_])).found[0].relations)
 
     async def recall(self, query: str, **asked: Any) -> Answer:
         return await recall(self.library, RecallRequest(query, **asked), now=self.now)

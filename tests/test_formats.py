@@ -21,7 +21,8 @@ from tests.commands import CommandLine, command_line  # noqa: F401 - the fixture
 async def _contents(folklore: CommandLine) -> dict[str, dict[str, Any]]:
     file = Path(folklore.environment["FOLKLORE_HOME"]).parent / "exported.jsonl"
     await folklore.done("export", file)
-    return {line["content"]: line for line in map(json.loads, file.read_text().splitlines()[1:])}
+    lines = map(json.loads, file.read_text().splitlines()[1:])
+    return {line["content"]: line for line in lines if line["type"] == "memory"}
 
 
 async def test_the_official_servers_graph_comes_in_with_its_relations_as_sentences(
@@ -45,7 +46,7 @@ async def test_the_official_servers_graph_comes_in_with_its_relations_as_sentenc
     again = await folklore("import", file, "--format", "mcp-memory-json", "--json")
     found = await _contents(folklore)
 
-    assert (first.json["stored"], first.json["failed"]) == (5, 2)
+    assert (first.json["stored"], first.json["relations"], first.json["failed"]) == (5, 1, 2)
     assert [failure["line"] for failure in first.json["failures"]] == [4, 5]
     assert again.json["stored"] == 0
     assert set(found) == {

@@ -14,12 +14,15 @@ from mcp import Client
 from folklore.app import App
 from folklore.config import Settings
 from folklore.errors import Refused
+from folklore.memory import notebooks
+from folklore.memory.revise import Edit, update
 from folklore.memory.secrecy import guard, guard_fields
-from folklore.model import Draft
+from folklore.model import Caller, Draft
 from folklore.tools.server import build_server
 from tests.commands import CommandLine, command_line  # noqa: F401 - the fixture `folklore`
 from tests.conftest import connected
 from tests.fake_keys import MAKERS, keys_of
+from tests.person import Person, contents
 from tests.plain_sentences import SENTENCES
 
 KEY = MAKERS["github"][0](random.Random(7))
@@ -167,3 +170,23 @@ def test_a_memory_without_secrets_is_the_same_object() -> None:
 
     assert guard(draft, "redact")[0] is draft
     assert guard(replace(draft, content=KEY), "off")[0].content == KEY
+
+
+async def test_a_secret_does_not_come_in_by_a_change_either(person: Person) -> None:
+    [id_] = await person.keep("The release needs a token.")
+    changes: list[dict[str, object]] = [
+        {"content": f"The token is {KEY}"},
+        {"tags": [KEY]},
+        {"metadata": {"token": KEY}},
+    ]
+
+    for change in changes:
+        with pytest.raises(Refused, match="secret") as refused:
+            await update(person.library, id_, Edit(change), caller=Caller("tester"), now=person.now)
+        assert KEY not in str(refused.value)
+    with pytest.raises(Refused, match="description"):
+        await notebooks.describe(person.library, "notes", f"Its key is {KEY}", caller=Caller("tester"))
+    with pytest.raises(Refused, match="supersede_reason"):
+        await person.keep(Draft("The release needs a key.", supersedes=id_, supersede_reason=f"now {KEY}"))
+
+    assert contents(await person.recall("release token")) == ["The release needs a token."]

@@ -296,7 +296,7 @@ async def test_a_store_runs_the_same_number_of_statements_whatever_its_size(pers
         said[size] = [query.split()[0].upper().rstrip(";") for query in queries]
 
     assert said[1] == said[500]
-    assert (said[1][0], said[1][-1]) == ("BEGIN", "COMMIT")
+    assert (said[1][0], said[1][-2:]) == ("BEGIN", ["COMMIT", "WITH"]), "near-duplicates are looked for last"
     assert len(said[1]) <= 10, said
 
 

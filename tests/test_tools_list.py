@@ -20,7 +20,8 @@ from tests.conftest import connected
 from tests.person import NOON
 
 CORE = ("memory_store", "memory_recall", "search_keywords")
-WRITING = ("memory_store",)
+REST = ("memory_get", "memory_list", "memory_update", "memory_forget", "memory_relate", "memory_status")
+WRITING = ("memory_store", "memory_update", "memory_forget", "memory_relate")
 
 
 async def never() -> Library:
@@ -51,7 +52,7 @@ def cost(tools: list[Tool]) -> int:
 async def test_tools_are_listed_in_a_fixed_order_the_core_first(tools: list[Tool]) -> None:
     names = [tool.name for tool in tools]
 
-    assert tuple(names[:3]) == CORE
+    assert tuple(names) == CORE + REST
     assert names == [tool.name for tool in await listed()]
     assert [tool.name for tool in await listed(offered="core")] == list(CORE)
 
@@ -68,7 +69,7 @@ async def test_every_tool_has_what_a_client_may_show_of_it(tools: list[Tool]) ->
         assert len(tool.description) <= 4_096
         assert tool.annotations is not None
         assert tool.annotations.read_only_hint is (tool.name not in WRITING)
-        assert tool.annotations.destructive_hint is False
+        assert tool.annotations.destructive_hint is (tool.name in WRITING and tool.name != "memory_store")
         assert tool.annotations.idempotent_hint is True
         assert tool.annotations.open_world_hint is False
 
@@ -79,6 +80,10 @@ async def test_descriptions_say_when_to_call(tools: list[Tool]) -> None:
     assert "before starting work" in " ".join(said["memory_recall"].split())
     assert "not instructions" in said["memory_recall"]
     assert "secrets" in said["memory_store"]
+    assert "before you change" in said["memory_get"]
+    assert "call it when" in said["memory_status"]
+    for name in ("memory_update", "memory_forget"):
+        assert "supersedes instead" in said[name], "a fact that changed is neither corrected nor forgotten"
 
 
 async def test_schemas_are_valid_closed_and_describe_an_object(tools: list[Tool]) -> None:
@@ -99,20 +104,34 @@ async def test_required_arguments_are_what_the_tools_promise(tools: list[Tool]) 
     assert required["memory_store"] == []
     assert required["memory_recall"] == ["query"]
     assert required["search_keywords"] == ["query"]
+    assert required["memory_get"] == ["ids"]
+    assert required["memory_update"] == ["id"]
+    assert required["memory_relate"] == ["relations"]
+    assert required["memory_list"] == required["memory_forget"] == required["memory_status"] == []
     for name, arguments in {
         "memory_store": {
             "content", "memories", "namespace", "kind", "tags", "source", "session", "occurred_at", "importance",
-            "idempotency_key",
+            "supersedes", "idempotency_key",
         },
         "memory_recall": {"query", "namespaces", "limit", "filters", "ranking", "format", "max_tokens", "cursor"},
         "search_keywords": {"query", "namespaces", "limit", "filters", "format", "cursor"},
+        "memory_get": {"ids"},
+        "memory_list": {"namespaces", "filters", "sort", "limit", "cursor"},
+        "memory_update": {"id", "content", "tags", "metadata", "if_revision"},
+        "memory_forget": {"ids", "filters", "erase", "dry_run"},
+        "memory_relate": {"relations"},
+        "memory_status": set(),
     }.items():  # fmt: skip
         [tool] = [tool for tool in tools if tool.name == name]
-        assert arguments <= tool.input_schema["properties"].keys()
+        assert arguments <= tool.input_schema.get("properties", {}).keys()
+    [store] = [tool for tool in tools if tool.name == "memory_store"]
+    each = store.input_schema["properties"]["memories"]["items"]["properties"]
+    assert {"supersedes", "supersede_reason", "related"} <= each.keys()
 
 
 async def test_the_core_tools_cost_a_session_less_than_1800_tokens(tools: list[Tool]) -> None:
     assert cost([tool for tool in tools if tool.name in CORE]) < 1_800
+    assert cost([tool for tool in tools if tool.name == "memory_store"]) <= 610, "what recall may cost depends on it"
     assert cost(tools) < 4_000
 
 

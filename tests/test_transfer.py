@@ -108,7 +108,8 @@ class Mover:
         return [line async for line in export_lines(Transfers(self.database), namespaces, now=NOON)]
 
     async def memories(self, *namespaces: str) -> list[Line]:
-        return [json.loads(line) for line in (await self.take(*namespaces))[1:]]
+        lines = [json.loads(line) for line in await self.take(*namespaces)]
+        return [line for line in lines if line.get("type") == "memory"]
 
 
 def _bytes(line: Line) -> bytes:

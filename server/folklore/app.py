@@ -7,7 +7,7 @@ import os
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -63,6 +63,11 @@ class App:
         """Who calls on this process: the person who started it."""
         return Caller(author=self.settings.author, may_write=not self.settings.read_only)
 
+    @property
+    def retention(self) -> timedelta:
+        """How long what was forgotten can be brought back."""
+        return timedelta(days=self.settings.retention_days)
+
     @cached_property
     def host(self) -> Host:
         """What the edges work with."""
@@ -70,7 +75,15 @@ class App:
         async def library() -> Library:
             return (await self.ready()).library
 
-        return Host(library=library, caller=lambda: self.caller, now=self.now, namespace=self.namespace, zone=self.zone)
+        return Host(
+            library=library,
+            caller=lambda: self.caller,
+            now=self.now,
+            namespace=self.namespace,
+            zone=self.zone,
+            engine="embedded" if self.settings.database_url is None else "server",
+            retention=self.retention,
+        )
 
     def namespace(self) -> str:
         """Where to write when the caller does not say: the setting, else the project's."""

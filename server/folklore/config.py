@@ -95,6 +95,7 @@ class Settings(BaseSettings):
     read_only: bool = False
     tools: Literal["all", "core"] = "all"
     secrets: SecretPolicy = "refuse"
+    retention_days: int = Field(30, ge=1, le=36_500)
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     log_format: Literal["json", "console"] = "console"
     embedding: EmbeddingSettings = EmbeddingSettings()

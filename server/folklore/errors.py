@@ -5,6 +5,7 @@
     │   └── ConfigInvalid
     ├── NotFound
     ├── Conflict                somebody else changed it first
+    │   └── Raced               at this very moment: trying again may do
     ├── Refused                 not permitted, read-only, holds a secret
     └── Unavailable             database, engine or embedding service not reachable
         ├── DatabaseUnavailable
@@ -61,6 +62,10 @@ class Conflict(FolkloreError):
     """The record changed since it was read, or the change collides with another one."""
 
     code = "conflict"
+
+
+class Raced(Conflict):
+    """Somebody else changed the same at this very moment; nothing was written, and trying again may do."""
 
 
 class Refused(FolkloreError):

@@ -42,6 +42,17 @@ class Namespace:
     memories: int | None = None
     created_at: datetime | None = None
     updated_at: datetime | None = None
+    deleted_at: datetime | None = None
+    deleted_by: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """What a draft has to do with a memory that is there: from the draft, to `id`."""
+
+    id: UUID
+    type: str
+    strength: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +76,9 @@ class Draft:
     commit: str | None = None
     metadata: JsonObject | None = None
     idempotency_key: str | None = None
+    supersedes: UUID | None = None
+    supersede_reason: str | None = None
+    related: tuple[Link, ...] = ()
     # Only an import may set these; a tool call cannot.
     id: UUID | None = None
     author: str | None = None
@@ -99,6 +113,7 @@ class Memory:
     occurred_at: datetime | None = None
     expires_at: datetime | None = None
     forgotten_at: datetime | None = None
+    superseded_at: datetime | None = None
     superseded_by: UUID | None = None
     last_recalled_at: datetime | None = None
     recall_count: int = 0
@@ -111,11 +126,49 @@ class Memory:
 
 
 @dataclass(frozen=True, slots=True)
+class Similar:
+    """A memory that says nearly the same, by the cosine of the two texts."""
+
+    id: UUID
+    similarity: float
+    content: str
+    author: str
+
+
+@dataclass(frozen=True, slots=True)
 class Stored:
-    """What became of one draft of a batch."""
+    """What became of one draft of a batch, and what was there already that says nearly the same."""
 
     id: UUID
     status: StoreStatus
+    similar: tuple[Similar, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """What one memory has to do with another: typed, directed, of a strength from 0 to 1."""
+
+    from_id: UUID
+    type: str
+    to_id: UUID
+    strength: float = 1.0
+    author: str | None = None
+    created_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Revision:
+    """A change: who, when, and what the columns it touched held before. `revision` is the number until then."""
+
+    memory_id: UUID
+    revision: int
+    action: str
+    author: str
+    changed_at: datetime
+    before: JsonObject
+    agent: str | None = None
+    reason: str | None = None
+    undoes: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
-from uuid import UUID
 
 import click
 
 from folklore.cli.context import with_app
-from folklore.cli.options import Given, filter_options, filters_from, format_option, json_option, namespaces_option
-from folklore.cli.output import print_answer, print_json, print_memory, say
-from folklore.errors import InvalidInput, NotFound
+from folklore.cli.options import (
+    Given,
+    filter_options,
+    filters_from,
+    format_option,
+    id_of,
+    json_option,
+    namespaces_option,
+)
+from folklore.cli.output import print_answer, print_detail, print_json, say
 from folklore.memory import present
 from folklore.memory.present import Format
 from folklore.model import Sort
@@ -67,34 +73,24 @@ def list_(
 @json_option
 @click.pass_context
 def show(ctx: click.Context, ids: tuple[str, ...], as_json: bool) -> None:
-    """Show memories whole, by id."""
-    wanted = [_id(text) for text in dict.fromkeys(ids)]
+    """Show memories whole, by id: every field, relations, how often each was changed; forgotten ones too."""
+    wanted = [id_of(text) for text in dict.fromkeys(ids)]
 
     async def work(app: App, running: Running) -> None:
-        notebooks = await running.library.notebooks([])
-        found = await running.library.memories.get([notebook.id for notebook in notebooks], wanted)
-        missing = [str(id_) for id_ in wanted if id_ not in {memory.id for memory in found}]
-        if missing and (as_json or not found):
-            raise _unknown(missing)
+        from folklore.memory.detail import details
+        from folklore.memory.places import unknown
+
+        whole = await details(running.library, wanted, forgotten=True)
+        if whole.missing and as_json:
+            raise unknown(whole.missing)
         if as_json:
-            print_json({"memories": [present.record(memory) for memory in found]})
+            print_json({"memories": [present.detail(item) for item in whole.found]})
             return
-        for memory in found:
-            say(f"{memory.namespace} {memory.id}", bold=True)
-            print_memory(memory, app.zone)
+        for item in whole.found:
+            say(f"{item.memory.namespace} {item.memory.id}", bold=True)
+            print_detail(item, app.zone)
             say()
-        if missing:
-            raise _unknown(missing)
+        if whole.missing:
+            raise unknown(whole.missing)
 
     with_app(ctx, work)
-
-
-def _id(text: str) -> UUID:
-    try:
-        return UUID(text)
-    except ValueError:
-        raise InvalidInput("ID", f"{text[:60]!r} is not one.", hint="`folklore list --format ids` shows ids.") from None
-
-
-def _unknown(ids: list[str]) -> NotFound:
-    return NotFound(f"There is no memory {', '.join(ids)}.", hint="`folklore list --format ids` shows ids.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -27,13 +28,14 @@ def namespaces() -> None:
 
 
 @namespaces.command("list")
+@click.option("--deleted", is_flag=True, help="Those that were deleted and can still be restored.")
 @json_option
 @click.pass_context
-def list_(ctx: click.Context, as_json: bool) -> None:
+def list_(ctx: click.Context, deleted: bool, as_json: bool) -> None:
     """List the namespaces; counts end at 50,000 (`folklore stats` counts to the end)."""
 
     async def work(app: App, running: Running) -> None:
-        found = await running.library.namespaces.all()
+        found = await running.library.namespaces.all(deleted=deleted)
         rows = [
             {
                 "name": item.name,
@@ -42,6 +44,7 @@ def list_(ctx: click.Context, as_json: bool) -> None:
                 "created_at": _day(item.created_at, app),
                 "description": item.description,
             }
+            | ({"deleted_at": _day(item.deleted_at, app), "deleted_by": item.deleted_by} if deleted else {})
             for item in found
         ]
         if as_json:
@@ -49,7 +52,94 @@ def list_(ctx: click.Context, as_json: bool) -> None:
         elif rows:
             print_table([*rows[0]], [[value if value is not None else "" for value in row.values()] for row in rows])
         else:
-            say("Nothing has been stored yet.")
+            say("None was deleted." if deleted else "Nothing has been stored yet.")
+
+    with_app(ctx, work)
+
+
+@namespaces.command()
+@click.argument("name")
+@click.option("--language", help="What its texts are in, unless one says otherwise. Default: english.")
+@click.option("--description", help="What it is for.")
+@click.pass_context
+def create(ctx: click.Context, name: str, language: str | None, description: str | None) -> None:
+    """Make an empty namespace; storing makes one too."""
+
+    async def work(app: App, running: Running) -> None:
+        from folklore.memory import notebooks
+
+        made = await notebooks.create(
+            running.library, name, caller=app.caller, now=app.now(), language=language, description=description
+        )
+        say(f"created {made}")
+
+    with_app(ctx, work)
+
+
+@namespaces.command()
+@click.argument("name")
+@click.argument("to")
+@click.pass_context
+def rename(ctx: click.Context, name: str, to: str) -> None:
+    """Call the namespace NAME from now on TO; what is in it stays."""
+
+    async def work(app: App, running: Running) -> None:
+        from folklore.memory import notebooks
+
+        say(f"renamed to {await notebooks.rename(running.library, name, to, caller=app.caller)}")
+
+    with_app(ctx, work)
+
+
+@namespaces.command()
+@click.argument("name")
+@click.argument("description", required=False)
+@click.pass_context
+def describe(ctx: click.Context, name: str, description: str | None) -> None:
+    """Say what a namespace is for; without DESCRIPTION, say nothing any more."""
+
+    async def work(app: App, running: Running) -> None:
+        from folklore.memory import notebooks
+
+        await notebooks.describe(running.library, name, description, caller=app.caller)
+        say(f"described {name}")
+
+    with_app(ctx, work)
+
+
+@namespaces.command()
+@click.argument("name")
+@click.option("--erase", is_flag=True, help="For good, with all that is in it; nothing brings it back.")
+@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+@click.pass_context
+def delete(ctx: click.Context, name: str, erase: bool, yes: bool) -> None:
+    """Delete a namespace with all that is in it: hidden at once, and for a while `restore` brings it back."""
+    if not yes and sys.stdin.isatty():
+        click.confirm(
+            f"{name} with all that is in it will be gone{' for good' if erase else ''}. Go on?", abort=True, err=True
+        )
+
+    async def work(app: App, running: Running) -> None:
+        from folklore.memory import notebooks
+
+        gone = await notebooks.delete(running.library, name, caller=app.caller, now=app.now(), erase=erase)
+        more = "" if erase else f"; for {app.retention.days} days `folklore namespaces restore {gone}` brings it back"
+        say(f"{'erased' if erase else 'deleted'} {gone}{more}")
+
+    with_app(ctx, work)
+
+
+@namespaces.command()
+@click.argument("name")
+@click.pass_context
+def restore(ctx: click.Context, name: str) -> None:
+    """Bring back the namespace of this name that was deleted last."""
+
+    async def work(app: App, running: Running) -> None:
+        from folklore.memory import notebooks
+
+        back = await notebooks.restore(running.library, name, caller=app.caller, now=app.now(), retention=app.retention)
+        say(f"restored {back}")
 
     with_app(ctx, work)
 

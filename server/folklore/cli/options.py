@@ -6,8 +6,11 @@ import functools
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, TypeVar
+from uuid import UUID
 
 import click
+
+from folklore.errors import InvalidInput
 
 if TYPE_CHECKING:
     from folklore.app import App
@@ -64,6 +67,19 @@ def namespaces_option(command: Command) -> Command:
         metavar="NAME",
         help="Only this one; repeatable. Default: all.",
     )(command)
+
+
+def namespace_option(command: Command) -> Command:
+    """`--namespace`, once: where the memory is, should its id be in several."""
+    return click.option("-n", "--namespace", metavar="NAME", help="Where it is, if that is in doubt.")(command)
+
+
+def id_of(text: str) -> UUID:
+    """The id of a memory. Raises InvalidInput."""
+    try:
+        return UUID(text)
+    except ValueError:
+        raise InvalidInput("ID", f"{text[:60]!r} is not one.", hint="`folklore list --format ids` shows ids.") from None
 
 
 def _gathered(into: str, options: Sequence[tuple[str, Callable[[Any], Any]]]) -> Callable[[Command], Command]:

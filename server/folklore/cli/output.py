@@ -17,7 +17,8 @@ from folklore.memory import present
 from folklore.memory.present import Format
 
 if TYPE_CHECKING:
-    from folklore.model import Answer, Memory, Recalled
+    from folklore.memory.detail import Detail
+    from folklore.model import Answer, Memory, Recalled, Revision
 
 _LINES_SHOWN = 8
 _INDENT = "    "
@@ -99,7 +100,35 @@ def print_memory(memory: Memory, zone: tzinfo) -> None:
         if name not in ("content", "when") and value != "":
             shown = getattr(memory, name, value)
             text = _when(shown, zone) if isinstance(shown, datetime) else _plain(value)
-            say(f"{_INDENT}{paint(f'{name:<16}', dim=True)}{text}")
+            _say_field(name, text)
+
+
+def print_detail(item: Detail, zone: tzinfo) -> None:
+    """A memory whole, then what it has to do with others and how often it was changed."""
+    print_memory(item.memory, zone)
+    for relation in item.relations:
+        out = relation.from_id == item.memory.id
+        other = relation.to_id if out else relation.from_id
+        said = f"{relation.type} {other}" if out else f"{other} {relation.type} this"
+        _say_field("relation", f"{said} ({relation.strength:g})")
+    if item.revisions:
+        _say_field("revisions", f"{item.revisions} (`folklore history {item.memory.id}`)")
+
+
+def print_revision(item: Revision, zone: tzinfo) -> None:
+    """A change: when, what, by whom, and what the fields it touched said before."""
+    shown = present.revision(item)
+    reason = f": {item.reason}" if item.reason else ""
+    undoes = "" if item.undoes is None else f" of the change of revision {item.undoes}"
+    what = f"{item.action}{undoes} by {item.author}, from revision {item.revision}{reason}"
+    say(f"{_when(item.changed_at, zone)}  {what}")
+    for name, value in shown["before"].items():
+        for place, line in enumerate(_plain(value).splitlines() or [""]):
+            _say_field("" if place else name, line)
+
+
+def _say_field(name: str, text: str) -> None:
+    say(f"{_INDENT}{paint(f'{name:<16}', dim=True)}{text}")
 
 
 def print_table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:

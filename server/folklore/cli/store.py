@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from folklore.cli.context import with_app
-from folklore.cli.options import Moment, json_option
+from folklore.cli.options import Moment, id_of, json_option
 from folklore.cli.output import print_json, say
 from folklore.errors import InvalidInput
+from folklore.memory import present
 from folklore.model import DEFAULT_KIND, Draft
 
 if TYPE_CHECKING:
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
 @click.option("--commit", help="The commit it is about.")
 @click.option("--metadata", help="A JSON object of your own, at most 8 KB.")
 @click.option("--idempotency-key", help="The same key gives the same memory.")
+@click.option("--supersedes", metavar="ID", help="The memory it replaces, which recall leaves out from now on.")
+@click.option("--supersede-reason", help="Why; kept in that one's history.")
 @json_option
 @click.pass_context
 def store(
@@ -46,12 +49,20 @@ def store(
     tags: tuple[str, ...],
     paths: tuple[str, ...],
     metadata: str | None,
+    supersedes: str | None,
     as_json: bool,
     **fields: Any,
 ) -> None:
     """Store TEXT as one memory; - reads it from stdin. What is known already is not stored twice."""
     content = sys.stdin.buffer.read().decode("utf-8", "replace") if text == ("-",) else " ".join(text)
-    draft = Draft(content=content, tags=tags, paths=paths, metadata=_metadata(metadata), **fields)
+    draft = Draft(
+        content=content,
+        tags=tags,
+        paths=paths,
+        metadata=_metadata(metadata),
+        supersedes=None if supersedes is None else id_of(supersedes),
+        **fields,
+    )
 
     async def work(app: App, running: Running) -> None:
         from folklore.memory import store as storing
@@ -66,12 +77,14 @@ def store(
             many=False,
         )
         if as_json:
-            stored = [{"id": str(item.id), "status": item.status} for item in result.stored]
             note = {"note": result.note} if result.note else {}
-            print_json({"namespace": result.namespace, "stored": stored, **note})
+            print_json({"namespace": result.namespace, "stored": present.stored(result.stored), **note})
         else:
             for item in result.stored:
                 say(f"{item.status} {item.id} in {result.namespace}")
+                for near in item.similar:
+                    said = present.beginning(near.content).replace("\n", " ")
+                    say(f"  nearly the same ({near.similarity:.2f}): {near.id} by {near.author}: {said}", dim=True)
             if result.note:
                 click.echo(result.note, err=True)
 

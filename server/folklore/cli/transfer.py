@@ -204,6 +204,10 @@ def _tell(report: Report, dry_run: bool) -> None:
         say(f"  skipped: {report.refused:,} lines that hold secrets")
     for refusal in report.refusals:
         click.echo(f"  line {refusal.line}: {refusal.message}", err=True)
+    if report.relations or report.revisions:
+        say(f"  with {report.relations:,} relations and {report.revisions:,} revisions")
+    if report.untied:
+        say(f"  {report.untied:,} relations and revisions belong to memories that are neither here nor in the file")
     for failure in report.failures:
         click.echo(f"  line {failure.line}: {failure.message}", err=True)
     if report.failed > len(report.failures):
@@ -235,6 +239,9 @@ def _as_json(report: Report, dry_run: bool) -> dict[str, object]:
         "failures": [{"line": failure.line, "message": failure.message} for failure in report.failures],
         "without_vector": report.without_vector,
         "unlinked": report.unlinked,
+        "relations": report.relations,
+        "revisions": report.revisions,
+        "untied": report.untied,
         "seconds": round(report.seconds, 3),
         "rate": round(report.rate),
     }

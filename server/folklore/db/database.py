@@ -12,7 +12,7 @@ import asyncpg
 from pgvector.asyncpg import register_vector
 
 from folklore.db.statements import statement
-from folklore.errors import Conflict, DatabaseUnavailable, FolkloreError, InvalidInput
+from folklore.errors import DatabaseUnavailable, FolkloreError, InvalidInput, Raced
 
 Row = asyncpg.Record
 QueryLogger = Callable[[str], None]
@@ -215,7 +215,7 @@ def translated(error: BaseException) -> FolkloreError:
     """The one of our family that stands for an error of asyncpg or the network."""
     match error:
         case asyncpg.UniqueViolationError() | asyncpg.SerializationError() | asyncpg.DeadlockDetectedError():
-            return Conflict("Somebody else changed the same memory at the same time.", hint="Try again.")
+            return Raced("Somebody else changed the same memory at the same time.", hint="Try again.")
         case asyncpg.DataError():
             return InvalidInput("value", f"Postgres refused it ({type(error).__name__}).")
         case asyncpg.QueryCanceledError():

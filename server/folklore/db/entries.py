@@ -11,7 +11,7 @@ from uuid import UUID
 import asyncpg
 
 from folklore.db.memories import Prepared, stated, steps
-from folklore.model import Caller, Draft
+from folklore.model import Caller, Draft, Relation, Revision
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +132,46 @@ def arrivals_json(arrivals: Sequence[Arrival], caller: Caller, language: str, no
         )
     objects.sort(key=lambda entry: str(entry["digest"]))  # two batches never wait in a ring
     return json.dumps(objects, ensure_ascii=False)
+
+
+def relations_json(relations: Sequence[Relation]) -> str:
+    """Relations as `transfer_relations_insert.sql` reads them, each with its place."""
+    return json.dumps(
+        [
+            {
+                "place": place,
+                "from_id": str(item.from_id),
+                "type": item.type,
+                "to_id": str(item.to_id),
+                "strength": item.strength,
+                "author": item.author,
+                "created_at": _iso(item.created_at),
+            }
+            for place, item in enumerate(relations)
+        ]
+    )
+
+
+def revisions_json(revisions: Sequence[Revision]) -> str:
+    """Revisions as `transfer_revisions_insert.sql` reads them, each with its place."""
+    return json.dumps(
+        [
+            {
+                "place": place,
+                "memory_id": str(item.memory_id),
+                "revision": item.revision,
+                "action": item.action,
+                "author": item.author,
+                "agent": item.agent,
+                "changed_at": _iso(item.changed_at),
+                "reason": item.reason,
+                "undoes": item.undoes,
+                "before": dict(item.before),
+            }
+            for place, item in enumerate(revisions)
+        ],
+        ensure_ascii=False,
+    )
 
 
 def _iso(value: datetime | None) -> str | None:

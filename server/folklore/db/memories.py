@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
@@ -17,7 +17,7 @@ from folklore.db.database import Database, Session
 from folklore.db.namespaces import ensure_namespace
 from folklore.db.planner import PlannerStatistics
 from folklore.db.rows import memory_of, visibility
-from folklore.errors import Conflict
+from folklore.errors import Raced
 from folklore.model import Caller, Draft, Filters, Memory
 
 
@@ -31,6 +31,14 @@ class Prepared:
 
 
 @dataclass(frozen=True, slots=True)
+class Inserted:
+    """What became of a batch: (id, new) for each, in order."""
+
+    namespace: UUID
+    outcome: Sequence[tuple[UUID, bool]]
+
+
+@dataclass(frozen=True, slots=True)
 class Vectors:
     """A batch's vectors and the model that made them; an entry is None where the vector is owed."""
 
@@ -39,6 +47,10 @@ class Vectors:
     name: str
     dimensions: int
     vectors: Sequence[NDArray[np.float32] | None]
+
+
+# What a store does beside storing, within its transaction: the session, the namespace, (id, new) of each of the batch.
+Afterwards = Callable[[Session, UUID, Sequence[tuple[UUID, bool]]], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,19 +86,21 @@ class Memories:
         namespace_id: UUID,
         language: str,
         now: datetime,
-    ) -> list[tuple[UUID, bool]]:
-        """Store a batch in one transaction and a constant number of statements; returns (id, new) for each, in order.
+        then: Afterwards | None = None,
+    ) -> Inserted:
+        """Store a batch in one transaction and a constant number of statements.
 
         `namespace_id` and `language` serve if the namespace must be made. Digests and idempotency keys within the batch
-        must differ. A text that is known already, or whose idempotency key is, gives the id it has.
+        must differ. A text that is known already, or whose idempotency key is, gives the id it has. `then` changes
+        other memories in the same transaction, which has the namespace to itself for that.
         """
-        given = (namespace, batch, vectors, caller, namespace_id, language, now)
+        given = (namespace, batch, vectors, caller, namespace_id, language, now, then)
         try:
-            outcome = await self._insert(*given)
-        except Conflict:  # a key of ours was used between our look and our write: it is seen now
-            outcome = await self._insert(*given)
-        self._statistics.stored(sum(new for _, new in outcome))
-        return outcome
+            inserted = await self._insert(*given)
+        except Raced:  # a key of ours was used between our look and our write: it is seen now
+            inserted = await self._insert(*given)
+        self._statistics.stored(sum(new for _, new in inserted.outcome))
+        return inserted
 
     async def _insert(
         self,
@@ -97,8 +111,11 @@ class Memories:
         namespace_id: UUID,
         language: str,
         now: datetime,
-    ) -> list[tuple[UUID, bool]]:
+        then: Afterwards | None,
+    ) -> Inserted:
         async with self._database.transaction() as session:
+            if then is not None:
+                await session.row("namespaces_hold_name", name=namespace)
             namespace_id, language = await ensure_namespace(
                 session,
                 new_id=namespace_id,
@@ -126,7 +143,9 @@ class Memories:
                 for item in batch
             ]
             await index(session, namespace_id, outcome, vectors, now)
-        return outcome
+            if then is not None:
+                await then(session, namespace_id, outcome)
+        return Inserted(namespace_id, outcome)
 
     async def _answered(
         self, session: Session, namespace_id: UUID, batch: Sequence[Prepared]

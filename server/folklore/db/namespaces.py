@@ -8,7 +8,7 @@ from datetime import datetime
 from uuid import UUID
 
 from folklore.db.database import Database, Session
-from folklore.errors import Conflict
+from folklore.errors import Conflict, Raced
 from folklore.model import Namespace
 
 
@@ -37,6 +37,15 @@ class NamespaceStats:
     newest: datetime | None
 
 
+@dataclass(frozen=True, slots=True)
+class Holding:
+    """What a namespace holds in force, and how much of that owes its vector; counted up to 50,000."""
+
+    name: str
+    memories: int
+    without_vector: int
+
+
 class Namespaces:
     """The namespaces table."""
 
@@ -49,10 +58,10 @@ class Namespaces:
             rows = await session.rows("namespaces_find", names=None if names is None else list(names))
         return [Notebook(row["id"], row["name"], tuple(row["languages"]), row["empty"]) for row in rows]
 
-    async def all(self) -> list[Namespace]:
-        """Every namespace with its (bounded) count. One statement."""
+    async def all(self, *, deleted: bool = False) -> list[Namespace]:
+        """Every namespace with its (bounded) count, or every deleted one. One statement."""
         async with self._database.session() as session:
-            rows = await session.rows("namespaces_read")
+            rows = await session.rows("namespaces_read", deleted=deleted)
         return [
             Namespace(
                 id=row["id"],
@@ -61,6 +70,8 @@ class Namespaces:
                 description=row["description"],
                 memories=row["memories"],
                 created_at=row["created_at"],
+                deleted_at=row["deleted_at"],
+                deleted_by=row["deleted_by"],
             )
             for row in rows
         ]
@@ -83,6 +94,70 @@ class Namespaces:
             )
             for row in rows
         ]
+
+    async def holdings(self, model: UUID | None) -> list[Holding]:
+        """What each namespace holds and owes in this model. One statement."""
+        async with self._database.session("fresh") as session:
+            rows = await session.rows("memories_status", model=model)
+        return [Holding(row["name"], row["memories"], 0 if model is None else row["without_vector"]) for row in rows]
+
+    async def create(
+        self, id_: UUID, name: str, *, language: str, description: str | None, author: str, now: datetime
+    ) -> bool:
+        """Make a namespace; false if there is one of this name."""
+        async with self._database.session() as session:
+            row = await session.row(
+                "transfer_namespace_insert",
+                id=id_,
+                name=name,
+                description=description,
+                language=language,
+                created_at=now,
+                created_by=author,
+            )
+        return row is not None
+
+    async def rename(self, namespace: UUID, name: str) -> bool:
+        """Give it another name; false if that is taken."""
+        return await self._unless_taken("namespaces_rename", namespace=namespace, name=name)
+
+    async def describe(self, namespace: UUID, description: str | None) -> None:
+        """Say what it is for."""
+        async with self._database.session() as session:
+            await session.rows("namespaces_describe", namespace=namespace, description=description)
+
+    async def delete(self, namespace: UUID, *, author: str, now: datetime) -> None:
+        """Hide it with all that is in it."""
+        async with self._database.session() as session:
+            await session.rows("namespaces_delete", namespace=namespace, author=author, now=now)
+
+    async def deleted(self, name: str) -> list[Namespace]:
+        """The deleted namespaces of this name, the last one first."""
+        async with self._database.session() as session:
+            rows = await session.rows("namespaces_deleted", name=name)
+        return [
+            Namespace(row["id"], row["name"], deleted_at=row["deleted_at"], deleted_by=row["deleted_by"])
+            for row in rows
+        ]
+
+    async def restore(self, namespace: UUID) -> bool:
+        """Bring it back; false if somebody else uses its name by now."""
+        return await self._unless_taken("namespaces_restore", namespace=namespace)
+
+    async def erase(self, namespace: UUID) -> None:
+        """Delete it with all that is in it, for good, in one transaction."""
+        async with self._database.transaction() as session:
+            await session.row("namespaces_hold", namespace=namespace)
+            for statement in ("namespaces_erase_postings", "namespaces_erase_memories", "namespaces_erase"):
+                await session.rows(statement, namespace=namespace)
+
+    async def _unless_taken(self, statement: str, /, **values: object) -> bool:
+        try:
+            async with self._database.session() as session:
+                await session.rows(statement, **values)
+        except Raced:
+            return False
+        return True
 
 
 async def ensure_namespace(

@@ -7,7 +7,7 @@ from datetime import datetime
 
 import asyncpg
 
-from folklore.model import Filters, Memory
+from folklore.model import Filters, Memory, Relation, Revision
 
 # Scored memories below this are left out of every answer; unscored ones are kept.
 QUALITY_FLOOR = 0.05
@@ -32,23 +32,51 @@ def memory_of(row: asyncpg.Record, namespace: str) -> Memory:
         agent=row["agent"],
         paths=tuple(row["paths"]),
         commit=row["commit"],
-        importance=_short(row["importance"]),
-        confidence=_short(row["confidence"]),
+        importance=short(row["importance"]),
+        confidence=short(row["confidence"]),
         priority=row["priority"],
-        quality=_short(row["quality"]),
+        quality=short(row["quality"]),
         metadata=None if row["metadata"] is None else json.loads(row["metadata"]),
         occurred_at=row["occurred_at"],
         expires_at=row["expires_at"],
         forgotten_at=row["forgotten_at"],
-        superseded_by=None if row["superseded_by"] is None else row["superseded_by"],
+        superseded_at=row["superseded_at"],
+        superseded_by=row["superseded_by"],
         last_recalled_at=row["last_recalled_at"],
         recall_count=row["recall_count"],
         revision=row["revision"],
     )
 
 
-def _short(value: float | None) -> float | None:
-    # A four-byte float comes back as 0.800000011920929; nobody stored that.
+def relation_of(row: asyncpg.Record) -> Relation:
+    """The relation of one row of the relations table."""
+    return Relation(
+        from_id=row["from_id"],
+        type=row["type"],
+        to_id=row["to_id"],
+        strength=round(row["strength"], 6),
+        author=row["author"],
+        created_at=row["created_at"],
+    )
+
+
+def revision_of(row: asyncpg.Record) -> Revision:
+    """The revision of one row of the revisions table."""
+    return Revision(
+        memory_id=row["memory_id"],
+        revision=row["revision"],
+        action=row["action"],
+        author=row["author"],
+        agent=row["agent"],
+        changed_at=row["changed_at"],
+        reason=row["reason"],
+        undoes=row["undoes"],
+        before=json.loads(row["before"]),
+    )
+
+
+def short(value: float | None) -> float | None:
+    """A four-byte float comes back as 0.800000011920929; nobody stored that."""
     return None if value is None else round(value, 6)
 
 

@@ -10,13 +10,15 @@ from uuid import UUID
 
 import asyncpg
 
+from folklore.db.changes import CHANGEABLE, Changing
 from folklore.db.database import Database, Session
-from folklore.db.entries import Arrival, Entry, arrivals_json, entry_of
+from folklore.db.entries import Arrival, Entry, arrivals_json, entry_of, relations_json, revisions_json
 from folklore.db.memories import Vectors, index
 from folklore.db.namespaces import ensure_namespace
 from folklore.db.planner import PlannerStatistics
+from folklore.db.rows import relation_of, revision_of
 from folklore.errors import Conflict
-from folklore.model import Caller
+from folklore.model import Caller, Relation, Revision
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,13 +63,28 @@ class Snapshot:
         rows = await self._session.rows("transfer_namespaces", names=None if names is None else list(names))
         return sorted((_origin(row) for row in rows), key=lambda origin: origin.name)
 
+    async def relations(self, namespace: UUID) -> AsyncIterator[Relation]:
+        """Every relation of a namespace, through a cursor."""
+        async for row in self._through("transfer_relations", namespace=namespace):
+            yield relation_of(row)
+
+    async def revisions(self, namespace: UUID) -> AsyncIterator[Revision]:
+        """Every revision of a namespace, through a cursor."""
+        async for row in self._through("transfer_revisions", namespace=namespace):
+            yield revision_of(row)
+
     async def entries(self, namespace: UUID) -> AsyncIterator[Entry]:
         """Every memory of a namespace by creation and id, through a cursor: memory stays flat whatever its size."""
-        await self._session.rows("transfer_open", namespace=namespace, ids=None)
-        while rows := await self._session.rows("transfer_fetch"):
+        async for row in self._through("transfer", namespace=namespace, ids=None):
+            yield entry_of(row)
+
+    async def _through(self, cursor: str, /, **values: object) -> AsyncIterator[asyncpg.Record]:
+        # Each has a name of its own: what a `fetch` brings is remembered with the statement.
+        await self._session.rows(f"{cursor}_open", **values)
+        while rows := await self._session.rows(f"{cursor}_fetch"):
             for row in rows:
-                yield entry_of(row)
-        await self._session.rows("transfer_close")
+                yield row
+        await self._session.rows(f"{cursor}_close")
 
 
 class Transfers:
@@ -140,6 +157,8 @@ class Transfers:
         """
         async with self._database.transaction() as session:
             everything = [*batch.fresh, *batch.replacing]
+            if batch.replacing:
+                await session.row("namespaces_hold_name", name=namespace)
             namespace_id, language = await ensure_namespace(
                 session,
                 new_id=namespace_id,
@@ -154,6 +173,7 @@ class Transfers:
             written: set[UUID] = set()
             if batch.replacing:  # first, so that a text given up by one memory may come in as another
                 ids = [item.id for item in batch.replacing]
+                await Changing(session, namespace_id, caller, now).record(ids, "import", CHANGEABLE)
                 await session.rows("transfer_postings_delete", namespace=namespace_id, ids=ids)
                 await session.rows("transfer_embeddings_delete", namespace=namespace_id, ids=ids)
                 arrivals = arrivals_json(batch.replacing, caller, language, now)
@@ -171,12 +191,35 @@ class Transfers:
         return written
 
     async def link(self, namespace: UUID, superseded: Mapping[UUID, UUID]) -> set[UUID]:
-        """Say what superseded what (old to new); returns the old ones whose new one is here. One statement."""
-        async with self._database.session() as session:
+        """Say what superseded what (old to new); returns the old ones whose new one is here. One transaction."""
+        async with self._database.transaction() as session:
+            await session.row("namespaces_hold", namespace=namespace)
             rows = await session.rows(
                 "transfer_link", namespace=namespace, ids=list(superseded), targets=list(superseded.values())
             )
         return {row["id"] for row in rows}
+
+    async def tie(
+        self, namespace: UUID, relations: Sequence[Relation], revisions: Sequence[Revision]
+    ) -> tuple[set[int], set[int]]:
+        """Write relations and revisions as they were elsewhere, in one transaction; one that is here already stays.
+
+        Returns the places in the two sequences of those whose memories are here.
+        """
+        async with self._database.transaction() as session:
+            await session.row("namespaces_hold", namespace=namespace)
+            tied, past = set(), set()
+            if relations:
+                rows = await session.rows(
+                    "transfer_relations_insert", namespace=namespace, relations=relations_json(relations)
+                )
+                tied = {row["place"] for row in rows}
+            if revisions:
+                rows = await session.rows(
+                    "transfer_revisions_insert", namespace=namespace, revisions=revisions_json(revisions)
+                )
+                past = {row["place"] for row in rows}
+        return tied, past
 
 
 def _origin(row: asyncpg.Record) -> Origin:

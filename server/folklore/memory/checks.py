@@ -9,7 +9,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, tzinfo
 
 from folklore.errors import InvalidInput
-from folklore.model import Draft, JsonObject
+from folklore.model import Draft, JsonObject, Link
 from folklore.text import tags as tag_rules
 from folklore.text.clean import clean
 from folklore.text.languages import language
@@ -19,9 +19,12 @@ MAX_CONTENT = 32_000
 MAX_SUMMARY = 2_000
 MAX_METADATA_BYTES = 8 * 1024
 MAX_PATHS = 64
+MAX_RELATED = 64
+MAX_REASON = 1_000
 MAX_SOURCE = 1_000
 MAX_SOURCE_BYTES = 2_000  # an entry of its index cannot hold 2,704
 _KIND = re.compile(r"[a-z][a-z0-9_-]{0,39}")
+_RELATION = re.compile(r"[a-z][a-z0-9_]{0,39}")
 
 
 def check_batch(drafts: Sequence[Draft], *, now: datetime, zone: tzinfo = UTC, many: bool = True) -> list[Draft]:
@@ -55,8 +58,8 @@ def check_draft(draft: Draft, *, field: str, now: datetime, zone: tzinfo) -> Dra
         summary=_short(draft.summary, f"{field}summary", MAX_SUMMARY),
         kind=kind_of(draft.kind, f"{field}kind"),
         tags=tag_rules.normalise(draft.tags, field=f"{field}tags"),
-        importance=_share(draft.importance, f"{field}importance"),
-        confidence=_share(draft.confidence, f"{field}confidence"),
+        importance=share(draft.importance, f"{field}importance"),
+        confidence=share(draft.confidence, f"{field}confidence"),
         occurred_at=zoned(draft.occurred_at, zone, f"{field}occurred_at"),
         expires_at=expires_at,
         language=None if draft.language is None else language(draft.language, field=f"{field}language"),
@@ -66,6 +69,8 @@ def check_draft(draft: Draft, *, field: str, now: datetime, zone: tzinfo) -> Dra
         session=_short(draft.session, f"{field}session", 200),
         commit=_short(draft.commit, f"{field}commit", 100),
         idempotency_key=_short(draft.idempotency_key, f"{field}idempotency_key", 200),
+        supersede_reason=_short(draft.supersede_reason, f"{field}supersede_reason", MAX_REASON),
+        related=_related(draft.related, f"{field}related"),
     )
 
 
@@ -107,6 +112,32 @@ def kind_of(kind: str, field: str) -> str:
     return spelled
 
 
+def relation_type(name: str, field: str) -> str:
+    """A type of relation: lower-case letters, digits and _, at most 40."""
+    spelled = name.strip().lower()
+    if not _RELATION.fullmatch(spelled):
+        raise InvalidInput(
+            field,
+            f"{name[:60]!r} is not a type of relation.",
+            hint="Use relates_to, contradicts, derived_from, part_of, depends_on, causes, exemplifies, prefers_over, "
+            "precedes, or a word of your own in lower case.",
+        )
+    return spelled
+
+
+def _related(links: Sequence[Link], field: str) -> tuple[Link, ...]:
+    if len(links) > MAX_RELATED:
+        raise InvalidInput(field, f"{len(links)} are over the limit of {MAX_RELATED}.")
+    checked = []
+    for place, link in enumerate(links):
+        type_ = relation_type(link.type, f"{field}[{place}].type")
+        if type_ == "supersedes":
+            raise InvalidInput(f"{field}[{place}].type", "is said by the field supersedes.", hint="Put the id there.")
+        strength = share(link.strength, f"{field}[{place}].strength")
+        checked.append(Link(link.id, type_, 1.0 if strength is None else strength))
+    return tuple(checked)
+
+
 def _short(text: str | None, field: str, limit: int) -> str | None:
     if text is None:
         return None
@@ -123,7 +154,8 @@ def _indexed(text: str | None, field: str) -> str | None:
     return source
 
 
-def _share(value: float | None, field: str) -> float | None:
+def share(value: float | None, field: str) -> float | None:
+    """A number from 0 to 1, or none. Raises InvalidInput."""
     if value is not None and not 0 <= value <= 1:  # also refuses NaN, which no comparison holds for
         raise InvalidInput(field, f"must be between 0 and 1, not {value}.")
     return value

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from datetime import datetime, tzinfo
+from datetime import datetime, timedelta, tzinfo
 from typing import TYPE_CHECKING
 
 from folklore.model import Caller
@@ -18,7 +18,8 @@ class Host:
     """One process's way to the memory.
 
     `library` waits until database and model are ready and raises Unavailable if they cannot be; `namespace` names
-    where to write when the caller does not say; `zone` is what times without an offset are read in.
+    where to write when the caller does not say; `zone` is what times without an offset are read in; `engine` says whose
+    Postgres it is (embedded or server); `retention` is how long what was forgotten can be brought back.
     """
 
     library: Callable[[], Awaitable[Library]]
@@ -26,3 +27,5 @@ class Host:
     now: Callable[[], datetime]
     namespace: Callable[[], str]
     zone: tzinfo
+    engine: str = "server"
+    retention: timedelta = timedelta(days=30)

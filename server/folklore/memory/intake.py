@@ -20,7 +20,9 @@ from folklore.memory.lines import HeaderLine, MemoryLine, OtherLine, read_line
 from folklore.memory.report import Report
 from folklore.memory.secrecy import guard, guard_fields
 from folklore.memory.store import embed
-from folklore.model import DEFAULT_LANGUAGE, Caller, Draft
+from folklore.memory.tied_lines import TiedLine
+from folklore.memory.ties import Ties
+from folklore.model import DEFAULT_LANGUAGE, Caller, Draft, Relation
 from folklore.text import names
 from folklore.text.clean import clean, digest
 
@@ -63,7 +65,7 @@ class Intake:
         self._zone = zone
         self._report = report
         self._namespace = None if request.namespace is None else names.normalise(request.namespace)
-        # Namespaces are one whatever their case; the first spelling stands for all.
+        # Namespaces are one whatever their case: the first spelling stands for all.
         self._spelling: dict[str, str] = {}
         self._waiting: dict[str, list[Arrival]] = {}
         self._characters: dict[str, int] = {}
@@ -72,6 +74,7 @@ class Intake:
         self._rehearsed: dict[str, Known] = {}
         # Who waits for a successor that has not arrived yet: by namespace and successor.
         self._superseded: dict[str, dict[UUID, set[UUID]]] = {}
+        self._ties = Ties(transfers, self._id_of, request.dry_run)
 
     async def take(self, number: int, raw: Line) -> None:
         """Read one line; settle what has become a batch."""
@@ -90,6 +93,10 @@ class Intake:
             _count(self._report.skipped, line.type)
         elif isinstance(line, HeaderLine):
             await self._settle_namespaces(line)
+        elif isinstance(line, TiedLine):
+            if self._ties.take(name, line):
+                await self._settle(name)
+                await self._ties.settle(name)
         else:
             self._waiting.setdefault(name, []).append(line)
             self._characters[name] = self._characters.get(name, 0) + len(line.prepared.draft.content)
@@ -103,22 +110,48 @@ class Intake:
         for name in list(self._waiting):
             await self._settle(name)
 
-    def finish(self) -> None:
-        """Count what was left open at the end of the file."""
+    async def finish(self) -> None:
+        """Settle the rest, and count what was left open at the end of the file."""
+        await self.settle_all()
+        await self._ties.finish()
+        self._report.relations, self._report.revisions = self._ties.relations, self._ties.revisions
+        self._report.untied = self._ties.open
         self._report.unlinked = sum(len(old) for links in self._superseded.values() for old in links.values())
 
-    def _read(self, number: int, raw: bytes) -> tuple[str, Arrival | HeaderLine | OtherLine]:
+    def _read(self, number: int, raw: bytes) -> tuple[str, Arrival | HeaderLine | TiedLine | OtherLine]:
         """The line, a memory checked as any other, and its namespace. Raises InvalidInput, Refused."""
         if len(raw) > LINE_BYTES:
             raise InvalidInput("line", f"is longer than {LINE_BYTES:,} bytes.")
         line = read_line(raw)
-        if not isinstance(line, MemoryLine):
+        if isinstance(line, HeaderLine | OtherLine):
             return "", line
+        if isinstance(line, TiedLine):
+            self._guard(line)
+            return self._name(line.namespace), self._signed(line)
         for field_name in line.ignored:
             _count(self._report.ignored, field_name)
         guard_fields({"namespace": line.namespace}, self._library.secrets)
-        name = self._namespace or names.normalise(line.namespace or self._request.default)
-        return self._spelling.setdefault(name.lower(), name), self._arrival(number, line)
+        return self._name(line.namespace), self._arrival(number, line)
+
+    def _signed(self, line: TiedLine) -> TiedLine:
+        """A relation that another system wrote down without saying who did, or when, is ours, of now."""
+        if not isinstance(line.tie, Relation):
+            return line
+        author, created_at = line.tie.author or self._caller.author, line.tie.created_at or self._now()
+        return replace(line, tie=replace(line.tie, author=author, created_at=created_at))
+
+    def _guard(self, line: TiedLine) -> None:
+        tie = line.tie
+        held: dict[str, object] = {"namespace": line.namespace, "author": tie.author}
+        if isinstance(tie, Relation):
+            held["relation"] = tie.type
+        else:
+            held |= {"reason": tie.reason, "before": tie.before, "agent": tie.agent}
+        guard_fields(held, self._library.secrets)
+
+    def _name(self, said: str | None) -> str:
+        name = self._namespace or names.normalise(said or self._request.default)
+        return self._spelling.setdefault(name.lower(), name)
 
     def _arrival(self, number: int, line: MemoryLine) -> Arrival:
         past, zone, secrets = line.entry.past, self._zone, self._library.secrets
@@ -151,8 +184,10 @@ class Intake:
                 await self._transfers.settle(origin)
 
     async def _settle(self, name: str) -> None:
-        arrivals = self._waiting.pop(name)
-        self._characters.pop(name)
+        arrivals = self._waiting.pop(name, [])
+        self._characters.pop(name, None)
+        if not arrivals:
+            return
         await self._settle_batch(name, arrivals)
         await self._link(name, arrivals)
 
@@ -238,9 +273,8 @@ def _spoken(text: str | None) -> str | None:
 
 def _id_for(draft: Draft, past: Past, text: bytes) -> UUID:
     """An id for a line without one. That of a dead text follows from it: nothing else would tell it is here already."""
-    if past.forgotten_at is None and past.superseded_at is None:
-        return new_id()
-    return uuid5(NAMESPACE_URL, f"folklore:dead:{text.hex()}:{draft.created_at}:{draft.source}")
+    alive = past.forgotten_at is None and past.superseded_at is None
+    return new_id() if alive else uuid5(NAMESPACE_URL, f"folklore:dead:{text.hex()}:{draft.created_at}:{draft.source}")
 
 
 def _count(counts: dict[str, int], name: str) -> None:

@@ -7,10 +7,12 @@ from dataclasses import dataclass, field
 from time import monotonic
 from uuid import UUID
 
+from folklore.db.changes import Changes
 from folklore.db.database import Database
 from folklore.db.memories import Memories
 from folklore.db.namespaces import Namespaces, Notebook
 from folklore.db.recall import RecallStatements
+from folklore.db.similar import Similarities
 from folklore.embedding.embedder import Embedder
 from folklore.errors import NotFound
 from folklore.memory.measures import RecentMeasures
@@ -25,6 +27,8 @@ class Library:
     memories: Memories
     namespaces: Namespaces
     statements: RecallStatements
+    changes: Changes
+    similarities: Similarities
     embedder: Embedder | None
     secrets: SecretPolicy = "refuse"
     recent: Recent = field(default_factory=lambda: Recent())
@@ -33,10 +37,18 @@ class Library:
     @classmethod
     def of(cls, database: Database, embedder: Embedder | None, secrets: SecretPolicy = "refuse") -> Library:
         """The library kept in a database."""
-        return cls(Memories(database), Namespaces(database), RecallStatements(database), embedder, secrets)
+        return cls(
+            Memories(database),
+            Namespaces(database),
+            RecallStatements(database),
+            Changes(database),
+            Similarities(database),
+            embedder,
+            secrets,
+        )
 
     def stored(self) -> None:
-        """What this process stored may have made namespaces, and changed what the small ones hold."""
+        """What this process stored or changed may have made namespaces, and changed what the small ones hold."""
         self.recent.clear()
         self.measured.clear_small()
 

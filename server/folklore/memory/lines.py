@@ -15,13 +15,14 @@ from folklore.db.entries import Entry, Past
 from folklore.db.transfer import Origin
 from folklore.errors import InvalidInput
 from folklore.memory.ids import new_id
+from folklore.memory.tied_lines import TiedLine, read_tied
 from folklore.model import DEFAULT_KIND, DEFAULT_LANGUAGE, Draft
 from folklore.text import names
 from folklore.text.languages import language as language_of
 
 VERSION = 1
 # Kinds of lines that an import knows and passes over; anything else that has content is a memory.
-_PASSED_OVER = frozenset({"question", "relation", "revision"})
+_PASSED_OVER = frozenset({"question", "relation", "revision"})  # the last two where they tie no memories of ours
 
 
 def _time(value: object) -> object:
@@ -118,11 +119,13 @@ class OtherLine:
     type: str
 
 
-def read_line(raw: bytes) -> HeaderLine | MemoryLine | OtherLine:
+def read_line(raw: bytes) -> HeaderLine | MemoryLine | TiedLine | OtherLine:
     """What a line says. Raises InvalidInput naming the field, never repeating its value."""
     line = _object(raw)
     kind = line.get("type") or "memory"
     kind = kind if isinstance(kind, str) else "of no type"
+    if tied := read_tied(kind, line):
+        return tied
     if "folklore" in line and "content" not in line:
         return _header(line)
     if kind in _PASSED_OVER or (kind != "memory" and "content" not in line):

@@ -19,8 +19,8 @@ class Failure:
 class Report:
     """What became of the lines so far. `skipped` and `ignored` count by type of line and by name of field.
 
-    `unlinked` memories were superseded by one that is neither here nor in the file. `refused` lines hold a secret,
-    `redacted` ones did.
+    `unlinked` memories were superseded by one that is neither here nor in the file; `untied` relations and revisions
+    belong to memories that are neither. `refused` lines hold a secret, `redacted` ones did.
     """
 
     stored: int = 0
@@ -28,6 +28,9 @@ class Report:
     duplicates: int = 0
     without_vector: int = 0
     unlinked: int = 0
+    relations: int = 0
+    revisions: int = 0
+    untied: int = 0
     failed: int = 0
     refused: int = 0
     redacted: int = 0

@@ -18,7 +18,12 @@ from folklore.text.secrets import find, redact
 
 # What a marker may stand in; in anything else it would make another value of it, so that is refused in any case.
 _TEXTS = frozenset({"content", "summary", "source", "session", "commit"})
-_FIXED = frozenset({"kind", "language", "idempotency_key", "author", "agent", "trust", "namespace", "supersede_reason"})
+_FIXED = frozenset(
+    {
+        "kind", "language", "idempotency_key", "author", "agent", "trust", "namespace", "description", "to",
+        "supersede_reason", "related", "relation", "reason", "before",
+    }
+)  # fmt: skip
 _LISTS = frozenset({"tags", "paths"})
 _GUARDED = tuple(name for name in Draft.__dataclass_fields__ if name in _TEXTS | _FIXED | _LISTS | {"metadata"})
 
@@ -29,7 +34,10 @@ def guard(draft: Draft, policy: SecretPolicy, *, field: str = "") -> tuple[Draft
     `refuse` raises for the first secret; `redact` puts a marker in its place; `off` looks at nothing. The message names
     the field and the kind and never repeats the secret.
     """
-    changed, replaced = guard_fields({name: getattr(draft, name) for name in _GUARDED}, policy, field=field)
+    values: dict[str, object] = {name: getattr(draft, name) for name in _GUARDED}
+    if draft.related:
+        values["related"] = [link.type for link in draft.related]
+    changed, replaced = guard_fields(values, policy, field=field)
     return (replace(draft, **changed), replaced) if changed else (draft, replaced)  # type: ignore[arg-type]
 
 

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, tzinfo
+from uuid import UUID
 
 import structlog
 
-from folklore.db.memories import Prepared, Vectors
-from folklore.errors import EmbedderUnavailable, Refused
+from folklore.db.changes import Changing
+from folklore.db.database import Session
+from folklore.db.memories import Afterwards, Prepared, Vectors
+from folklore.errors import EmbedderUnavailable, InvalidInput, NotFound, Refused
 from folklore.memory.checks import check_batch
 from folklore.memory.ids import new_id
 from folklore.memory.library import Library
 from folklore.memory.secrecy import guard_batch, guard_fields, note_of
-from folklore.model import DEFAULT_LANGUAGE, Caller, Draft, Stored
+from folklore.memory.similar import similar
+from folklore.memory.supersede import Replacement, supersede
+from folklore.model import DEFAULT_LANGUAGE, Caller, Draft, Relation, Similar, Stored, StoreStatus
 from folklore.text import names
 from folklore.text.clean import digest
 
@@ -42,9 +47,10 @@ async def store(
 ) -> StoreResult:
     """Store a batch (at most 500) in one namespace, which is made if it is new.
 
-    A text that is known already is confirmed and answered as `duplicate`. If the embedder is down the memories are
-    stored all the same, found by keyword at once, and owe their vector. Raises InvalidInput, Refused,
-    DatabaseUnavailable; then nothing was written.
+    A text that is known already is confirmed and answered as `duplicate`. What a draft supersedes is closed in the same
+    transaction. What says nearly the same is reported, and changes nothing. If the embedder is down the memories are
+    stored all the same, found by keyword at once, and owe their vector. Raises InvalidInput, NotFound, Conflict,
+    Refused, DatabaseUnavailable; then nothing was written.
     """
     if not caller.may_write:
         raise Refused("This server is read-only; nothing was stored.")
@@ -60,16 +66,77 @@ async def store(
         if first[place] == place
     ]
     vectors = await embed(library, [item.draft.content for item in batch])
-    outcome = await library.memories.insert(
-        name, batch, vectors, caller=caller, namespace_id=new_id(), language=DEFAULT_LANGUAGE, now=now
+    inserted = await library.memories.insert(
+        name,
+        batch,
+        vectors,
+        caller=caller,
+        namespace_id=new_id(),
+        language=DEFAULT_LANGUAGE,
+        now=now,
+        then=_afterwards(checked, first, caller=caller, now=now, many=many),
     )
     library.stored()
-    kept = dict(zip((place for place, other in enumerate(first) if place == other), outcome, strict=True))
+    near: Mapping[UUID, tuple[Similar, ...]] = {}
+    if vectors is not None:
+        fresh = [id_ for id_, new in inserted.outcome if new]
+        near = await similar(library, inserted.namespace, fresh, vectors.model, now=now)
+    kept = _of_each(first, inserted.outcome)
     stored = tuple(
-        Stored(id=kept[other][0], status="stored" if kept[other][1] and place == other else "duplicate")
-        for place, other in enumerate(first)
+        Stored(id=id_, status=_status(draft, new and place == other), similar=near.get(id_, ()) if new else ())
+        for place, (draft, other, (id_, new)) in enumerate(zip(checked, first, kept, strict=True))
     )
     return StoreResult(namespace=name, stored=stored, note=note_of(replaced))
+
+
+def _status(draft: Draft, new: bool) -> StoreStatus:
+    if draft.supersedes is not None:
+        return "superseded_old"
+    return "stored" if new else "duplicate"
+
+
+def _of_each(first: Sequence[int], outcome: Sequence[tuple[UUID, bool]]) -> list[tuple[UUID, bool]]:
+    """What became of each draft, given what became of those that were stored."""
+    kept = dict(zip((place for place, other in enumerate(first) if place == other), outcome, strict=True))
+    return [kept[other] for other in first]
+
+
+def _afterwards(
+    drafts: Sequence[Draft], first: Sequence[int], *, caller: Caller, now: datetime, many: bool
+) -> Afterwards | None:
+    """What the drafts say of memories that are there: which they supersede, which they are related to."""
+    if not any(draft.supersedes is not None or draft.related for draft in drafts):
+        return None
+
+    async def then(session: Session, namespace: UUID, outcome: Sequence[tuple[UUID, bool]]) -> None:
+        change = Changing(session, namespace, caller, now)
+        kept = [id_ for id_, _ in _of_each(first, outcome)]
+        fields = [f"memories[{place}]." if many else "" for place in range(len(drafts))]
+        replacements = [
+            Replacement(draft.supersedes, id_, f"{field}supersedes", draft.supersede_reason)
+            for draft, id_, field in zip(drafts, kept, fields, strict=True)
+            if draft.supersedes is not None
+        ]
+        await supersede(change, replacements, now=now)
+        related = {
+            (id_, link.type, link.id): (field, Relation(id_, link.type, link.id, link.strength))
+            for draft, id_, field in zip(drafts, kept, fields, strict=True)
+            for link in draft.related
+        }
+        if not related:
+            return
+        for field, relation in related.values():
+            if relation.from_id == relation.to_id:
+                raise InvalidInput(f"{field}related", "a memory cannot be related to itself.", hint="Leave it out.")
+        written = await change.relate([relation for _, relation in related.values()])
+        for key, (field, relation) in related.items():
+            if key not in written:
+                raise NotFound(
+                    f"{field}related: there is no memory {relation.to_id} in this namespace.",
+                    hint="Only memories of one namespace are related.",
+                )
+
+    return then
 
 
 def _first_of_each(drafts: Sequence[Draft], digests: Sequence[bytes]) -> list[int]:

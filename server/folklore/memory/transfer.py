@@ -17,6 +17,7 @@ from folklore.memory.intake import BATCH, ImportRequest, Intake
 from folklore.memory.library import Library
 from folklore.memory.lines import header_line, memory_line
 from folklore.memory.report import Report
+from folklore.memory.tied_lines import relation_line, revision_line
 from folklore.model import Caller
 from folklore.text import names
 
@@ -27,8 +28,9 @@ Chunk = list[tuple[int, Line]]
 async def export_lines(transfers: Transfers, namespaces: Sequence[str], *, now: datetime) -> AsyncIterator[str]:
     """The header, then every memory of these namespaces (all, if none is named), as of one moment.
 
-    The order, by namespace, creation and id, and the fields' order are always the same, so that an export of an import
-    of an export differs in its header only. Raises NotFound for a namespace that is not there.
+    After the memories of a namespace stand its relations, then its revisions. The order, by namespace, creation and id,
+    and the fields' order are always the same, so that an export of an import of an export differs in its header only.
+    Raises NotFound for a namespace that is not there.
     """
     wanted = [names.normalise(name) for name in namespaces]
     async with transfers.snapshot() as snapshot:
@@ -40,6 +42,10 @@ async def export_lines(transfers: Transfers, namespaces: Sequence[str], *, now: 
         for origin in origins:
             async for entry in snapshot.entries(origin.id):
                 yield memory_line(origin.name, entry)
+            async for relation in snapshot.relations(origin.id):
+                yield relation_line(origin.name, relation)
+            async for revision in snapshot.revisions(origin.id):
+                yield revision_line(origin.name, revision)
 
 
 async def import_lines(
@@ -74,8 +80,7 @@ async def import_lines(
                 await intake.take(number, raw)
             report.seconds = monotonic() - began
             told()
-        await intake.settle_all()
-        intake.finish()
+        await intake.finish()
     finally:
         report.seconds = monotonic() - began
         told()

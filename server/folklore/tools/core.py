@@ -14,7 +14,7 @@ from folklore.memory.host import Host
 from folklore.model import Draft, Filters
 from folklore.tools.calls import keyed
 from folklore.tools.present import result_of
-from folklore.tools.shapes import FiltersIn, MemoryIn, RankingIn, RecallOut, StoreOut, Time, Words
+from folklore.tools.shapes import FiltersIn, Id, MemoryIn, RankingIn, RecallOut, StoreOut, Time, Words
 
 Scope = Annotated[Words | None, Field(description="default: all you may read")]
 Limit = Annotated[int, Field(ge=1, le=100)]
@@ -36,11 +36,12 @@ async def memory_store(
     session: str | None = None,
     occurred_at: Time | None = None,
     importance: Annotated[float | None, Field(description="0 to 1")] = None,
+    supersedes: Annotated[Id | None, Field(description="id of what it replaces")] = None,
     idempotency_key: str | None = None,
 ) -> Annotated[CallToolResult, StoreOut]:
     """Keep what the team should know later: a decision and its reason, a convention, a bug's cause and fix, a how-to, a
     preference. One fact per memory, understandable without this conversation. Never secrets. Known text is not stored
-    twice (status duplicate).
+    twice (status duplicate); Supersede what `similar` shows outdated.
     """
     host = ctx.request_context.lifespan_context
     library = await host.library()
@@ -55,6 +56,7 @@ async def memory_store(
         occurred_at=occurred_at,
         importance=importance,
         idempotency_key=idempotency_key,
+        supersedes=supersedes,
     )
     if memories is not None and single != MemoryIn(content=""):
         raise InvalidInput(
@@ -72,13 +74,8 @@ async def memory_store(
         zone=host.zone,
         many=memories is not None,
     )
-    return result_of(
-        {
-            "namespace": result.namespace,
-            "stored": [{"id": str(item.id), "status": item.status} for item in result.stored],
-            **({"note": result.note} if result.note else {}),
-        }
-    )
+    note = {"note": result.note} if result.note else {}
+    return result_of({"namespace": result.namespace, "stored": present.stored(result.stored), **note})
 
 
 async def memory_recall(
@@ -108,7 +105,7 @@ async def memory_recall(
             query=query,
             namespaces=tuple(namespaces or ()),
             limit=limit,
-            filters=_filters(host, filters),
+            filters=filters_in(host, filters),
             ranking=chosen(
                 asked.preset,
                 weights=asked.weights,
@@ -152,14 +149,15 @@ async def search_keywords(
         query,
         namespaces=tuple(namespaces or ()),
         limit=limit,
-        filters=_filters(host, filters),
+        filters=filters_in(host, filters),
         cursor=cursor,
         now=host.now(),
     )
     return result_of(present.answer(found, format))
 
 
-def _filters(host: Host, asked: FiltersIn | None) -> Filters:
+def filters_in(host: Host, asked: FiltersIn | None) -> Filters:
+    """The filters in force. Raises InvalidInput."""
     if asked is None:
         return Filters()
     from folklore.memory.filters import FilterRequest, filters_of

@@ -7,17 +7,33 @@ from __future__ import annotations
 
 from datetime import datetime
 from typing import Annotated, Literal
+from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, WithJsonSchema
 
-from folklore.model import DEFAULT_KIND, Draft
+from folklore.model import DEFAULT_KIND, Draft, Link
 
 Time = Annotated[datetime, WithJsonSchema({"type": "string"})]
+Id = Annotated[UUID, WithJsonSchema({"type": "string"})]
+Ids = Annotated[list[Id], Field(min_length=1, max_length=100)]
 Words = list[str]
+# Every client checks every answer against its schema; what a memory carries depends on the format (memory/present.py).
+Records = Annotated[
+    list[dict[str, JsonValue]], WithJsonSchema({"type": "array", "items": {"type": "object", "required": ["id"]}})
+]
+Objects = Annotated[list[dict[str, JsonValue]], WithJsonSchema({"type": "array", "items": {"type": "object"}})]
 
 
 class _In(BaseModel):
     model_config = ConfigDict(extra="forbid", hide_input_in_errors=True)
+
+
+class LinkIn(_In):
+    """What a new memory has to do with one that is there."""
+
+    id: Id
+    type: str | None = None
+    strength: float | None = None
 
 
 class MemoryIn(_In):
@@ -39,6 +55,9 @@ class MemoryIn(_In):
     commit: str | None = None
     metadata: dict[str, JsonValue] | None = None
     idempotency_key: str | None = None
+    supersedes: Id | None = None
+    supersede_reason: str | None = None
+    related: list[LinkIn] | None = None
 
     def draft(self) -> Draft:
         """The draft this states."""
@@ -59,6 +78,12 @@ class MemoryIn(_In):
             commit=self.commit,
             metadata=self.metadata,
             idempotency_key=self.idempotency_key,
+            supersedes=self.supersedes,
+            supersede_reason=self.supersede_reason,
+            related=tuple(
+                Link(link.id, link.type or "relates_to", 1.0 if link.strength is None else link.strength)
+                for link in self.related or ()
+            ),
         )
 
 
@@ -100,10 +125,11 @@ class RankingIn(_In):
 
 
 class StoredOut(BaseModel):
-    """What became of one memory."""
+    """What became of one memory, and what says nearly the same: id, similarity, content, author."""
 
     id: str
     status: str
+    similar: Annotated[list[dict[str, JsonValue]] | None, WithJsonSchema({"type": "array"})] = None
 
 
 class StoreOut(BaseModel):
@@ -124,12 +150,66 @@ class DegradedOut(BaseModel):
 class RecallOut(BaseModel):
     """The answer of memory_recall and search_keywords, best first."""
 
-    # Every client checks every answer against this; what a memory carries depends on the format (memory/present.py).
-    memories: Annotated[
-        list[dict[str, JsonValue]], WithJsonSchema({"type": "array", "items": {"type": "object", "required": ["id"]}})
-    ]
+    memories: Records
     searched: Words
     degraded: list[DegradedOut] | None = None
     truncated: bool | None = None
     cursor: str | None = None
     note: str | None = None
+
+
+class RelationIn(_In):
+    """A relation to be there, or with `remove` not to be."""
+
+    from_: Annotated[Id, Field(alias="from")]
+    to: Id
+    type: str = "relates_to"
+    strength: Annotated[float | None, Field(description="0 to 1")] = None
+    remove: bool = False
+
+
+class GetOut(BaseModel):
+    """The answer of memory_get; `missing` are nowhere."""
+
+    memories: Records
+    missing: Words | None = None
+
+
+class RecordOut(BaseModel):
+    """A memory whole; what else it carries depends on what is set."""
+
+    model_config = ConfigDict(extra="allow")
+
+    id: str
+    content: str
+    revision: int
+
+
+class ForgetOut(BaseModel):
+    """The answer of memory_forget: what was forgotten, or with dry_run would be."""
+
+    forgotten: Records
+    already_forgotten: Words | None = None
+    erased: bool | None = None
+    dry_run: bool | None = None
+    more: bool | None = None
+
+
+class RelateOut(BaseModel):
+    """The answer of memory_relate; each relation with from, type, to, strength."""
+
+    created: Objects
+    updated: Objects | None = None
+    removed: Objects | None = None
+    failed: Objects | None = None
+
+
+class StatusOut(BaseModel):
+    """The answer of memory_status."""
+
+    version: str
+    engine: str
+    namespaces: Objects
+    model: dict[str, JsonValue] | None = None
+    embedding_debt: int | None = None
+    degraded: list[DegradedOut] | None = None

@@ -1,1 +1,1 @@
-analyze memories, embeddings, postings
+analyze memories, embeddings, postings, revisions, relations

@@ -2,5 +2,6 @@
 -- statement begins every recall.
 select n.id, n.name, n.languages, not exists (select from memories m where m.namespace_id = n.id) as empty
 from namespaces n
-where :names::text[] is null or lower(n.name) in (select lower(name) from unnest(:names::text[]) as asked (name))
+where n.deleted_at is null
+    and (:names::text[] is null or lower(n.name) in (select lower(name) from unnest(:names::text[]) as asked (name)))
 order by n.name

@@ -1,4 +1,5 @@
 -- :names the namespaces asked for, null for all of them.
 select id, name, description, language, created_at, created_by
 from namespaces
-where :names::text[] is null or lower(name) in (select lower(asked.name) from unnest(:names::text[]) as asked (name))
+where deleted_at is null
+    and (:names::text[] is null or lower(name) in (select lower(asked.name) from unnest(:names::text[]) as asked (name)))

@@ -8,6 +8,7 @@ the sentence it is, beside the relation itself.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from typing import Any, BinaryIO
 
@@ -43,9 +44,11 @@ def _lines_of(record: Any) -> Iterator[Line]:
         case {"type": "relation", "from": str(one), "to": str(other), "relationType": str(how)}:
             sentence = f"{one} {how.replace('_', ' ')} {other}"
             yield _memory(id_of(_SYSTEM, one, how, other), sentence, one, ["relation"])
-            yield line_of(
-                {"type": "relation", "from": id_of(_SYSTEM, one), "to": id_of(_SYSTEM, other), "relation": how}
-            )
+            type_ = re.sub(r"[^a-z0-9]+", "_", how.lower()).strip("_")[:40]
+            if re.match("[a-z]", type_):
+                yield line_of(
+                    {"type": "relation", "from": id_of(_SYSTEM, one), "to": id_of(_SYSTEM, other), "relation": type_}
+                )
         case _:
             yield InvalidInput("line", "is neither an entity with observations nor a relation.")
 

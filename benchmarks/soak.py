@@ -1,0 +1,342 @@
+"""Many processes change one database at random, and afterwards it is looked whether all of it still fits together.
+
+    python -m benchmarks.soak --processes 20 --seconds 60      (or: make soak)
+
+Each process stores, supersedes, forgets, undoes, erases, relates and updates memories in two namespaces that all share;
+a few counters are raised under the optimistic lock, so that a lost update would show as a missing number. What a caller
+may see are Conflict and NotFound: somebody else was first. Anything else, a deadlock above all, is a failure.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import random
+import sys
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from time import monotonic
+from uuid import UUID
+
+import asyncpg
+from tests.embedders import ByLetter
+from tests.temporary_engine import temporary_engine
+
+from folklore.db.database import Database, PoolLimits
+from folklore.db.migrate import migrate
+from folklore.errors import Conflict, NotFound, Raced
+from folklore.memory.detail import details
+from folklore.memory.forget import ForgetRequest, forget
+from folklore.memory.library import Library
+from folklore.memory.listing import list_memories
+from folklore.memory.relate import Wish, relate
+from folklore.memory.revise import Edit, undo, update
+from folklore.memory.store import store
+from folklore.model import Caller, Draft, Filters, Link, Memory, Relation
+from folklore.text.clean import digest
+
+NAMESPACES = ("soak-one", "soak-two")
+COUNTERS = 4
+_WORDS = tuple("alpha bravo charlie delta echo foxtrot golf hotel india juliet kilo lima".split())  # noqa: SIM905
+
+
+@dataclass
+class Tally:
+    """What a worker did, what others were faster at, and how far it raised the counters."""
+
+    done: Counter[str] = field(default_factory=Counter)
+    refused: Counter[str] = field(default_factory=Counter)
+    raised: Counter[str] = field(default_factory=Counter)
+
+
+class Worker:
+    """One process's worth of somebody at work."""
+
+    def __init__(self, library: Library, seed: int) -> None:
+        self._library = library
+        self._random = random.Random(seed)
+        self._caller = Caller(f"worker {seed}")
+        self.tally = Tally()
+
+    async def step(self) -> None:
+        """Do one thing at random."""
+        acts: dict[Callable[[], Awaitable[object]], int] = {
+            self.keep: 6, self.supersede: 4, self.revise: 4, self.count: 3, self.forget: 3, self.take_back: 3,
+            self.relate: 3, self.erase: 1, self.sweep: 1, self.look: 3,
+        }  # fmt: skip
+        [act] = self._random.choices(list(acts), list(acts.values()))
+        name = act.__name__
+        try:
+            await act()
+        except Raced:
+            self.tally.refused["raced"] += 1
+        except (Conflict, NotFound) as error:
+            self.tally.refused[f"{name}: {type(error).__name__}"] += 1
+        else:
+            self.tally.done[name] += 1
+
+    async def keep(self) -> None:
+        """Store a few; texts come from a small stock, so that many are there already."""
+        drafts = [
+            Draft(self._text(), session="s" if self._random.random() < 0.3 else None)
+            for _ in range(self._random.randint(1, 6))
+        ]
+        await store(self._library, self._namespace(), drafts, caller=self._caller, now=_now())
+
+    async def supersede(self) -> None:
+        """Store one that replaces another and is related to a third."""
+        namespace = self._namespace()
+        old, other = await self._some(namespace, 2)
+        draft = Draft(self._text(), supersedes=old, related=(Link(other, "relates_to", self._random.random()),))
+        await store(self._library, namespace, [draft], caller=self._caller, now=_now())
+
+    async def revise(self) -> None:
+        """Change a text or a tag."""
+        (id_,) = await self._some(self._namespace(), 1)
+        edits = [Edit({"content": self._text()}), Edit({"tags": [self._random.choice(_WORDS)]})]
+        await update(self._library, id_, self._random.choice(edits), caller=self._caller, now=_now())
+
+    async def count(self) -> None:
+        """Raise a counter by one, if nobody else did since it was read."""
+        source = f"counter-{self._random.randrange(COUNTERS)}"
+        found = await self._counter(source)
+        number = int(found.content.rpartition(" ")[2]) + 1
+        edit = Edit({"content": f"{source} stands at {number}"}, if_revision=found.revision)
+        await update(self._library, found.id, edit, caller=self._caller, now=_now())
+        self.tally.raised[source] += 1
+
+    async def forget(self) -> None:
+        """Forget two."""
+        ids = await self._some(self._namespace(), 2)
+        await forget(self._library, ForgetRequest(ids), caller=self._caller, now=_now())
+
+    async def erase(self) -> None:
+        """Erase two."""
+        ids = await self._some(self._namespace(), 2)
+        await forget(self._library, ForgetRequest(ids, erase=True), caller=self._caller, now=_now())
+
+    async def sweep(self) -> None:
+        """Forget by filter."""
+        filters = Filters(tags=(self._random.choice(_WORDS),), exclude_tags=("counter",))
+        request = ForgetRequest(filters=filters, namespaces=(self._namespace(),))
+        await forget(self._library, request, caller=self._caller, now=_now())
+
+    async def take_back(self) -> None:
+        """Undo the last change of one, whatever it was."""
+        (id_,) = await self._some(self._namespace(), 1, any_state=True)
+        await undo(self._library, id_, caller=self._caller, now=_now(), retention=timedelta(days=30))
+
+    async def relate(self) -> None:
+        """Relate two, and take another relation away."""
+        a, b, c = await self._some(self._namespace(), 3)
+        strength = self._random.random()
+        kinds = ["causes", "part_of", "supersedes"]
+        wishes = [
+            Wish(Relation(a, self._random.choice(kinds), b, strength)),
+            Wish(Relation(b, "causes", c), remove=True),
+        ]
+        await relate(self._library, wishes, caller=self._caller, now=_now())
+
+    async def look(self) -> None:
+        """Read some whole."""
+        await details(self._library, await self._some(self._namespace(), 3))
+
+    async def _some(self, namespace: str, count: int, *, any_state: bool = False) -> tuple[UUID, ...]:
+        """Some of the newest memories, none of them a counter."""
+        notebooks = await self._library.notebooks([namespace])
+        filters = Filters(exclude_tags=("counter",), include_superseded=any_state)
+        listed = await list_memories(self._library, notebooks, filters, limit=60, now=_now())
+        ids = [item.memory.id for item in listed.memories]
+        if len(ids) < count:
+            raise NotFound("Too few are left.")
+        return tuple(self._random.sample(ids, count))
+
+    async def _counter(self, source: str) -> Memory:
+        notebooks = await self._library.notebooks([NAMESPACES[0]])
+        listed = await list_memories(self._library, notebooks, Filters(source_prefix=source), limit=1, now=_now())
+        return listed.memories[0].memory
+
+    def _namespace(self) -> str:
+        return self._random.choice(NAMESPACES)
+
+    def _text(self) -> str:
+        return " ".join(self._random.choices(_WORDS, k=self._random.randint(2, 5)))
+
+
+async def prepare(dsn: str) -> None:
+    """The namespaces and the counters."""
+    async with _library(dsn) as library:
+        counters = [
+            Draft(f"counter-{n} stands at 0", source=f"counter-{n}", tags=("counter",)) for n in range(COUNTERS)
+        ]
+        await store(library, NAMESPACES[0], counters, caller=Caller("soak"), now=_now())
+        await store(library, NAMESPACES[1], [Draft("alpha bravo")], caller=Caller("soak"), now=_now())
+
+
+async def work(dsn: str, seed: int, *, steps: int | None = None, seconds: float | None = None) -> Tally:
+    """One worker until it has done so many steps, or for so long."""
+    async with _library(dsn) as library:
+        worker = Worker(library, seed)
+        until = None if seconds is None else monotonic() + seconds
+        count = 0
+        while (steps is None or count < steps) and (until is None or monotonic() < until):
+            await worker.step()
+            count += 1
+        return worker.tally
+
+
+async def broken(connection: asyncpg.Connection, raised: Counter[str]) -> list[str]:
+    """What does not fit together, in words; empty if all does."""
+    wrong = []
+    for what, query in _INVARIANTS.items():
+        count = await connection.fetchval(query)
+        if count:
+            wrong.append(f"{count} x {what}")
+    for row in await connection.fetch("select id, content, digest from memories"):
+        if digest(row["content"]) != bytes(row["digest"]):
+            wrong.append(f"the digest of {row['id']} is of another text")
+    for source in (f"counter-{n}" for n in range(COUNTERS)):
+        content = await connection.fetchval("select content from memories where source = $1", source)
+        if content != f"{source} stands at {raised[source]}":
+            wrong.append(f"{source} was raised {raised[source]} times, but: {content}")
+    return wrong
+
+
+_INVARIANTS = {
+    "a memory's revision is not one more than its changes": """
+        select count(*) from memories m where m.revision <> 1 + (
+            select count(*) from revisions r where r.namespace_id = m.namespace_id and r.memory_id = m.id)
+    """,
+    "a superseded memory whose successor is not related to it": """
+        select count(*) from memories m where m.superseded_by is not null and not exists (
+            select from relations r where r.namespace_id = m.namespace_id and r.from_id = m.superseded_by
+                and r.type = 'supersedes' and r.to_id = m.id)
+    """,
+    "a relation supersedes to a memory that is in force": """
+        select count(*) from relations r join memories m on m.namespace_id = r.namespace_id and m.id = r.to_id
+        where r.type = 'supersedes' and m.superseded_by is distinct from r.from_id
+    """,
+    "a successor without a time": """
+        select count(*) from memories where superseded_by is not null and superseded_at is null
+    """,
+    "a lexeme of a memory that is gone or does not hold it": """
+        select count(*) from postings p where p.lexeme <> '' and not starts_with(p.lexeme, '@') and not exists (
+            select from memories m, unnest(m.search) as found
+            where m.namespace_id = p.namespace_id and m.id = p.memory_id and found.lexeme = p.lexeme)
+    """,
+    "a mark of a memory that is gone": """
+        select count(*) from postings p where not exists (
+            select from memories m where m.namespace_id = p.namespace_id and m.id = p.memory_id)
+    """,
+    "a lexeme of a memory that is not in the postings": """
+        select count(*) from memories m, unnest(m.search) as found
+        where cardinality(array_remove(found.weights, 'C')) > 0 and not exists (
+            select from postings p where p.namespace_id = m.namespace_id and p.memory_id = m.id
+                and p.lexeme = found.lexeme)
+    """,
+    "a memory without its vector, or with more than one": """
+        select count(*) from memories m where 1 <> (
+            select count(*) from embeddings e where e.namespace_id = m.namespace_id and e.memory_id = m.id)
+    """,
+    "a vector that does not know its memory's length": """
+        select count(*) from embeddings e join postings p on p.namespace_id = e.namespace_id
+            and p.memory_id = e.memory_id and p.lexeme = '' where p.length <> e.length
+    """,
+    "a place in a session given twice": """
+        select count(*) from (
+            select from memories where session is not null group by namespace_id, session, position having count(*) > 1
+        ) twice
+    """,
+    "a chain of successors that bites its tail": """
+        with recursive chain as (
+            select namespace_id, id, superseded_by, 1 as depth from memories where superseded_by is not null
+            union all
+            select c.namespace_id, c.id, m.superseded_by, c.depth + 1 from chain c
+            join memories m on m.namespace_id = c.namespace_id and m.id = c.superseded_by
+            where m.superseded_by is not null and c.depth < 10000
+        )
+        select count(*) from chain where depth >= 10000
+    """,
+    "a deadlock, even if nobody was told": """
+        select deadlocks from pg_stat_database where datname = current_database()
+    """,
+}
+
+
+class _library:  # noqa: N801 - reads as a function
+    def __init__(self, dsn: str) -> None:
+        self._database = Database(dsn, PoolLimits(minimum=0, maximum=2))
+
+    async def __aenter__(self) -> Library:
+        await self._database.open()
+        return Library.of(self._database, ByLetter())
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._database.close()
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+async def soak(dsn: str, processes: int, seconds: float) -> list[str]:
+    """Run the workers as processes of their own and say what is broken."""
+    await prepare(dsn)
+    command = [sys.executable, "-m", "benchmarks.soak", "--seconds", str(seconds), "--dsn", dsn, "--worker"]
+    workers = [
+        await asyncio.create_subprocess_exec(*command, str(seed), stdout=asyncio.subprocess.PIPE)
+        for seed in range(processes)
+    ]
+    total = Tally()
+    wrong = []
+    for seed, worker in enumerate(workers):
+        said, _ = await worker.communicate()
+        if worker.returncode:
+            wrong.append(f"worker {seed} failed")
+            continue
+        for name, counts in json.loads(said).items():
+            getattr(total, name).update(counts)
+    connection = await asyncpg.connect(dsn)
+    wrong += await broken(connection, total.raised)
+    memories, revisions, relations = [
+        await connection.fetchval(f"select count(*) from {table}") for table in ("memories", "revisions", "relations")
+    ]
+    await connection.close()
+    print(f"{processes} processes, {seconds:g} s: {sum(total.done.values()):,} calls done", dict(total.done))
+    print(f"refused, as somebody else was first: {sum(total.refused.values()):,}", dict(total.refused))
+    print(f"counters raised {sum(total.raised.values()):,} times; left: {memories:,} memories, {revisions:,} revisions,"
+          f" {relations:,} relations")  # fmt: skip
+    return wrong
+
+
+def main() -> int:
+    """0 if everything fits together."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--processes", type=int, default=20)
+    parser.add_argument("--seconds", type=float, default=60)
+    parser.add_argument("--dsn", help="an empty database; default: an engine of its own for the run")
+    parser.add_argument("--worker", type=int, help=argparse.SUPPRESS)
+    asked = parser.parse_args()
+    if asked.worker is not None:
+        tally = asyncio.run(work(asked.dsn, asked.worker, seconds=asked.seconds))
+        print(json.dumps({"done": tally.done, "refused": tally.refused, "raised": tally.raised}))
+        return 0
+
+    async def whole(dsn: str) -> list[str]:
+        await migrate(dsn)
+        return await soak(dsn, asked.processes, asked.seconds)
+
+    if asked.dsn:
+        wrong = asyncio.run(whole(asked.dsn))
+    else:
+        with temporary_engine(shared_buffers="128MB") as dsn:
+            wrong = asyncio.run(whole(dsn))
+    print("\n".join(wrong) or "everything fits together")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

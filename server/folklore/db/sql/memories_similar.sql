@@ -1,0 +1,63 @@
+-- Who is near to the memories :ids, at most three to each: among the :newest vectors of the namespace, and, if it holds
+-- more than that, among those that share one of the memory's three rarest words with it, as far as at most 20 hold the
+-- word. So the work has a bound however large the namespace is: (ids x newest) + (ids x 60) distances.
+with mine as materialized (
+    select e.memory_id, e.vector
+    from embeddings e
+    where e.namespace_id = :namespace::uuid and e.model_id = :model::uuid and e.passage = 0
+        and e.memory_id = any(:ids::uuid[])
+),
+newest as materialized (
+    select e.memory_id, e.vector
+    from embeddings e
+    where e.namespace_id = :namespace::uuid and e.model_id = :model::uuid and e.passage = 0
+    order by e.memory_id desc
+    limit :newest::integer
+),
+words as (
+    select m.id, found.lexeme
+    from memories m, unnest(m.search) as found
+    where m.namespace_id = :namespace::uuid and m.id = any(:ids::uuid[])
+        and (select count(*) from newest) = :newest::integer
+),
+counted as (
+    select each.lexeme, (select count(*) from (
+        select from postings p where p.namespace_id = :namespace::uuid and p.lexeme = each.lexeme limit 21
+    ) bounded) as documents
+    from (select distinct lexeme from words) each
+),
+rarest as (
+    select words.id, words.lexeme, row_number() over (partition by words.id order by documents, words.lexeme) as place
+    from words
+    join counted on counted.lexeme = words.lexeme
+    where counted.documents <= 20
+),
+older as (
+    select distinct rarest.id, p.memory_id as other
+    from rarest
+    join postings p on p.namespace_id = :namespace::uuid and p.lexeme = rarest.lexeme
+    where rarest.place <= 3
+),
+near as (
+    select mine.memory_id, newest.memory_id as other, mine.vector <=> newest.vector as distance
+    from mine
+    join newest on newest.memory_id <> mine.memory_id and (mine.vector <=> newest.vector) <= :distance::float8
+    union
+    select mine.memory_id, e.memory_id, mine.vector <=> e.vector
+    from older
+    join mine on mine.memory_id = older.id
+    join embeddings e on e.namespace_id = :namespace::uuid and e.model_id = :model::uuid and e.memory_id = older.other
+        and e.passage = 0
+    where older.other <> older.id and (mine.vector <=> e.vector) <= :distance::float8
+),
+ranked as (
+    select near.memory_id, near.distance, m.id, m.content, m.author,
+        row_number() over (partition by near.memory_id order by near.distance, m.id) as place
+    from near
+    join memories m on m.namespace_id = :namespace::uuid and m.id = near.other
+    where m.forgotten_at is null and m.superseded_at is null and (m.expires_at is null or m.expires_at > :now::timestamptz)
+)
+select memory_id, id, 1 - distance as similarity, content, author
+from ranked
+where place <= 3
+order by memory_id, place

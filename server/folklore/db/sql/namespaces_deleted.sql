@@ -1,0 +1,4 @@
+-- The deleted namespaces of a name, the last one first.
+select id, name, deleted_at, deleted_by from namespaces
+where lower(name) = lower(:name::text) and deleted_at is not null
+order by deleted_at desc, id

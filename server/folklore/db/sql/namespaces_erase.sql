@@ -1,0 +1,2 @@
+-- The row itself, once nothing hangs on it any more.
+delete from namespaces where id = :namespace::uuid

@@ -1,0 +1,1 @@
+delete from postings where namespace_id = :namespace::uuid

@@ -1,0 +1,10 @@
+-- Keep what the memories :ids hold in the columns :fields, before they change.
+-- :reasons by id, a JSON object; those it does not name have none.
+insert into revisions (namespace_id, memory_id, revision, action, author, agent, changed_at, reason, undoes, before)
+select :namespace::uuid, m.id, m.revision, :action::text, :author::text, :agent::text, :now::timestamptz,
+    :reasons::jsonb ->> m.id::text, :undoes::integer,
+    (select coalesce(jsonb_object_agg(held.key, held.value), '{}') from jsonb_each(
+-- include changeable
+    ) as held where held.key = any(:fields::text[]))
+from memories m
+where m.namespace_id = :namespace::uuid and m.id = any(:ids::uuid[])

@@ -1,0 +1,61 @@
+"""Memories whole: with what they have to do with others, and how often they were changed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+from folklore.errors import InvalidInput
+from folklore.memory.library import Library
+from folklore.memory.places import unknown
+from folklore.model import Memory, Relation
+
+MAX_AT_ONCE = 100
+# A hub may have thousands of relations; the strongest are shown.
+_RELATIONS = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Detail:
+    """A memory, its relations in both directions, and how many revisions it has."""
+
+    memory: Memory
+    relations: tuple[Relation, ...]
+    revisions: int
+
+
+@dataclass(frozen=True, slots=True)
+class Details:
+    """In the order asked for; `missing` are nowhere."""
+
+    found: tuple[Detail, ...]
+    missing: tuple[UUID, ...]
+
+
+async def details(library: Library, ids: Sequence[UUID], *, forgotten: bool = False) -> Details:
+    """These memories whole; four statements however many. With `forgotten` also those that were.
+
+    Raises NotFound if none of them is there, InvalidInput for more than 100.
+    """
+    wanted = list(dict.fromkeys(ids))
+    if not 1 <= len(wanted) <= MAX_AT_ONCE:
+        raise InvalidInput("ids", f"takes 1 to {MAX_AT_ONCE} a call, not {len(wanted)}.")
+    namespaces = [notebook.id for notebook in await library.notebooks([])]
+    memories = [
+        memory for memory in await library.memories.get(namespaces, wanted) if forgotten or memory.forgotten_at is None
+    ]
+    if not memories:
+        raise unknown(wanted)
+    here = [memory.id for memory in memories]
+    relations = await library.changes.relations(namespaces, here, limit=_RELATIONS * len(here))
+    counts = await library.changes.counted(namespaces, here)
+    found = tuple(
+        Detail(
+            memory,
+            tuple(item for item in relations if memory.id in (item.from_id, item.to_id))[:_RELATIONS],
+            counts.get(memory.id, 0),
+        )
+        for memory in memories
+    )
+    return Details(found, tuple(id_ for id_ in wanted if id_ not in set(here)))

@@ -1,0 +1,126 @@
+"""Namespaces as people keep them: made, renamed, described, deleted, brought back."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from folklore.db.namespaces import Notebook
+from folklore.errors import Conflict, InvalidInput, NotFound, Refused
+from folklore.memory.forget import forget_samples
+from folklore.memory.ids import new_id
+from folklore.memory.library import Library
+from folklore.memory.secrecy import guard_fields
+from folklore.model import DEFAULT_LANGUAGE, Caller
+from folklore.text import names
+from folklore.text.clean import clean
+from folklore.text.languages import language as language_of
+
+MAX_DESCRIPTION = 2_000
+
+
+async def create(
+    library: Library,
+    name: str,
+    *,
+    caller: Caller,
+    now: datetime,
+    language: str | None = None,
+    description: str | None = None,
+) -> str:
+    """Make an empty namespace; returns its name as it is spelled. Raises InvalidInput, Conflict if it is there."""
+    _may_write(caller)
+    guard_fields({"namespace": name, "description": description}, library.secrets)
+    spelled = names.normalise(name)
+    made = await library.namespaces.create(
+        new_id(),
+        spelled,
+        language=DEFAULT_LANGUAGE if language is None else language_of(language, field="language"),
+        description=_description(description),
+        author=caller.author,
+        now=now,
+    )
+    if not made:
+        raise Conflict(f"There is a namespace {spelled!r} already.")
+    return spelled
+
+
+async def rename(library: Library, name: str, to: str, *, caller: Caller) -> str:
+    """Call it something else; what is in it stays. Raises NotFound, InvalidInput, Conflict if the name is taken."""
+    _may_write(caller)
+    guard_fields({"to": to}, library.secrets)
+    notebook = await _the(library, name)
+    spelled = names.normalise(to, field="to")
+    if not await library.namespaces.rename(notebook.id, spelled):
+        raise Conflict(f"There is a namespace {spelled!r} already.", hint="Give it another name.")
+    library.stored()
+    return spelled
+
+
+async def describe(library: Library, name: str, description: str | None, *, caller: Caller) -> None:
+    """Say what it is for. Raises NotFound, InvalidInput."""
+    _may_write(caller)
+    guard_fields({"description": description}, library.secrets)
+    await library.namespaces.describe((await _the(library, name)).id, _description(description))
+
+
+async def delete(library: Library, name: str, *, caller: Caller, now: datetime, erase: bool = False) -> str:
+    """Hide a namespace with all that is in it, at once and from everything; `restore` brings it back for a while.
+
+    With `erase` for good, deleted ones of that name too. Returns its name. Raises NotFound.
+    """
+    _may_write(caller)
+    if not erase:
+        notebook = await _the(library, name)
+        await library.namespaces.delete(notebook.id, author=caller.author, now=now)
+        library.stored()
+        return notebook.name
+    spelled = names.normalise(name)
+    ids: list[UUID] = [item.id for item in await library.namespaces.deleted(spelled)]
+    ids += [notebook.id for notebook in await library.namespaces.notebooks([spelled])]
+    if not ids:
+        await _the(library, name)
+    for id_ in ids:
+        await library.namespaces.erase(id_)
+    library.stored()
+    await forget_samples(library)
+    return spelled
+
+
+async def restore(library: Library, name: str, *, caller: Caller, now: datetime, retention: timedelta) -> str:
+    """Bring back the namespace of this name that was deleted last. Raises NotFound, Conflict."""
+    _may_write(caller)
+    deleted = await library.namespaces.deleted(names.normalise(name))
+    if not deleted:
+        raise NotFound(f"No namespace {name!r} was deleted.", hint="`folklore namespaces list --deleted` shows them.")
+    last = deleted[0]
+    if last.deleted_at is not None and last.deleted_at < now - retention:
+        raise Conflict(f"The namespace {last.name} was deleted more than {retention.days} days ago.")
+    if not await library.namespaces.restore(last.id):
+        raise Conflict(
+            f"There is another namespace {last.name!r} by now.",
+            hint="Rename that one first.",
+        )
+    library.stored()
+    return last.name
+
+
+async def _the(library: Library, name: str) -> Notebook:
+    library.stored()  # who changes a namespace wants to know it as it is
+    return (await library.notebooks([name]))[0]
+
+
+def _may_write(caller: Caller) -> None:
+    if not caller.may_write:
+        raise Refused("Folklore is set to read-only; nothing was changed.")
+
+
+def _description(text: str | None) -> str | None:
+    if text is None:
+        return None
+    cleaned = clean(text).text.strip()
+    if len(cleaned) > MAX_DESCRIPTION:
+        raise InvalidInput(
+            "description", f"has {len(cleaned):,} characters; the limit is {MAX_DESCRIPTION:,}.", hint="Shorten it."
+        )
+    return cleaned or None

@@ -1,0 +1,187 @@
+"""Change a memory and keep what it was: update, undo, history."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta, tzinfo
+from typing import Any
+from uuid import UUID
+
+from folklore.db.changes import Changing, Patch, State
+from folklore.db.memories import Vectors, stated
+from folklore.db.namespaces import Notebook
+from folklore.errors import Conflict, InvalidInput, NotFound, Raced, Refused
+from folklore.memory.checks import check_draft
+from folklore.memory.library import Library
+from folklore.memory.places import place_of, unknown
+from folklore.memory.secrecy import guard_fields
+from folklore.memory.store import embed
+from folklore.memory.supersede import SUPERSEDES
+from folklore.model import Caller, Draft, Memory, Relation, Revision, SecretPolicy
+from folklore.text.clean import digest
+
+# What may be changed, and which of it may be taken away.
+FIELDS = (
+    "content", "summary", "kind", "tags", "source", "session", "occurred_at", "importance", "confidence", "priority",
+    "language", "expires_at", "paths", "commit", "metadata",
+)  # fmt: skip
+CLEARABLE = frozenset(FIELDS) - {"content", "kind", "language"}
+# A change of these changes what a memory is found by.
+_SEARCHED = frozenset({"content", "summary", "tags", "source", "language", "occurred_at"})
+_TIMES = frozenset({"occurred_at", "expires_at"})
+_TRIES = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """What shall be different: new values by field, and fields to empty."""
+
+    fields: Mapping[str, Any]
+    clear: Collection[str] = ()
+    if_revision: int | None = None
+
+
+async def update(
+    library: Library,
+    id_: UUID,
+    edit: Edit,
+    *,
+    caller: Caller,
+    now: datetime,
+    zone: tzinfo = UTC,
+    namespaces: tuple[str, ...] = (),
+) -> Memory:
+    """Change fields of a memory; its id, relations and counts stay, and what it was becomes a revision.
+
+    Nothing is written if nothing is different. Raises InvalidInput, NotFound, Conflict (changed since `if_revision`,
+    forgotten, superseded, or its new text is another memory's), Refused.
+    """
+    _may_write(caller)
+    wanted = _checked(edit, library.secrets, now=now, zone=zone)
+    notebook = await place_of(library, id_, namespaces=namespaces)
+    vectors = await embed(library, [wanted["content"]]) if "content" in wanted else None
+    async with library.changes.of(notebook.id, caller=caller, now=now) as change:
+        state = (await change.states([id_], whole=True)).get(id_)
+        if state is None:
+            raise unknown([id_])
+        _in_force(state)
+        if edit.if_revision is not None and edit.if_revision != state.revision:
+            raise Conflict(
+                f"The memory {id_} is at revision {state.revision} by now, not {edit.if_revision}.",
+                hint="Read it again with memory_get and repeat the change on what it says now.",
+            )
+        different = {name: value for name, value in wanted.items() if _differs(name, value, state.held[name])}
+        if different:
+            await change.record([id_], "update", [*different, *(["position"] if "session" in different else [])])
+            await _write(change, state, different, vectors)
+    return await _read(library, notebook, id_)
+
+
+async def undo(
+    library: Library,
+    id_: UUID,
+    *,
+    caller: Caller,
+    now: datetime,
+    retention: timedelta,
+    namespaces: tuple[str, ...] = (),
+) -> tuple[Memory, Revision]:
+    """Take back the last change of a memory (update, forget, supersede) that was not taken back yet.
+
+    The undoing is kept as a revision too. Returns the memory as it is now and what was undone. Raises NotFound if
+    nothing was changed, Conflict if its time is over or another memory has its text by now.
+    """
+    _may_write(caller)
+    notebook = await place_of(library, id_, namespaces=namespaces)
+    for _ in range(_TRIES):  # the text is embedded before the transaction, which must then find the same last change
+        last = await library.changes.last(notebook.id, id_)
+        if last is None:
+            raise NotFound(f"Nothing was changed about the memory {id_}.", hint="There is nothing to undo.")
+        if last.action == "forget" and last.changed_at < now - retention:
+            raise Conflict(f"The memory {id_} was forgotten over {retention.days} days ago.", hint="Store it anew.")
+        text = last.before.get("content")
+        vectors = await embed(library, [str(text)]) if text is not None else None
+        async with library.changes.of(notebook.id, caller=caller, now=now) as change:
+            if await change.last(id_) != last:
+                continue
+            state = (await change.states([id_], whole=True))[id_]
+            await change.record([id_], "undo", list(last.before), undoes=last.revision)
+            if "superseded_by" in last.before and state.superseded_by is not None:
+                await change.unrelate([Relation(state.superseded_by, SUPERSEDES, id_)])
+            await _write(change, state, last.before, vectors)
+        library.stored()
+        return await _read(library, notebook, id_), last
+    raise Raced(f"The memory {id_} is being changed by somebody else.", hint="Try again.")
+
+
+async def history(
+    library: Library, id_: UUID, *, namespaces: tuple[str, ...] = ()
+) -> tuple[Memory, tuple[Revision, ...]]:
+    """A memory as it is, and its changes, the last one first. Raises NotFound."""
+    notebook = await place_of(library, id_, namespaces=namespaces)
+    return await _read(library, notebook, id_), tuple(await library.changes.history(notebook.id, id_))
+
+
+async def _write(change: Changing, state: State, fields: Mapping[str, Any], vectors: Vectors | None) -> None:
+    """Give the memory these columns, within the transaction, and find it by what it says then."""
+    after = {**state.held, **fields}
+    alive = after["forgotten_at"] is None and after["superseded_at"] is None
+    text = digest(str(after["content"]))
+    if alive and (holder := await change.living(text)) not in (None, state.id):
+        raise Conflict(f"Its text is that of the memory {holder}.", hint="Change or forget that one instead.")
+    if "language" in fields:
+        await change.learn(str(fields["language"]))
+    searched = not _SEARCHED.isdisjoint(fields)
+    if searched:
+        await change.unindex([state.id])
+    await change.patch([Patch(state.id, fields, text)])
+    if searched:
+        await change.reindex(state.id, meaning="content" in fields, vectors=vectors)
+
+
+def _may_write(caller: Caller) -> None:
+    if not caller.may_write:
+        raise Refused("This server is read-only; nothing was changed.")
+
+
+def _checked(edit: Edit, secrets: SecretPolicy, *, now: datetime, zone: tzinfo) -> dict[str, Any]:
+    """The columns asked for, as JSON, checked like those of a new memory."""
+    if surplus := [name for name in (*edit.fields, *edit.clear) if name not in FIELDS]:
+        raise InvalidInput(surplus[0], "is no field that can be changed.", hint=f"There are {', '.join(FIELDS)}.")
+    if kept := [name for name in edit.clear if name not in CLEARABLE]:
+        raise InvalidInput("clear", f"{kept[0]} cannot be empty.", hint=f"Can be: {', '.join(sorted(CLEARABLE))}.")
+    if both := [name for name in edit.clear if name in edit.fields]:
+        raise InvalidInput("clear", f"{both[0]} is given a value too.", hint="Do one of the two.")
+    changed, _ = guard_fields(edit.fields, secrets)
+    given = {**edit.fields, **changed}
+    if not given and not edit.clear:
+        raise InvalidInput("id", "comes without a change.", hint="Give at least one field, such as content.")
+    # The content stands in where none is given: a draft has one.
+    draft = check_draft(Draft(**({"content": "unchanged"} | given)), field="", now=now, zone=zone)
+    columns = stated(draft) | {"language": draft.language}
+    empty = stated(Draft(content=""))
+    return {name: columns[name] for name in given} | {name: empty[name] for name in edit.clear}
+
+
+def _differs(name: str, new: object, old: object) -> bool:
+    if name in _TIMES and isinstance(new, str) and isinstance(old, str):
+        return datetime.fromisoformat(new) != datetime.fromisoformat(old)
+    if isinstance(new, float) and isinstance(old, float):
+        return round(new, 6) != round(old, 6)  # as exact as the database keeps them
+    return new != old
+
+
+def _in_force(state: State) -> None:
+    if state.forgotten_at is not None:
+        raise NotFound(f"The memory {state.id} was forgotten.", hint=f"`folklore undo {state.id}` brings it back.")
+    if state.superseded_at is not None:
+        by = "another" if state.superseded_by is None else str(state.superseded_by)
+        raise Conflict(f"The memory {state.id} was superseded by {by}.", hint="Change that one.")
+
+
+async def _read(library: Library, notebook: Notebook, id_: UUID) -> Memory:
+    found = await library.memories.get([notebook.id], [id_])
+    if not found:
+        raise unknown([id_])
+    return found[0]

@@ -1,0 +1,37 @@
+"""Tell who stores something what is there already that says nearly the same. Reported, never merged."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from uuid import UUID
+
+import structlog
+
+from folklore.errors import FolkloreError
+from folklore.memory.library import Library
+from folklore.model import Similar
+
+log = structlog.get_logger(__name__)
+
+# From this cosine on two texts are near-duplicates. A cosine cannot tell agreement from contradiction.
+NEAR = 0.92
+# How many of the newest memories of the namespace a batch is compared with: 1.5 million distances at 256 dimensions are
+# some 0.3 s of one core for a batch of 500, 7 ms for one memory. Beyond those, only with who shares a rare word.
+_NEWEST = 3_000
+
+
+async def similar(
+    library: Library, namespace: UUID, ids: Sequence[UUID], model: UUID, *, now: datetime
+) -> Mapping[UUID, tuple[Similar, ...]]:
+    """At most three near-duplicates of each memory just stored, the nearest first. One statement, after the commit.
+
+    What fails here is logged and costs the report only: the memories are stored.
+    """
+    if not ids:
+        return {}
+    try:
+        return await library.similarities.of(namespace, ids, model, nearest=NEAR, newest=_NEWEST, now=now)
+    except FolkloreError as error:
+        log.warning("similar_not_looked_for", count=len(ids), reason=error.message)
+        return {}

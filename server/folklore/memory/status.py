@@ -1,0 +1,41 @@
+"""How the memory is doing: what it holds, what it owes, what it must do without."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from folklore.db.namespaces import Holding
+from folklore.embedding.embedder import Model
+from folklore.errors import EmbedderUnavailable
+from folklore.memory.library import Library
+from folklore.model import Caller, Degraded, Role
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """Counts end at 50,000 a namespace; `model` is None where there is none or it is down."""
+
+    namespaces: tuple[Holding, ...]
+    role: Role
+    model: Model | None
+    degraded: tuple[Degraded, ...]
+
+    @property
+    def owed(self) -> int:
+        """How many memories still owe their vector."""
+        return sum(item.without_vector for item in self.namespaces)
+
+
+async def status(library: Library, *, caller: Caller) -> Status:
+    """What there is, as far as the caller may see it. One statement."""
+    model: Model | None = None
+    degraded: tuple[Degraded, ...] = ()
+    if library.embedder is None:
+        degraded = (Degraded("dense", "Embedding is switched off (embedding.provider: none)."),)
+    else:
+        try:
+            model = await library.embedder.model()
+        except EmbedderUnavailable as error:
+            degraded = (Degraded("dense", error.message),)
+    holdings = await library.namespaces.holdings(None if model is None else model.id)
+    return Status(tuple(holdings), "admin" if caller.may_write else "reader", model, degraded)

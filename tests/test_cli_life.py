@@ -1,0 +1,215 @@
+"""Changing memories from the command line: show, history, edit, forget, undo, relate, namespaces."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.commands import CommandLine, command_line  # noqa: F401 - the fixture `folklore`
+
+
+async def keep(folklore: CommandLine, text: str, *options: str) -> str:
+    return str((await folklore.json("store", text, *options))["stored"][0]["id"])
+
+
+def editor(path: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> None:
+    """An $EDITOR that changes the file by a line of Python over its text `t`."""
+    path.write_text(
+        f"import sys, pathlib\np = pathlib.Path(sys.argv[1])\nt = p.read_text()\n{script}\np.write_text(t)\n"
+    )
+    monkeypatch.delenv("VISUAL", raising=False)
+    monkeypatch.setenv("EDITOR", f"python3 {path}")
+
+
+async def test_superseding_relations_and_revisions_are_shown(folklore: CommandLine) -> None:
+    old = await keep(folklore, "We release on Fridays.")
+    stored = await folklore.json("store", "We release on Mondays.", "--supersedes", old, "--supersede-reason", "freeze")
+    new = stored["stored"][0]["id"]
+    await folklore.done("relate", new, "derived_from", old, "--strength", "0.5")
+
+    (memory,) = (await folklore.json("show", old))["memories"]
+    shown = await folklore.done("show", old)
+    changes = await folklore.json("history", old)
+
+    assert stored["stored"][0]["status"] == "superseded_old"
+    assert memory["superseded_by"] == new
+    assert {relation["type"] for relation in memory["relations"]} == {"supersedes", "derived_from"}
+    assert f"{new} supersedes this" in shown
+    assert "revisions" in shown
+    assert [(change["action"], change["reason"]) for change in changes["revisions"]] == [("supersede", "freeze")]
+    assert "supersede by tester, from revision 1: freeze" in await folklore.done("history", old)
+
+
+async def test_near_duplicates_are_told(folklore: CommandLine) -> None:
+    await keep(folklore, "The deploy script needs Node 20 and a clean checkout.")
+
+    said = await folklore.done("store", "The deploy script needs Node 20 and a clean checkout, always.")
+
+    assert "nearly the same (0.9" in said
+    assert "by tester: The deploy script needs Node 20" in said
+
+
+async def test_a_memory_is_edited_with_its_fields(
+    folklore: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    id_ = await keep(folklore, "Teh gate is open.", "--tag", "gate", "--summary", "gate", "--priority", "2")
+    editor(
+        tmp_path / "e.py",
+        monkeypatch,
+        "t = t.replace('Teh', 'The').replace('- gate', '- gate\\n- open').replace('summary: gate\\n', '')"
+        ".replace('priority: 2', 'priority: 1')",
+    )
+
+    said = await folklore.done("edit", id_)
+
+    (memory,) = (await folklore.json("show", id_))["memories"]
+    assert "revision 2" in said
+    assert (memory["content"], memory["tags"], memory["priority"]) == ("The gate is open.", ["gate", "open"], 1)
+    assert "summary" not in memory
+
+
+@pytest.mark.parametrize("script", ["", "t = ''", "t = '  \\n'"])
+async def test_what_is_saved_unchanged_or_empty_changes_nothing(
+    folklore: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str
+) -> None:
+    id_ = await keep(folklore, "The gate is open.")
+    editor(tmp_path / "e.py", monkeypatch, script)
+
+    assert "Nothing was changed" in await folklore.done("edit", id_)
+    assert (await folklore.json("show", id_))["memories"][0]["revision"] == 1
+
+
+async def test_an_edit_that_came_too_late_is_refused_and_kept_in_a_file(
+    folklore: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    id_ = await keep(folklore, "The gate is open.")
+    inner = tmp_path / "inner.py"
+    inner.write_text(
+        "import sys, pathlib\np = pathlib.Path(sys.argv[1])\np.write_text(p.read_text().replace('open', 'shut'))\n"
+    )
+    meanwhile = (
+        "import os, subprocess\n"
+        f"subprocess.run([{__import__('sys').executable!r}, '-m', 'folklore', 'edit', {id_!r}],"
+        f" env=os.environ | {{'EDITOR': 'python3 {inner}'}}, check=True)\n"
+        "t = t.replace('open', 'ajar')"
+    )
+    editor(tmp_path / "e.py", monkeypatch, meanwhile)
+
+    ran = await folklore("edit", id_)
+
+    assert ran.code == 1
+    assert "revision 2" in ran.err
+    kept = Path(ran.err.rpartition("kept in ")[2].strip().rstrip("."))
+    assert "The gate is ajar." in kept.read_text()
+    assert (await folklore.json("show", id_))["memories"][0]["content"] == "The gate is shut."
+
+
+@pytest.mark.parametrize(
+    ("script", "words"),
+    [
+        ("t = t.replace('kind: note', 'mood: good')", "mood"),
+        ("t = t.replace('kind: note', 'kind: [')", "not valid YAML"),
+        ("t = t.replace('kind: note', 'priority: high')", "priority"),
+        ("t = '---\\nkind: note\\n' + t[40:]", "three dashes"),
+    ],
+)
+async def test_fields_that_make_no_sense_change_nothing(
+    folklore: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, words: str
+) -> None:
+    id_ = await keep(folklore, "The gate is open.")
+    editor(tmp_path / "e.py", monkeypatch, script)
+
+    ran = await folklore("edit", id_)
+
+    assert ran.code == 2
+    assert words in ran.err
+    assert (await folklore.json("show", id_))["memories"][0]["revision"] == 1
+
+
+async def test_forgetting_and_undoing(folklore: CommandLine) -> None:
+    ids = [await keep(folklore, f"junk {number}", "--tag", "junk") for number in range(2)]
+    kept = await keep(folklore, "gold")
+
+    would = await folklore.json("forget", "--tag", "junk", "--dry-run")
+    did = await folklore.done("forget", "--tag", "junk")
+    after = await folklore.json("list")
+
+    assert {item["id"] for item in would["forgotten"]} == set(ids)
+    assert "2 forgotten" in did
+    assert [memory["id"] for memory in after["memories"]] == [kept]
+    assert (await folklore.json("show", ids[0]))["memories"][0]["forgotten_at"]
+    undone = await folklore.json("undo", *ids)
+    assert [item["change"]["action"] for item in undone["undone"]] == ["forget", "forget"]
+    assert len((await folklore.json("list"))["memories"]) == 3
+    assert (await folklore("undo", kept)).code == 4
+    assert (await folklore("forget")).code == 2
+
+
+async def test_erasing_is_for_good(folklore: CommandLine) -> None:
+    id_ = await keep(folklore, "a secret thought")
+
+    said = await folklore.done("forget", id_, "--erase")
+
+    assert "1 erased" in said
+    assert "secret" not in said
+    assert (await folklore("undo", id_)).code == 4
+    assert (await folklore("show", id_)).code == 4
+
+
+async def test_a_terminal_is_asked_first(folklore: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
+    id_ = await keep(folklore, "a thought")
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True)
+    answers = iter([False, True])
+    asked: list[str] = []
+
+    def confirm(text: str, **_: Any) -> None:
+        import click
+
+        asked.append(text)
+        if not next(answers):
+            raise click.Abort
+
+    monkeypatch.setattr("click.confirm", confirm)
+
+    first = await folklore("forget", id_)
+    assert first.code == 130
+    assert len((await folklore.json("list"))["memories"]) == 1
+    await folklore.done("forget", id_)
+    assert (await folklore.json("list"))["memories"] == []
+    assert asked == ["Forget these?", "Forget these?"]
+
+
+async def test_relations_from_the_command_line(folklore: CommandLine) -> None:
+    a, b = await keep(folklore, "a"), await keep(folklore, "b")
+
+    assert "created" in await folklore.done("relate", a, "causes", b)
+    assert "updated" in await folklore.done("relate", a, "causes", b, "--strength", "0.2")
+    assert (await folklore.json("relate", a, "causes", b, "--remove"))["removed"]
+    failed = await folklore("relate", a, "causes", b, "--remove", "--json")
+    assert failed.code == 1
+    assert "not there" in json.loads(failed.err)["error"]["message"]
+    assert (await folklore("relate", "x", "causes", b)).code == 2
+
+
+async def test_namespaces_are_made_renamed_described_deleted_and_restored(folklore: CommandLine) -> None:
+    await folklore.done("namespaces", "create", "team", "--language", "de")
+    await folklore.done("namespaces", "describe", "team", "What the team knows.")
+    await folklore.done("namespaces", "rename", "team", "crew")
+    await keep(folklore, "Wir liefern montags.", "-n", "crew")
+
+    (listed,) = (await folklore.json("namespaces", "list"))["namespaces"]
+    said = await folklore.done("namespaces", "delete", "crew")
+    gone = await folklore.json("namespaces", "list", "--deleted")
+
+    assert listed.items() >= {"name": "crew", "language": "german", "description": "What the team knows."}.items()
+    assert "30 days" in said
+    assert (await folklore.json("namespaces", "list"))["namespaces"] == []
+    assert gone["namespaces"][0]["deleted_by"] == "tester"
+    assert (await folklore("list", "-n", "crew")).code == 4
+    await folklore.done("namespaces", "restore", "crew")
+    assert len((await folklore.json("list", "-n", "crew"))["memories"]) == 1
+    await folklore.done("namespaces", "delete", "crew", "--erase")
+    assert (await folklore("namespaces", "restore", "crew")).code == 4

@@ -1,0 +1,299 @@
+"""Forgetting: softly, to be undone for a while, or for good and without a trace."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import timedelta
+from typing import Any
+from uuid import UUID, uuid4
+
+import asyncpg
+import pytest
+from mcp import Client
+
+from folklore.errors import Conflict, InvalidInput, NotFound, Refused
+from folklore.memory import notebooks
+from folklore.memory.forget import ForgetRequest, forget
+from folklore.model import Caller, Draft, Filters, Link, Relation
+from tests.person import NOON, Person, contents
+from tests.test_store_concurrent import whole
+from tests.test_tools import call, refusal
+
+RETENTION = timedelta(days=30)
+# A word that stands nowhere else, and that no stemmer changes.
+SECRET = "xqzvortex"
+
+
+async def test_what_was_forgotten_is_hidden_from_everything_at_once(client: Client) -> None:
+    stored = await call(client, "memory_store", memories=[{"content": "The gate is open."}, {"content": "It rains."}])
+    gone, kept = (item["id"] for item in stored["stored"])
+
+    answer = await call(client, "memory_forget", ids=[gone])
+
+    assert [item["id"] for item in answer["forgotten"]] == [gone]
+    for tool, arguments in (
+        ("memory_recall", {"query": "gate rains"}),
+        ("memory_recall", {"query": "gate", "filters": {"include_superseded": True}}),
+        ("search_keywords", {"query": "gate OR rains"}),
+        ("memory_list", {}),
+        ("memory_get", {"ids": [gone, kept]}),
+    ):
+        found = await call(client, tool, **arguments)
+        assert gone not in {memory["id"] for memory in found["memories"]}, tool
+    assert "no memory" in await refusal(client, "memory_get", ids=[gone])
+    again = await call(client, "memory_forget", ids=[gone])
+    assert again == {"forgotten": [], "already_forgotten": [gone]}
+
+
+async def test_undo_brings_it_back_within_the_time_of_retention(person: Person) -> None:
+    early, late = await person.keep("early", "late")
+    await person.forget(early, late)
+
+    back = await person.at(NOON + RETENTION).undo(early)
+
+    assert back.forgotten_at is None
+    assert contents(await person.recall("*")) == ["early"]
+    with pytest.raises(Conflict, match="30 days"):
+        await person.at(NOON + RETENTION + timedelta(seconds=1)).undo(late)
+
+
+async def test_undo_does_not_double_a_text_that_was_stored_anew(person: Person) -> None:
+    (old,) = await person.keep("stated twice")
+    await person.forget(old)
+    (new,) = await person.keep("stated twice")
+
+    with pytest.raises(Conflict, match=str(new)):
+        await person.undo(old)
+
+
+async def test_filters_say_what_to_forget_in_one_namespace(client: Client) -> None:
+    for namespace in ("notes", "other"):
+        memories = [{"content": f"{tag} {namespace}", "tags": [tag]} for tag in ("junk", "gold")]
+        await call(client, "memory_store", memories=memories, namespace=namespace)
+
+    would = await call(client, "memory_forget", filters={"tags": ["junk"]}, dry_run=True)
+    before = len((await call(client, "memory_list"))["memories"])
+    did = await call(client, "memory_forget", filters={"tags": ["junk"]})
+
+    assert would["dry_run"]
+    assert [item["content"] for item in would["forgotten"]] == ["junk notes"]
+    assert before == 4
+    assert [item["id"] for item in did["forgotten"]] == [item["id"] for item in would["forgotten"]]
+    left = {memory["content"] for memory in (await call(client, "memory_list"))["memories"]}
+    assert left == {"gold notes", "junk other", "gold other"}
+
+
+async def test_more_than_one_call_takes_is_told(person: Person, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("folklore.memory.forget.MAX_AT_ONCE", 3)
+    await person.keep(*(Draft(f"junk {n}", tags=("junk",)) for n in range(5)))
+
+    first, second = [await person.forget(filters=Filters(tags=("junk",)), namespaces=("notes",)) for _ in range(2)]
+
+    assert (len(first.memories), first.more) == (3, True)
+    assert (len(second.memories), second.more) == (2, False)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({}, "ids"),
+        ({"filters": {}}, "narrow nothing"),
+        ({"ids": [str(UUID(int=1))], "filters": {"tags": ["x"]}}, "exactly one"),
+        ({"ids": [str(UUID(int=1))]}, "There is no memory"),
+        ({"ids": ["nonsense"]}, "ids[0]"),
+    ],
+)
+async def test_what_to_forget_must_be_said(client: Client, arguments: dict[str, Any], words: str) -> None:
+    await call(client, "memory_store", content="kept")
+
+    assert words in await refusal(client, "memory_forget", **arguments)
+    assert len((await call(client, "memory_list"))["memories"]) == 1
+
+
+async def test_one_unknown_id_keeps_the_others(person: Person) -> None:
+    (id_,) = await person.keep("kept")
+
+    with pytest.raises(NotFound):
+        await person.forget(id_, uuid4())
+    with pytest.raises(Refused):
+        await forget(person.library, ForgetRequest((id_,)), caller=Caller("reader", may_write=False), now=NOON)
+    assert contents(await person.recall("*")) == ["kept"]
+
+
+# Erasing
+
+
+async def everywhere(connection: asyncpg.Connection, needle: str) -> list[str]:
+    """The columns of every table, the catalogue's and the planner's samples included, that hold a text.
+
+    The write-ahead log, and pages that vacuum has not come to, are no columns: they are out of any statement's reach.
+    """
+    columns = await connection.fetch(
+        """
+        select n.nspname as schema, c.relname as of, a.attname as name
+        from pg_attribute a
+        join pg_class c on c.oid = a.attrelid
+        join pg_namespace n on n.oid = c.relnamespace
+        where c.relkind in ('r', 'm', 'p', 't') and a.attnum > 0 and not a.attisdropped
+            and n.nspname not in ('information_schema')
+        """
+    )
+    found = []
+    for column in columns:
+        table, name = f'"{column["schema"]}"."{column["of"]}"', f'"{column["name"]}"'
+        held = f"select count(*) from {table} where strpos(lower({name}::text), $1) > 0"
+        raw = f"select count(*) from {table} where position(convert_to($1, 'UTF8') in {name}) > 0"
+        kind = await connection.fetchval("select format_type(a.atttypid, null) from pg_attribute a join pg_class c on c.oid = a.attrelid join pg_namespace n on n.oid = c.relnamespace where n.nspname = $1 and c.relname = $2 and a.attname = $3", column["schema"], column["of"], column["name"])  # fmt: skip  # noqa: E501
+        if await connection.fetchval(raw if kind == "bytea" else held, needle):
+            found.append(f"{column['of']}.{column['name']}")
+    return found
+
+
+async def test_erasing_leaves_no_trace_in_any_table(person: Person, connection: asyncpg.Connection) -> None:
+    (neighbour,) = await person.keep("a harmless neighbour")
+    (old,) = await person.keep(
+        Draft(
+            f"The password hint is {SECRET}.",
+            summary=f"{SECRET} in short",
+            tags=(SECRET,),
+            source=f"notes/{SECRET}.md",
+            session=SECRET,
+            paths=(f"src/{SECRET}.py",),
+            commit=SECRET,
+            metadata={SECRET: [SECRET]},
+            idempotency_key=SECRET,
+            related=(Link(neighbour, SECRET),),
+        )
+    )
+    await person.update(old, content=f"The password hint was {SECRET}, they say.")
+    await person.undo(old)
+    (new,) = await person.keep(
+        Draft(f"The hint is {SECRET} no more.", supersedes=old, supersede_reason=f"{SECRET} leaked")
+    )
+    await person.relate(Relation(neighbour, "relates_to", new))
+    await person.library.changes.settle_statistics()
+    assert {"memories.content", "memories.search", "postings.lexeme", "revisions.before", "relations.type"} <= set(
+        await everywhere(connection, SECRET)
+    ), "the search finds what is there"
+
+    outcome = await person.forget(old, new, erase=True)
+
+    assert len(outcome.memories) == 2
+    assert await everywhere(connection, SECRET) == []
+    for id_ in (old, new):
+        # The samples of a table that is empty now are of before; they hold no text (0003_revisions.sql), but ids.
+        assert set(await everywhere(connection, str(id_))) <= {"pg_statistic.stavalues1"}
+    assert contents(await person.recall("*")) == ["a harmless neighbour"]
+    await whole(connection)
+
+
+async def test_what_was_forgotten_before_can_be_erased(person: Person, connection: asyncpg.Connection) -> None:
+    (id_,) = await person.keep(f"The hint is {SECRET}.")
+    await person.forget(id_)
+
+    await person.forget(id_, erase=True)
+
+    assert await everywhere(connection, SECRET) == []
+    with pytest.raises(NotFound):
+        await person.undo(id_)
+
+
+async def test_a_dry_run_erases_nothing_and_an_erased_text_is_not_said_again(client: Client) -> None:
+    [item] = (await call(client, "memory_store", content="still here"))["stored"]
+
+    would = await call(client, "memory_forget", ids=[item["id"]], erase=True, dry_run=True)
+    did = await call(client, "memory_forget", ids=[item["id"]], erase=True)
+
+    assert would["forgotten"][0]["content"] == "still here"
+    assert did == {"forgotten": [{"id": item["id"], "namespace": "notes"}], "erased": True}
+
+
+async def test_what_was_superseded_by_an_erased_memory_stays_so(person: Person) -> None:
+    (old,) = await person.keep("old")
+    (new,) = await person.keep(Draft("new", supersedes=old))
+
+    await person.forget(new, erase=True)
+
+    assert contents(await person.recall("*")) == []
+    assert (await person.undo(old)).superseded_at is None
+    assert contents(await person.recall("*")) == ["old"]
+
+
+async def test_several_forgets_of_one_process_do_not_wait_for_each_others_connections(person: Person) -> None:
+    ids = await person.keep(*(f"thought {n}" for n in range(12)))
+
+    async with asyncio.timeout(8):
+        outcomes = await asyncio.gather(*(person.forget(id_, erase=bool(n % 2)) for n, id_ in enumerate(ids)))
+
+    assert sum(len(outcome.memories) for outcome in outcomes) == 12
+
+
+# Whole namespaces
+
+
+async def test_a_deleted_namespace_is_hidden_everywhere_and_comes_back_whole(client: Client, person: Person) -> None:
+    [item] = (await call(client, "memory_store", content="The gate is open.", namespace="gates"))["stored"]
+    await call(client, "memory_store", content="It rains.")
+    caller = Caller("tester")
+
+    await notebooks.delete(person.library, "gates", caller=caller, now=NOON)
+    await asyncio.sleep(1.1)  # another process may remember a namespace's name for a second
+
+    assert "no namespace" in await refusal(client, "memory_recall", query="gate", namespaces=["gates"])
+    assert "no memory" in await refusal(client, "memory_get", ids=[item["id"]])
+    assert "no memory" in await refusal(client, "memory_update", id=item["id"], content="x")
+    for tool, arguments in (("memory_recall", {"query": "gate"}), ("memory_list", {})):
+        found = await call(client, tool, **arguments)
+        assert found["searched"] == ["notes"]
+        assert item["id"] not in {memory["id"] for memory in found["memories"]}
+    assert [entry["name"] for entry in (await call(client, "memory_status"))["namespaces"]] == ["notes"]
+
+    await notebooks.restore(person.library, "GATES", caller=caller, now=NOON, retention=RETENTION)
+    found = await call(client, "memory_recall", query="gate", namespaces=["gates"])
+    assert [memory["id"] for memory in found["memories"]] == [item["id"]]
+
+
+async def test_the_name_of_a_deleted_namespace_is_free(person: Person) -> None:
+    caller = Caller("tester")
+    await person.keep("before")
+    await notebooks.delete(person.library, "notes", caller=caller, now=NOON)
+
+    await person.keep("after")
+
+    assert contents(await person.recall("*")) == ["after"]
+    with pytest.raises(Conflict, match="another namespace"):
+        await notebooks.restore(person.library, "notes", caller=caller, now=NOON, retention=RETENTION)
+    await notebooks.rename(person.library, "notes", "newer", caller=caller)
+    await notebooks.restore(person.library, "notes", caller=caller, now=NOON, retention=RETENTION)
+    assert sorted(contents(await person.recall("*"))) == ["after", "before"]
+    with pytest.raises(Conflict):
+        await notebooks.rename(person.library, "newer", "Notes", caller=caller)
+
+
+async def test_a_namespace_can_be_erased_for_good(person: Person, connection: asyncpg.Connection) -> None:
+    caller = Caller("tester")
+    a, b = await person.keep(f"{SECRET} one", f"{SECRET} two")
+    await person.relate(Relation(a, "causes", b))
+    await person.update(a, content=f"{SECRET} three")
+    await person.keep("elsewhere", namespace="other")
+
+    await notebooks.delete(person.library, "notes", caller=caller, now=NOON, erase=True)
+
+    assert await everywhere(connection, SECRET) == []
+    assert contents(await person.recall("*")) == ["elsewhere"]
+    with pytest.raises(NotFound):
+        await notebooks.restore(person.library, "notes", caller=caller, now=NOON, retention=RETENTION)
+
+
+async def test_a_namespace_is_made_and_described(person: Person) -> None:
+    caller = Caller("tester")
+    await notebooks.create(person.library, "leer", caller=caller, now=NOON, language="de", description="Empty.")
+    await notebooks.describe(person.library, "leer", "Still empty.", caller=caller)
+
+    [namespace] = await person.library.namespaces.all()
+
+    assert (namespace.name, namespace.language, namespace.description) == ("leer", "german", "Still empty.")
+    with pytest.raises(Conflict):
+        await notebooks.create(person.library, "LEER", caller=caller, now=NOON)
+    with pytest.raises(InvalidInput):
+        await notebooks.describe(person.library, "leer", "x" * 2_001, caller=caller)

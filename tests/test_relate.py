@@ -1,0 +1,110 @@
+"""What memories have to do with one another: said, strengthened, taken back; within one namespace only."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from mcp import Client
+
+from folklore.errors import InvalidInput, Refused
+from folklore.memory.relate import Wish, relate
+from folklore.model import Caller, Relation
+from tests.person import NOON, Person, contents
+from tests.test_tools import call, refusal
+
+
+async def stored(client: Client, *texts: str, namespace: str = "notes") -> list[str]:
+    answer = await call(client, "memory_store", memories=[{"content": text} for text in texts], namespace=namespace)
+    return [item["id"] for item in answer["stored"]]
+
+
+async def relations(client: Client, id_: str) -> list[dict[str, Any]]:
+    [memory] = (await call(client, "memory_get", ids=[id_]))["memories"]
+    return list(memory.get("relations", []))
+
+
+async def test_a_relation_is_made_strengthened_and_taken_away(client: Client) -> None:
+    cause, effect = await stored(client, "The disk is full.", "The build fails.")
+    relation = {"from": cause, "to": effect, "type": "causes", "strength": 0.5}
+
+    made = await call(client, "memory_relate", relations=[relation])
+    seen = await relations(client, effect)
+    stronger = await call(client, "memory_relate", relations=[relation | {"strength": 0.9}])
+    then = await relations(client, effect)
+    gone = await call(client, "memory_relate", relations=[relation | {"remove": True}])
+
+    assert made == {"created": [relation]}
+    assert seen == [{"from": cause, "type": "causes", "strength": 0.5}]
+    assert stronger == {"created": [], "updated": [relation | {"strength": 0.9}]}
+    assert then[0]["strength"] == 0.9
+    assert [item["type"] for item in gone["removed"]] == ["causes"]
+    assert await relations(client, effect) == []
+
+
+async def test_what_cannot_be_related_is_told_and_does_not_stop_the_rest(client: Client) -> None:
+    a, b = await stored(client, "a", "b")
+    (elsewhere,) = await stored(client, "c", namespace="other")
+    wishes: list[tuple[dict[str, Any], str | None]] = [
+        ({"from": a, "to": b, "type": "my_own_word"}, None),
+        ({"from": a, "to": a, "type": "causes"}, "itself"),
+        ({"from": a, "to": elsewhere, "type": "causes"}, "two namespaces, notes and other"),
+        ({"from": a, "to": str(uuid4()), "type": "causes"}, "no memory"),
+        ({"from": a, "to": b, "type": "Not A Type"}, "type"),
+        ({"from": a, "to": b, "type": "causes", "strength": 1.5}, "strength"),
+        ({"from": b, "to": a, "type": "causes", "remove": True}, "not there"),
+        ({"from": a, "to": b, "type": "my_own_word"}, "twice"),
+        ({"from": a, "to": b, "type": "supersedes", "remove": True}, "undo"),
+    ]
+
+    answer = await call(client, "memory_relate", relations=[wish for wish, _ in wishes])
+
+    assert [item["type"] for item in answer["created"]] == ["my_own_word"]
+    reasons = [item["reason"] for item in answer["failed"]]
+    for words in (words for _, words in wishes if words):
+        assert any(words in reason for reason in reasons), words
+    assert len(reasons) == len(wishes) - 1
+
+
+async def test_superseding_by_relation_closes_the_old_one(person: Person) -> None:
+    old, new, newer = await person.keep("old", "new", "newer")
+
+    outcome = await person.relate(Relation(new, "supersedes", old))
+    again = await person.relate(Relation(new, "supersedes", old), Relation(newer, "supersedes", old))
+
+    assert len(outcome.created) == 1
+    assert (len(again.updated), len(again.failed)) == (1, 1)
+    assert str(new) in again.failed[0].reason
+    assert sorted(contents(await person.recall("*"))) == ["new", "newer"]
+    await person.undo(old)
+    assert await person.relations(old) == []
+
+
+async def test_one_call_does_not_supersede_in_a_ring(person: Person) -> None:
+    a, b = await person.keep("a", "b")
+
+    outcome = await person.relate(Relation(a, "supersedes", b), Relation(b, "supersedes", a))
+
+    assert outcome.failed
+    assert contents(await person.recall("*"))
+
+
+async def test_what_was_forgotten_is_not_related_and_not_shown_as_related(person: Person) -> None:
+    a, b, c = await person.keep("a", "b", "c")
+    await person.relate(Relation(a, "causes", b), Relation(a, "causes", c))
+    await person.forget(b)
+
+    assert [relation.to_id for relation in await person.relations(a)] == [c]
+    assert len((await person.relate(Relation(c, "causes", b))).failed) == 1
+    await person.undo(b)
+    assert len(await person.relations(a)) == 2
+
+
+async def test_how_many_and_who(client: Client, person: Person) -> None:
+    assert "1 to 500" in await refusal(client, "memory_relate", relations=[])
+    with pytest.raises(InvalidInput, match="1 to 500"):
+        await person.relate(*[Relation(uuid4(), "causes", uuid4())] * 501)
+    wish = Wish(Relation(uuid4(), "causes", uuid4()))
+    with pytest.raises(Refused):
+        await relate(person.library, [wish], caller=Caller("reader", may_write=False), now=NOON)

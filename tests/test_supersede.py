@@ -1,0 +1,209 @@
+"""A newer memory takes an older one's place: hidden from recall, still there for who asks for the past, undoable."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+from uuid import UUID, uuid4
+
+import asyncpg
+import pytest
+from mcp import Client
+
+from folklore.errors import Conflict, FolkloreError, InvalidInput, NotFound
+from folklore.model import Draft, Filters, Link
+from tests.person import NOON, Person, contents
+from tests.test_tools import call, refusal
+
+DAY = timedelta(days=1)
+
+
+async def store(client: Client, content: str, **fields: Any) -> str:
+    stored = (await call(client, "memory_store", content=content, **fields))["stored"]
+    return str(stored[0]["id"])
+
+
+async def recalled(client: Client, query: str, **asked: Any) -> list[str]:
+    answer = await call(client, "memory_recall", query=query, **asked)
+    return [memory["content"] for memory in answer["memories"]]
+
+
+async def test_what_was_superseded_is_left_out_of_every_way_to_find_it(client: Client) -> None:
+    old = await store(client, "We release on Fridays.")
+
+    answer = await call(client, "memory_store", content="We release on Mondays.", supersedes=old)
+
+    assert [item["status"] for item in answer["stored"]] == ["superseded_old"]
+    assert await recalled(client, "when do we release") == ["We release on Mondays."]
+    for tool in ({"name": "search_keywords", "query": "release"}, {"name": "memory_list"}):
+        found = await call(client, tool.pop("name"), **tool)
+        assert [memory["content"] for memory in found["memories"]] == ["We release on Mondays."]
+    assert set(await recalled(client, "release", filters={"include_superseded": True})) == {
+        "We release on Fridays.",
+        "We release on Mondays.",
+    }
+
+
+async def test_the_past_knows_what_was_true_then(person: Person) -> None:
+    (old,) = await person.keep("We release on Fridays.")
+    later = person.at(NOON + 2 * DAY)
+    await later.keep(Draft("We release on Mondays.", supersedes=old))
+
+    then = await later.recall("when do we release", filters=Filters(as_of=NOON + DAY))
+    now = await later.recall("when do we release", filters=Filters(as_of=NOON + 3 * DAY))
+
+    assert contents(then) == ["We release on Fridays."]
+    assert contents(now) == ["We release on Mondays."]
+
+
+async def test_the_old_one_names_its_successor_and_the_two_are_related(client: Client) -> None:
+    old = await store(client, "The API has version 1.")
+    batch = {"content": "The API has version 2.", "supersedes": old, "supersede_reason": "released in May"}
+    [item] = (await call(client, "memory_store", memories=[batch]))["stored"]
+
+    was, is_now = (await call(client, "memory_get", ids=[old, item["id"]]))["memories"]
+
+    assert was["superseded_by"] == item["id"]
+    assert was["superseded_at"]
+    assert was["revisions"] == 1
+    assert was["relations"] == [{"from": item["id"], "type": "supersedes", "strength": 1.0}]
+    assert is_now["relations"] == [{"type": "supersedes", "to": old, "strength": 1.0}]
+    assert is_now["revisions"] == 0
+
+
+async def test_only_what_is_in_force_in_the_same_namespace_can_be_superseded(person: Person) -> None:
+    old, gone = await person.keep("one", "two")
+    (elsewhere,) = await person.keep("three", namespace="other")
+    (new,) = await person.keep(Draft("uno", supersedes=old))
+    await person.forget(gone)
+
+    for target, error, words in (
+        (old, Conflict, f"superseded by {new}"),
+        (gone, Conflict, "was forgotten"),
+        (elsewhere, NotFound, "in this namespace"),
+        (uuid4(), NotFound, "in this namespace"),
+    ):
+        with pytest.raises(error, match=words):
+            await person.keep(Draft("eins", supersedes=target))
+    with pytest.raises(InvalidInput, match="itself"):
+        await person.keep(Draft("uno", supersedes=new))
+    assert contents(await person.recall("*")) == ["uno", "three"], "nothing of a refused store stays"
+
+
+async def test_storing_the_same_again_changes_nothing_more(person: Person, connection: asyncpg.Connection) -> None:
+    (old,) = await person.keep("We use tabs.")
+    draft = Draft("We use spaces.", supersedes=old)
+
+    first, second = [(await person.store(draft)).stored[0] for _ in range(2)]
+
+    assert first == second
+    assert await connection.fetchval("select count(*) from revisions") == 1
+    assert await connection.fetchval("select count(*) from relations") == 1
+
+
+async def test_one_call_may_not_say_two_things_of_a_memory(person: Person) -> None:
+    a, b = await person.keep("a", "b")
+
+    for drafts in (
+        [Draft("c", supersedes=a), Draft("d", supersedes=a)],
+        [Draft("a", supersedes=b), Draft("b", supersedes=a)],
+    ):
+        with pytest.raises(InvalidInput, match=r"memories\[\d\].supersedes"):
+            await person.keep(*drafts)
+    assert sorted(contents(await person.recall("*"))) == ["a", "b"]
+
+
+async def test_a_text_that_was_superseded_may_be_stated_anew(person: Person) -> None:
+    (old,) = await person.keep("We release on Fridays.")
+    (new,) = await person.keep(Draft("We release on Mondays.", supersedes=old))
+
+    result = await person.store(Draft("We release on Fridays.", supersedes=new))
+
+    assert result.stored[0].id not in (old, new)
+    assert contents(await person.recall("*")) == ["We release on Fridays."]
+
+
+async def test_undoing_brings_the_old_one_back_beside_the_new(person: Person, connection: asyncpg.Connection) -> None:
+    (old,) = await person.keep("We release on Fridays.")
+    await person.keep(Draft("We release on Mondays.", supersedes=old))
+
+    memory = await person.undo(old)
+
+    assert memory.superseded_by is None
+    assert memory.revision == 3
+    assert sorted(contents(await person.recall("release"))) == ["We release on Fridays.", "We release on Mondays."]
+    assert await connection.fetchval("select count(*) from relations") == 0
+
+
+async def test_a_new_memory_can_be_related_to_what_is_there(person: Person) -> None:
+    (cause,) = await person.keep("The pool was too small.")
+
+    (effect,) = await person.keep(Draft("Requests time out.", related=(Link(cause, "derived_from", 0.5),)))
+
+    [relation] = await person.relations(effect)
+    assert (relation.from_id, relation.type, relation.to_id, relation.strength) == (effect, "derived_from", cause, 0.5)
+
+
+async def test_a_relation_that_cannot_be_keeps_the_memory_out_too(person: Person) -> None:
+    refused: list[tuple[Link, type[FolkloreError], str]] = [
+        (Link(uuid4(), "causes"), NotFound, "no memory"),
+        (Link(uuid4(), "No Type!"), InvalidInput, "related"),
+        (Link(uuid4(), "supersedes"), InvalidInput, "field supersedes"),
+        (Link(uuid4(), "causes", 2.0), InvalidInput, "strength"),
+    ]
+    for link, error, words in refused:
+        with pytest.raises(error, match=words):
+            await person.keep(Draft("Requests time out.", related=(link,)))
+    assert contents(await person.recall("*")) == []
+
+
+# Near-duplicates
+
+
+async def test_what_says_nearly_the_same_is_told_with_its_author_and_changes_nothing(client: Client) -> None:
+    old = await store(client, "The deploy script needs Node 20 and a clean checkout.")
+
+    answer = await call(client, "memory_store", content="The deploy script needs Node 20 and a clean checkout, always.")
+
+    [item] = answer["stored"]
+    assert item["status"] == "stored"
+    [near] = item["similar"]
+    assert near["id"] == old
+    assert 0.92 <= near["similarity"] <= 1
+    assert (near["author"], near["content"]) == ("tester", "The deploy script needs Node 20 and a clean checkout.")
+    assert len((await call(client, "memory_list"))["memories"]) == 2
+
+
+async def test_within_one_batch_too_and_at_most_three_each(person: Person) -> None:
+    result = await person.store(*(f"The deploy script needs Node 20 and a clean checkout, {n}." for n in range(6)))
+
+    assert [len(item.similar) for item in result.stored] == [3] * 6
+    assert all(item.id not in {near.id for near in item.similar} for item in result.stored)
+
+
+async def test_what_is_gone_replaced_or_elsewhere_is_not_near(person: Person) -> None:
+    text = "The deploy script needs Node 20 and a clean checkout"
+    old, forgotten = await person.keep(f"{text}, one.", f"{text}, two.")
+    await person.forget(forgotten)
+    await person.keep(f"{text}, three.", namespace="other")
+
+    result = await person.store(Draft(f"{text}, four.", supersedes=old))
+
+    assert result.stored[0].similar == ()
+
+
+async def test_an_old_near_duplicate_is_found_by_its_rare_words(
+    person: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("folklore.memory.similar._NEWEST", 5)
+    (old,) = await person.keep("The zeppelin hangar opens at dawn for the mooring crew.")
+    await person.keep(*(f"Another thought about harbours, number {n}" for n in range(30)))
+
+    result = await person.store("The zeppelin hangar opens at dawn for the mooring crews.")
+
+    assert [near.id for near in result.stored[0].similar] == [old]
+
+
+async def test_bad_ids_are_refused_by_name(client: Client) -> None:
+    assert "supersedes" in await refusal(client, "memory_store", content="x", supersedes="not-an-id")
+    assert UUID(await store(client, "x"))

@@ -1,0 +1,141 @@
+"""Relations and revisions on their way between databases."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+from uuid import UUID, uuid4
+
+import pytest
+
+from folklore.db.database import Database
+from folklore.errors import NotFound
+from folklore.model import Caller, Draft, Relation
+from tests.conftest import Cluster
+from tests.person import NOON, Person, contents
+from tests.test_transfer import Mover, mover, small_batches  # noqa: F401 - fixtures
+
+A, B = UUID(int=1), UUID(int=2)
+STAMP = {"author": "sarah", "created_at": "2025-01-01T00:00:00+00:00"}
+MEMORIES: list[dict[str, Any]] = [{"id": str(A), "content": "one", "revision": 2}, {"id": str(B), "content": "two"}]
+RELATION = {"type": "relation", "from": str(A), "relation": "causes", "to": str(B), "strength": 0.5} | STAMP
+REVISION = {
+    "type": "revision",
+    "memory": str(A),
+    "revision": 1,
+    "action": "update",
+    "author": "sarah",
+    "changed_at": "2025-01-01T00:00:00+00:00",
+    "before": {"content": "zero", "summary": None},
+}
+
+
+@pytest.fixture
+async def lived(person: Person) -> list[UUID]:
+    """Memories with everything that can happen to one."""
+    a, b, c = await person.keep(Draft("a fact", importance=0.8, tags=("x",), occurred_at=NOON), "its cause", "third")
+    await person.relate(Relation(b, "causes", a, 0.123456), Relation(a, "my_own", c))
+    await person.update(a, content="another fact", tags=["y"], importance=0.3, metadata={"b": [1.5], "aa": "ü"})
+    await person.update(a, kind="bug", clear=("occurred_at",))
+    await person.undo(a)
+    (new,) = await person.keep(Draft("the fact by now", supersedes=a, supersede_reason="it changed"))
+    await person.forget(c)
+    return [a, b, c, new]
+
+
+async def test_what_memories_lived_through_comes_out_and_in_byte_for_byte(
+    mover: Mover,  # noqa: F811
+    lived: list[UUID],
+    cluster: Cluster,
+    template: str,
+) -> None:
+    first = await mover.take()
+    async with cluster.new_database(template) as name:
+        elsewhere = Database(cluster.address(name))
+        await elsewhere.open()
+        again = Mover(elsewhere, mover.embedder, Caller("somebody else"))
+        report = await again.put(line.encode() for line in first)
+        second = await again.take()
+        twice = await again.put(line.encode() for line in first)
+        third = await again.take()
+        await elsewhere.close()
+
+    assert second[1:] == third[1:] == first[1:]
+    types = [json.loads(line).get("type") for line in first[1:]]
+    assert types == ["memory"] * 4 + ["relation"] * 3 + ["revision"] * 5
+    assert (report.relations, report.revisions, report.untied, report.unlinked) == (3, 5, 0, 0)
+    assert (twice.stored, twice.untied) == (0, 0)
+
+
+async def test_what_was_imported_can_be_undone(
+    mover: Mover,  # noqa: F811
+    person: Person,
+) -> None:
+    await mover.put([*MEMORIES, REVISION])
+
+    assert (await person.undo(A)).content == "zero"
+    with pytest.raises(NotFound):
+        await person.undo(A)
+
+
+async def test_ties_that_come_before_their_memories_wait_for_them(
+    mover: Mover,  # noqa: F811
+    small_batches: None,  # noqa: F811
+    person: Person,
+) -> None:
+    report = await mover.put([REVISION, RELATION, *MEMORIES])
+
+    assert (report.relations, report.revisions, report.untied) == (1, 1, 0)
+    assert [relation.to_id for relation in await person.relations(A)] == [B]
+
+
+async def test_ties_of_memories_that_are_nowhere_are_counted(
+    mover: Mover,  # noqa: F811
+) -> None:
+    lost = RELATION | {"to": str(uuid4())}
+
+    report = await mover.put(
+        [*MEMORIES, lost, REVISION | {"memory": str(uuid4())}, REVISION | {"revision": 2}, REVISION | {"revision": 7}]
+    )
+
+    assert (report.relations, report.revisions, report.untied) == (0, 0, 4), "revisions it does not have behind it too"
+
+
+async def test_a_dry_run_counts_ties_and_writes_none(
+    mover: Mover,  # noqa: F811
+) -> None:
+    report = await mover.put([*MEMORIES, RELATION, REVISION], dry_run=True)
+
+    assert (report.relations, report.revisions) == (1, 1)
+    assert len(await mover.take()) == 1
+
+
+async def test_bad_ties_are_reported_by_field(
+    mover: Mover,  # noqa: F811
+) -> None:
+    report = await mover.put(
+        [
+            RELATION | {"strength": 2},
+            RELATION | {"relation": "Not A Type"},
+            REVISION | {"before": {"content": "x" * 40_000}},
+            REVISION | {"revision": 0},
+        ]
+    )
+
+    assert report.failed == 4
+    words = ["strength", "relation", "before.content", "revision"]
+    assert all(word in failure.message for word, failure in zip(words, report.failures, strict=True))
+
+
+async def test_overwriting_can_be_undone(
+    mover: Mover,  # noqa: F811
+    person: Person,
+) -> None:
+    await mover.put(MEMORIES)
+    await mover.put([MEMORIES[0] | {"content": "uno", "summary": "one"}], on_conflict="overwrite")
+    assert (await person.history(A))[0].action == "import"
+
+    memory = await person.undo(A)
+
+    assert (memory.content, memory.summary) == ("one", None)
+    assert contents(await person.search("one")) == ["one"]
