@@ -74,6 +74,17 @@ class HttpSettings(_Section):
     graceful_seconds: int = Field(5, ge=0)
 
 
+class UpkeepSettings(_Section):
+    """What is done in the background of `folklore serve`, and when things are erased."""
+
+    enabled: bool = True
+    retention_days: float = Field(30.0, ge=0, le=36_500)
+    usage: bool = True
+    usage_days: float = Field(365.0, ge=0, le=36_500)
+    quality: bool = False
+    consolidation: bool = False
+
+
 class Settings(BaseSettings):
     """Everything a user may set; `config.example.yaml` shows each with its default."""
 
@@ -99,6 +110,7 @@ class Settings(BaseSettings):
     database: DatabaseSettings = DatabaseSettings()
     engine: EngineSettings = EngineSettings()
     http: HttpSettings = HttpSettings()
+    upkeep: UpkeepSettings = UpkeepSettings()
 
     @field_validator("log_level", mode="before")
     @classmethod

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, tzinfo
 from typing import TYPE_CHECKING
 
+from folklore.memory.traces import Traces
 from folklore.model import Caller
 
 if TYPE_CHECKING:
@@ -18,7 +19,8 @@ class Host:
     """One process's way to the memory.
 
     `library` waits until database and model are ready and raises Unavailable if they cannot be; `namespace` names
-    where to write when the caller does not say; `zone` is what times without an offset are read in.
+    where to write when the caller does not say; `zone` is what times without an offset are read in; `traces` is told
+    of every answer that goes out.
     """
 
     library: Callable[[], Awaitable[Library]]
@@ -26,3 +28,4 @@ class Host:
     now: Callable[[], datetime]
     namespace: Callable[[], str]
     zone: tzinfo
+    traces: Traces = field(default_factory=Traces)
