@@ -46,7 +46,7 @@ class UsageLog:
         self.dropped = 0
 
     def note(self, answer: Answer, query: str, *, caller: Caller, now: datetime) -> None:
-        """Take in what an answer holds; never waits. A listing is no use of what it lists: only what was scored counts."""
+        """Take in what an answer holds; never waits. A listing is no use of what it lists: only what has a score is."""
         answer_id = new_id()
         asked = query_digest(query)
         for rank, result in enumerate(answer.memories, start=1):

@@ -38,6 +38,8 @@ async def keep_up(
         asked.clear()
         try:
             async with open_runner() as runner:
-                await runner.run_due(chores)
+                for ran in await runner.run_due(chores):
+                    tell = log.warning if ran.error else log.info
+                    tell("upkeep", chore=ran.chore, outcome=ran.outcome, error=ran.error, done=dict(ran.done))
         except FolkloreError as error:  # the database is away: requests are told, upkeep waits
             log.info("upkeep_put_off", reason=error.message)

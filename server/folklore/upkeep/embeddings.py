@@ -20,6 +20,7 @@ async def work(job: Job) -> None:
         model = await embedder.model()
         job.count(owing=sum((await debts.count(namespaces, model.id)).values()))
         return
+    job.count(embedded=0)
     async for paid in pay(debts, embedder, namespaces, now=job.now()):
         job.count(embedded=paid.written)
         if paid.wordless:

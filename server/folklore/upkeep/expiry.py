@@ -13,6 +13,7 @@ _BATCH = 500
 async def work(job: Job) -> None:
     """Forget, softly, memories whose `expires_at` has passed."""
     hygiene = Hygiene(job.database)
+    job.count(**({"expired": 0} if job.dry_run else {"forgotten": 0}))
     for notebook in await job.notebooks():
         if job.dry_run:
             job.count(expired=await hygiene.expired(notebook.id, job.now()))

@@ -21,6 +21,8 @@ async def work(job: Job) -> None:
     hygiene, usage = Hygiene(job.database), UsageStore(job.database)
     forgotten_before = job.now() - job.rules.retention
     used_before = job.now() - job.rules.usage_kept
+    if not job.dry_run:
+        job.count(erased=0, usage_dropped=0)
     for notebook in await job.notebooks():
         if job.dry_run:
             job.count(

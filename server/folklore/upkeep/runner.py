@@ -118,7 +118,6 @@ class Runner:
         due = now + (chore.every if error is None else min(chore.every, _RETRY))
         finished = Finished(outcome, seconds, job.done, due, job.notes, words)
         kept = await self._chores.finish(chore.name, self._holder, finished, now=now)
-        log.info("upkeep", chore=chore.name, outcome=outcome, seconds=round(seconds, 3), error=words, **job.done)
         return Ran(chore.name, outcome if kept else "lost", job.done, seconds, words)
 
     async def _give_back(self, chore: Chore, job: Job, seconds: float) -> None:
