@@ -15,7 +15,8 @@ RULES = Clustering(block=3)
 def unit(rows: list[list[float]]) -> NDArray[np.float32]:
     matrix = np.asarray(rows, dtype=np.float32).reshape(len(rows), 3)
     lengths = np.linalg.norm(matrix, axis=1, keepdims=True)
-    return np.divide(matrix, lengths, out=np.zeros_like(matrix), where=lengths > 0)
+    np.divide(matrix, lengths, out=matrix, where=lengths > 0)
+    return matrix
 
 
 def clusters(vectors: NDArray[np.float32], rules: Clustering = RULES) -> list[tuple[int, ...]]:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import asyncpg
 import pytest
 from mcp import Client
 
@@ -12,15 +15,16 @@ from tests.person import NOON, Person
 TEXT = "We deploy from the release branch, never from main."
 
 
-async def told(client: Client, tool: str, **arguments: object) -> dict[str, object]:
+async def told(client: Client, tool: str, **arguments: object) -> dict[str, Any]:
     answer = await client.call_tool(tool, arguments)
     assert answer.structured_content is not None
-    return answer.structured_content
+    content: dict[str, Any] = answer.structured_content
+    return content
 
 
 async def stored(client: Client, content: str, **more: object) -> tuple[str, str]:
     answer = await told(client, "memory_store", content=content, **more)
-    (item,) = answer["stored"]  # type: ignore[misc]
+    (item,) = answer["stored"]
     return item["id"], item["status"]
 
 
@@ -59,15 +63,15 @@ async def test_a_text_recalled_from_one_namespace_may_go_into_another(client: Cl
     assert status == "stored"
 
 
-async def test_if_the_memory_is_gone_by_now_its_text_is_stored(client: Client, connection: object) -> None:
+async def test_if_the_memory_is_gone_by_now_its_text_is_stored(client: Client, connection: asyncpg.Connection) -> None:
     id_, _ = await stored(client, TEXT)
     await told(client, "memory_recall", query="deploy")
-    await connection.execute("update memories set forgotten_at = $1", NOON)  # type: ignore[attr-defined]
+    await connection.execute("update memories set forgotten_at = $1", NOON)
 
     other, status = await stored(client, f'"{TEXT}"')
 
     assert (other != id_, status) == (True, "stored")
-    (again,) = (await told(client, "memory_recall", query="deploy"))["memories"]  # type: ignore[misc]
+    (again,) = (await told(client, "memory_recall", query="deploy"))["memories"]
     assert again["content"] == TEXT
 
 

@@ -24,6 +24,7 @@ from folklore.upkeep.background import keep_up
 from folklore.upkeep.chore import Chore, Job
 from folklore.upkeep.chores import named
 from folklore.upkeep.runner import Lease, Runner
+from folklore.upkeep.stopping import stopped
 from tests.commands import CommandLine, command_line
 from tests.embedders import Down, Waiting
 from tests.housework import DAY, Housekeeper
@@ -185,6 +186,27 @@ async def test_who_lost_the_lease_stops_and_records_nothing(database: Database, 
     assert ran.outcome == "lost"
     state = (await Chores(database).all())["embeddings"]
     assert (state.holder, state.outcome) == ("other", None)
+
+
+async def test_a_task_that_misses_a_cancellation_is_stopped_all_the_same() -> None:
+    missed = 0
+
+    async def deaf() -> None:
+        nonlocal missed
+        while True:
+            try:
+                await asyncio.Event().wait()
+            except asyncio.CancelledError:
+                missed += 1
+                if missed > 1:
+                    raise
+
+    task = asyncio.create_task(deaf())
+    await asyncio.sleep(0)
+    async with asyncio.timeout(10):
+        await stopped(task)
+
+    assert (task.done(), missed) == (True, 2)
 
 
 async def test_the_background_looks_only_while_somebody_uses_the_server(housekeeper: Housekeeper) -> None:

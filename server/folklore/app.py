@@ -220,8 +220,9 @@ class App:
     async def close(self) -> None:
         """Let go of everything; what is half started is stopped."""
         if self._upkeep is not None:
-            self._upkeep.cancel()
-            await asyncio.gather(self._upkeep, return_exceptions=True)
+            from folklore.upkeep.stopping import stopped
+
+            await stopped(self._upkeep)
         if self._starting is None:
             return
         if not self._starting.done():

@@ -17,6 +17,7 @@ import structlog
 from folklore.db.chores import Chores, Finished, Outcome
 from folklore.errors import FolkloreError
 from folklore.upkeep.chore import Chore, Job
+from folklore.upkeep.stopping import stopped
 
 log = structlog.get_logger(__name__)
 
@@ -100,15 +101,15 @@ class Runner:
         try:
             await asyncio.wait({work, beating}, return_when=asyncio.FIRST_COMPLETED)
         except asyncio.CancelledError:
-            await _stopped(work, beating)
+            await stopped(work, beating)
             await self._give_back(chore, job, perf_counter() - began)
             raise
         seconds = perf_counter() - began
         if not work.done():
-            await _stopped(work, beating)
+            await stopped(work, beating)
             log.warning("upkeep_lease_lost", chore=chore.name)
             return Ran(chore.name, "lost", job.done, seconds)
-        await _stopped(beating)
+        await stopped(beating)
         return await self._record(chore, job, seconds, work.exception())
 
     async def _record(self, chore: Chore, job: Job, seconds: float, error: BaseException | None) -> Ran:
@@ -147,12 +148,6 @@ class Runner:
 
 async def _work(chore: Chore, job: Job) -> None:
     await chore.work(job)
-
-
-async def _stopped(*tasks: asyncio.Task[None]) -> None:
-    for task in tasks:
-        task.cancel()
-    await asyncio.gather(*tasks, return_exceptions=True)
 
 
 def _words(error: BaseException) -> str:
