@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from folklore.memory.usage import UsageLog
 
 _REMEMBERED = 2_000
+# A longer text is not looked at: an answer should not wait while it is read through.
+_LONGEST = 4_000
 
 
 class Traces:
@@ -33,6 +35,8 @@ class Traces:
         from folklore.text.clean import digest
 
         for result in answer.memories:
+            if len(result.memory.content) > _LONGEST:
+                continue
             key = (result.memory.namespace.lower(), digest(result.memory.content))
             self._recalled[key] = None
             self._recalled.move_to_end(key)
