@@ -23,6 +23,21 @@ CREATE FUNCTION folklore_tag_prefixes(tags text[]) RETURNS text[]
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN ARRAY(SELECT DISTINCT array_to_string(split.parts[1:i.i], ''::text) AS array_to_string FROM unnest(folklore_tag_prefixes.tags) tag(tag), LATERAL (SELECT regexp_split_to_array(tag.tag, '(?=[:/])'::text) AS parts) split, LATERAL generate_series(1, cardinality(split.parts)) i(i) ORDER BY (array_to_string(split.parts[1:i.i], ''::text)));
 
+CREATE TABLE chores (
+    name text NOT NULL,
+    holder text,
+    leased_until timestamp with time zone,
+    started_at timestamp with time zone,
+    finished_at timestamp with time zone,
+    seconds real,
+    outcome text,
+    done jsonb,
+    error text,
+    next_due timestamp with time zone,
+    notes jsonb,
+    CONSTRAINT chores_pkey PRIMARY KEY (name)
+);
+
 CREATE TABLE embeddings (
     namespace_id uuid NOT NULL,
     model_id uuid NOT NULL,
@@ -82,12 +97,15 @@ END) STORED,
     idempotency_key text,
     tag_prefixes text[] GENERATED ALWAYS AS (folklore_tag_prefixes(tags)) STORED,
     search tsvector GENERATED ALWAYS AS (folklore_search(language, content, summary, tags, source)) STORED,
+    confirmed_at timestamp with time zone,
     CONSTRAINT memories_pkey PRIMARY KEY (namespace_id, id)
 );
 ALTER TABLE ONLY memories ALTER COLUMN content SET STATISTICS 0;
 ALTER TABLE ONLY memories ALTER COLUMN summary SET STATISTICS 0;
 ALTER TABLE ONLY memories ALTER COLUMN metadata SET STATISTICS 0;
 CREATE UNIQUE INDEX memories_digest_key ON memories USING btree (namespace_id, live_digest);
+CREATE INDEX memories_expires_idx ON memories USING btree (namespace_id, expires_at) WHERE (expires_at IS NOT NULL);
+CREATE INDEX memories_forgotten_idx ON memories USING btree (namespace_id, forgotten_at) WHERE (forgotten_at IS NOT NULL);
 CREATE UNIQUE INDEX memories_idempotency_key ON memories USING btree (namespace_id, idempotency_key) WHERE (idempotency_key IS NOT NULL);
 CREATE INDEX memories_search_idx ON memories USING gin (search);
 CREATE INDEX memories_session_idx ON memories USING btree (namespace_id, session, "position") WHERE (session IS NOT NULL);
@@ -157,6 +175,20 @@ CREATE TABLE revisions (
 ALTER TABLE ONLY revisions ALTER COLUMN reason SET STATISTICS 0;
 ALTER TABLE ONLY revisions ALTER COLUMN before SET STATISTICS 0;
 
+CREATE TABLE usage (
+    namespace_id uuid NOT NULL,
+    memory_id uuid NOT NULL,
+    answer_id uuid NOT NULL,
+    used_at timestamp with time zone NOT NULL,
+    rank smallint NOT NULL,
+    score real,
+    query bytea NOT NULL,
+    session text,
+    caller text NOT NULL,
+    CONSTRAINT usage_pkey PRIMARY KEY (namespace_id, memory_id, answer_id)
+);
+CREATE INDEX usage_time_idx ON usage USING btree (namespace_id, used_at);
+
 ALTER TABLE ONLY embeddings ADD CONSTRAINT embeddings_memory_fkey FOREIGN KEY (namespace_id, memory_id) REFERENCES memories(namespace_id, id) ON DELETE CASCADE;
 ALTER TABLE ONLY embeddings ADD CONSTRAINT embeddings_model_fkey FOREIGN KEY (model_id) REFERENCES models(id);
 ALTER TABLE ONLY memories ADD CONSTRAINT memories_namespace_fkey FOREIGN KEY (namespace_id) REFERENCES namespaces(id);
@@ -164,3 +196,4 @@ ALTER TABLE ONLY memories ADD CONSTRAINT memories_superseded_fkey FOREIGN KEY (n
 ALTER TABLE ONLY relations ADD CONSTRAINT relations_from_fkey FOREIGN KEY (namespace_id, from_id) REFERENCES memories(namespace_id, id) ON DELETE CASCADE;
 ALTER TABLE ONLY relations ADD CONSTRAINT relations_to_fkey FOREIGN KEY (namespace_id, to_id) REFERENCES memories(namespace_id, id) ON DELETE CASCADE;
 ALTER TABLE ONLY revisions ADD CONSTRAINT revisions_memory_fkey FOREIGN KEY (namespace_id, memory_id) REFERENCES memories(namespace_id, id) ON DELETE CASCADE;
+ALTER TABLE ONLY usage ADD CONSTRAINT usage_memory_fkey FOREIGN KEY (namespace_id, memory_id) REFERENCES memories(namespace_id, id) ON DELETE CASCADE;

@@ -31,6 +31,7 @@ from folklore.embedding.bundled import BundledEmbedder
 from folklore.embedding.embedder import Embedder
 from folklore.memory.library import Library
 from folklore.tools.server import build_server
+from tests.housework import Housekeeper
 from tests.person import Person
 from tests.temporary_engine import temporary_engine
 
@@ -154,6 +155,12 @@ async def library(database: Database, embedder: Embedder) -> Library:
 async def person(library: Library) -> Person:
     """Somebody called `tester` who writes to `notes`."""
     return Person(library)
+
+
+@pytest.fixture
+async def housekeeper(database: Database, library: Library) -> Housekeeper:
+    """Upkeep by hand, over the same database as `person`."""
+    return Housekeeper(database, library)
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -13,15 +13,20 @@ from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from folklore.config import Settings
-from folklore.errors import ConfigInvalid, EmbedderUnavailable
+from folklore.errors import ConfigInvalid, EmbedderUnavailable, FolkloreError
 from folklore.memory.host import Host
+from folklore.memory.ids import new_id
+from folklore.memory.traces import Traces
 from folklore.model import Caller
 from folklore.project import project_namespace, working_directory
 
 if TYPE_CHECKING:
-    from folklore.db.database import Database, QueryLogger
+    from folklore.db.database import Database, PoolLimits, QueryLogger
+    from folklore.db.usage import Used
     from folklore.embedding.embedder import Embedder
     from folklore.memory.library import Library
+    from folklore.memory.usage import UsageLog
+    from folklore.upkeep.keeper import Keeper
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +56,9 @@ class App:
         self._prepare = prepare  # called in the background before the slow parts are imported
         self._log_query = log_query
         self._starting: asyncio.Task[Running] | None = None
+        self._upkeep: asyncio.Task[None] | None = None
+        self._asked = asyncio.Event()  # somebody used the library since upkeep last looked
+        self.session = str(new_id())  # this process, in the usage log
         try:
             self.zone = ZoneInfo(settings.time_zone)
         except (ZoneInfoNotFoundError, ValueError, OSError) as error:
@@ -73,6 +81,7 @@ class App:
         """What the edges work with."""
 
         async def library() -> Library:
+            self._asked.set()
             return (await self.ready()).library
 
         return Host(
@@ -83,7 +92,25 @@ class App:
             zone=self.zone,
             engine="embedded" if self.settings.database_url is None else "server",
             retention=self.retention,
+            traces=self.traces,
         )
+
+    @cached_property
+    def traces(self) -> Traces:
+        """What answers of this process leave behind; a read-only one writes no usage log."""
+        if self.settings.read_only or not self.settings.upkeep.usage:
+            return Traces()
+
+        def log() -> UsageLog:
+            from folklore.db.usage import UsageStore
+            from folklore.memory.usage import UsageLog
+
+            async def record(entries: Sequence[Used]) -> list[Used]:
+                return await UsageStore((await self.ready()).database).record(entries)
+
+            return UsageLog(record, session=self.session)
+
+        return Traces(log)
 
     def namespace(self) -> str:
         """Where to write when the caller does not say: the setting, else the project's."""
@@ -115,7 +142,7 @@ class App:
         # In a thread: numpy, asyncpg and what stands on them are a fifth of a second of imports.
         await asyncio.to_thread(self._prepare)
         await asyncio.to_thread(_import_the_slow_rooms)
-        from folklore.db.database import Database, PoolLimits
+        from folklore.db.database import Database
         from folklore.db.migrate import migrate
         from folklore.embedding.choose import choose
         from folklore.memory.library import Library
@@ -125,17 +152,23 @@ class App:
         dsn, where = await self.dsn()
         await migrate(dsn)
         settings = self.settings.database
-        limits = PoolLimits(
-            minimum=settings.pool_min,
-            maximum=settings.pool_max,
-            connect_timeout=settings.connect_timeout_seconds,
-            statement_timeout=settings.statement_timeout_seconds,
-            statement_cache=settings.statement_cache,
-        )
+        limits = self._limits(settings.pool_min, settings.pool_max)
         database = Database(dsn, limits, self._log_query, self._revive if where == "embedded" else None)
         await database.open()
         await warming
         return Running(database, Library.of(database, embedder, self.settings.secrets), where)
+
+    def _limits(self, minimum: int, maximum: int) -> PoolLimits:
+        from folklore.db.database import PoolLimits
+
+        settings = self.settings.database
+        return PoolLimits(
+            minimum=minimum,
+            maximum=maximum,
+            connect_timeout=settings.connect_timeout_seconds,
+            statement_timeout=settings.statement_timeout_seconds,
+            statement_cache=settings.statement_cache,
+        )
 
     async def _revive(self) -> None:
         await self.dsn()
@@ -154,8 +187,49 @@ class App:
         )
         return await asyncio.to_thread(engine.start), "embedded"
 
+    def start_upkeep(self) -> None:
+        """Begin to look, every few minutes while this process is used, what upkeep is due; not in a read-only one."""
+        if self._upkeep is None and self.settings.upkeep.enabled and not self.settings.read_only:
+            self._upkeep = asyncio.create_task(self._keep_up(), name="folklore-upkeep")
+
+    async def _keep_up(self) -> None:
+        await self._asked.wait()
+        with suppress(FolkloreError):  # whoever asked was told; the next one starts it
+            await self.ready()
+        await self.keeper.keep_up(self._asked)
+
+    @cached_property
+    def keeper(self) -> Keeper:
+        """Upkeep as this process does it."""
+        from folklore.upkeep.chore import Rules
+        from folklore.upkeep.keeper import Keeper
+
+        settings = self.settings.upkeep
+        off = frozenset(name for name in ("quality", "consolidation") if not getattr(settings, name))
+        rules = Rules(retention=self.retention, usage_kept=timedelta(days=settings.usage_days))
+        return Keeper(self._apart, rules, off, self.session, self.now)
+
+    @asynccontextmanager
+    async def _apart(self) -> AsyncIterator[tuple[Database, Library]]:
+        """The database over connections of its own, so that no request waits for one that upkeep has."""
+        from folklore.db.database import Database
+        from folklore.memory.library import Library
+
+        running = await self.ready()
+        dsn, _ = await self.dsn()
+        database = Database(dsn, self._limits(minimum=0, maximum=4))
+        await database.open()
+        try:
+            yield database, Library.of(database, running.library.embedder)
+        finally:
+            await database.close()
+
     async def close(self) -> None:
         """Let go of everything; what is half started is stopped."""
+        if self._upkeep is not None:
+            from folklore.upkeep.stopping import stopped
+
+            await stopped(self._upkeep)
         if self._starting is None:
             return
         if not self._starting.done():
@@ -164,6 +238,7 @@ class App:
             running = await self._starting
         except (Exception, asyncio.CancelledError):  # noqa: BLE001 - its caller has been told, or nobody waited
             return
+        await self.traces.close()
         await running.database.close()
         if running.library.embedder is not None:
             await running.library.embedder.close()

@@ -75,6 +75,16 @@ class HttpSettings(_Section):
     graceful_seconds: int = Field(5, ge=0)
 
 
+class UpkeepSettings(_Section):
+    """What is done in the background of `folklore serve`."""
+
+    enabled: bool = True
+    usage: bool = True
+    usage_days: float = Field(365.0, ge=0, le=36_500)
+    quality: bool = False
+    consolidation: bool = False
+
+
 class Settings(BaseSettings):
     """Everything a user may set; `config.example.yaml` shows each with its default."""
 
@@ -95,13 +105,14 @@ class Settings(BaseSettings):
     read_only: bool = False
     tools: Literal["all", "core"] = "all"
     secrets: SecretPolicy = "refuse"
-    retention_days: int = Field(30, ge=1, le=36_500)
+    retention_days: float = Field(30.0, ge=0, le=36_500)
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     log_format: Literal["json", "console"] = "console"
     embedding: EmbeddingSettings = EmbeddingSettings()
     database: DatabaseSettings = DatabaseSettings()
     engine: EngineSettings = EngineSettings()
     http: HttpSettings = HttpSettings()
+    upkeep: UpkeepSettings = UpkeepSettings()
 
     @field_validator("log_level", mode="before")
     @classmethod

@@ -71,6 +71,7 @@ def recall(
             explain=explain,
         )
         answer = await recall(running.library, request, now=app.now())
+        app.traces.answered(answer, request.query, caller=app.caller, now=app.now())
         print_answer(answer, form, as_json=as_json, zone=app.zone)
         if explain and not as_json:
             print_explanation(answer)
@@ -111,6 +112,7 @@ def search(
             cursor=cursor,
             now=app.now(),
         )
+        app.traces.answered(answer, " ".join(query), caller=app.caller, now=app.now())
         print_answer(answer, form, as_json=as_json, zone=app.zone)
 
     with_app(ctx, work)

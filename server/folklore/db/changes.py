@@ -187,8 +187,9 @@ class Changing:
         return {(row["from_id"], row["type"], row["to_id"]) for row in rows}
 
     async def erase(self, ids: Sequence[UUID]) -> set[UUID]:
-        """Delete memories with all that hangs on them. Three statements."""
-        given = {"namespace": self._namespace, "ids": list(ids)}
+        """Delete memories with all that hangs on them, and the reflections that repeat their words. Four statements."""
+        derived = await self._session.rows("erase_derived", namespace=self._namespace, ids=list(ids))
+        given = {"namespace": self._namespace, "ids": [*ids, *(row["id"] for row in derived)]}
         await self._session.rows("transfer_postings_delete", **given)
         await self._session.rows("memories_orphan", **given)
         return {row["id"] for row in await self._session.rows("memories_erase", **given)}

@@ -140,6 +140,11 @@ class Namespaces:
             for row in rows
         ]
 
+    async def deleted_before(self, before: datetime) -> list[UUID]:
+        """The namespaces that were deleted before a time."""
+        async with self._database.session() as session:
+            return [row["id"] for row in await session.rows("namespaces_deleted_before", before=before)]
+
     async def restore(self, namespace: UUID) -> bool:
         """Bring it back; false if somebody else uses its name by now."""
         return await self._unless_taken("namespaces_restore", namespace=namespace)

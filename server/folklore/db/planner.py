@@ -34,9 +34,13 @@ class PlannerStatistics:
             self._next = 2 * self._stored
             self._running = asyncio.create_task(self._analyze(), name="folklore-analyze")
 
+    async def analyze(self) -> None:
+        """Analyze now."""
+        async with self._database.session("fresh") as session:
+            await session.rows("analyze")
+
     async def _analyze(self) -> None:
         try:
-            async with self._database.session("fresh") as session:
-                await session.rows("analyze")
+            await self.analyze()
         except FolkloreError as error:
             log.info("not_analyzed", reason=error.message)

@@ -57,6 +57,7 @@ def build_app(app: App, host: str) -> Starlette:
     @asynccontextmanager
     async def lifespan(outer: Starlette) -> AsyncIterator[None]:
         app.start()
+        app.start_upkeep()
         try:
             async with inner(outer):
                 yield

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta, tzinfo
 from typing import TYPE_CHECKING
 
+from folklore.memory.traces import Traces
 from folklore.model import Caller
 
 if TYPE_CHECKING:
@@ -19,7 +20,8 @@ class Host:
 
     `library` waits until database and model are ready and raises Unavailable if they cannot be; `namespace` names
     where to write when the caller does not say; `zone` is what times without an offset are read in; `engine` says whose
-    Postgres it is (embedded or server); `retention` is how long what was forgotten can be brought back.
+    Postgres it is (embedded or server); `retention` is how long what was forgotten can be brought back; `traces` is
+    told of every answer that goes out.
     """
 
     library: Callable[[], Awaitable[Library]]
@@ -29,3 +31,4 @@ class Host:
     zone: tzinfo
     engine: str = "server"
     retention: timedelta = timedelta(days=30)
+    traces: Traces = field(default_factory=Traces)

@@ -65,10 +65,11 @@ async def memory_store(
     if memories is None and content is None:
         raise InvalidInput("content", "is missing.", hint="Give content for one memory, or memories for several.")
     drafts: list[Draft] = [single.draft()] if memories is None else [memory.draft() for memory in memories]
+    namespace = namespace or host.namespace()
     result = await store(
         library,
-        namespace or host.namespace(),
-        keyed(ctx, drafts),
+        namespace,
+        host.traces.as_recalled(namespace, keyed(ctx, drafts)),
         caller=host.caller(),
         now=host.now(),
         zone=host.zone,
@@ -127,6 +128,7 @@ async def memory_recall(
         ),
         now=host.now(),
     )
+    host.traces.answered(found, query, caller=host.caller(), now=host.now())
     return result_of(present.answer(found, format))
 
 
@@ -153,6 +155,7 @@ async def search_keywords(
         cursor=cursor,
         now=host.now(),
     )
+    host.traces.answered(found, query, caller=host.caller(), now=host.now())
     return result_of(present.answer(found, format))
 
 

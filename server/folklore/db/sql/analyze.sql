@@ -1,1 +1,1 @@
-analyze memories, embeddings, postings, revisions, relations
+analyze memories, embeddings, postings, revisions, relations, usage

@@ -1,5 +1,6 @@
 -- :drafts a JSON array, one object a memory, in the order of their digests so that two batches never wait in a ring.
--- A text that is already known and alive is confirmed, not doubled. Positions continue their session.
+-- A text that is already known and alive is confirmed, not doubled, and seen again if it had decayed (quality) or its
+-- time was over. Positions continue their session.
 insert into memories (
     namespace_id, id, content, summary, kind, tags, source, session, position, author, agent, paths, commit,
     importance, confidence, priority, language, metadata, occurred_at, created_at, updated_at, expires_at, digest,
@@ -20,5 +21,6 @@ from jsonb_to_recordset(:drafts::jsonb) as d (
     expires_at timestamptz, digest text, idempotency_key text
 )
 on conflict (namespace_id, live_digest)
-do update set confirmed_count = memories.confirmed_count + 1
+do update set confirmed_count = memories.confirmed_count + 1, confirmed_at = :now::timestamptz, quality = null,
+    expires_at = case when memories.expires_at <= :now::timestamptz then excluded.expires_at else memories.expires_at end
 returning id, digest, (xmax = 0) as is_new

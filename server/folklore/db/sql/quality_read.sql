@@ -1,0 +1,8 @@
+-- Memories after :after that were of use at least once, by id, with what their quality is made of.
+select m.id, m.kind, m.tags, m.importance, m.quality, m.recall_count, m.confirmed_count,
+    greatest(m.updated_at, m.last_recalled_at, m.confirmed_at) as used_at
+from memories m
+where m.namespace_id = :namespace::uuid and m.id > :after::uuid and m.forgotten_at is null
+    and m.superseded_at is null and (m.recall_count > 0 or m.confirmed_count > 0)
+order by m.id
+limit :batch::integer

@@ -1,0 +1,13 @@
+-- The reflections there are, forgotten ones too: what a person forgot is not made again. `whole`: none of its members
+-- was changed, replaced, forgotten or erased since.
+select m.id, m.idempotency_key, m.forgotten_at is not null as forgotten,
+    coalesce(m.metadata->>'members', '') = (
+        select count(*)::text
+        from relations r
+        join memories o on o.namespace_id = r.namespace_id and o.id = r.to_id
+        where r.namespace_id = m.namespace_id and r.from_id = m.id and r.type = 'derived_from'
+            and o.forgotten_at is null and o.superseded_at is null and o.updated_at <= m.updated_at
+    ) as whole
+from memories m
+where m.namespace_id = :namespace::uuid and m.trust = 'derived'
+order by m.id

@@ -1,0 +1,48 @@
+"""Erase for good what was forgotten long enough ago, and drop old entries of the usage log."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from folklore.db.hygiene import Hygiene
+from folklore.db.usage import UsageStore
+from folklore.upkeep.chore import Chore, Job
+
+# Each memory has some fifty postings, found one by one.
+_MEMORIES = 100
+_ENTRIES = 2_000
+
+
+async def work(job: Job) -> None:
+    """Erase memories, and namespaces, that were forgotten before the retention time, with all that hangs on them.
+
+    What was superseded is history and stays, until it is forgotten itself.
+    """
+    hygiene, usage = Hygiene(job.database), UsageStore(job.database)
+    forgotten_before = job.now() - job.rules.retention
+    used_before = job.now() - job.rules.usage_kept
+    if not job.dry_run:
+        job.count(erased=0, namespaces_erased=0, usage_dropped=0)
+    for namespace in await job.library.namespaces.deleted_before(forgotten_before):
+        if job.dry_run:
+            job.count(namespaces_to_erase=1)
+            continue
+        await job.library.namespaces.erase(namespace)
+        job.count(namespaces_erased=1)
+        await job.breathe()
+    for notebook in await job.notebooks():
+        if job.dry_run:
+            job.count(
+                to_erase=await hygiene.forgotten(notebook.id, forgotten_before),
+                usage_to_drop=await usage.old(notebook.id, used_before),
+            )
+            continue
+        while erased := await hygiene.erase_forgotten(notebook.id, forgotten_before, _MEMORIES):
+            job.count(erased=erased)
+            await job.breathe()
+        while dropped := await usage.drop(notebook.id, used_before, _ENTRIES):
+            job.count(usage_dropped=dropped)
+            await job.breathe()
+
+
+CHORE = Chore("retention", "what was forgotten long ago is erased", timedelta(days=1), work)

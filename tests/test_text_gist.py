@@ -1,0 +1,50 @@
+"""The gist of a group of texts: what they share and how each begins."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from folklore.text.gist import gist, keywords, leading_sentence, shared_words
+
+texts = st.lists(st.text(max_size=400), min_size=1, max_size=6)
+
+
+@given(texts)
+def test_the_order_of_the_texts_does_not_change_what_they_share(given_texts: list[str]) -> None:
+    assert shared_words(given_texts) == shared_words(given_texts[::-1])
+
+
+@given(texts)
+def test_shared_words_stand_in_at_least_two_texts(given_texts: list[str]) -> None:
+    for word, share in shared_words(given_texts).items():
+        assert 2 / len(given_texts) <= share <= 1
+        assert sum(word.casefold() in text.casefold() for text in given_texts) >= 2
+
+
+@given(st.text(max_size=2_000))
+def test_a_leading_sentence_is_one_short_line(text: str) -> None:
+    line = leading_sentence(text)
+
+    assert "\n" not in line
+    assert len(line) <= 202
+
+
+def test_words_are_written_as_they_are_written_most() -> None:
+    shared = shared_words(["PgBouncer drops SET", "pgbouncer and PgBouncer", "what PgBouncer does"])
+
+    assert shared == {"PgBouncer": 1.0}
+
+
+def test_rare_words_tell_a_group_apart_and_common_ones_do_not() -> None:
+    shared = {"the": 1.0, "pgbouncer": 0.6, "deploy": 0.6}
+
+    assert keywords(shared, {"the": 0.0, "pgbouncer": 5.0, "deploy": 2.0}) == ["pgbouncer", "deploy"]
+
+
+def test_a_gist_names_the_words_and_each_beginning_once() -> None:
+    said = gist(
+        ["Never deploy on Friday. It broke twice.", "Never deploy on Friday.", "No deploys\non Friday"], ["deploy"]
+    )
+
+    assert said == "3 memories about deploy:\n- Never deploy on Friday.\n- No deploys"
