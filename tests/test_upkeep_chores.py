@@ -383,5 +383,6 @@ async def test_what_expired_keeps_a_revision_of_it(
     assert await housekeeper("expiry") == {"forgotten": 1}
 
     row = await connection.fetchrow("select action, author, before::text from revisions where memory_id = $1", id_)
+    assert row is not None
     assert (row["action"], row["author"], row["before"]) == ("expire", "upkeep", '{"forgotten_at": null}')
     assert await field_of(connection, id_, "revision") == 2
