@@ -192,6 +192,18 @@ async def index(
     ]
     if not held:
         return
+    await register(session, vectors, now)
+    await session.rows(
+        "embeddings_insert",
+        namespace=namespace_id,
+        model=vectors.model,
+        ids=[id_ for id_, _ in held],
+        vectors=[vector for _, vector in held],
+    )
+
+
+async def register(session: Session, vectors: Vectors, now: datetime) -> None:
+    """Make the model of these vectors known, within the caller's transaction."""
     await session.rows(
         "models_insert",
         id=vectors.model,
@@ -199,13 +211,6 @@ async def index(
         name=vectors.name,
         dimensions=vectors.dimensions,
         now=now,
-    )
-    await session.rows(
-        "embeddings_insert",
-        namespace=namespace_id,
-        model=vectors.model,
-        ids=[id_ for id_, _ in held],
-        vectors=[vector for _, vector in held],
     )
 
 

@@ -1,0 +1,16 @@
+-- The vectors :vectors in :model of the memories :ids, whose digests were :digests when their texts were read. A memory
+-- whose text has changed since, or that is gone, takes none and owes on. The rows are locked, in order of id: whoever
+-- changes a text at the same time waits, and then finds this vector of the old one and takes it away.
+with current as materialized (
+    select m.id, given.vector
+    from unnest(:ids::uuid[], :digests::bytea[], :vectors::halfvec[]) as given (id, digest, vector)
+    join memories m on m.namespace_id = :namespace::uuid and m.id = given.id and m.digest = given.digest
+    order by m.id
+    for share of m
+)
+insert into embeddings (namespace_id, model_id, memory_id, passage, length, vector)
+select :namespace::uuid, :model::uuid, current.id, 0, p.length, current.vector
+from current
+join postings p on p.namespace_id = :namespace::uuid and p.lexeme = '' and p.memory_id = current.id
+on conflict (namespace_id, model_id, memory_id, passage) do nothing
+returning memory_id
