@@ -12,15 +12,16 @@ import pytest
 
 from folklore.config import EmbeddingSettings
 from folklore.embedding.choose import choose
-from folklore.embedding.openai import Endpoint, OpenAIEmbedder
+from folklore.embedding.openai import openai_embedder
+from folklore.embedding.remote import Endpoint, RemoteEmbedder
 from folklore.errors import ConfigInvalid, EmbedderUnavailable
 
 Handler = Callable[[httpx.Request], httpx.Response]
 
 
-def embedder(handler: Handler, **settings: object) -> OpenAIEmbedder:
+def embedder(handler: Handler, **settings: object) -> RemoteEmbedder:
     endpoint = Endpoint("http://model.test/v1", "some-model", **settings)  # type: ignore[arg-type]
-    return OpenAIEmbedder(endpoint, httpx.MockTransport(handler))
+    return openai_embedder(endpoint, httpx.MockTransport(handler))
 
 
 def vectors(request: httpx.Request, size: int = 3) -> httpx.Response:
@@ -95,7 +96,7 @@ def unreachable(_request: httpx.Request) -> httpx.Response:
         (unreachable, "cannot be reached"),
         (lambda _: httpx.Response(500), "answered 500"),
         (lambda _: httpx.Response(401), "answered 401"),
-        (lambda _: httpx.Response(200, content=b"not json"), "not a list of vectors"),
+        (lambda _: httpx.Response(200, content=b"not json"), "not JSON"),
         (lambda _: httpx.Response(200, json={"data": [{"index": 0}]}), "not a list of vectors"),
         (lambda _: httpx.Response(200, json={"data": []}), "for 1 texts"),
         (lambda _: httpx.Response(200, content=b'{"data":[{"index":0,"embedding":[NaN,1]}]}'), "NaN"),
@@ -125,7 +126,7 @@ async def test_many_batches_run_a_few_at_a_time() -> None:
         running -= 1
         return vectors(request)
 
-    service = OpenAIEmbedder(
+    service = openai_embedder(
         Endpoint("http://model.test/v1", "m", batch_size=1, concurrency=3), httpx.MockTransport(slow)
     )
     await service.embed([str(number) for number in range(12)])

@@ -10,7 +10,8 @@ from uuid import UUID
 from pgvector import HalfVector
 
 from folklore.db.database import Database
-from folklore.db.memories import Vectors, register
+from folklore.db.memories import Vectors
+from folklore.db.models import register
 
 _BEFORE_ALL = UUID(int=0)
 
@@ -67,7 +68,7 @@ class Debts:
         if not held:
             return 0
         async with self._database.transaction() as session:
-            await register(session, vectors, now)
+            await register(session, vectors.by, now)
             rows = await session.rows(
                 "debt_pay",
                 namespace=namespace,

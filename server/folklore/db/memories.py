@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from pgvector import HalfVector
 
 from folklore.db.database import Database, Session
+from folklore.db.models import KnownModel, register
 from folklore.db.namespaces import ensure_namespace
 from folklore.db.planner import PlannerStatistics
 from folklore.db.rows import memory_of, visibility
@@ -33,11 +34,13 @@ class Prepared:
 class Vectors:
     """A batch's vectors and the model that made them; an entry is None where the vector is owed."""
 
-    model: UUID
-    provider: str
-    name: str
-    dimensions: int
+    by: KnownModel
     vectors: Sequence[NDArray[np.float32] | None]
+
+    @property
+    def model(self) -> UUID:
+        """The model's id."""
+        return self.by.id
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,25 +195,13 @@ async def index(
     ]
     if not held:
         return
-    await register(session, vectors, now)
+    await register(session, vectors.by, now)
     await session.rows(
         "embeddings_insert",
         namespace=namespace_id,
         model=vectors.model,
         ids=[id_ for id_, _ in held],
         vectors=[vector for _, vector in held],
-    )
-
-
-async def register(session: Session, vectors: Vectors, now: datetime) -> None:
-    """Make the model of these vectors known, within the caller's transaction."""
-    await session.rows(
-        "models_insert",
-        id=vectors.model,
-        provider=vectors.provider,
-        name=vectors.name,
-        dimensions=vectors.dimensions,
-        now=now,
     )
 
 

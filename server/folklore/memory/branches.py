@@ -86,6 +86,8 @@ class Branches:
                 raise outcome
             else:
                 self._found.hits[branch] = outcome
+        if "dense" in self._found.hits and (mismatch := self._library.generations.mismatch) is not None:
+            self._found.degraded.append(Degraded("dense", mismatch))
         if not self._found.hits:
             reasons = "; ".join(f"{item.branch}: {item.reason}" for item in self._found.degraded)
             raise Unavailable(f"Every branch of the search failed: {reasons}")
@@ -109,8 +111,8 @@ class Branches:
         weights = [1.0] * len(pieces)
         if (read := self._found.reading) is not None:
             weights = piece_weights(read.reading.places, read.weights, len(pieces))
-        model = await embedder.model()
         vector = await embedder.embed_question(pieces, weights)
+        model = await embedder.model()  # one that is reached over HTTP knows its dimension now
         self._found.model, self._found.vector = model, vector
         if not vector.any():
             return NOTHING

@@ -12,24 +12,35 @@ from folklore.db.memories import Memories
 from folklore.db.namespaces import Namespaces, Notebook
 from folklore.db.recall import RecallStatements
 from folklore.embedding.embedder import Embedder
+from folklore.embedding.reranker import Reranker
 from folklore.errors import NotFound
+from folklore.memory.generations import Generations
 from folklore.text import names
 
 
 @dataclass(frozen=True, slots=True)
 class Library:
-    """One database and, unless embedding is switched off, one model."""
+    """One database and, unless embedding is switched off, the model that counts there."""
 
     memories: Memories
     namespaces: Namespaces
     statements: RecallStatements
-    embedder: Embedder | None
+    generations: Generations
+    reranker: Reranker | None = None
     recent: Recent = field(default_factory=lambda: Recent())
 
     @classmethod
-    def of(cls, database: Database, embedder: Embedder | None) -> Library:
-        """The library kept in a database."""
-        return cls(Memories(database), Namespaces(database), RecallStatements(database), embedder)
+    def of(
+        cls, database: Database, embedder: Embedder | Generations | None, reranker: Reranker | None = None
+    ) -> Library:
+        """The library kept in a database; a single embedder is used as it is, whatever model the store goes by."""
+        generations = embedder if isinstance(embedder, Generations) else Generations.fixed(embedder)
+        return cls(Memories(database), Namespaces(database), RecallStatements(database), generations, reranker)
+
+    @property
+    def embedder(self) -> Embedder | None:
+        """The embedder of the model that counts now. Take it once for what belongs together: it may be another next."""
+        return self.generations.embedder
 
     async def notebooks(self, asked: Sequence[str]) -> list[Notebook]:
         """The namespaces asked for; all of them when none is named. At most one statement for those that are there.
@@ -49,6 +60,8 @@ class Library:
                 f"There is no namespace {unknown!r}.",
                 hint=f"Did you mean {', '.join(near)}?" if near else "Nothing has been stored yet.",
             )
+        if found:
+            await self.generations.saw(found[0].model)
         if not any(notebook.empty for notebook in found):
             self.recent.put(tuple(asked), found)
         return found

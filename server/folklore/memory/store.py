@@ -13,6 +13,7 @@ from folklore.errors import EmbedderUnavailable, Refused
 from folklore.memory.checks import check_batch
 from folklore.memory.ids import new_id
 from folklore.memory.library import Library
+from folklore.memory.vectors import vectors_of
 from folklore.model import DEFAULT_LANGUAGE, Caller, Draft, Stored
 from folklore.text import names
 from folklore.text.clean import digest
@@ -82,19 +83,12 @@ def _first_of_each(drafts: Sequence[Draft], digests: Sequence[bytes]) -> list[in
 
 async def embed(library: Library, texts: Sequence[str]) -> Vectors | None:
     """The vectors of a batch of texts; None when there is no embedder or it is down, and they are owed."""
-    if library.embedder is None:
+    await library.generations.look()
+    embedder = library.embedder
+    if embedder is None:
         return None
     try:
-        model = await library.embedder.model()
-        vectors = await library.embedder.embed(texts)
+        return await vectors_of(embedder, texts)
     except EmbedderUnavailable as error:
         log.warning("stored_without_vectors", count=len(texts), reason=error.message)
         return None
-    # A text without a single known token has no direction; a zero vector would be at no distance from anything.
-    return Vectors(
-        model=model.id,
-        provider=model.provider,
-        name=model.name,
-        dimensions=model.dimensions,
-        vectors=[vector if vector.any() else None for vector in vectors],
-    )
