@@ -65,24 +65,24 @@ class Models:
         async with self._database.session() as session:
             await session.rows("models_probe", id=model, probe=probe.tolist())
 
-    async def begin(self, model: KnownModel, *, now: datetime) -> None:
-        """Make a model the next one; it stays what it is if it is that already.
+    async def begin(self, model: KnownModel, *, now: datetime) -> Role:
+        """Make a model the next one, unless it is that or counts already: the first of a store counts at once.
 
-        Raises Conflict while another one is being filled, or if this one counts already.
+        Raises Conflict while another one is being filled.
         """
         async with self._database.transaction() as session:
             await register(session, model, now)
             roles = await _roles(session)
-            if roles.get("next") == model.id:
-                return
+            for role in ("active", "next"):
+                if roles.get(role) == model.id:
+                    return role
             if "next" in roles:
                 raise Conflict(
                     "Another model is being filled already.",
                     hint="Go on with that one, or give it up: `folklore embeddings drop --next`.",
                 )
-            if roles.get("active") == model.id:
-                raise Conflict("This model counts already.")
             await session.rows("models_role", id=model.id, role="next", now=now)
+            return "next"
 
     async def switch(self, model: UUID, *, now: datetime) -> None:
         """Let a model count from now on, in one transaction; the one that did is the previous one.
@@ -152,7 +152,7 @@ async def register(session: Session, model: KnownModel, now: datetime) -> None:
     )
 
 
-async def _roles(session: Session) -> Mapping[str, UUID]:
+async def _roles(session: Session) -> Mapping[Role, UUID]:
     return {row["role"]: row["id"] for row in await session.rows("models_lock") if row["role"] is not None}
 
 

@@ -22,7 +22,12 @@ Vectors = NDArray[np.float32]
 
 # How long a fingerprint holds, in seconds: a service may change its model while it runs.
 _PROBED_FOR = 3600.0
-_CHARACTERS_A_REQUEST = 200_000
+# What is sent in one request follows from how fast the service was, so that it takes a part of its time even if all
+# places are taken: (fewest, most) characters, and what is assumed before anything was measured, in characters a second.
+_ROOM = (1_000, 200_000)
+_ASSUMED = 4_000.0
+# Shorter requests tell how far the service is, not how fast.
+_TELLING = 2_000
 _SHORTEST = 200
 _QUESTIONS = 1024
 # Somebody waits for the answer to a question, which can be found by its words as well; in seconds.
@@ -80,6 +85,7 @@ class RemoteEmbedder:
         self._dimensions = endpoint.dimensions
         self._longest = longest(endpoint.max_tokens, endpoint.document_prefix)
         self._batch_size = endpoint.batch_size
+        self._rate: float | None = None
         self._probe: Vectors | None = None
         self._probed_at = 0.0
         self._failed = False
@@ -122,12 +128,16 @@ class RemoteEmbedder:
         """Unit vectors, in as few requests as the batch size allows, several at a time."""
         cut = [pieces(text, self._longest) for text in texts]
         flat = [self._endpoint.document_prefix + piece for parts in cut for piece in parts]
-        outcomes = await asyncio.gather(*(self._batch(batch) for batch in self._batches(flat)), return_exceptions=True)
-        parts = []
-        for outcome in outcomes:
-            if isinstance(outcome, BaseException):
-                raise outcome
-            parts.append(outcome)
+        parts: list[Vectors] = []
+        while flat:
+            batches = self._batches(flat)
+            if self._rate is None and not parts and len(batches[0]) < min(self._batch_size, len(flat)):
+                batches = batches[:1]  # cut by characters; the first tells how large the others may be
+            flat = flat[sum(map(len, batches)) :]
+            for outcome in await asyncio.gather(*map(self._batch, batches), return_exceptions=True):
+                if isinstance(outcome, BaseException):
+                    raise outcome
+                parts.append(outcome)
         return joined(np.concatenate(parts), cut)
 
     async def embed_question(self, pieces: Sequence[str], weights: Sequence[float]) -> Vectors:
@@ -149,11 +159,13 @@ class RemoteEmbedder:
     def _batches(self, texts: Sequence[str]) -> list[list[str]]:
         """In order, none with more texts or characters than a request may hold."""
         batches: list[list[str]] = []
+        at, rate = self._endpoint, self._rate or _ASSUMED
+        whole = min(max(int(rate * at.timeout / (2 * at.concurrency)), _ROOM[0]), _ROOM[1])
         room = 0
         for text in texts:
             if not batches or len(batches[-1]) >= self._batch_size or room < len(text):
                 batches.append([])
-                room = _CHARACTERS_A_REQUEST
+                room = whole
             batches[-1].append(text)
             room -= len(text)
         return batches
@@ -183,13 +195,17 @@ class RemoteEmbedder:
         patience = self._endpoint.timeout
         if question:
             patience = min(patience, _PATIENCE_FOR_QUESTIONS)
+        size, began = sum(map(len, texts)), monotonic()
         try:
             answer = await self._service.post(self._wire.route, body, patience=patience, waited_for=question)
         except Unavailable as error:
             self._failed = True  # whoever comes back may be another
-            if isinstance(error.__cause__, TimeoutError) and len(texts) > 1:
-                self._batch_size = max(1, min(self._batch_size, len(texts)) // 2)  # the next attempt asks for less
+            if isinstance(error.__cause__, TimeoutError) and not question:
+                self._rate = (self._rate or _ASSUMED) / 4  # the next attempt asks for less
             raise
+        if size >= _TELLING:
+            seen = size / max(monotonic() - began, 1e-3)
+            self._rate = seen if self._rate is None else (self._rate + seen) / 2
         return self._checked(answer, len(texts))
 
     def _checked(self, answer: Any, count: int) -> Vectors:

@@ -19,6 +19,7 @@ from folklore.memory.cursors import given_before, given_cursor, is_given
 from folklore.memory.explain import explained, explanation
 from folklore.memory.library import Library, scope_of
 from folklore.memory.listing import list_memories
+from folklore.memory.reranking import reranked
 from folklore.model import Answer, Filters, Recalled, Sort
 from folklore.ranking.diversity import maximal_marginal_relevance
 from folklore.ranking.evidence import calibrated, dense_weight
@@ -112,8 +113,12 @@ async def _ranked(library: Library, scope: Scope, found: Found, request: RecallR
         model=found.model_id,
     )
     pool = lend(fused, candidates, _beside(candidates), ranking)
-    leading = pool.order[: fetched + 1]
+    leading = list(pool.order[: fetched + 1])
     relevance = np.array([pool.relevance[id_] for id_ in leading])
+    if library.reranker is not None and "dense" in request.branches:
+        leading, relevance = await reranked(
+            library.reranker, request.query, leading, relevance, candidates, found.degraded
+        )
     vectors = _matrix([candidates[id_].raw_vector for id_ in leading])
     order = maximal_marginal_relevance(relevance, vectors @ vectors.T, wanted + 1, ranking.mmr_lambda)
     cosines = vectors @ found.vector if found.vector is not None and vectors.shape[1] == len(found.vector) else None
