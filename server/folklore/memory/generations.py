@@ -77,10 +77,16 @@ class Generations:
                     await self._follow(await self._models.all())
         self._heard_at = monotonic()
 
-    async def close(self) -> None:
-        """Let go of every embedder."""
-        for embedder in [*self._held.values(), *([] if self._configured is None else [self._configured])]:
+    async def let_go(self) -> None:
+        """Close the embedders that were made here, not the one that was brought."""
+        for embedder in self._held.values():
             await embedder.close()
+
+    async def close(self) -> None:
+        """Close every embedder."""
+        await self.let_go()
+        if self._configured is not None:
+            await self._configured.close()
 
     async def _follow(self, models: Sequence[KnownModel]) -> None:
         active = next((model for model in models if model.role == "active"), None)
@@ -111,7 +117,7 @@ class Generations:
             return None
         label = "another model" if self._wanted is None else self._wanted.label
         return (
-            f"The settings name {label}, but the vectors here are of {active.label}, which this answer went by. "
+            f"The settings name {label}, but the vectors here are of {active.label}, which recall and store go by. "
             "Run `folklore embeddings switch`, or set embedding back."
         )
 
