@@ -18,7 +18,8 @@ from folklore.errors import EmbedderUnavailable, Unavailable
 
 log = structlog.get_logger(__name__)
 
-ATTEMPTS = 4
+# Somebody waits for the answer to a question, and can be answered without.
+_ATTEMPTS, _ATTEMPTS_WAITED_FOR = 4, 3
 _PASSING = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
 # Statuses by which services say that a request holds too much, with the words that must say so too.
 _TOO_LARGE = ("too long", "too large", "token limit", "tokens")
@@ -111,7 +112,7 @@ class Service:
             raise self.fail(f"has failed again and again and is asked again in {wait:.0f} s")
         async with self._lanes[waited_for]:
             try:
-                answer = await self._tried(route, body, patience)
+                answer = await self._tried(route, body, patience, _ATTEMPTS_WAITED_FOR if waited_for else _ATTEMPTS)
             except TooMuch:
                 self._breaker.succeeded()
                 raise
@@ -121,11 +122,11 @@ class Service:
         self._breaker.succeeded()
         return answer
 
-    async def _tried(self, route: str, body: Mapping[str, Any], patience: float) -> Any:
+    async def _tried(self, route: str, body: Mapping[str, Any], patience: float, attempts: int) -> Any:
         clock = asyncio.get_running_loop().time
         deadline = clock() + patience
         reason = ""
-        for attempt in range(ATTEMPTS):
+        for attempt in range(attempts):
             wait: float | None = None
             try:
                 async with asyncio.timeout_at(deadline):
@@ -151,7 +152,7 @@ class Service:
                     wait = _retry_after(response)
             backoff = 0.25 * 2**attempt * random.uniform(0.5, 1.5)  # noqa: S311 - spreads retries, guards nothing
             pause = backoff if wait is None else wait
-            if attempt + 1 == ATTEMPTS or clock() + pause > deadline:
+            if attempt + 1 == attempts or clock() + pause > deadline:
                 break
             log.info("tried_again", service=self._what, reason=reason, seconds=round(pause, 2))
             await asyncio.sleep(pause)
