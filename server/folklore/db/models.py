@@ -10,6 +10,7 @@ from uuid import UUID
 
 import numpy as np
 from numpy.typing import NDArray
+from pgvector import HalfVector
 
 from folklore.db.database import Database, Row, Session
 from folklore.errors import Conflict
@@ -132,6 +133,14 @@ class Models:
                 "embeddings_sample", namespace=namespace, one=one, other=other, size=size, salt=salt
             )
         return [(row["id"], row["content"]) for row in rows]
+
+    async def nearest(self, namespace: UUID, model: UUID, vector: NDArray[np.float32], *, size: int) -> frozenset[UUID]:
+        """The memories whose vectors are nearest by cosine. One statement."""
+        async with self._database.session("fresh") as session:
+            rows = await session.rows(
+                "embeddings_nearest", namespace=namespace, model=model, query=HalfVector(vector), size=size
+            )
+        return frozenset(row["memory_id"] for row in rows)
 
 
 async def register(session: Session, model: KnownModel, now: datetime) -> None:

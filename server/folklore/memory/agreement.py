@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from uuid import UUID
 
 from folklore.db.models import Models
-from folklore.db.recall import RecallStatements, Scope
 from folklore.embedding.embedder import Embedder
 from folklore.errors import EmbedderUnavailable
-from folklore.model import Filters
 
 SAMPLE = 60
 _NEAREST = 10
@@ -53,12 +50,9 @@ class Side:
 
 async def agreement(
     models: Models,
-    statements: RecallStatements,
     namespaces: Sequence[UUID],
     new: Side,
     old: Side,
-    *,
-    now: datetime,
 ) -> Agreement:
     """Compare two generations over a sample of these namespaces. Raises EmbedderUnavailable if the new one is down."""
     each = max(_TOO_FEW, SAMPLE // max(len(namespaces), 1))
@@ -71,12 +65,11 @@ async def agreement(
     common: list[float] = []
     old_answers = True
     for namespace, id_, question in sample:
-        scope = Scope({namespace: ""}, Filters(), now)
-        nearest = await _nearest(statements, scope, new, question)
+        nearest = await _nearest(models, namespace, new, question)
         found_new += id_ in nearest
         if old_answers:
             try:
-                before = await _nearest(statements, scope, old, question)
+                before = await _nearest(models, namespace, old, question)
             except EmbedderUnavailable:
                 old_answers = False
             else:
@@ -87,10 +80,9 @@ async def agreement(
     return Agreement(len(sample), found_new, found_old, sum(common) / len(common))
 
 
-async def _nearest(statements: RecallStatements, scope: Scope, side: Side, question: str) -> frozenset[UUID]:
+async def _nearest(models: Models, namespace: UUID, side: Side, question: str) -> frozenset[UUID]:
     pieces = question.split()
     vector = await side.embedder.embed_question(pieces, [1.0] * len(pieces))
     if not vector.any():
         return frozenset()
-    hits = await statements.dense(scope, model=side.model, query=vector, fetch=_NEAREST)
-    return frozenset(hits.ids)
+    return await models.nearest(namespace, side.model, vector, size=_NEAREST)

@@ -57,6 +57,8 @@ class Branches:
         self, library: Library, scope: Scope, notebooks: Sequence[Notebook], query: KeywordQuery, ranking: Ranking
     ) -> None:
         self._library = library
+        # Taken once: in the middle of a recall the store may go over to another model.
+        self._embedder = library.embedder
         self._scope = scope
         self._query = query
         self._ranking = ranking
@@ -104,7 +106,7 @@ class Branches:
         return hits
 
     async def _dense(self, fetch: int) -> Hits:
-        embedder = self._library.embedder
+        embedder = self._embedder
         if embedder is None:
             return NOTHING
         pieces = pieces_of(self._query)

@@ -83,11 +83,9 @@ class Switch:
         if old is not None and (asked := self._library.embedder) is not None:
             compared = await agreement(
                 self._models,
-                self._library.statements,
                 await self._namespaces(),
                 Side(target.model.id, target.embedder),
                 Side(old.id, asked),
-                now=self._now(),
             )
             if not compared.holds and not force:
                 raise FolkloreError(
