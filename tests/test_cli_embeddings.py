@@ -72,7 +72,8 @@ def service() -> Iterator[Service]:
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(switch, "_SWEEP", 0.0)
-    monkeypatch.setattr(generations, "NOTICED_WITHIN", 0.0)
+    for module in (generations, switch):
+        monkeypatch.setattr(module, "NOTICED_WITHIN", 0.0)
     with capture_logs():  # in this process nobody sends them to stderr
         yield
 

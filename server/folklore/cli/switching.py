@@ -188,5 +188,5 @@ def _tell(done: Switched, as_json: bool) -> None:
         before = "" if found.old is None else f" ({found.old} by the former model)"
         say(f"Of {found.sample} memories asked for by their first words it finds {found.new}{before}.")
     if done.old is not None:
-        say(f"{done.old.label} can be gone back to: `folklore embeddings rollback`; or dropped: `… drop --previous`.")
+        say(f"The way back to {done.old.label}: `folklore embeddings rollback`, until its vectors are dropped.")
         say("Name the new model in the settings of every server; until then they follow the store.")
