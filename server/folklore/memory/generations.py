@@ -97,9 +97,9 @@ class Generations:
             return
         if not self._names(active):
             self.mismatch = self._explained(active, models)
-            log.warning(
-                "settings_name_another_model", active=active.label, settings=self._wanted and self._wanted.label
-            )
+            named = None if self._wanted is None else self._wanted.label
+            tell = log.info if self.mismatch is None else log.warning
+            tell("settings_name_another_model", active=active.label, settings=named)
         self._current = Checked(self._embedder_of(active), active, self._models)
 
     def _names(self, model: KnownModel) -> bool:
