@@ -11,13 +11,18 @@ import numpy as np
 import pytest
 
 from folklore.config import EmbeddingSettings
+from folklore.db.database import Database
+from folklore.db.models import Models
 from folklore.embedding.breaker import Breaker
-from folklore.embedding.choose import choose
+from folklore.embedding.choose import Choice, choose
 from folklore.embedding.embedder import PROBE
 from folklore.embedding.ollama import ollama_embedder
 from folklore.embedding.openai import openai_embedder
 from folklore.embedding.remote import Endpoint, RemoteEmbedder
 from folklore.errors import ConfigInvalid, EmbedderUnavailable
+from folklore.memory.generations import Generations
+from folklore.memory.library import Library
+from tests.person import Person
 
 Handler = Callable[[httpx.Request], httpx.Response]
 
@@ -385,3 +390,27 @@ async def test_ollama_is_spoken_to_by_its_own_route() -> None:
     assert str(asked[0].url) == "http://localhost:11434/api/embed"
     assert json.loads(asked[0].content)["truncate"] is False
     assert (await service.model()).provider == "ollama"
+
+
+async def test_a_store_makes_one_request_a_recall_one_and_the_same_question_none(database: Database) -> None:
+    requests: list[int] = []
+
+    def note(request: httpx.Request) -> httpx.Response:
+        requests.append(len(json.loads(request.content)["input"]))
+        return vectors(request)
+
+    service = embedder(note)
+    choice = Choice("openai", "some-model")
+    person = Person(Library.of(database, Generations(Models(database), choice, service, lambda _: service)))
+    await service.probe()  # as a server does when it starts
+    requests.clear()
+
+    await person.keep(*(f"The ship number {number} came in." for number in range(120)))
+    assert requests == [120]
+    answer = await person.recall("which ship came in")
+    assert answer.degraded == ()
+    assert requests == [120, 1]
+    await person.recall("which ship came in")
+    assert requests == [120, 1]
+    await person.keep("One more.", "And another.")
+    assert requests == [120, 1, 2]

@@ -1,4 +1,4 @@
-"""Embedding debt: memories without a vector in a model, read in pages and paid in batches."""
+"""Embedding debt: memories without a vector in a model, read and paid in batches."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from folklore.db.database import Database
 from folklore.db.memories import Vectors
 from folklore.db.models import register
 
-_BEFORE_ALL = UUID(int=0)
+# Before every id.
+FIRST = UUID(int=0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,18 +45,16 @@ class Debts:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def page(self, namespace: UUID, model: UUID, *, size: int, after: UUID | None = None) -> list[Owing]:
-        """The next `size` memories after that id which owe their vector in a model. One statement.
+    async def batch(self, namespace: UUID, model: UUID, *, most: int, after: UUID = FIRST) -> list[Owing]:
+        """The next memories after that id which owe their vector in a model, at most `most`. One statement.
 
-        A text that no vector can be made of stays owed: go on after the last id of a page, or it comes again for ever.
+        A text that no vector can be made of stays owed: go on after the last id of a batch, or it comes again for ever.
         """
         async with self._database.session("fresh") as session:
-            rows = await session.rows(
-                "debt_page", namespace=namespace, model=model, after=after or _BEFORE_ALL, size=size
-            )
+            rows = await session.rows("debt_batch", namespace=namespace, model=model, after=after, most=most)
         return [Owing(row["id"], row["content"], bytes(row["digest"])) for row in rows]
 
-    async def pay(self, namespace: UUID, owing: Sequence[Owing], vectors: Vectors, *, now: datetime) -> int:
+    async def pay(self, namespace: UUID, owing: Sequence[Owing], vectors: Vectors, now: datetime) -> int:
         """Write the vectors of these, in one transaction; how many were written.
 
         Left out are texts that changed since they were read, and those whose vector is None.
@@ -78,6 +77,10 @@ class Debts:
                 vectors=[vector for _, vector in held],
             )
         return len(rows)
+
+    async def count(self, namespaces: Sequence[UUID], model: UUID) -> dict[UUID, int]:
+        """How many memories of each of these namespaces owe their vector in a model. One statement."""
+        return {namespace: held.owed for namespace, held in (await self.coverage(namespaces, model)).items()}
 
     async def coverage(self, namespaces: Sequence[UUID], model: UUID) -> dict[UUID, Coverage]:
         """What each of these namespaces holds and owes in a model; an empty one is left out. One statement."""

@@ -11,7 +11,7 @@ from uuid import UUID
 
 import structlog
 
-from folklore.db.debt import Debts, Owing
+from folklore.db.debt import FIRST, Debts, Owing
 from folklore.db.memories import Vectors
 from folklore.embedding.embedder import Embedder
 from folklore.errors import EmbedderUnavailable
@@ -62,10 +62,10 @@ class Backfill:
         paid = wordless = 0
         began = monotonic()
         for namespace in namespaces:
-            after: UUID | None = None
-            while page := await self._debts.page(namespace, self._model, size=self._pace.batch, after=after):
+            after = FIRST
+            while page := await self._debts.batch(namespace, self._model, most=self._pace.batch, after=after):
                 vectors = await self._patiently(page, tell)
-                paid += await self._debts.pay(namespace, page, vectors, now=self._now())
+                paid += await self._debts.pay(namespace, page, vectors, self._now())
                 wordless += sum(vector is None for vector in vectors.vectors)
                 self._done += len(page)
                 after = page[-1].id

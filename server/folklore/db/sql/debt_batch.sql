@@ -1,4 +1,4 @@
--- The next :size memories of :namespace after :after, by id, that owe their vector in :model. What is forgotten owes
+-- The next :most memories of :namespace after :after, by id, that owe their vector in :model. What is forgotten owes
 -- none until it is taken back; what was replaced does, since `as_of` still finds it.
 select m.id, m.content, m.digest
 from memories m
@@ -8,4 +8,4 @@ where m.namespace_id = :namespace::uuid and m.id > :after::uuid and m.forgotten_
         where e.namespace_id = m.namespace_id and e.model_id = :model::uuid and e.memory_id = m.id
     )
 order by m.id
-limit :size::integer
+limit :most::integer
