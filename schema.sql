@@ -119,8 +119,18 @@ CREATE TABLE models (
     name text NOT NULL,
     dimensions integer NOT NULL,
     created_at timestamp with time zone NOT NULL,
+    role text,
+    since timestamp with time zone,
+    url text,
+    asked_dimensions integer,
+    query_prefix text DEFAULT ''::text NOT NULL,
+    document_prefix text DEFAULT ''::text NOT NULL,
+    revision text DEFAULT ''::text NOT NULL,
+    probe real[],
+    CONSTRAINT models_role_check CHECK ((role = ANY (ARRAY['active'::text, 'next'::text, 'previous'::text]))),
     CONSTRAINT models_pkey PRIMARY KEY (id)
 );
+CREATE UNIQUE INDEX models_role_key ON models USING btree (role);
 
 CREATE TABLE namespaces (
     id uuid NOT NULL,

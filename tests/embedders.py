@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from folklore.embedding.embedder import Model
+from folklore.embedding.embedder import PROBE, Model
 from folklore.errors import EmbedderUnavailable
 
 MODEL = Model("fake", "by-letter", 8)
@@ -36,6 +36,10 @@ class ByLetter:
     async def embed_question(self, pieces: Sequence[str], weights: Sequence[float]) -> NDArray[np.float32]:
         del weights
         vector: NDArray[np.float32] = (await self.embed([" ".join(pieces)]))[0]
+        return vector
+
+    async def probe(self) -> NDArray[np.float32]:
+        vector: NDArray[np.float32] = (await ByLetter().embed([PROBE]))[0]
         return vector
 
     async def close(self) -> None: ...

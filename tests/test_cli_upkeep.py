@@ -72,10 +72,10 @@ async def test_an_unknown_chore_is_named_with_those_there_are(folklore: CommandL
 async def test_a_chore_that_fails_ends_with_1_and_its_reason_after_the_others_ran(
     folklore: CommandLine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    await folklore.done("store", "a text")
     monkeypatch.setenv("FOLKLORE_EMBEDDING__PROVIDER", "openai")
     monkeypatch.setenv("FOLKLORE_EMBEDDING__URL", "http://127.0.0.1:9/v1")
     monkeypatch.setenv("FOLKLORE_EMBEDDING__MODEL", "none")
+    await folklore.done("store", "a text")
 
     ran = await folklore("upkeep", "run", "embeddings", "expiry", "--json")
 

@@ -13,10 +13,10 @@ import pytest
 from folklore.db.database import Database
 from folklore.db.debt import FIRST, Debts
 from folklore.db.hygiene import Hygiene
-from folklore.db.memories import Vectors
 from folklore.memory import notebooks
 from folklore.memory.debt import pay
 from folklore.memory.library import Library
+from folklore.memory.vectors import vectors_of
 from folklore.model import Caller, Draft
 from folklore.upkeep import chores
 from folklore.upkeep.chore import Rules
@@ -75,8 +75,7 @@ async def test_a_text_that_changed_while_it_was_embedded_does_not_get_the_old_ve
     owing = await debts.batch(notebook.id, MODEL.id, after=FIRST, most=10)
     await connection.execute("update memories set content = 'after', digest = '\\x00' where id = $1", changed)
 
-    raw = await embedder.embed([item.content for item in owing])
-    vectors = Vectors(MODEL.id, MODEL.provider, MODEL.name, MODEL.dimensions, list(raw))
+    vectors = await vectors_of(embedder, [item.content for item in owing])
 
     assert await debts.pay(notebook.id, owing, vectors, NOON) == 1
     assert await connection.fetchval("select memory_id from embeddings") == same

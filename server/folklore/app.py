@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -144,10 +144,16 @@ class App:
         await asyncio.to_thread(_import_the_slow_rooms)
         from folklore.db.database import Database
         from folklore.db.migrate import migrate
-        from folklore.embedding.choose import choose
+        from folklore.db.models import Models
+        from folklore.embedding.choose import build, wanted
+        from folklore.embedding.reranker import choose_reranker
+        from folklore.memory.generations import Generations
         from folklore.memory.library import Library
 
-        embedder = choose(self.settings.embedding)
+        named = wanted(self.settings.embedding)
+        to_build = partial(build, settings=self.settings.embedding, home=self.settings.home)
+        embedder = None if named is None else to_build(named)
+        reranker = choose_reranker(self.settings.reranker)
         warming = asyncio.create_task(_warm(embedder))
         dsn, where = await self.dsn()
         await migrate(dsn)
@@ -156,7 +162,9 @@ class App:
         database = Database(dsn, limits, self._log_query, self._revive if where == "embedded" else None)
         await database.open()
         await warming
-        return Running(database, Library.of(database, embedder, self.settings.secrets), where)
+        generations = Generations(Models(database), named, embedder, to_build)
+        await generations.look()
+        return Running(database, Library.of(database, generations, reranker, secrets=self.settings.secrets), where)
 
     def _limits(self, minimum: int, maximum: int) -> PoolLimits:
         from folklore.db.database import PoolLimits
@@ -240,8 +248,9 @@ class App:
             return
         await self.traces.close()
         await running.database.close()
-        if running.library.embedder is not None:
-            await running.library.embedder.close()
+        await running.library.generations.close()
+        if running.library.reranker is not None:
+            await running.library.reranker.close()
 
 
 def _failed(task: asyncio.Task[Running]) -> bool:
@@ -259,7 +268,7 @@ async def _warm(embedder: Embedder | None) -> None:
     if embedder is None:
         return
     with suppress(EmbedderUnavailable):  # recall degrades and store owes the vector; both say so
-        await embedder.model()
+        await embedder.probe()
 
 
 @asynccontextmanager

@@ -45,7 +45,22 @@ class EmbeddingSettings(_Section):
     api_key: SecretStr | None = None
     dimensions: int | None = Field(None, ge=1, le=4000)
     timeout_seconds: float = Field(30.0, gt=0)
-    batch_size: int = Field(64, ge=1, le=2048)
+    batch_size: int = Field(500, ge=1, le=2048)
+    concurrency: int = Field(4, ge=1, le=64)
+    query_prefix: str | None = None
+    document_prefix: str | None = None
+    max_tokens: int | None = Field(None, ge=16, le=1_000_000)
+    keys: dict[str, SecretStr] = {}
+
+
+class RerankerSettings(_Section):
+    """A model that reads question and candidate together, over HTTP; off while no url is set."""
+
+    url: str | None = None
+    model: str | None = None
+    api_key: SecretStr | None = None
+    pool: int = Field(30, ge=1, le=200)
+    timeout_seconds: float = Field(5.0, gt=0)
 
 
 class DatabaseSettings(_Section):
@@ -109,6 +124,7 @@ class Settings(BaseSettings):
     log_level: Literal["debug", "info", "warning", "error"] = "info"
     log_format: Literal["json", "console"] = "console"
     embedding: EmbeddingSettings = EmbeddingSettings()
+    reranker: RerankerSettings = RerankerSettings()
     database: DatabaseSettings = DatabaseSettings()
     engine: EngineSettings = EngineSettings()
     http: HttpSettings = HttpSettings()

@@ -10,7 +10,8 @@
     └── Unavailable             database, engine or embedding service not reachable
         ├── DatabaseUnavailable
         │   └── EngineFailed
-        └── EmbedderUnavailable
+        ├── EmbedderUnavailable
+        └── RerankerUnavailable
 
 Foreign errors become ours in one place per edge; ours become MCP's, HTTP's or an exit code in one place per edge.
 Messages never carry a refused secret or the text of a memory.
@@ -98,3 +99,9 @@ class EmbedderUnavailable(Unavailable):
     """The embedding model could not be loaded or its service does not answer usefully."""
 
     code = "embedder_unavailable"
+
+
+class RerankerUnavailable(Unavailable):
+    """The reranker's service does not answer usefully."""
+
+    code = "reranker_unavailable"

@@ -19,6 +19,7 @@ from folklore.config import Settings
 from folklore.errors import FolkloreError, Unavailable
 
 if TYPE_CHECKING:
+    from folklore.embedding.embedder import Embedder
     from folklore.memory.library import Library
 
 _PATIENCE = 60.0  # seconds for storing and recalling one memory
@@ -160,16 +161,46 @@ async def _schema(found: Examination) -> str:
 async def _model(found: Examination) -> str:
     from folklore.embedding.choose import choose
 
-    embedder = choose(found.settings.embedding)
+    embedder = choose(found.settings.embedding, found.settings.home)
     if embedder is None:
         return "none: memories are found by word only"
     began = monotonic()
     try:
-        model = await embedder.model()
         await embedder.embed(["Folklore"])
+        model = await embedder.model()
+        waited = monotonic() - began
+        await _generation(found, embedder)
     finally:
         await embedder.close()
-    return f"{model.provider}/{model.name}, {model.dimensions} dimensions, ready in {monotonic() - began:.1f} s"
+    return f"{model.provider}/{model.name}, {model.dimensions} dimensions, ready in {waited:.1f} s"
+
+
+async def _generation(found: Examination, embedder: Embedder) -> None:
+    """Whether the store goes by the model that the settings name, and it still is what it was. Raises FolkloreError."""
+    if not found.migrated or found.address is None:
+        return
+    from functools import partial
+
+    from folklore.db.database import Database, PoolLimits
+    from folklore.db.models import Models
+    from folklore.embedding.choose import build, wanted
+    from folklore.memory.generations import Generations
+
+    settings = found.settings
+    database = Database(found.address, PoolLimits(minimum=0, maximum=2))
+    await database.open()
+    try:
+        to_build = partial(build, settings=settings.embedding, home=settings.home)
+        generations = Generations(Models(database), wanted(settings.embedding), embedder, to_build)
+        await generations.look()
+        if generations.mismatch is not None:
+            told, _, hint = generations.mismatch.partition(". ")
+            raise FolkloreError(f"{told}.", hint=hint)
+        if generations.embedder is not None:
+            await generations.embedder.embed(["Folklore"])
+        await generations.let_go()
+    finally:
+        await database.close()
 
 
 async def _memory(found: Examination) -> str:
@@ -179,7 +210,7 @@ async def _memory(found: Examination) -> str:
     from folklore.memory.library import Library
 
     assert found.address is not None
-    embedder = choose(found.settings.embedding)
+    embedder = choose(found.settings.embedding, found.settings.home)
     database = Rehearsal(found.address)
     began = monotonic()
     try:

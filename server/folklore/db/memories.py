@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from pgvector import HalfVector
 
 from folklore.db.database import Database, Session
+from folklore.db.models import KnownModel, register
 from folklore.db.namespaces import ensure_namespace
 from folklore.db.planner import PlannerStatistics
 from folklore.db.rows import memory_of, visibility
@@ -42,11 +43,13 @@ class Inserted:
 class Vectors:
     """A batch's vectors and the model that made them; an entry is None where the vector is owed."""
 
-    model: UUID
-    provider: str
-    name: str
-    dimensions: int
+    by: KnownModel
     vectors: Sequence[NDArray[np.float32] | None]
+
+    @property
+    def model(self) -> UUID:
+        """The model's id."""
+        return self.by.id
 
 
 # What a store does beside storing, within its transaction: the session, the namespace, (id, new) of each of the batch.
@@ -212,14 +215,7 @@ async def index(
     ]
     if not held:
         return
-    await session.rows(
-        "models_insert",
-        id=vectors.model,
-        provider=vectors.provider,
-        name=vectors.name,
-        dimensions=vectors.dimensions,
-        now=now,
-    )
+    await register(session, vectors.by, now)
     await session.rows(
         "embeddings_insert",
         namespace=namespace_id,

@@ -14,12 +14,16 @@ from folklore.model import Namespace
 
 @dataclass(frozen=True, slots=True)
 class Notebook:
-    """A namespace as recall needs it: its id, the languages to read a question in, whether it holds anything."""
+    """A namespace as recall needs it: its id, the languages to read a question in, whether it holds anything.
+
+    `model` is the embedding model that counts everywhere, told along so that no recall has to ask for it.
+    """
 
     id: UUID
     name: str
     languages: tuple[str, ...]
     empty: bool
+    model: UUID | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +60,7 @@ class Namespaces:
         """The namespaces of these names, or all; unknown names are simply not there. One statement."""
         async with self._database.session() as session:
             rows = await session.rows("namespaces_find", names=None if names is None else list(names))
-        return [Notebook(row["id"], row["name"], tuple(row["languages"]), row["empty"]) for row in rows]
+        return [Notebook(row["id"], row["name"], tuple(row["languages"]), row["empty"], row["model"]) for row in rows]
 
     async def all(self, *, deleted: bool = False) -> list[Namespace]:
         """Every namespace with its (bounded) count, or every deleted one. One statement."""

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from folklore.embedding.embedder import Model
+from folklore.embedding.embedder import PROBE, Model, unit
 from folklore.errors import EmbedderUnavailable
 
 if TYPE_CHECKING:
@@ -35,6 +35,7 @@ class BundledEmbedder:
     def __init__(self) -> None:
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="embed")
         self._loading: asyncio.Future[_Static] | None = None
+        self._fingerprint: NDArray[np.float32] | None = None
 
     async def _loaded(self) -> _Static:
         if self._loading is None:
@@ -58,6 +59,12 @@ class BundledEmbedder:
         static = await self._loaded()
         return static.embed_question(pieces, weights)
 
+    async def probe(self) -> NDArray[np.float32]:
+        """The fingerprint."""
+        if self._fingerprint is None:
+            self._fingerprint = (await self._loaded()).embed([PROBE])[0]
+        return self._fingerprint
+
     async def close(self) -> None:
         """End the thread."""
         self._thread.shutdown(wait=False, cancel_futures=True)
@@ -77,9 +84,7 @@ class _Static:
             if encoding.ids:
                 tokens, counts = np.unique(np.asarray(encoding.ids, dtype=np.int32), return_counts=True)
                 vectors[place] = np.sqrt(counts, dtype=np.float32) @ self._table[tokens]
-        lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-        np.divide(vectors, lengths, out=vectors, where=lengths > 0)
-        return vectors
+        return unit(vectors)
 
     def embed_question(self, pieces: Sequence[str], weights: Sequence[float]) -> NDArray[np.float32]:
         lower = [piece.lower() for piece in pieces]

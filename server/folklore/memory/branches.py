@@ -70,6 +70,8 @@ class Branches:
     ) -> None:
         self._library = library
         self._embedding = embedding
+        # Taken once: in the middle of a recall the store may go over to another model.
+        self._embedder = library.embedder
         self._scope = scope
         self._query = query
         self._ranking = ranking
@@ -96,6 +98,8 @@ class Branches:
                 raise outcome
             else:
                 self._found.hits[branch] = outcome
+        if "dense" in self._found.hits and (mismatch := self._library.generations.mismatch) is not None:
+            self._found.degraded.append(Degraded("dense", mismatch))
         if not self._found.hits:
             reasons = "; ".join(f"{item.branch}: {item.reason}" for item in self._found.degraded)
             raise Unavailable(f"Every branch of the search failed: {reasons}")
@@ -113,11 +117,11 @@ class Branches:
         return hits
 
     async def _dense(self, fetch: int) -> Hits:
-        embedder = self._library.embedder
+        embedder = self._embedder
         if embedder is None:
             return NOTHING
-        model = await embedder.model()
-        vector = await self._vector(embedder, model)
+        vector = await self._vector(embedder)
+        model = await embedder.model()  # one that is reached over HTTP knows its dimension now
         self._found.model, self._found.vector = model, vector
         if not vector.any():
             return NOTHING
@@ -138,10 +142,11 @@ class Branches:
         )
         return nearest_hits(self._nearest, vector, line, fetch)
 
-    async def _vector(self, embedder: Embedder, model: Model) -> NDArray[np.float32]:
+    async def _vector(self, embedder: Embedder) -> NDArray[np.float32]:
         """The vector the caller gave, else that of the question."""
         if self._embedding is None:
             return await embedder.embed_question(self._found.pieces, [1.0] * len(self._found.pieces))
+        model = await embedder.model()
         if len(self._embedding) != model.dimensions:
             raise InvalidInput(
                 "ranking.embedding",
@@ -159,7 +164,7 @@ class Branches:
 
         How rare its words are is known only now: to wait for that would put one statement after the other.
         """
-        found, embedder = self._found, self._library.embedder
+        found, embedder = self._found, self._embedder
         if embedder is None or found.model is None or not found.model.weighs_words:
             return
         if (
@@ -182,10 +187,10 @@ class Branches:
 
     async def _model(self) -> UUID | None:
         """The model the question is embedded with, if it can be reached."""
-        if self._library.embedder is None or self._ranking.dense <= 0:
+        if self._embedder is None or self._ranking.dense <= 0:
             return None
         try:
-            return (await self._library.embedder.model()).id
+            return (await self._embedder.model()).id
         except Unavailable:
             return None  # the dense branch says why it cannot
 

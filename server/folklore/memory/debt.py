@@ -8,8 +8,8 @@ from datetime import datetime
 from uuid import UUID
 
 from folklore.db.debt import FIRST, Debts
-from folklore.db.memories import Vectors
 from folklore.embedding.embedder import Embedder
+from folklore.memory.vectors import vectors_of
 
 # Texts embedded in one call and written in one transaction: about 50 ms of the bundled model.
 BATCH = 64
@@ -36,11 +36,8 @@ async def pay(
         after = FIRST
         while owing := await debts.batch(namespace, model.id, after=after, most=batch):
             after = owing[-1].id
-            raw = await embedder.embed([item.content for item in owing])
-            # A text without a single known token has no direction; a zero vector would be at no distance from anything.
-            vectors = [vector if vector.any() else None for vector in raw]
-            made_by = Vectors(model.id, model.provider, model.name, model.dimensions, vectors)
-            written = await debts.pay(namespace, owing, made_by, now)
-            yield Paid(len(owing), written, sum(vector is None for vector in vectors))
+            made = await vectors_of(embedder, [item.content for item in owing])
+            written = await debts.pay(namespace, owing, made, now)
+            yield Paid(len(owing), written, sum(vector is None for vector in made.vectors))
             if len(owing) < batch:
                 break

@@ -14,7 +14,9 @@ from folklore.db.namespaces import Namespaces, Notebook
 from folklore.db.recall import RecallStatements
 from folklore.db.similar import Similarities
 from folklore.embedding.embedder import Embedder
+from folklore.embedding.reranker import Reranker
 from folklore.errors import NotFound
+from folklore.memory.generations import Generations
 from folklore.memory.measures import RecentMeasures
 from folklore.model import SecretPolicy
 from folklore.text import names
@@ -22,30 +24,47 @@ from folklore.text import names
 
 @dataclass(frozen=True, slots=True)
 class Library:
-    """One database and, unless embedding is switched off, one model; `secrets` says what becomes of one in a text."""
+    """One database and, unless embedding is switched off, the model that counts there.
+
+    `secrets` says what becomes of one in a text.
+    """
 
     memories: Memories
     namespaces: Namespaces
     statements: RecallStatements
     changes: Changes
     similarities: Similarities
-    embedder: Embedder | None
+    generations: Generations
+    reranker: Reranker | None = None
     secrets: SecretPolicy = "refuse"
     recent: Recent = field(default_factory=lambda: Recent())
     measured: RecentMeasures = field(default_factory=RecentMeasures)
 
     @classmethod
-    def of(cls, database: Database, embedder: Embedder | None, secrets: SecretPolicy = "refuse") -> Library:
-        """The library kept in a database."""
+    def of(
+        cls,
+        database: Database,
+        embedder: Embedder | Generations | None,
+        reranker: Reranker | None = None,
+        *,
+        secrets: SecretPolicy = "refuse",
+    ) -> Library:
+        """The library kept in a database; a single embedder is used as it is, whatever model the store goes by."""
         return cls(
             Memories(database),
             Namespaces(database),
             RecallStatements(database),
             Changes(database),
             Similarities(database),
-            embedder,
+            embedder if isinstance(embedder, Generations) else Generations.fixed(embedder),
+            reranker,
             secrets,
         )
+
+    @property
+    def embedder(self) -> Embedder | None:
+        """The embedder of the model that counts now. Take it once for what belongs together: it may be another next."""
+        return self.generations.embedder
 
     def stored(self) -> None:
         """What this process stored or changed may have made namespaces, and changed what the small ones hold."""
@@ -70,6 +89,8 @@ class Library:
                 f"There is no namespace {unknown!r}.",
                 hint=f"Did you mean {', '.join(near)}?" if near else "Nothing has been stored yet.",
             )
+        if found:
+            await self.generations.saw(found[0].model)
         if not any(notebook.empty for notebook in found):
             self.recent.put(tuple(asked), found)
         return found

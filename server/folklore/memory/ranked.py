@@ -13,6 +13,7 @@ from folklore.db.found import Candidate, Scope
 from folklore.memory.branches import Found
 from folklore.memory.explain import Traced, explained
 from folklore.memory.library import Library
+from folklore.memory.reranking import reranked
 from folklore.model import Recalled
 from folklore.ranking.diversity import picked_with_redundancy
 from folklore.ranking.evidence import calibrated, dense_weight, rarest_weights
@@ -31,7 +32,7 @@ _LOWEST_PRIORITY = 4
 
 
 async def ranked(
-    library: Library, scope: Scope, found: Found, ranking: Ranking, wanted: int, *, explain: bool
+    library: Library, scope: Scope, found: Found, ranking: Ranking, question: str, wanted: int, *, explain: bool
 ) -> list[Recalled]:
     """The `wanted` best and one more if there is one, best first. One statement."""
     fetched = ranking.fetch(wanted)
@@ -55,6 +56,10 @@ async def ranked(
     pool = lend(fused, here, moved, beside)
     leading = _within_share(pool.order, candidates, ranking, wanted)[: fetched + 1]
     relevance = np.array([pool.relevance[id_] for id_ in leading])
+    if library.reranker is not None and "dense" in found.hits:
+        leading, relevance = await reranked(
+            library.reranker, question, list(leading), relevance, candidates, found.degraded
+        )
     vectors = _matrix([candidates[id_].raw_vector for id_ in leading])
     picked = picked_with_redundancy(relevance, vectors @ vectors.T, wanted + 1, ranking.mmr_lambda)
     cosines = vectors @ found.vector if found.vector is not None and vectors.shape[1] == len(found.vector) else None

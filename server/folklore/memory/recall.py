@@ -71,7 +71,7 @@ async def recall(library: Library, request: RecallRequest, *, now: datetime) -> 
     scope = Scope(scope_of(notebooks), filters, now)
     branches = Branches(library, scope, notebooks, parse(text), request.ranking, request.embedding)
     found = await branches.run(request.branches, request.ranking.fetch(wanted))
-    results = await ranked(library, scope, found, request.ranking, wanted, explain=request.explain)
+    results = await ranked(library, scope, found, request.ranking, text, wanted, explain=request.explain)
     fresh = [result for result in results if not is_given(result.memory.id, before)]
     page = _sorted(fresh[: request.limit], request.sort)
     beyond = await expanded(library, scope, page, request.ranking.expand) if request.ranking.expand and page else []

@@ -19,6 +19,7 @@ from folklore.memory.library import Library
 from folklore.memory.secrecy import guard_batch, guard_fields, note_of
 from folklore.memory.similar import similar
 from folklore.memory.supersede import Replacement, supersede
+from folklore.memory.vectors import vectors_of
 from folklore.model import DEFAULT_LANGUAGE, Caller, Draft, Relation, Similar, Stored, StoreStatus
 from folklore.text import names
 from folklore.text.clean import digest
@@ -153,19 +154,12 @@ def _first_of_each(drafts: Sequence[Draft], digests: Sequence[bytes]) -> list[in
 
 async def embed(library: Library, texts: Sequence[str]) -> Vectors | None:
     """The vectors of a batch of texts; None when there is no embedder or it is down, and they are owed."""
-    if library.embedder is None:
+    await library.generations.look()
+    embedder = library.embedder
+    if embedder is None:
         return None
     try:
-        model = await library.embedder.model()
-        vectors = await library.embedder.embed(texts)
+        return await vectors_of(embedder, texts)
     except EmbedderUnavailable as error:
         log.warning("stored_without_vectors", count=len(texts), reason=error.message)
         return None
-    # A text without a single known token has no direction; a zero vector would be at no distance from anything.
-    return Vectors(
-        model=model.id,
-        provider=model.provider,
-        name=model.name,
-        dimensions=model.dimensions,
-        vectors=[vector if vector.any() else None for vector in vectors],
-    )

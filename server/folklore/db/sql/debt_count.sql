@@ -1,9 +1,8 @@
--- How many memories of each namespace owe their vector in :model.
-select m.namespace_id, count(*) as owed
+-- How many memories each namespace of :namespaces holds (the forgotten apart), and how many of them have their vector
+-- in :model. Reads them whole.
+select m.namespace_id as namespace, count(*) as memories, count(e.memory_id) as embedded
 from memories m
+left join embeddings e on e.namespace_id = m.namespace_id and e.memory_id = m.id
+    and e.model_id = :model::uuid and e.passage = 0
 where m.namespace_id = any(:namespaces::uuid[]) and m.forgotten_at is null
-    and not exists (
-        select from embeddings e
-        where e.namespace_id = m.namespace_id and e.model_id = :model::uuid and e.memory_id = m.id and e.passage = 0
-    )
 group by m.namespace_id

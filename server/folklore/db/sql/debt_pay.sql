@@ -1,16 +1,16 @@
--- :ids, :digests and :vectors belong together. A memory whose text is another by now gets no vector of the old one: its
--- row is held, so that nobody changes it between the look and the write. Who is being changed is left for the next run.
-with held as materialized (
+-- The vectors :vectors in :model of the memories :ids, whose digests were :digests when their texts were read. A memory
+-- whose text has changed since, or that is gone, takes none and owes on. The rows are locked, in order of id: whoever
+-- changes a text at the same time waits, and then finds this vector of the old one and takes it away.
+with current as materialized (
     select m.id, given.vector
     from unnest(:ids::uuid[], :digests::bytea[], :vectors::halfvec[]) as given (id, digest, vector)
     join memories m on m.namespace_id = :namespace::uuid and m.id = given.id and m.digest = given.digest
-    where m.namespace_id = :namespace::uuid
     order by m.id
-    for share of m skip locked
+    for share of m
 )
 insert into embeddings (namespace_id, model_id, memory_id, passage, length, vector)
-select :namespace::uuid, :model::uuid, held.id, 0, p.length, held.vector
-from held
-join postings p on p.namespace_id = :namespace::uuid and p.lexeme = '' and p.memory_id = held.id
+select :namespace::uuid, :model::uuid, current.id, 0, p.length, current.vector
+from current
+join postings p on p.namespace_id = :namespace::uuid and p.lexeme = '' and p.memory_id = current.id
 on conflict (namespace_id, model_id, memory_id, passage) do nothing
 returning memory_id

@@ -1,0 +1,85 @@
+"""Memories that owe their vector: found page by page, paid in batches, never with the vector of another text."""
+
+from __future__ import annotations
+
+import asyncpg
+import pytest
+
+from folklore.db.database import Database
+from folklore.db.debt import FIRST, Coverage, Debts
+from folklore.db.memories import Vectors
+from folklore.memory.library import Library
+from folklore.memory.store import embed
+from tests import embedders
+from tests.person import NOON, Person, contents
+
+TEXTS = [f"fact {number} about the harbour" for number in range(7)]
+
+
+@pytest.fixture
+async def debtor(database: Database) -> Person:
+    person = Person(Library.of(database, embedders.Down()))
+    await person.keep(*TEXTS)
+    return person
+
+
+async def vectors_of(database: Database, texts: list[str]) -> Vectors:
+    made = await embed(Library.of(database, embedders.ByLetter()), texts)
+    assert made is not None
+    return made
+
+
+async def test_what_was_stored_without_a_vector_is_paid_page_by_page(debtor: Person, database: Database) -> None:
+    [notebook] = await debtor.library.notebooks(["notes"])
+    debts = Debts(database)
+    seen, after = [], FIRST
+
+    while page := await debts.batch(notebook.id, embedders.MODEL.id, most=3, after=after):
+        vectors = await vectors_of(database, [item.content for item in page])
+        assert await debts.pay(notebook.id, page, vectors, NOON) == len(page)
+        seen += [item.content for item in page]
+        after = page[-1].id
+
+    assert sorted(seen) == TEXTS
+    assert await debts.coverage([notebook.id], embedders.MODEL.id) == {notebook.id: Coverage(7, 7)}
+    assert await debts.count([notebook.id], embedders.MODEL.id) == {notebook.id: 0}
+    answer = await Person(Library.of(database, embedders.ByLetter())).recall("fact 3 about the harbour")
+    assert contents(answer)[0] == TEXTS[3]
+
+
+async def test_paying_twice_changes_nothing(debtor: Person, database: Database) -> None:
+    [notebook] = await debtor.library.notebooks(["notes"])
+    debts = Debts(database)
+    page = await debts.batch(notebook.id, embedders.MODEL.id, most=10)
+    vectors = await vectors_of(database, [item.content for item in page])
+
+    assert await debts.pay(notebook.id, page, vectors, NOON) == 7
+    assert await debts.pay(notebook.id, page, vectors, NOON) == 0
+    assert await debts.batch(notebook.id, embedders.MODEL.id, most=10) == []
+
+
+async def test_a_text_that_changed_since_it_was_read_takes_no_vector(
+    debtor: Person, database: Database, connection: asyncpg.Connection
+) -> None:
+    [notebook] = await debtor.library.notebooks(["notes"])
+    debts = Debts(database)
+    page = await debts.batch(notebook.id, embedders.MODEL.id, most=10)
+    vectors = await vectors_of(database, [item.content for item in page])
+    await connection.execute(
+        "update memories set content = 'another', digest = 'x' where namespace_id = $1 and id = $2",
+        notebook.id,
+        page[0].id,
+    )
+
+    assert await debts.pay(notebook.id, page, vectors, NOON) == 6
+    assert [item.content for item in await debts.batch(notebook.id, embedders.MODEL.id, most=10)] == ["another"]
+
+
+async def test_what_is_forgotten_owes_nothing(
+    debtor: Person, database: Database, connection: asyncpg.Connection
+) -> None:
+    [notebook] = await debtor.library.notebooks(["notes"])
+    await connection.execute("update memories set forgotten_at = $1", NOON)
+
+    assert await Debts(database).batch(notebook.id, embedders.MODEL.id, most=10) == []
+    assert await Debts(database).coverage([notebook.id], embedders.MODEL.id) == {}

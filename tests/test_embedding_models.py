@@ -1,0 +1,185 @@
+"""Which model settings and stores mean: prefixes known by name, keys that stay at home, models that run here."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+from pydantic import SecretStr
+
+from folklore.config import EmbeddingSettings
+from folklore.embedding.choose import Choice, build, choose, key_for, wanted, way_to
+from folklore.embedding.embedder import Model
+from folklore.embedding.fastembed import FastembedEmbedder, load
+from folklore.embedding.known import habits
+from folklore.embedding.pieces import joined, pieces
+from folklore.errors import ConfigInvalid, EmbedderUnavailable
+
+
+@pytest.mark.parametrize(
+    ("name", "query", "document"),
+    [
+        ("intfloat/e5-large-v2", "query: ", "passage: "),
+        ("intfloat/multilingual-e5-small", "query: ", "passage: "),
+        ("BAAI/bge-base-en-v1.5", "Represent this sentence for searching relevant passages: ", ""),
+        ("bge-m3:latest", "", ""),
+        ("nomic-embed-text", "search_query: ", "search_document: "),
+        ("nomic-ai/nomic-embed-text-v1.5", "search_query: ", "search_document: "),
+        ("mxbai-embed-large", "Represent this sentence for searching relevant passages: ", ""),
+        ("Snowflake/snowflake-arctic-embed-l-v2.0", "query: ", ""),
+        ("snowflake-arctic-embed:33m", "Represent this sentence for searching relevant passages: ", ""),
+        ("thenlper/gte-base", "", ""),
+        ("jinaai/jina-embeddings-v2-base-en", "", ""),
+        ("text-embedding-3-small", "", ""),
+        ("somebody/unheard-of", "", ""),
+    ],
+)
+def test_prefixes_follow_from_the_name(name: str, query: str, document: str) -> None:
+    assert (habits(name).query_prefix, habits(name).document_prefix) == (query, document)
+
+
+def test_prefixes_of_the_settings_come_before_what_is_known() -> None:
+    settings = EmbeddingSettings(provider="openai", url="http://x", model="e5-small", query_prefix="", dimensions=7)
+
+    assert wanted(settings) == Choice("openai", "e5-small", "http://x", 7, "", "passage: ")
+
+
+def test_the_id_of_a_model_follows_from_what_makes_its_space() -> None:
+    plain = Model("openai", "m", 8)
+
+    assert plain.id == Model("openai", "m", 8, weight=0.5, max_tokens=5, batch_size=3, url="http://x").id
+    others = {
+        Model("ollama", "m", 8).id,
+        Model("openai", "m", 9).id,
+        Model("openai", "m", 8, query_prefix="q: ").id,
+        Model("openai", "m", 8, document_prefix="q: ").id,
+        Model("openai", "m", 8, revision="2").id,
+    }
+    assert len(others | {plain.id}) == 6
+
+
+def test_a_key_is_sent_to_its_own_origin_alone() -> None:
+    settings = EmbeddingSettings(
+        provider="openai",
+        url="https://one.test/v1",
+        model="m",
+        api_key=SecretStr("one"),
+        keys={"https://two.test": SecretStr("two")},
+    )
+
+    assert key_for("https://one.test/elsewhere", settings) == "one"
+    assert key_for("https://two.test/v1", settings) == "two"
+    assert key_for("http://one.test/v1", settings) is None
+    assert key_for("https://one.test:8443/v1", settings) is None
+    assert key_for("https://one.test.evil.test/v1", settings) is None
+
+
+def test_the_settings_know_the_way_to_a_model_they_name() -> None:
+    settings = EmbeddingSettings(provider="openai", url="http://from-here:1/v1", model="m")
+
+    assert way_to(Choice("openai", "m", "http://from-there:1/v1"), settings) == "http://from-here:1/v1"
+    assert way_to(Choice("openai", "other", "http://from-there:1/v1"), settings) == "http://from-there:1/v1"
+
+
+def test_a_bundled_model_of_another_version_is_not_replaced_by_ours(tmp_path: Path) -> None:
+    with pytest.raises(EmbedderUnavailable, match="does not carry"):
+        build(Choice("bundled", "wordllama-older"), EmbeddingSettings(), tmp_path)
+
+
+@pytest.mark.parametrize("provider", ["ollama", "fastembed"])
+def test_a_provider_without_a_model_is_a_mistake_in_the_settings(provider: Any) -> None:
+    with pytest.raises(ConfigInvalid, match="model"):
+        choose(EmbeddingSettings(provider=provider))
+
+
+def test_pieces_are_the_text_again_and_none_is_too_long() -> None:
+    text = "one two three four five six seven eight nine ten " * 20
+
+    found = pieces(text, 100)
+
+    assert "".join(found) == text
+    assert max(map(len, found)) <= 100
+    assert pieces("short", 100) == ["short"]
+    assert pieces("x" * 250, 100) == ["x" * 84, "x" * 84, "x" * 82]
+
+
+def test_pieces_count_by_their_length() -> None:
+    vectors = np.array([[1, 0], [0, 1], [1, 0]], dtype=np.float32)
+
+    found = joined(vectors, [["aaa", "b"], ["c"]])
+
+    assert np.allclose(found[0], np.array([3, 1]) / np.sqrt(10))
+    assert np.allclose(found[1], [1, 0])
+
+
+class TextEmbedding:
+    """fastembed's own interface, with a model that counts letters: what it needs from the network is not here."""
+
+    cached: ClassVar[set[str]] = set()
+
+    def __init__(self, model_name: str, cache_dir: str | None = None, local_files_only: bool = False) -> None:
+        self.model_name = model_name
+        if local_files_only and model_name not in self.cached:
+            raise ValueError("Could not load model from any source.")
+        self.cached.add(model_name)
+
+    @classmethod
+    def list_supported_models(cls) -> list[dict[str, Any]]:
+        return [{"model": "BAAI/bge-small-en-v1.5", "dim": 4, "size_in_GB": 0.067}]
+
+    def passage_embed(self, texts: Iterable[str], batch_size: int = 256) -> Iterator[np.ndarray[Any, Any]]:
+        for text in texts:
+            yield np.array([text.count(letter) for letter in "aeio"], dtype=np.float32)
+
+    def query_embed(self, texts: Iterable[str], batch_size: int = 256) -> Iterator[np.ndarray[Any, Any]]:
+        yield from self.passage_embed(texts, batch_size)
+
+
+@pytest.fixture
+def fastembed(monkeypatch: pytest.MonkeyPatch) -> None:
+    module = ModuleType("fastembed")
+    module.TextEmbedding = TextEmbedding  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "fastembed", module)
+    TextEmbedding.cached.clear()
+
+
+@pytest.mark.usefixtures("fastembed")
+async def test_a_model_that_runs_here_is_fetched_by_a_command_alone(tmp_path: Path) -> None:
+    settings = EmbeddingSettings(provider="fastembed", model="BAAI/bge-small-en-v1.5")
+    embedder = choose(settings, tmp_path)
+    assert embedder is not None
+    with pytest.raises(EmbedderUnavailable, match="not on this machine") as failed:
+        await embedder.embed(["a text"])
+    assert "folklore embeddings fetch" in str(failed.value)
+
+    load("BAAI/bge-small-en-v1.5", tmp_path, fetch=True)
+    found = await embedder.embed(["a text", "about the sea"])
+    model = await embedder.model()
+
+    assert found.shape == (2, 4)
+    assert np.allclose(np.linalg.norm(found, axis=1), 1.0)
+    assert (model.provider, model.dimensions) == ("fastembed", 4)
+    assert model.query_prefix.startswith("Represent this sentence")
+    await embedder.close()
+
+
+@pytest.mark.usefixtures("fastembed")
+async def test_a_model_that_fastembed_does_not_know_is_said_to_be_unknown(tmp_path: Path) -> None:
+    with pytest.raises(EmbedderUnavailable, match="knows no model"):
+        await FastembedEmbedder("nobody/nothing", tmp_path).model()
+
+
+async def test_without_the_package_the_next_step_is_to_install_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "fastembed", None)
+
+    with pytest.raises(EmbedderUnavailable, match="fastembed is not installed") as failed:
+        await FastembedEmbedder("BAAI/bge-small-en-v1.5", tmp_path).model()
+
+    assert "pip install" in str(failed.value)

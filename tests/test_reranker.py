@@ -1,0 +1,170 @@
+"""A reranker sorts the best candidates anew; one that fails leaves the order as it was."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable
+from typing import Any
+
+import httpx
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from folklore.config import RerankerSettings
+from folklore.db.database import Database
+from folklore.embedding.embedder import Embedder
+from folklore.embedding.reranker import HttpReranker, choose_reranker
+from folklore.embedding.service import Address
+from folklore.errors import RerankerUnavailable
+from folklore.memory.library import Library
+from folklore.ranking.rerank import reordered
+from tests.person import Person, contents
+
+Handler = Callable[[httpx.Request], httpx.Response]
+FACTS = [
+    "The harbour is closed on Sundays.",
+    "The harbour master is called Ines.",
+    "Ships pay for the harbour by length.",
+    "The harbour was built in 1871.",
+]
+
+
+@pytest.fixture(autouse=True)
+def no_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def sleep(_seconds: float) -> None: ...
+
+    monkeypatch.setattr(asyncio, "sleep", sleep)
+
+
+def reranker(handler: Handler, *, model: str | None = None, pool: int = 30) -> HttpReranker:
+    return HttpReranker(Address("http://rerank.test"), model, pool, httpx.MockTransport(handler))
+
+
+def longest_first(request: httpx.Request) -> httpx.Response:
+    body = json.loads(request.content)
+    texts = body.get("texts") or body["documents"]
+    scored = [{"index": place, "score": float(len(text))} for place, text in enumerate(texts)]
+    return httpx.Response(200, json=scored[::-1])
+
+
+async def test_text_embeddings_inference_is_asked_and_read() -> None:
+    bodies: list[Any] = []
+
+    def note(request: httpx.Request) -> httpx.Response:
+        assert request.url.path == "/rerank"
+        bodies.append(json.loads(request.content))
+        return longest_first(request)
+
+    scores = await reranker(note).scores("where?", ["a", "bbb", "cc"])
+
+    assert scores.tolist() == [1.0, 3.0, 2.0]
+    assert bodies == [{"query": "where?", "texts": ["a", "bbb", "cc"], "truncate": True}]
+
+
+async def test_jina_and_cohere_are_asked_and_read() -> None:
+    bodies: list[Any] = []
+
+    def note(request: httpx.Request) -> httpx.Response:
+        bodies.append(json.loads(request.content))
+        results = [{"index": 1, "relevance_score": 0.9}, {"index": 0, "relevance_score": 0.1}]
+        return httpx.Response(200, json={"model": "m", "results": results})
+
+    scores = await reranker(note, model="jina-reranker-v2").scores("where?", ["a", "b"])
+
+    assert scores.tolist() == [0.1, 0.9]
+    assert bodies == [{"model": "jina-reranker-v2", "query": "where?", "documents": ["a", "b"], "top_n": 2}]
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        (httpx.Response(500), "answered 500"),
+        (httpx.Response(401), "answered 401"),
+        (httpx.Response(200, content=b"nothing"), "not JSON"),
+        (httpx.Response(200, json={"results": [{"index": 7, "relevance_score": 1}]}), "not a list of scores"),
+        (httpx.Response(200, json=[{"index": 0, "score": 1.0}]), "a number for each of 2"),
+        (httpx.Response(200, content=b'[{"index":0,"score":NaN},{"index":1,"score":1}]'), "a number for each"),
+        (httpx.Response(413), "for its size"),
+    ],
+)
+async def test_what_is_no_score_is_an_unavailable_reranker(answer: httpx.Response, reason: str) -> None:
+    with pytest.raises(RerankerUnavailable, match=reason):
+        await reranker(lambda _: answer).scores("where?", ["a", "b"])
+
+
+async def test_recall_takes_the_order_of_the_reranker(database: Database, embedder: Embedder) -> None:
+    person = Person(Library.of(database, embedder, reranker(longest_first)))
+    await person.keep(*FACTS)
+
+    answer = await person.recall("harbour")
+
+    assert contents(answer) == sorted(FACTS, key=len, reverse=True)
+    assert answer.degraded == ()
+
+
+async def test_only_the_pool_is_sent_and_the_rest_stay_behind_it(database: Database, embedder: Embedder) -> None:
+    plain = Person(Library.of(database, embedder))
+    await plain.keep(*FACTS)
+    before = contents(await plain.recall("harbour"))
+    sent: list[int] = []
+
+    def note(request: httpx.Request) -> httpx.Response:
+        sent.append(len(json.loads(request.content)["texts"]))
+        return longest_first(request)
+
+    answer = await Person(Library.of(database, embedder, reranker(note, pool=2))).recall("harbour")
+
+    assert sent == [2]
+    assert contents(answer) == [*sorted(before[:2], key=len, reverse=True), *before[2:]]
+
+
+async def test_a_reranker_that_fails_leaves_the_order_and_is_told(database: Database, embedder: Embedder) -> None:
+    plain = Person(Library.of(database, embedder))
+    await plain.keep(*FACTS)
+    before = contents(await plain.recall("harbour"))
+
+    answer = await Person(Library.of(database, embedder, reranker(lambda _: httpx.Response(503)))).recall("harbour")
+
+    assert contents(answer) == before
+    assert [item.branch for item in answer.degraded] == ["rerank"]
+    assert "reranker answered 503" in answer.degraded[0].reason
+
+
+async def test_searching_by_exact_words_is_not_reranked(database: Database, embedder: Embedder) -> None:
+    def unasked(_request: httpx.Request) -> httpx.Response:
+        raise AssertionError("asked")
+
+    person = Person(Library.of(database, embedder, reranker(unasked)))
+    await person.keep(*FACTS)
+
+    assert contents(await person.search("1871")) == [FACTS[3]]
+
+
+def test_there_is_none_unless_an_address_is_set() -> None:
+    assert choose_reranker(RerankerSettings()) is None
+    chosen = choose_reranker(RerankerSettings(url="http://rerank.test/v1/rerank", pool=7))
+    assert chosen is not None
+    assert chosen.pool == 7
+
+
+relevances = st.lists(st.floats(0.001, 1), min_size=1, max_size=20).map(lambda held: np.array(sorted(held)[::-1]))
+
+
+@given(relevances, st.data())
+def test_reordering_is_a_permutation_by_score_that_leaves_the_rest_alone(
+    relevance: np.ndarray[Any, np.dtype[np.float64]], data: st.DataObject
+) -> None:
+    count = data.draw(st.integers(0, len(relevance)))
+    scores = np.array(data.draw(st.lists(st.floats(-5, 5), min_size=count, max_size=count)))
+
+    order, spread = reordered(relevance, scores)
+
+    assert sorted(order) == list(range(len(relevance)))
+    assert order[count:] == list(range(count, len(relevance)))
+    assert np.all(np.diff(spread) <= 1e-12)
+    assert np.array_equal(spread[count:], relevance[count:])
+    ranked = [scores[place] for place in order[:count]]
+    assert ranked == sorted(ranked, reverse=True)
