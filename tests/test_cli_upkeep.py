@@ -77,7 +77,7 @@ async def test_a_chore_that_fails_ends_with_1_and_its_reason_after_the_others_ra
     monkeypatch.setenv("FOLKLORE_EMBEDDING__MODEL", "none")
     await folklore.done("store", "a text")
 
-    ran = await folklore("upkeep", "run", "embeddings", "expiry", "--json")
+    ran = folklore.process("upkeep", "run", "embeddings", "expiry", "--json")
 
     assert ran.code == 1
     first, second = ran.json["chores"]
