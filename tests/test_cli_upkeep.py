@@ -83,7 +83,7 @@ async def test_a_chore_that_fails_ends_with_1_and_its_reason_after_the_others_ra
     first, second = ran.json["chores"]
     assert (first["outcome"], second["outcome"]) == ("failed", "done")
     assert first["error"]
-    status = {row["chore"]: row for row in (await folklore.json("upkeep", "status"))["chores"]}
+    status = {row["chore"]: row for row in folklore.process("upkeep", "status", "--json").json["chores"]}
     assert status["embeddings"]["error"] == first["error"]
 
 
