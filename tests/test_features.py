@@ -1,9 +1,8 @@
-"""docs/features.md: every capability of the systems before is accounted for; what it names is there, or is not there."""
+"""docs/features.md accounts for every capability of the systems before; what it names is there, or is missing."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -108,13 +107,13 @@ def has_command(words: list[str]) -> bool:
 
 
 @pytest.fixture(scope="module")
-async def product() -> AsyncIterator[Product]:
+async def product() -> Product:
     async with connected(build_server(host_of(never))) as client:
         listed = (await client.list_tools()).tools
         resources = {str(one.uri) for one in (await client.list_resources()).resources}
         templates = {one.uri_template for one in (await client.list_resource_templates()).resource_templates}
     routes = {getattr(route, "path", "") for route in build_app(App(Settings()), "127.0.0.1").routes}
-    yield Product({tool.name: tool for tool in listed}, resources | templates, routes, set(every_setting(Settings)))
+    return Product({tool.name: tool for tool in listed}, resources | templates, routes, set(every_setting(Settings)))
 
 
 def test_every_row_is_there_once_and_in_order() -> None:
@@ -144,8 +143,8 @@ async def test_what_a_row_misses_is_not_there(feature: Feature, product: Product
 @pytest.mark.parametrize(
     "name",
     ["memory_recall.ranking.rrf_q", "memory_recall.ranking.preset=best", "memory_repair", "folklore repair",
-     "folklore recall --better", "folklore db start now", "folklore import --format docx", "upkeep.repair", "GET /repair",
-     "memory://repair", "ranking/repair.py"],
+     "folklore recall --better", "folklore db start now", "folklore import --format docx", "upkeep.repair",
+     "GET /repair", "memory://repair", "ranking/repair.py"],
 )  # fmt: skip
 async def test_what_is_not_there_is_noticed(name: str, product: Product) -> None:
     assert not product.has(name)
