@@ -19,6 +19,8 @@ MODEL = Model("fake", "by-letter", 8)
 class ByLetter:
     """A vector of how often each of eight letters stands in a text: deterministic, without a model file."""
 
+    weighs_words = False
+
     calls: list[list[str]] = field(default_factory=list)
 
     async def model(self) -> Model:

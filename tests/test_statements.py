@@ -15,9 +15,10 @@ from tests.conftest import Cluster
 from tests.test_schema import SMALL
 
 SQL = files("folklore.db") / "sql"
-FRAGMENTS = frozenset({"changeable", "record", "visible"})  # included by others, no statements themselves
+FRAGMENTS = frozenset({"changeable", "alive", "record", "visible"})  # included by others, no statements themselves
 EVERY = sorted(Path(entry.name).stem for entry in SQL.iterdir() if entry.name.endswith(".sql"))
 STATEMENTS = [name for name in EVERY if name not in FRAGMENTS]
+PLAIN = ["recall_dense/plain", "recall_keyword/plain", "recall_pool/plain"]
 
 DATA_TABLES = sorted(
     {table for migration in migrations() for table in re.findall(r"^create table (\w+)", migration.sql, re.MULTILINE)}
@@ -127,7 +128,7 @@ def test_every_parameter_says_its_type_at_least_once(name: str) -> None:
     assert {parameter for parameter in given if f":{parameter}::" not in sql} == set()
 
 
-@pytest.mark.parametrize("name", STATEMENTS)
+@pytest.mark.parametrize("name", [*STATEMENTS, *PLAIN])
 async def test_postgres_accepts_every_statement(name: str, prepared: dict[str, int]) -> None:
     assert prepared[name] == len(statement(name).parameters)
 
@@ -138,7 +139,7 @@ async def prepared(cluster: Cluster, template: str) -> dict[str, int]:
     async with cluster.new_database(template) as database:
         connection = await asyncpg.connect(cluster.address(database))
         seen = {}
-        for name in STATEMENTS:
+        for name in [*STATEMENTS, *PLAIN]:
             seen[name] = len((await connection.prepare(statement(name).sql)).get_parameters())
         await connection.close()
         return seen

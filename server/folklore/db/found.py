@@ -32,15 +32,6 @@ NOTHING = Hits((), (), ())
 
 
 @dataclass(frozen=True, slots=True)
-class Nearest:
-    """What the dense branch found: their vectors (n, dimensions) of length 1, and the sizes (n,) of their texts."""
-
-    ids: tuple[UUID, ...]
-    vectors: NDArray[np.float32]
-    sizes: NDArray[np.float64]
-
-
-@dataclass(frozen=True, slots=True)
 class Measures:
     """What a scope holds: so many memories of that mean length, in lexemes; `size` is the logarithm of length + 30.
 

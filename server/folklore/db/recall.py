@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from pgvector import HalfVector
 
 from folklore.db.database import Database, Plans, Row
-from folklore.db.found import Bm25, Candidate, Form, Hits, Lexemes, Measures, Nearest, Scope
-from folklore.db.rows import memory_of, visibility
+from folklore.db.found import Bm25, Candidate, Form, Hits, Lexemes, Measures, Scope
+from folklore.db.rows import memory_of, seen, visibility
 from folklore.model import Recalled
 
 # From how many vectors it is learned how similarity grows with length.
@@ -97,18 +97,15 @@ class RecallStatements:
 
     async def dense(
         self, scope: Scope, *, model: UUID, query: NDArray[np.float32], slope: float, fetch: int, total: int | None
-    ) -> Nearest:
-        """The nearest by cosine less `slope` times size.
+    ) -> Hits:
+        """The nearest by cosine less `slope` times size; raw is the cosine.
 
         One statement; two where hidden memories leave too few of the nearest among `total` in scope.
         """
         rows = await self._best(
             "recall_dense", "fresh", scope, fetch, total, model=model, query=HalfVector(query), slope=slope
         )
-        dimensions = len(query)
-        joined = b"".join(row["vector"][4:] for row in rows)
-        vectors = np.frombuffer(joined, dtype=">f2").reshape(len(rows), dimensions).astype(np.float32)
-        return Nearest(tuple(row["id"] for row in rows), vectors, np.array([row["size"] for row in rows]))
+        return _hits(rows)
 
     async def keyword(self, scope: Scope, *, bm25: Bm25, fetch: int) -> Hits:
         """Those in which the weighted lexemes weigh most; scores are unbounded, length taken off, around their mean.
@@ -136,17 +133,13 @@ class RecallStatements:
         near: int | None = 2 * fetch + _HIDDEN
         if not scope.filters.empty or among is None or among <= 2 * fetch + _HIDDEN:
             near = None
+        statement, filters = seen(name, scope.filters, scope.now)
         while True:
             async with self._database.session(plans) as session:
                 rows = await session.rows(
-                    name,
-                    namespaces=list(scope.namespaces),
-                    fetch=fetch,
-                    scan=near,
-                    **values,
-                    **visibility(scope.filters, scope.now),
+                    statement, namespaces=list(scope.namespaces), fetch=fetch, scan=near, **values, **filters
                 )
-            if near is None or len(rows) >= fetch or (rows and rows[0]["considered"] < near):
+            if near is None or len(rows) >= fetch or (rows and rows[0].get("considered", near) < near):
                 return rows
             near = None
 
@@ -164,9 +157,10 @@ class RecallStatements:
 
         If `related`, also those that a lender has a relation with.
         """
+        statement, filters = seen("recall_pool", scope.filters, scope.now)
         async with self._database.session() as session:
             rows = await session.rows(
-                "recall_pool",
+                statement,
                 namespaces=list(scope.namespaces),
                 ids=list(ids),
                 lenders=list(lenders),
@@ -174,7 +168,7 @@ class RecallStatements:
                 related=related,
                 ties=_TIES,
                 model=model,
-                **visibility(scope.filters, scope.now),
+                **filters,
             )
         return {row["id"]: Candidate(row, scope.namespaces[row["namespace_id"]]) for row in rows}
 

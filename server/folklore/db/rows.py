@@ -80,6 +80,13 @@ def short(value: float | None) -> float | None:
     return None if value is None else round(value, 6)
 
 
+def seen(name: str, filters: Filters, now: datetime) -> tuple[str, dict[str, object]]:
+    """The statement that asks what these filters ask and no more, and the parameters of its filters."""
+    if filters.empty:
+        return f"{name}/plain", {"now": now, "quality_floor": QUALITY_FLOOR}
+    return name, visibility(filters, now)
+
+
 def visibility(filters: Filters, now: datetime) -> dict[str, object]:
     """The parameters of `visible.sql`; an empty filter is null, which the planner folds away."""
     return {

@@ -24,13 +24,15 @@ if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
 # The name says how tokens are pooled: another way is another model, whose vectors do not compare with these.
-MODEL = Model("bundled", "wordllama-l2_supercat-lower-sqrt", 256, weight=0.65, weighs_words=True)
+MODEL = Model("bundled", "wordllama-l2_supercat-lower-sqrt", 256, weight=0.65)
 # A text whose tokens are few is embedded at once on the event loop: it takes less time than handing it to a thread.
 _INLINE_CHARACTERS = 2_000
 
 
 class BundledEmbedder:
     """Loads on first use, in a thread of its own that also does the larger batches."""
+
+    weighs_words = True
 
     def __init__(self) -> None:
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="embed")

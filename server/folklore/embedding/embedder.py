@@ -30,8 +30,6 @@ class Model:
     dimensions: int
     # How much its evidence counts against that of words: 1 for a model that reads in context.
     weight: float = 1.0
-    # Whether the words of a question can be weighed: where tokens are averaged, not where they are read in context.
-    weighs_words: bool = False
     # Put before a question and before a text, for models that were trained so.
     query_prefix: str = ""
     document_prefix: str = ""
@@ -65,6 +63,11 @@ def _id(provider: str, name: str, dimensions: int, query_prefix: str, document_p
 
 class Embedder(Protocol):
     """Turns text into unit vectors of one model, the same for as long as it lives."""
+
+    @property
+    def weighs_words(self) -> bool:
+        """Whether the words of a question can be weighed: where tokens are averaged, not read in context."""
+        ...
 
     async def model(self) -> Model:
         """The model, loaded or reached if need be. Raises EmbedderUnavailable."""

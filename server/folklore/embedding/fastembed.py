@@ -22,6 +22,8 @@ _BATCH = 64
 class FastembedEmbedder:
     """Loads on first use from `cache`, in a thread of its own that also embeds; never touches the network."""
 
+    weighs_words = False
+
     def __init__(
         self,
         name: str,

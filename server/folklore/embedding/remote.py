@@ -78,6 +78,8 @@ class RemoteEmbedder:
     asked for in a request of its own: at first, when the service answers again after it failed, and once an hour.
     """
 
+    weighs_words = False
+
     def __init__(self, wire: Wire, endpoint: Endpoint, transport: httpx.AsyncBaseTransport | None = None) -> None:
         self._wire = wire
         self._endpoint = endpoint

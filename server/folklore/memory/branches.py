@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from time import perf_counter
 from uuid import UUID
 
@@ -12,11 +12,10 @@ import numpy as np
 import structlog
 from numpy.typing import NDArray
 
-from folklore.db.found import NOTHING, Bm25, Hits, Nearest, Scope
+from folklore.db.found import NOTHING, Bm25, Hits, Scope
 from folklore.db.namespaces import Notebook
 from folklore.embedding.embedder import Embedder, Model
 from folklore.errors import InvalidInput, Unavailable
-from folklore.memory.dense_branch import nearest_hits
 from folklore.memory.keyword_branch import expression_hits, pieces_of, read_question
 from folklore.memory.library import Library
 from folklore.memory.measures import Key, Measured, key_of
@@ -26,9 +25,6 @@ from folklore.ranking.weights import Branch, Ranking
 from folklore.text.query import KeywordQuery
 
 log = structlog.get_logger(__name__)
-
-# Of so many times the candidates wanted the best are kept once the words of the question are weighed.
-_AHEAD = 2
 
 
 @dataclass(slots=True)
@@ -77,7 +73,6 @@ class Branches:
         self._ranking = ranking
         self._languages = sorted({language for notebook in notebooks for language in notebook.languages})
         self._found = Found({}, [], {}, pieces_of(query))
-        self._nearest: Nearest | None = None
         self._measured: Measured | None = None
         self._unread: Unavailable | None = None
         self._read = asyncio.Event()
@@ -103,7 +98,6 @@ class Branches:
         if not self._found.hits:
             reasons = "; ".join(f"{item.branch}: {item.reason}" for item in self._found.degraded)
             raise Unavailable(f"Every branch of the search failed: {reasons}")
-        await self._weigh_words(fetch)
         return self._found
 
     @property
@@ -131,56 +125,31 @@ class Branches:
             measured = self._measured
         # Of an expression, or where the words could not be read, length is not taken off: it is not worth a statement.
         line = None if measured is None else measured.line
-        slope, _ = (0.0, 0.0) if line is None else line.of(vector)
-        self._nearest = await self._library.statements.dense(
+        slope, expected = (0.0, 0.0) if line is None else line.of(vector)
+        hits = await self._library.statements.dense(
             self._scope,
             model=model.id,
             query=vector,
             slope=slope,
-            fetch=_AHEAD * fetch if model.weighs_words else fetch,
+            fetch=fetch,
             total=None if measured is None else measured.measures.total,
         )
-        return nearest_hits(self._nearest, vector, line, fetch)
+        return replace(hits, scores=tuple(score - expected for score in hits.scores))
 
     async def _vector(self, embedder: Embedder) -> NDArray[np.float32]:
-        """The vector the caller gave, else that of the question."""
-        if self._embedding is None:
-            return await embedder.embed_question(self._found.pieces, [1.0] * len(self._found.pieces))
-        model = await embedder.model()
-        if len(self._embedding) != model.dimensions:
-            raise InvalidInput(
-                "ranking.embedding",
-                f"has {len(self._embedding)} dimensions; the vectors here ({model.name}) have {model.dimensions}.",
-                hint="Embed the question with that model, or leave embedding out.",
-            )
-        vector = np.asarray(self._embedding, dtype=np.float32)
-        length = float(np.linalg.norm(vector))
-        if not np.isfinite(length) or length == 0:
-            raise InvalidInput("ranking.embedding", "must have finite numbers, not all of them 0.")
-        return vector / length
+        """The vector the caller gave, else that of the question, in which rare words count more if the model can do so.
 
-    async def _weigh_words(self, fetch: int) -> None:
-        """Let rare words count more in the question's vector, among those it has found.
-
-        How rare its words are is known only now: to wait for that would put one statement after the other.
+        How rare words are is known once they are read; a model that does not weigh them is asked meanwhile.
         """
-        found, embedder = self._found, self._embedder
-        if embedder is None or found.model is None or not found.model.weighs_words:
-            return
-        if (
-            self._embedding is not None
-            or self._nearest is None
-            or (read := found.reading) is None
-            or found.vector is None
-        ):
-            return
-        pieces = found.pieces
-        vector = await embedder.embed_question(pieces, piece_weights(read.reading.places, read.weights, len(pieces)))
-        if vector.any():
-            measured = self._library.measured.get(self._key(found.model.id)) or self._measured
-            found.vector = vector
-            line = None if measured is None else measured.line
-            found.hits["dense"] = nearest_hits(self._nearest, vector, line, fetch)
+        if self._embedding is not None:
+            return _unit(self._embedding, await embedder.model())
+        pieces = self._found.pieces
+        weights = [1.0] * len(pieces)
+        if embedder.weighs_words:
+            await self._read.wait()
+            if (read := self._found.reading) is not None:
+                weights = piece_weights(read.reading.places, read.weights, len(pieces))
+        return await embedder.embed_question(pieces, weights)
 
     def _key(self, model: UUID | None) -> Key:
         return key_of(self._scope.namespaces, model)
@@ -227,3 +196,18 @@ class Branches:
         if self._found.reading is None or not self._found.reading.weights:
             return NOTHING
         return await self._library.statements.keyword(self._scope, bm25=self._found.reading, fetch=fetch)
+
+
+def _unit(embedding: Sequence[float], model: Model) -> NDArray[np.float32]:
+    """A caller's vector, scaled to length 1. Raises InvalidInput for one that is not of this model's dimension."""
+    if len(embedding) != model.dimensions:
+        raise InvalidInput(
+            "ranking.embedding",
+            f"has {len(embedding)} dimensions; the vectors here ({model.name}) have {model.dimensions}.",
+            hint="Embed the question with that model, or leave embedding out.",
+        )
+    vector = np.asarray(embedding, dtype=np.float32)
+    length = float(np.linalg.norm(vector))
+    if not np.isfinite(length) or length == 0:
+        raise InvalidInput("ranking.embedding", "must have finite numbers, not all of them 0.")
+    return vector / length

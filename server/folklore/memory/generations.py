@@ -141,6 +141,11 @@ class Checked:
         self._models = models
         self._compared: NDArray[np.float32] | None = None
 
+    @property
+    def weighs_words(self) -> bool:
+        """Whether the words of a question can be weighed."""
+        return self._inner.weighs_words
+
     async def model(self) -> Model:
         """The model. Raises EmbedderUnavailable for one that is not the store's."""
         model = await self._inner.model()
@@ -188,6 +193,8 @@ class Checked:
 
 class Missing:
     """In place of a model that cannot be used from here; says why whenever it is asked."""
+
+    weighs_words = False
 
     def __init__(self, model: KnownModel, reason: FolkloreError) -> None:
         self._error = EmbedderUnavailable(

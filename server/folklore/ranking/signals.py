@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
-from typing import Any
 
 _NEUTRAL = 0.5
 
@@ -61,14 +60,13 @@ def factors(signals: Signals, found: Sequence[Mapping[str, float | None]]) -> li
     whole, held = sum(weights[name] for name in rated), sum(weights[name] for name in there)
     for name in rated:
         weights[name] = weights[name] * whole / held if name in there else 0.0
-    return [
-        1.0 + sum(weight * _value(values, name, name in there) for name, weight in weights.items() if weight > 0)
-        for values in found
-    ]
-
-
-def _value(values: Mapping[str, Any], name: str, rated: bool) -> float:
-    value = values.get(name)
-    if value is None:
-        return _NEUTRAL if rated else 0.0
-    return min(max(float(value), 0.0), 1.0)
+    unsaid = {name: _NEUTRAL if name in there else 0.0 for name in weights}
+    weighing = [(name, weight, unsaid[name]) for name, weight in weights.items() if weight > 0]
+    result = []
+    for values in found:
+        factor = 1.0
+        for name, weight, otherwise in weighing:
+            value = values.get(name)
+            factor += weight * (otherwise if value is None else min(max(value, 0.0), 1.0))
+        result.append(factor)
+    return result

@@ -43,19 +43,29 @@ class ExactQuestion:
 
         Some words in common are what the branches weigh already; to count them twice was measured to cost.
         """
-        return max(0.0, 2.0 * self.share(text) - 1.0)
+        read = text[:_READ].casefold()
+        there = {word: weight for word, weight in self.words if word in read}
+        most = sum(there.values())
+        if 4.0 * most >= self.total:
+            most += sum(weight for left, right, weight in self.pairs if left in there and right in there)
+        if 2.0 * most <= self.total:
+            return 0.0  # as most texts: not worth a closer look
+        return max(0.0, 2.0 * self._held(read) / self.total - 1.0)
 
     def share(self, text: str) -> float:
         """How much of it a text holds, 0 to 1; 0 of a question without a word that weighs anything."""
         if self.total <= 0:
             return 0.0
         read = text[:_READ].casefold()
+        return self._held(read) / self.total
+
+    def _held(self, read: str) -> float:
         ends = {word: list(_whole(word, read)) for word, _ in self.words if word in read}
         held = sum(weight for word, weight in self.words if ends.get(word))
         for left, right, weight in self.pairs:
             if ends.get(left) and ends.get(right) and any(_follows(read, end, right) for end in ends[left]):
                 held += weight
-        return held / self.total
+        return held
 
 
 def _whole(word: str, text: str) -> Iterator[int]:

@@ -3,18 +3,14 @@
 -- are asked about; null asks about all.
 -- Long texts are near to every question: :slope is how similarity grows with the logarithm of length + 30 (ranking/length.py),
 -- and is taken off. The order is by a computed score since this is no index scan.
-select ranked.memory_id as id, ranked.considered, ln(ranked.length + 30.0::float8) as size,
-    halfvec_send(ranked.vector) as vector
+select ranked.memory_id as id, ranked.score, ranked.score + :slope::float8 * ln(ranked.length + 30.0::float8) as mass
 from (
-    select nearest.*, count(*) over () as considered
-    from (
-        select namespace_id, memory_id, length, vector,
-            -(vector <#> :query::halfvec) - :slope::float8 * ln(length + 30.0::float8) as score
-        from embeddings
-        where namespace_id = any(:namespaces::uuid[]) and model_id = :model::uuid and passage = 0
-        order by score desc, memory_id
-        limit :scan::integer
-    ) nearest
+    select namespace_id, memory_id, length,  -- no vector, which the sort would copy for every row
+        -(vector <#> :query::halfvec) - :slope::float8 * ln(length + 30.0::float8) as score
+    from embeddings
+    where namespace_id = any(:namespaces::uuid[]) and model_id = :model::uuid and passage = 0
+    order by score desc, memory_id
+    limit :scan::integer
 ) ranked
 cross join lateral (
     select from memories m
