@@ -15,6 +15,8 @@ from folklore.app import App
 from folklore.cli.main import cli
 from folklore.config import Settings
 from folklore.http.serve import build_app
+from folklore.ranking.signals import Signals
+from folklore.ranking.weights import Ranking
 from folklore.tools.server import build_server
 from tests.conftest import connected
 from tests.test_config import every_setting
@@ -148,3 +150,25 @@ async def test_what_a_row_misses_is_not_there(feature: Feature, product: Product
 )  # fmt: skip
 async def test_what_is_not_there_is_noticed(name: str, product: Product) -> None:
     assert not product.has(name)
+
+
+def test_the_numbers_of_a_recall_are_told_with_their_defaults(product: Product) -> None:
+    text = (ROOT / "docs" / "recall.md").read_text(encoding="utf-8")
+    told = dict(re.findall(r"^\| `([\w.]+)` \| (\S+) \|", text, re.MULTILINE))
+    ranking = Ranking()
+    weights = {name: getattr(ranking, name) for name in ("dense", "keyword", "relations")}
+    weights |= {name: getattr(ranking.signals, name) for name in Signals.names()}
+    numbers = ("fusion", "rrf_k", "fetch_multiplier", "mmr_lambda", "min_score", "include_reflections",
+               "reflections_only", "reflection_boost")  # fmt: skip
+    real = {f"weights.{name}": weight for name, weight in weights.items()}
+    real |= {name: getattr(ranking, name) for name in numbers}
+
+    assert told == {name: str(value).lower() for name, value in real.items()}
+
+
+def test_every_argument_of_a_recall_is_told(product: Product) -> None:
+    text = (ROOT / "docs" / "recall.md").read_text(encoding="utf-8")
+    recall = product.tools["memory_recall"].input_schema["properties"]
+    arguments = {*recall["filters"]["properties"], *recall["ranking"]["properties"], "format", "max_tokens", "explain"}
+
+    assert {name for name in arguments if f"`{name}`" not in text} == set()
