@@ -127,6 +127,19 @@ async def test_ranking_options_reach_the_ranking(colours: CommandLine) -> None:
     assert times == sorted(times)
 
 
+async def test_an_explanation_shows_people_every_term_that_programs_get(colours: CommandLine) -> None:
+    question = ["recall", "green", "grass", "--limit", "1", "--explain"]
+
+    terms = (await colours.json(*question))["memories"][0]["explain"]
+    shown = await colours.done(*question)
+
+    assert terms["signals"] > 1
+    for name in terms.keys() - {"branches"}:
+        assert f" {terms[name]:.4f} " in shown, name
+    for branch in terms["branches"].values():
+        assert f" {branch['evidence']:.4f} " in shown
+
+
 async def test_a_list_goes_on_where_it_ended(colours: CommandLine) -> None:
     first = await colours.json("list", "--limit", "2")
     rest = await colours.json("list", "--limit", "2", "--cursor", first["cursor"])

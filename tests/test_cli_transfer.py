@@ -90,6 +90,18 @@ async def test_an_export_takes_its_files_place_only_when_it_is_whole(
     assert sorted(path.name for path in tmp_path.iterdir() if path.is_file()) == ["memories.jsonl", "out.jsonl"]
 
 
+async def test_an_export_counts_memories_and_not_what_hangs_on_them(folklore: CommandLine, tmp_path: Path) -> None:
+    old = (await folklore.json("store", "We deploy from main."))["stored"][0]["id"]
+    await folklore.done("store", "We deploy from tags.", "--supersedes", old)
+    target = tmp_path / "out.jsonl"
+
+    said = await folklore.done("export", target)
+
+    kinds = [json.loads(line).get("type") for line in target.read_text().splitlines()[1:]]
+    assert sorted(kinds) == ["memory", "memory", "relation", "revision"]
+    assert said.startswith("2 memories exported")
+
+
 async def test_a_place_that_cannot_be_written_is_bad_input(folklore: CommandLine) -> None:
     ran = await folklore("export", "/nowhere/at/all.jsonl")
 

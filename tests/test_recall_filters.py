@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import asyncpg
@@ -15,6 +15,8 @@ from hypothesis import strategies as st
 
 from folklore.db.database import Database
 from folklore.embedding.embedder import Embedder
+from folklore.errors import InvalidInput
+from folklore.memory.filters import FilterRequest, filters_of
 from folklore.memory.library import Library
 from folklore.memory.listing import list_memories
 from folklore.model import Draft, Filters, Memory
@@ -245,3 +247,29 @@ async def test_a_filter_does_not_only_look_at_the_best_few(person: Person) -> No
     for preset in PRESETS.values():
         answer = await person.recall("harbour", filters=Filters(kinds=("decision",)), limit=1, ranking=preset)
         assert len(answer.memories) == 1
+
+
+@pytest.mark.parametrize("query", ["releases fail", "*"])
+async def test_an_answer_about_the_past_week_goes_on_a_minute_later(person: Person, query: str) -> None:
+    await person.at(NOON - HOUR).keep("Releases fail on Friday.", "Releases fail untagged.", "Releases fail at night.")
+    seen: list[str] = []
+    cursor = None
+
+    for minutes in range(3):
+        now = person.now + timedelta(minutes=minutes)
+        filters = filters_of(FilterRequest(time="past week"), now=now, zone=UTC)
+        answer = await person.at(now).recall(query, limit=1, filters=filters, cursor=cursor)
+        seen += contents(answer)
+        cursor = answer.cursor
+
+    assert len(set(seen)) == 3
+    assert cursor is None
+
+
+async def test_a_cursor_does_not_go_on_with_another_time(person: Person) -> None:
+    await person.at(NOON - HOUR).keep("Releases fail on Friday.", "Releases fail untagged.")
+    asked = {time: filters_of(FilterRequest(time=time), now=person.now, zone=UTC) for time in ("past week", "today")}
+    cursor = (await person.recall("*", limit=1, filters=asked["past week"])).cursor
+
+    with pytest.raises(InvalidInput, match="another question"):
+        await person.recall("*", limit=1, filters=asked["today"], cursor=cursor)

@@ -190,6 +190,9 @@ class Filters:
     include_superseded: bool = False
     # True: reflections alone; False: none of them.
     reflections: bool | None = None
+    # What `since` and `until` were worked out from, if that was words ("past week"): the same words ask for other times
+    # a moment later, and a cursor must know the question again.
+    said: str | None = field(default=None, compare=False)
 
     @property
     def empty(self) -> bool:

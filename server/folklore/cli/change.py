@@ -15,7 +15,6 @@ from folklore.cli.options import (
     id_of,
     json_option,
     namespace_option,
-    namespaces_option,
 )
 from folklore.cli.output import paint, print_json, print_revision, say
 from folklore.errors import FolkloreError
@@ -53,7 +52,14 @@ def history(ctx: click.Context, memory: str, namespace: str | None, as_json: boo
 
 @click.command()
 @click.argument("memories", nargs=-1, metavar="[ID…]")
-@namespaces_option
+@click.option(
+    "-n",
+    "--namespace",
+    "namespaces",
+    multiple=True,
+    metavar="NAME",
+    help="Only this one; repeatable. Default: the project's, but for an ID wherever it is.",
+)
 @filter_options
 @click.option("--erase", is_flag=True, help="Delete for good, with every trace; nothing brings it back.")
 @click.option("--dry-run", is_flag=True, help="Only show what would be forgotten.")

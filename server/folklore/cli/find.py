@@ -53,7 +53,7 @@ def recall(
     explain: bool,
     as_json: bool,
 ) -> None:
-    """Find what is known about QUERY, a question or topic in plain words; * lists the newest."""
+    """Find what is known about QUERY, a question or topic in plain words; * lists what is new, in use or important."""
     numbers = ranking_from(ranking)
 
     async def work(app: App, running: Running) -> None:

@@ -27,7 +27,7 @@ _COMMANDS: dict[str, tuple[str, str, str]] = {
     "forget": ("folklore.cli.change", "forget", "Forget memories, to be undone for a while or for good."),
     "undo": ("folklore.cli.change", "undo", "Take back the last change of a memory."),
     "relate": ("folklore.cli.change", "relate", "Say what one memory has to do with another."),
-    "namespaces": ("folklore.cli.namespaces", "namespaces", "Namespaces: list, create, rename, describe, delete."),
+    "namespaces": ("folklore.cli.namespaces", "namespaces", "Namespaces: list, create, rename, delete, restore."),
     "stats": ("folklore.cli.namespaces", "stats", "Count what is stored."),
     "export": ("folklore.cli.transfer", "export", "Write memories as JSON Lines."),
     "import": ("folklore.cli.transfer", "import_", "Read memories from JSON Lines."),

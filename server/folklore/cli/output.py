@@ -56,6 +56,9 @@ def print_answer(answer: Answer, form: Format, *, as_json: bool, zone: tzinfo) -
         say(f"There is more: --cursor {answer.cursor}", dim=True)
 
 
+_TERMS = ("rrf", "own", "signals", "neighbours", "relevance", "redundancy")
+
+
 def print_explanation(answer: Answer) -> None:
     """Every term of every result as a table, then what each branch did and how the question's words weigh."""
     rows = []
@@ -67,7 +70,7 @@ def print_explanation(answer: Answer) -> None:
         for branch in ("dense", "keyword"):
             of = found.get(branch)
             cells += [of["rank"], of["raw"], of["evidence"]] if isinstance(of, dict) else ["", "", ""]
-        rows.append([*cells, *(terms.get(name, "") for name in ("rrf", "own", "neighbours", "relevance"))])
+        rows.append([*cells, *(terms.get(name, "") for name in _TERMS)])
     columns = [
         "#",
         "score",
@@ -79,8 +82,10 @@ def print_explanation(answer: Answer) -> None:
         "evid.",
         "RRF",
         "own",
+        "signals",
         "nbrs",
         "relevance",
+        "repeats",
     ]
     print_table(columns, rows)
     for name, value in (answer.explain or {}).items():

@@ -43,16 +43,18 @@ def export(ctx: click.Context, file: str, namespaces: tuple[str, ...], as_json: 
 
     async def work(app: App, running: Running) -> int:
         from folklore.db.transfer import Transfers
+        from folklore.memory.lines import is_memory
         from folklore.memory.transfer import export_lines
 
-        written = -1  # the header is no memory
+        memories = 0
         with _target(file) as out, progress("Exporting", None) as tell:
             async for line in export_lines(Transfers(running.database), namespaces, now=app.now()):
                 out.write(line.encode() + b"\n")
-                written += 1
-                if written % _OUT_EVERY == 0:
-                    tell(written, f"{written:,} memories")
-        return written
+                if is_memory(line):
+                    memories += 1
+                    if memories % _OUT_EVERY == 0:
+                        tell(memories, f"{memories:,} memories")
+        return memories
 
     count = with_app(ctx, work)
     if as_json:

@@ -7,16 +7,23 @@ import binascii
 import hashlib
 import json
 from collections.abc import Collection
+from dataclasses import replace
 from datetime import datetime
 from uuid import UUID
 
 from folklore.db.memories import Page
 from folklore.errors import InvalidInput
+from folklore.model import Filters
 
 _MARK = 3
 _MOST_GIVEN = 2_000
 _INVALID = "is not one of ours, or belongs to another question."
 _HINT = "Repeat the same arguments with the cursor of their last answer, or leave it out to start again."
+
+
+def as_said(filters: Filters) -> Filters:
+    """The filters as a question is known by: a time by its words, for what they mean moves on with the clock."""
+    return filters if filters.said is None else replace(filters, since=None, until=None)
 
 
 def _fingerprint(question: object) -> str:

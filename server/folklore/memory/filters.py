@@ -55,6 +55,7 @@ def filters_of(request: FilterRequest, *, now: datetime, zone: tzinfo) -> Filter
         until=until,
         as_of=zoned(request.as_of, zone, "filters.as_of"),
         include_superseded=request.include_superseded,
+        said=None if request.time is None else f"{request.time} {request.since} {request.until}",
     )
 
 

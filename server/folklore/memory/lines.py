@@ -169,6 +169,11 @@ def memory_line(namespace: str, entry: Entry) -> str:
     return _dump(_set(value))
 
 
+def is_memory(line: str) -> bool:
+    """Whether a line of an export is a memory, and not what hangs on one."""
+    return line.startswith(_MEMORY)
+
+
 def _object(raw: bytes) -> dict[str, Any]:
     try:
         line = json.loads(raw)
@@ -248,3 +253,6 @@ def _set(value: dict[str, Any]) -> dict[str, Any]:
 
 def _dump(value: dict[str, Any]) -> str:
     return json.dumps(value, ensure_ascii=False)
+
+
+_MEMORY = _dump({"type": "memory"}).removesuffix("}")

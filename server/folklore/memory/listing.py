@@ -7,7 +7,7 @@ from datetime import datetime
 
 from folklore.db.namespaces import Notebook
 from folklore.errors import InvalidInput
-from folklore.memory.cursors import page_cursor, page_of
+from folklore.memory.cursors import as_said, page_cursor, page_of
 from folklore.memory.library import Library, scope_of
 from folklore.model import Answer, Filters, Recalled, Sort
 
@@ -31,7 +31,7 @@ async def list_memories(
     if not 1 <= limit <= MAX_LIMIT:
         raise InvalidInput("limit", f"must be 1 to {MAX_LIMIT}, not {limit}.")
     names = scope_of(notebooks)
-    question = (tuple(names.values()), filters, sort)
+    question = (tuple(names.values()), as_said(filters), sort)
     listing = await library.memories.list(
         names,
         filters,

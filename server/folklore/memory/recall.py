@@ -11,7 +11,7 @@ from folklore.db.namespaces import Notebook
 from folklore.errors import InvalidInput
 from folklore.memory.branches import Branches
 from folklore.memory.budget import within_budget
-from folklore.memory.cursors import given_before, given_cursor, is_given
+from folklore.memory.cursors import as_said, given_before, given_cursor, is_given
 from folklore.memory.expand import expanded
 from folklore.memory.explain import explanation
 from folklore.memory.library import Library, scope_of
@@ -65,7 +65,7 @@ async def recall(library: Library, request: RecallRequest, *, now: datetime) -> 
         return await list_memories(
             library, notebooks, filters, limit=request.limit, now=now, sort=request.sort, cursor=request.cursor
         )
-    question = (text, request.namespaces, filters, request.ranking, request.branches, request.embedding)
+    question = (text, request.namespaces, as_said(filters), request.ranking, request.branches, request.embedding)
     before = given_before(request.cursor, question)
     wanted = len(before) + request.limit
     scope = Scope(scope_of(notebooks), filters, now)

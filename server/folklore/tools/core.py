@@ -81,7 +81,7 @@ async def memory_store(
 
 async def memory_recall(
     ctx: Context[Host],
-    query: Annotated[str, Field(description="A question or topic in plain words; * lists the newest")],
+    query: Annotated[str, Field(description="A question or topic in plain words; * lists what is trending")],
     namespaces: Scope = None,
     limit: Limit = 10,
     filters: FiltersIn | None = None,
