@@ -100,7 +100,9 @@ async def test_resources_are_listed_and_read(client: Client) -> None:
     assert (item["id"], item["revisions"]) == (id_, 0)
 
 
-@pytest.mark.parametrize("uri", ["memory://item/7e2c2673-3090-400f-b541-a5e20c2b6419", "memory://item/nonsense", "memory://nowhere/recent"])
+@pytest.mark.parametrize(
+    "uri", ["memory://item/7e2c2673-3090-400f-b541-a5e20c2b6419", "memory://item/nonsense", "memory://nowhere/recent"]
+)
 async def test_a_resource_that_is_not_there_is_said_to_be_missing(client: Client, uri: str) -> None:
     await stored(client, "something")
 
