@@ -20,10 +20,10 @@ from folklore.memory.filters import FilterRequest, filters_of
 from folklore.memory.library import Library
 from folklore.memory.listing import list_memories
 from folklore.model import Draft, Filters, Memory
-from folklore.ranking.weights import PRESETS
+from folklore.ranking.weights import PRESETS, Ranking
 from folklore.text.tags import prefixes
 from tests.conftest import Cluster
-from tests.person import NOON, Person, contents
+from tests.person import NOON, Person, contents, ids
 
 HOUR = timedelta(hours=1)
 
@@ -273,3 +273,26 @@ async def test_a_cursor_does_not_go_on_with_another_time(person: Person) -> None
 
     with pytest.raises(InvalidInput, match="another question"):
         await person.recall("*", limit=1, filters=asked["today"], cursor=cursor)
+
+
+async def test_a_question_without_filters_sees_what_one_with_all_of_them_open_sees(
+    person: Person, connection: asyncpg.Connection
+) -> None:
+    """Two texts say what nobody may see, one of them without the filters (db/sql/alive.sql): they must agree."""
+    hour = timedelta(hours=1)
+    kept = await person.keep(*(Draft(f"harbour number {n}", kind="note") for n in range(12)))
+    await person.keep(Draft("harbour that expires", expires_at=NOON + hour))
+    states = {
+        "forgotten_at": NOON, "superseded_at": NOON, "quality": 0.01, "expires_at": NOON - hour, "trust": "derived",
+    }  # fmt: skip
+    for id_, (column, value) in zip(kept, states.items(), strict=False):
+        await connection.execute(f"update memories set {column} = $2 where id = $1", id_, value)
+    later = person.at(NOON + 2 * hour)
+
+    for ranking in (Ranking(), Ranking(dense=0.0), Ranking(keyword=0.0)):
+        plain = await later.recall("harbour number", limit=20, ranking=ranking)
+        filtered = await later.recall(
+            "harbour number", limit=20, ranking=ranking, filters=Filters(kinds=("note",), author="tester")
+        )
+
+        assert set(ids(plain)) == set(ids(filtered)) == set(kept[len(states) :])

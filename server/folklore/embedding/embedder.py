@@ -28,8 +28,8 @@ class Model:
     provider: str
     name: str
     dimensions: int
-    # How much its evidence counts against that of words. Measured for a small model that reads in context: anything from
-    # 0.8 to 1.2 finds the same on the mean, so it is the lower end, where words keep the say about names and codes.
+    # How much its evidence counts against that of words. For a small model that reads in context anything from 0.8 to
+    # 1.2 was measured to find the same on the mean; it is the lower end, where words keep the say about names and codes.
     weight: float = 0.8
     # Put before a question and before a text, for models that were trained so.
     query_prefix: str = ""

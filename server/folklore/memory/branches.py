@@ -35,6 +35,7 @@ class Found:
     degraded: list[Degraded]
     milliseconds: dict[Branch, float]
     pieces: Sequence[str]
+    expression: bool = False
     reading: Bm25 | None = None
     model: Model | None = None
     vector: NDArray[np.float32] | None = None
@@ -72,7 +73,7 @@ class Branches:
         self._query = query
         self._ranking = ranking
         self._languages = sorted({language for notebook in notebooks for language in notebook.languages})
-        self._found = Found({}, [], {}, pieces_of(query))
+        self._found = Found({}, [], {}, pieces_of(query), expression=self._is_expression)
         self._measured: Measured | None = None
         self._unread: Unavailable | None = None
         self._read = asyncio.Event()
