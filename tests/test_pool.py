@@ -6,7 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from folklore.ranking.evidence import calibrated, dense_weight, inverse_document_frequency, tail_evidence, weigh
+from folklore.ranking.evidence import (
+    calibrated,
+    dense_weight,
+    inverse_document_frequency,
+    sharpness,
+    tail_evidence,
+    weigh,
+)
 from folklore.ranking.pool import Listed, fuse, lend
 from folklore.ranking.weights import Ranking
 from folklore.text.moments import marks_asked, marks_of
@@ -154,3 +161,16 @@ def test_a_day_asked_for_is_one_a_memory_of_that_day_is_posted_under(day: object
 @given(st.text(max_size=200))
 def test_no_question_makes_the_dates_fail(text: str) -> None:
     assert all(0 < weight <= 1 for weight in marks_asked(text).values())
+
+
+def test_a_model_that_blurs_long_texts_is_trusted_less_among_them() -> None:
+    assert sharpness(None, 1_000) == 1.0
+    assert sharpness(60, 30) == sharpness(60, 0) == 1.0
+    assert sharpness(60, 240) == 0.25
+
+
+def test_ranks_that_are_not_trusted_count_less() -> None:
+    dense = Listed("dense", ["a", "b"], [0.5, 0.4], 0.1, trust=0.1)
+    keyword = Listed("keyword", ["b", "a"], [5.0, 4.0], 1.0)
+
+    assert fuse([dense, keyword], Ranking(rrf_share=1.0), 30).order[0] == "b"

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
 # The name says how tokens are pooled: another way is another model, whose vectors do not compare with these.
-MODEL = Model("bundled", "wordllama-l2_supercat-lower-sqrt", 256, weight=0.65)
+MODEL = Model("bundled", "wordllama-l2_supercat-lower-sqrt", 256, weight=0.65, blurs_beyond=60)
 # A text whose tokens are few is embedded at once on the event loop: it takes less time than handing it to a thread.
 _INLINE_CHARACTERS = 2_000
 

@@ -16,7 +16,7 @@ from folklore.memory.library import Library
 from folklore.memory.reranking import reranked
 from folklore.model import Recalled
 from folklore.ranking.diversity import picked_with_redundancy
-from folklore.ranking.evidence import calibrated, dense_weight, rarest_weights
+from folklore.ranking.evidence import calibrated, dense_weight, rarest_weights, sharpness
 from folklore.ranking.neighbours import guessed_length
 from folklore.ranking.pool import Listed, fuse, lend
 from folklore.ranking.signals import factors, recency
@@ -78,15 +78,17 @@ def _lists(found: Found, ranking: Ranking, coverage: float) -> list[Listed[UUID]
     """What the branches brought, with what their evidence counts."""
     lists: list[Listed[UUID]] = []
     for branch, hits in found.hits.items():
-        weight = ranking.weight(branch)
+        weight, trust = ranking.weight(branch), 1.0
         if branch == "dense":
             if found.model is not None:
-                weight *= dense_weight(found.model.weight, coverage)
+                mean_length = 0.0 if found.reading is None else found.reading.reading.mean_length
+                trust = sharpness(found.model.blurs_beyond, mean_length)
+                weight *= dense_weight(found.model.weight, coverage) * trust
             similarities: Sequence[float] = hits.raw
         else:
             best = max((score for score in hits.scores), default=0.0)
             similarities = [coverage * score / best if best > 0 else 0.0 for score in hits.scores]
-        lists.append(Listed(branch, hits.ids, hits.scores, weight, similarities))
+        lists.append(Listed(branch, hits.ids, hits.scores, weight, similarities, trust))
     return lists
 
 

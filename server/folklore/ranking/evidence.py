@@ -83,6 +83,11 @@ def dense_weight(base: float, coverage: float) -> float:
     return base * (1.0 + _UNCOVERED_GAIN * (1.0 - min(max(coverage, 0.0), 1.0)))
 
 
+def sharpness(blurs_beyond: float | None, mean_length: float) -> float:
+    """How far a model's nearness is to be trusted among texts of this mean length in lexemes, 0 to 1."""
+    return 1.0 if blurs_beyond is None else min(1.0, blurs_beyond / max(mean_length, 1.0))
+
+
 def calibrated(coverage: float, cosine: float) -> float:
     """The probability-like evidence, 0 to 1, that a memory answers: from how much of the question's weight its words
     cover (0 to 1) and its cosine."""

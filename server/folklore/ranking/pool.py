@@ -20,7 +20,7 @@ class Listed(Generic[Id]):
     """One branch's list, best first, and what its evidence counts.
 
     `scores` order it; `similarities` are absolute, 0 to 1: the cosine, or the score as a share of the query's best
-    times how much of the question that one covers.
+    times how much of the question that one covers. `trust`, 0 to 1, is how far its ranks can be relied upon here.
     """
 
     branch: Branch
@@ -28,6 +28,7 @@ class Listed(Generic[Id]):
     scores: Sequence[float]
     weight: float
     similarities: Sequence[float] = ()
+    trust: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +61,9 @@ def fuse(lists: Sequence[Listed[Id]], ranking: Ranking, fetched: int) -> Fused[I
     `fetched` is how many each branch was asked for. Equal relevance falls back on the fused rank, then on the id.
     """
     # Ranks know the weights that were asked for; evidence also how much the model's and the words' are worth here.
-    rrf = reciprocal_rank_fusion([(ranking.weight(listed.branch), listed.ids) for listed in lists], ranking.rrf_k)
+    rrf = reciprocal_rank_fusion(
+        [(ranking.weight(listed.branch) * listed.trust, listed.ids) for listed in lists], ranking.rrf_k
+    )
     evidence = {
         listed.branch: {
             id_: listed.weight * value
