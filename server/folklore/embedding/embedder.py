@@ -29,7 +29,7 @@ class Model:
     name: str
     dimensions: int
     # How much its evidence counts against that of words. For a small model that reads in context anything from 0.8 to
-    # 1.2 was measured to find the same on the mean; it is the lower end, where words keep the say about names and codes.
+    # 1.2 was measured to find the same on the mean; it is the lower end: words keep the say about names and codes.
     weight: float = 0.8
     # Texts of more lexemes than this it blurs, in proportion: what averages tokens says little about any of many.
     blurs_beyond: float | None = None
