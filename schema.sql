@@ -7,6 +7,10 @@ CREATE FUNCTION folklore_compounds(body text) RETURNS tsvector
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN to_tsvector('simple'::regconfig, regexp_replace(replace(lower(regexp_replace(body, '\m([[:upper:]]?[[:lower:][:digit:]]*|[[:upper:][:digit:]]+)\M'::text, ' '::text, 'g'::text)), '_'::text, ''::text), '[^[:alnum:]]+'::text, ' '::text, 'g'::text));
 
+CREATE FUNCTION folklore_hnsw(namespace uuid, model uuid) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN ('embeddings_hnsw_'::text || "left"(md5((((namespace)::text || '/'::text) || (model)::text)), 16));
+
 CREATE FUNCTION folklore_words(language text, body text) RETURNS tsvector
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN to_tsvector((language)::regconfig, regexp_replace(regexp_replace(regexp_replace(regexp_replace(regexp_replace(body, '\mc\+\+'::text, 'cplusplus '::text, 'gi'::text), '\m([cf])#'::text, '\1sharp '::text, 'gi'::text), '([[:lower:][:digit:]])([[:upper:]])'::text, '\1 \2'::text, 'g'::text), '([[:upper:]]+)([[:upper:]][[:lower:]])'::text, '\1 \2'::text, 'g'::text), '[^[:alnum:]]+'::text, ' '::text, 'g'::text));

@@ -8,7 +8,7 @@ from tests.commands import CommandLine, command_line
 
 __all__ = ["command_line"]
 
-SCHEDULED = ["embeddings", "expiry", "retention", "statistics"]
+SCHEDULED = ["embeddings", "expiry", "retention", "statistics", "indexes"]
 
 
 async def test_run_does_what_a_server_would_do_and_status_tells(folklore: CommandLine) -> None:
@@ -21,6 +21,7 @@ async def test_run_does_what_a_server_would_do_and_status_tells(folklore: Comman
         ("quality", "off"),
         ("consolidation", "off"),
         ("statistics", "waiting"),
+        ("indexes", "waiting"),
     ]
 
     ran = (await folklore.json("upkeep", "run"))["chores"]
@@ -66,7 +67,7 @@ async def test_an_unknown_chore_is_named_with_those_there_are(folklore: CommandL
 
     assert ran.code == 2
     assert "'embedings'" in ran.err
-    assert "embeddings, expiry, retention, quality, consolidation, statistics" in ran.err
+    assert "embeddings, expiry, retention, quality, consolidation, statistics, indexes" in ran.err
 
 
 async def test_a_chore_that_fails_ends_with_1_and_its_reason_after_the_others_ran(

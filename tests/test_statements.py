@@ -19,6 +19,8 @@ FRAGMENTS = frozenset({"changeable", "alive", "record", "visible"})  # included 
 EVERY = sorted(Path(entry.name).stem for entry in SQL.iterdir() if entry.name.endswith(".sql"))
 STATEMENTS = [name for name in EVERY if name not in FRAGMENTS]
 PLAIN = ["recall_dense/plain", "recall_keyword/plain", "recall_pool/plain"]
+SIZED = frozenset({"recall_nearest"})  # asked with the number of dimensions behind their name
+ASKED = [f"{name}/256" if name in SIZED else name for name in STATEMENTS]
 
 DATA_TABLES = sorted(
     {table for migration in migrations() for table in re.findall(r"^create table (\w+)", migration.sql, re.MULTILINE)}
@@ -29,6 +31,7 @@ DATA_TABLES = sorted(
 EXEMPT = {
     "analyze": "tells the planner about whole tables, and reads nothing for anybody",
     "namespaces_find": "asks each row of namespaces, a small table that is on every node, whether it holds anything",
+    "hnsw_wanted": "counts the vectors of each row of namespaces, a small table that is on every node",
     "memories_status": "counts the memories of each row of namespaces, a small table that is on every node",
     "namespaces_read": "counts the memories of each row of namespaces, a small table that is on every node",
 }
@@ -128,7 +131,7 @@ def test_every_parameter_says_its_type_at_least_once(name: str) -> None:
     assert {parameter for parameter in given if f":{parameter}::" not in sql} == set()
 
 
-@pytest.mark.parametrize("name", [*STATEMENTS, *PLAIN])
+@pytest.mark.parametrize("name", [*ASKED, *PLAIN])
 async def test_postgres_accepts_every_statement(name: str, prepared: dict[str, int]) -> None:
     assert prepared[name] == len(statement(name).parameters)
 
@@ -139,7 +142,7 @@ async def prepared(cluster: Cluster, template: str) -> dict[str, int]:
     async with cluster.new_database(template) as database:
         connection = await asyncpg.connect(cluster.address(database))
         seen = {}
-        for name in [*STATEMENTS, *PLAIN]:
+        for name in [*ASKED, *PLAIN]:
             seen[name] = len((await connection.prepare(statement(name).sql)).get_parameters())
         await connection.close()
         return seen
@@ -155,13 +158,23 @@ def test_a_missing_or_surplus_argument_is_a_mistake_in_the_code() -> None:
         known.arguments({"namespace": 1})
 
 
-@pytest.mark.parametrize("name", STATEMENTS)
+@pytest.mark.parametrize("name", ASKED)
 def test_comments_cost_nothing_on_the_wire(name: str) -> None:
     sent = statement(name).sql
 
     assert "--" not in sent
     assert "\n\n" not in sent
     assert not re.search(r"(?<![:\w]):[a-z_]+\b", _LITERAL.sub("''", sent)), "an unnumbered parameter"
+
+
+@pytest.mark.parametrize("name", ["recall_nearest", "recall_nearest/plain", "recall_nearest/0", "recall_nearest/2);"])
+def test_a_size_that_is_none_never_reaches_postgres(name: str) -> None:
+    with pytest.raises(KeyError, match="dimensions"):
+        statement(name)
+
+
+def test_a_size_stands_in_the_statement_as_a_number() -> None:
+    assert statement("recall_nearest/384").sql.count("halfvec(384)") == 2
 
 
 def test_no_sql_is_put_together_in_python() -> None:

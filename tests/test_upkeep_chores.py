@@ -352,6 +352,7 @@ def test_rules_are_what_the_documents_say() -> None:
         "quality",
         "consolidation",
         "statistics",
+        "indexes",
     ]
 
 

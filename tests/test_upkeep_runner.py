@@ -267,11 +267,11 @@ async def test_a_server_does_the_chores_by_itself_over_connections_of_its_own(
     app.start_upkeep()
     await app.host.library()
     async with asyncio.timeout(20):
-        while "statistics" not in (found := await Chores(database).all()) or found["statistics"].outcome is None:
+        while "indexes" not in (found := await Chores(database).all()) or found["indexes"].outcome is None:
             await asyncio.sleep(0.05)
 
     assert found["embeddings"].done == {"embedded": 1}
-    assert set(found) == {"embeddings", "expiry", "retention", "statistics"}, "the others are off"
+    assert set(found) == {"embeddings", "expiry", "retention", "statistics", "indexes"}, "the others are off"
     await app.close()
 
 

@@ -214,7 +214,9 @@ class App:
 
         settings = self.settings.upkeep
         off = frozenset(name for name in ("quality", "consolidation") if not getattr(settings, name))
-        rules = Rules(retention=self.retention, usage_kept=timedelta(days=settings.usage_days))
+        rules = Rules(
+            retention=self.retention, usage_kept=timedelta(days=settings.usage_days), hnsw_from=settings.hnsw_from
+        )
         return Keeper(self._apart, rules, off, self.session, self.now)
 
     @asynccontextmanager

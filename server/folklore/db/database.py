@@ -19,6 +19,14 @@ QueryLogger = Callable[[str], None]
 Plans = Literal["kept", "fresh"]
 Revive = Callable[[], Awaitable[None]]
 
+# How far an HNSW index is searched, and that it is searched further until enough was found. Postgres takes them before
+# the extension is loaded. Not where a pooler may be (no statement cache): it may refuse settings that it does not know;
+# then the index is searched less far.
+_NEAREST = {"hnsw.ef_search": "200", "hnsw.iterative_scan": "relaxed_order"}
+# One core at most, so that others have some, and no shared memory, of which a container has little; but enough of one's
+# own that the graph of some 200,000 vectors is built in memory.
+_BUILDING = {"maintenance_work_mem": "256MB", "max_parallel_maintenance_workers": "0"}
+
 
 @dataclass(frozen=True, slots=True)
 class PoolLimits:
@@ -41,6 +49,10 @@ class Session:
         """All rows of the statement `sql/<name>.sql`."""
         found = statement(name)
         return cast("list[Row]", await self._connection.fetch(found.sql, *found.arguments(values)))
+
+    async def carry_out(self, command: str) -> None:
+        """A command that one of our statements has spelled."""
+        await self._connection.execute(command)
 
     def transaction(self) -> Any:
         """An `async with` block that commits at its end and rolls back when it fails."""
@@ -80,13 +92,14 @@ class Database:
         most = self._limits.maximum
         with ours():
             try:
-                self._pools["fresh"] = await self._pool("force_custom_plan", max(1, most // 2))
+                nearest = _NEAREST if self._limits.statement_cache else {}
+                self._pools["fresh"] = await self._pool("force_custom_plan", max(1, most // 2), **nearest)
                 self._pools["kept"] = await self._pool("force_generic_plan", max(1, most - most // 2))
             except BaseException:
                 await self.close()
                 raise
 
-    async def _pool(self, plan_cache_mode: str, most: int) -> asyncpg.Pool:
+    async def _pool(self, plan_cache_mode: str, most: int, **more: str) -> asyncpg.Pool:
         limits = self._limits
         return await asyncpg.create_pool(
             self._dsn,
@@ -104,6 +117,7 @@ class Database:
                 "jit": "off",
                 "statement_timeout": str(int(limits.statement_timeout * 1000)),
                 "timezone": "UTC",
+                **more,
             },
         )
 
@@ -136,6 +150,26 @@ class Database:
         """A connection in one transaction: committed when the block ends, rolled back when it fails or is cancelled."""
         async with Lent(self, "kept") as session, session.transaction():
             yield session
+
+    @asynccontextmanager
+    async def unhurried(self) -> AsyncIterator[Session]:
+        """A connection of its own, in no transaction and without a limit of time: for building an index.
+
+        Named statements may not use vectors on it.
+        """
+        limits = self._limits
+        with ours():
+            connection = await asyncpg.connect(
+                self._dsn,
+                timeout=limits.connect_timeout,
+                statement_cache_size=0,
+                server_settings={"application_name": "folklore", "statement_timeout": "0"}
+                | (_BUILDING if limits.statement_cache else {}),
+            )
+            try:
+                yield Session(connection)
+            finally:
+                await connection.close(timeout=5)
 
     async def acquire(self, plans: Plans) -> tuple[asyncpg.Pool, Any]:
         """A pool and a connection of it, to be released. Raises what asyncpg and the network raise."""

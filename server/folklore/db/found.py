@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Literal
 from uuid import UUID
 
 import numpy as np
@@ -20,12 +21,14 @@ class Hits:
     """What one branch found, best first.
 
     `scores` order the list and lie around 0, the mean of the scope. `raw` is what a score was before length was taken
-    off: the cosine, or how much of the question's weight (inverse document frequency) a memory holds.
+    off: the cosine, or how much of the question's weight (inverse document frequency) a memory holds. `path` is the way
+    the vectors were searched.
     """
 
     ids: tuple[UUID, ...]
     scores: tuple[float, ...]
     raw: tuple[float, ...]
+    path: Literal["exact", "hnsw"] = "exact"
 
 
 NOTHING = Hits((), (), ())
@@ -35,7 +38,8 @@ NOTHING = Hits((), (), ())
 class Measures:
     """What a scope holds: so many memories of that mean length, in lexemes; `size` is the logarithm of length + 30.
 
-    A sample of vectors (n, dimensions) and the sizes (n,) of their texts go with it.
+    A sample of vectors (n, dimensions) and the sizes (n,) of their texts go with it. `indexed`: it is one namespace,
+    and an HNSW index covers its vectors.
     """
 
     total: int
@@ -44,6 +48,7 @@ class Measures:
     size_variance: float
     vectors: NDArray[np.float32]
     sizes: NDArray[np.float32]
+    indexed: bool = False
 
 
 @dataclass(frozen=True, slots=True)

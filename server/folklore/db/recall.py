@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal
 from uuid import UUID
 
 import numpy as np
@@ -20,6 +21,9 @@ _SAMPLE = 600
 _TIES = 5
 # How many hidden memories among the nearest are expected at most.
 _HIDDEN = 40
+# How many of the nearest an index is asked for at least (as many as it looks at anyway: hnsw.ef_search in database.py),
+# and for each that is wanted: the best less their length are among them.
+_NEAR, _NEAR_EACH = 200, 4
 
 
 class RecallStatements:
@@ -96,16 +100,41 @@ class RecallStatements:
         return _hits(rows)
 
     async def dense(
-        self, scope: Scope, *, model: UUID, query: NDArray[np.float32], slope: float, fetch: int, total: int | None
+        self,
+        scope: Scope,
+        *,
+        model: UUID,
+        query: NDArray[np.float32],
+        slope: float,
+        fetch: int,
+        total: int | None,
+        indexed: bool = False,
     ) -> Hits:
         """The nearest by cosine less `slope` times size; raw is the cosine.
 
-        One statement; two where hidden memories leave too few of the nearest among `total` in scope.
+        One statement; two where hidden memories leave too few of the nearest among `total` in scope. A question without
+        filters goes by the index if the scope is `indexed`, and by all vectors if that brings too few.
         """
-        rows = await self._best(
-            "recall_dense", "fresh", scope, fetch, total, model=model, query=HalfVector(query), slope=slope
-        )
+        vector = HalfVector(query)
+        if indexed and scope.filters.empty:
+            rows = await self._nearest(scope, fetch, len(query), model=model, query=vector, slope=slope)
+            if len(rows) >= fetch:
+                return _hits(rows, "hnsw")
+        rows = await self._best("recall_dense", "fresh", scope, fetch, total, model=model, query=vector, slope=slope)
         return _hits(rows)
+
+    async def _nearest(self, scope: Scope, fetch: int, dimensions: int, **values: object) -> list[Row]:
+        [namespace] = scope.namespaces
+        _, filters = seen("recall_nearest", scope.filters, scope.now)
+        async with self._database.session("fresh") as session:
+            return await session.rows(
+                f"recall_nearest/{dimensions}",
+                namespace=namespace,
+                fetch=fetch,
+                scan=max(_NEAR, _NEAR_EACH * fetch),
+                **values,
+                **filters,
+            )
 
     async def keyword(self, scope: Scope, *, bm25: Bm25, fetch: int) -> Hits:
         """Those in which the weighted lexemes weigh most; scores are unbounded, length taken off, around their mean.
@@ -202,12 +231,13 @@ def _measures(row: Row) -> Measures:
         row["size_variance"] or 0.0,
         drawn["vector"].astype(np.float32),
         np.log(drawn["length"].astype(np.float32) + 30),
+        bool(row["indexed"]),
     )
 
 
-def _hits(rows: Sequence[Row]) -> Hits:
+def _hits(rows: Sequence[Row], path: Literal["exact", "hnsw"] = "exact") -> Hits:
     return Hits(
-        tuple(row["id"] for row in rows), tuple(row["score"] for row in rows), tuple(row["mass"] for row in rows)
+        tuple(row["id"] for row in rows), tuple(row["score"] for row in rows), tuple(row["mass"] for row in rows), path
     )
 
 

@@ -5,6 +5,8 @@ the text of `visible.sql`, so that a filter is written once and stands in every 
 
 Most questions have no filter. `recall_dense/plain` is the statement `recall_dense.sql` with `alive.sql`, what nobody
 may see, in the place of `visible.sql`: a dozen parameters less to send, to plan and to set up.
+
+The size of a vector cannot be a parameter. `recall_nearest/256` is `recall_nearest.sql` with 256 for `{dimensions}`.
 """
 
 from __future__ import annotations
@@ -17,6 +19,8 @@ from importlib.resources import files
 _PARAMETER = re.compile(r"(?<![:\w]):([a-z_]+)\b")
 _INCLUDE = re.compile(r"^[ \t]*-- include (\w+)$", re.MULTILINE)
 _COMMENT = re.compile(r"--[^\n]*")
+_SIZE = "{dimensions}"
+_NUMBER = re.compile(r"[1-9][0-9]{0,4}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,9 +45,16 @@ def _text(name: str, *, plain: bool = False) -> str:
 
 @cache
 def statement(name: str) -> Statement:
-    """The statement of `sql/<name>.sql`, its comments dropped, so that they cost no bytes on the wire."""
+    """The statement of `sql/<name>.sql`, its comments dropped, so that they cost no bytes on the wire.
+
+    Raises KeyError if it needs a size and the name has none.
+    """
     file, _, variant = name.partition("/")
     text = _COMMENT.sub("", _text(file, plain=variant == "plain"))
+    if _SIZE in text:
+        if not _NUMBER.fullmatch(variant):
+            raise KeyError(f"{file} needs a number of dimensions, as in {file}/256")
+        text = text.replace(_SIZE, variant)
     names = tuple(dict.fromkeys(_PARAMETER.findall(text)))
     numbered = _PARAMETER.sub(lambda match: f"${names.index(match[1]) + 1}", text)
     return Statement(name=name, sql="\n".join(line for line in numbered.splitlines() if line.strip()), parameters=names)

@@ -134,6 +134,7 @@ class Branches:
             slope=slope,
             fetch=fetch,
             total=None if measured is None else measured.measures.total,
+            indexed=measured is not None and measured.measures.indexed,
         )
         return replace(hits, scores=tuple(score - expected for score in hits.scores))
 

@@ -50,7 +50,7 @@ def explanation(found: Found) -> JsonObject:
     """The whole answer: per branch the path, how many it brought and how long it took; the lexemes and their weight."""
     value: dict[str, object] = {
         branch: {
-            "path": "exact" if branch == "dense" else "tsvector" if found.expression else "postings",
+            "path": hits.path if branch == "dense" else "tsvector" if found.expression else "postings",
             "hits": len(hits.ids),
             "milliseconds": round(found.milliseconds.get(branch, 0.0), 2),
         }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from folklore.upkeep import consolidation, embeddings, expiry, quality, retention, statistics
+from folklore.upkeep import consolidation, embeddings, expiry, indexes, quality, retention, statistics
 from folklore.upkeep.chore import Chore
 
 # A chore that is added here runs in the server, shows in `folklore upkeep status` and can be run by hand.
@@ -15,6 +15,7 @@ ALL: tuple[Chore, ...] = (
     quality.CHORE,
     consolidation.CHORE,
     statistics.CHORE,
+    indexes.CHORE,
 )
 
 

@@ -2,7 +2,7 @@
 -- from, and how many memories in scope hold it, counted up to :bound. :marks are dates it names (text/moments.py).
 -- If :measure, the row of the empty lexeme counts all memories in scope and says how long one is on average, in lexemes,
 -- the mean and variance of the logarithm of length + 30, its size, and draws a sample of :sample vectors in :model: each
--- as its memory's length (two bytes) and its wire form.
+-- as its memory's length (two bytes) and its wire form. It also tells whether a valid HNSW index covers the scope.
 select asked.lexeme, asked.places, (
     select count(*) from (
         select from postings p
@@ -10,7 +10,7 @@ select asked.lexeme, asked.places, (
         limit :bound::integer
     ) bounded
 ) as documents, null::float8 as mean_length, null::float8 as mean_size, null::float8 as size_variance,
-    null::bytea as sample
+    null::bytea as sample, null::boolean as indexed
 from (
     select found.lexeme, array_agg(distinct piece.place) as places
     from unnest(:pieces::text[]) with ordinality as piece (text, place)
@@ -30,6 +30,11 @@ select '', null, count(*), avg(length)::float8, avg(ln(length + 30.0::float8)), 
             and e.passage = 0
         limit :sample::integer
     ) drawn
+), (
+    select x.indisvalid
+    from pg_index x
+    where :measure::boolean and cardinality(:namespaces::uuid[]) = 1
+        and x.indexrelid = to_regclass(folklore_hnsw((:namespaces::uuid[])[1], :model::uuid))
 )
 from postings
 where :measure::boolean and namespace_id = any(:namespaces::uuid[]) and lexeme = ''

@@ -1,0 +1,28 @@
+-- The :fetch nearest of one large namespace through its HNSW index, for questions without filters. The index finds the
+-- :scan nearest by cosine; what length alone explains (:slope, see recall_dense.sql) is taken off among those, and who
+-- is hidden is left out. Nearly exact; it may bring fewer than :fetch. It needs plans made for the parameters: only then
+-- does the planner see that the index covers them. {dimensions} stands for a number, since an index of vectors without
+-- a size is over that size: `recall_nearest/256`. Without the index the answer is the same, only slower.
+select ranked.memory_id as id, ranked.score, ranked.mass
+from (
+    select near.namespace_id, near.memory_id, -near.distance as mass,
+        -near.distance - :slope::float8 * ln(near.length + 30.0::float8) as score
+    from (
+        select e.namespace_id, e.memory_id, e.length, e.vector::halfvec({dimensions}) <#> :query::halfvec as distance
+        from embeddings e
+        where e.namespace_id = :namespace::uuid and e.model_id = :model::uuid and e.passage = 0
+        order by e.vector::halfvec({dimensions}) <#> :query::halfvec
+        limit :scan::integer
+    ) near
+    order by score desc, near.memory_id
+    limit :scan::integer
+) ranked
+cross join lateral (
+    select from memories m
+    where m.namespace_id = ranked.namespace_id and m.id = ranked.memory_id
+        and
+-- include alive
+    limit 1  -- keeps the planner from joining all of memories first
+) seen
+order by ranked.score desc, ranked.memory_id
+limit :fetch::integer
