@@ -23,6 +23,10 @@ CREATE FUNCTION folklore_search(language text, content text, summary text, tags 
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN (((folklore_lexemes(language, content) || setweight(folklore_lexemes(language, COALESCE(summary, ''::text)), 'B'::"char")) || setweight(folklore_lexemes('pg_catalog.simple'::text, COALESCE(source, ''::text)), 'C'::"char")) || setweight(folklore_lexemes('pg_catalog.simple'::text, COALESCE(array_to_string(tags, ' '::text), ''::text)), 'A'::"char"));
 
+CREATE FUNCTION folklore_sized(vector halfvec, length smallint) RETURNS halfvec
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN (vector OPERATOR(||) (ARRAY[((ln(((length)::double precision + (30.0)::double precision)) - (5)::double precision) / (2)::double precision)])::halfvec);
+
 CREATE FUNCTION folklore_tag_prefixes(tags text[]) RETURNS text[]
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN ARRAY(SELECT DISTINCT array_to_string(split.parts[1:i.i], ''::text) AS array_to_string FROM unnest(folklore_tag_prefixes.tags) tag(tag), LATERAL (SELECT regexp_split_to_array(tag.tag, '(?=[:/])'::text) AS parts) split, LATERAL generate_series(1, cardinality(split.parts)) i(i) ORDER BY (array_to_string(split.parts[1:i.i], ''::text)));
