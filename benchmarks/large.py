@@ -13,6 +13,7 @@ import json
 import os
 import random
 import statistics
+import subprocess
 import sys
 import tempfile
 import time
@@ -30,18 +31,22 @@ _ROUNDS = 60
 _COMMON = (2, 4, 8, 12)
 
 
-async def measure(home: str, count: int) -> dict[str, float]:
-    """Milliseconds of a median question, and of questions made of the commonest words alone."""
-    texts = sentences(count)
-    rng = random.Random(5)
-    commonest = [word for word, _ in Counter(word for text in texts for word in text.split()).most_common(40)]
+async def store(home: str, texts: list[str]) -> dict[str, float]:
+    """Memories stored a second, in batches of 500."""
     async with Client(ours(home, "-m", "folklore", "serve")) as client:
         begin = time.perf_counter()
-        for start in range(0, count, _BATCH):
+        for start in range(0, len(texts), _BATCH):
             batch = [{"content": text} for text in texts[start : start + _BATCH]]
             answer = await client.call_tool("memory_store", {"memories": batch, "namespace": "bench"})
             assert not answer.is_error, answer
-        figures = {"memories": float(count), "stored_per_second": count / (time.perf_counter() - begin)}
+        return {"memories": float(len(texts)), "stored_per_second": len(texts) / (time.perf_counter() - begin)}
+
+
+async def ask(home: str, texts: list[str], name: str) -> dict[str, float]:
+    """Milliseconds of a median question, and of questions made of the commonest words alone, as shares of it."""
+    rng = random.Random(5)
+    commonest = [word for word, _ in Counter(word for text in texts for word in text.split()).most_common(40)]
+    async with Client(ours(home, "-m", "folklore", "serve")) as client:
 
         async def asked(question: str) -> float:
             start = time.perf_counter()
@@ -56,12 +61,27 @@ async def measure(home: str, count: int) -> dict[str, float]:
             usual.append(await asked(" ".join(rng.sample(rng.choice(texts).split(), 6))))
             for size, times in common.items():
                 times.append(await asked(" ".join(rng.sample(commonest[: size + 4], size))))
-    figures["median_question_ms"] = statistics.median(usual)
-    figures["slowest_question_ms"] = max(usual)
+    middle = statistics.median(usual)
+    figures = {f"{name}_median_question_ms": middle, f"{name}_slowest_question_ms": max(usual)}
     for size, times in common.items():
-        figures[f"commonest_{size}_words_ms"] = statistics.median(times)
-        figures[f"commonest_{size}_words_times_median"] = statistics.median(times) / statistics.median(usual)
+        figures[f"{name}_commonest_{size}_words_times_median"] = statistics.median(times) / middle
     return figures
+
+
+def build(home: str) -> dict[str, float]:
+    """Seconds that upkeep takes to build the index."""
+    start = time.perf_counter()
+    command = [sys.executable, "-m", "folklore", "upkeep", "run", "indexes", "--json"]
+    done = subprocess.run(command, env=ours(home).env, capture_output=True, text=True, check=True)
+    assert json.loads(done.stdout)["chores"][0]["done"]["built"] == 1, done.stdout
+    return {"index_built_s": time.perf_counter() - start}
+
+
+async def measure(home: str, count: int) -> dict[str, float]:
+    """Stored, asked exactly, then through the index."""
+    texts = sentences(count)
+    figures = await store(home, texts) | await ask(home, texts, "exact")
+    return figures | await asyncio.to_thread(build, home) | await ask(home, texts, "hnsw")
 
 
 async def main() -> None:

@@ -73,6 +73,24 @@ async def test_an_export_goes_through_a_pipe_into_an_import(folklore: CommandLin
     assert len((await folklore.json("list", "-n", "copy"))["memories"]) == 2
 
 
+async def test_vectors_go_along_when_asked_for_and_are_taken_where_the_model_is_the_same(
+    folklore: CommandLine, file: Path, tmp_path: Path
+) -> None:
+    await folklore.done("import", file)
+    target = tmp_path / "out.jsonl"
+    await folklore.done("export", target, "--embeddings")
+    lines = [json.loads(line) for line in target.read_text().splitlines()]
+    lines[2]["embedding"]["name"] = "another"
+    target.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+
+    rehearsed = await folklore.done("import", target, "--namespace", "copy", "--dry-run")
+    done = await folklore.json("import", target, "--namespace", "copy")
+
+    assert [line["embedding"]["provider"] for line in lines[1:]] == ["bundled", "bundled"]
+    assert "field 'embedding' on 1 lines; not of this store's model" in rehearsed
+    assert (done["stored"], done["ignored_fields"], done["without_vector"]) == (2, {"embedding": 1}, 0)
+
+
 async def test_an_export_takes_its_files_place_only_when_it_is_whole(
     folklore: CommandLine, file: Path, tmp_path: Path
 ) -> None:

@@ -180,3 +180,10 @@ async def test_both_branches_of_a_recall_hold_a_connection_at_the_same_time(
 
     assert answer.memories
     assert answer.degraded == ()
+
+
+async def test_an_import_finds_what_stands_in_its_way_by_indexes_alone(explain: Explain) -> None:
+    plan = await explain("transfer_known")
+
+    assert plan.indexes() == {"memories_pkey", "memories_digest_key", "memories_idempotency_key"}
+    assert not {kind for kind, _ in plan.scans("memories")} & {"Seq Scan"}

@@ -25,7 +25,7 @@ from folklore.memory.intake import ImportRequest
 from folklore.memory.library import Library
 from folklore.memory.report import Report
 from folklore.memory.transfer import export_lines, import_lines
-from folklore.model import Caller
+from folklore.model import Caller, SecretPolicy
 from tests.conftest import Cluster
 from tests.person import NOON, Person, contents
 
@@ -85,6 +85,7 @@ class Mover:
     database: Database
     embedder: Embedder | None
     caller: Caller = Caller("importer")
+    secrets: SecretPolicy = "refuse"
 
     async def put(self, lines: Iterable[Any], **asked: Any) -> Report:
         source = io.BytesIO(b"\n".join(line if isinstance(line, bytes) else _bytes(line) for line in lines))
@@ -94,7 +95,7 @@ class Mover:
 
     async def pour(self, source: io.BufferedIOBase, report: Report, **asked: Any) -> None:
         await import_lines(
-            Library.of(self.database, self.embedder),
+            Library.of(self.database, self.embedder, secrets=self.secrets),
             Transfers(self.database),
             json_lines(source),  # type: ignore[arg-type]
             ImportRequest(**({"default": "notes"} | asked)),

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from folklore.db.entries import Arrival, Entry, Past
+from folklore.db.entries import Arrival, Carried, Entry, Past
 from folklore.db.memories import Prepared
 from folklore.errors import Conflict, InvalidInput
 from folklore.memory.conflicts import Known, OnConflict, judge
@@ -51,6 +51,17 @@ entries = st.builds(
         superseded_by=st.none() | st.uuids(),
         recall_count=counts,
         revision=st.integers(1, 2**31 - 1),
+    ),
+    st.none()
+    | st.builds(
+        Carried,
+        provider=texts,
+        name=texts,
+        dimensions=st.integers(1, 4),
+        vector=st.binary(max_size=8).map(lambda raw: raw * 2),
+        revision=st.just("") | texts,
+        query_prefix=st.just("") | texts,
+        document_prefix=st.just("") | texts,
     ),
 )
 

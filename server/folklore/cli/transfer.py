@@ -31,9 +31,10 @@ _OUT_EVERY = 500
 @click.command()
 @click.argument("file", default="-", type=click.Path(dir_okay=False, allow_dash=True))
 @namespaces_option
+@click.option("--embeddings", is_flag=True, help="Write each memory's vector too: elsewhere it need not be made anew.")
 @json_option
 @click.pass_context
-def export(ctx: click.Context, file: str, namespaces: tuple[str, ...], as_json: bool) -> None:
+def export(ctx: click.Context, file: str, namespaces: tuple[str, ...], embeddings: bool, as_json: bool) -> None:
     """Write every memory to FILE (- or nothing: stdout) as JSON Lines, forgotten and superseded ones too.
 
     With --json, what was written is told as JSON; that needs a FILE.
@@ -48,7 +49,8 @@ def export(ctx: click.Context, file: str, namespaces: tuple[str, ...], as_json: 
 
         memories = 0
         with _target(file) as out, progress("Exporting", None) as tell:
-            async for line in export_lines(Transfers(running.database), namespaces, now=app.now()):
+            transfers = Transfers(running.database)
+            async for line in export_lines(transfers, namespaces, now=app.now(), embeddings=embeddings):
                 out.write(line.encode() + b"\n")
                 if is_memory(line):
                     memories += 1
@@ -195,7 +197,10 @@ def _tell(report: Report, dry_run: bool) -> None:
     for name, count in report.skipped.items():
         say(f"  skipped: {count:,} lines of type {name!r}")
     for name, count in report.ignored.items():
-        say(f"  ignored: field {name!r} on {count:,} lines; a memory has no such field (metadata takes any)")
+        why = "a memory has no such field (metadata takes any)"
+        if name == "embedding":
+            why = "not of this store's model, or not of the text as it is stored; made anew"
+        say(f"  ignored: field {name!r} on {count:,} lines; {why}")
     if report.without_vector:
         say(f"  {report.without_vector:,} have no vector yet and are found by word only")
     if report.unlinked:

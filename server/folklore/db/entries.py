@@ -9,9 +9,14 @@ from datetime import datetime
 from uuid import UUID
 
 import asyncpg
+from pgvector import HalfVector
 
 from folklore.db.memories import Prepared, stated, steps
+from folklore.db.models import KnownModel
 from folklore.model import Caller, Draft, Relation, Revision
+
+# A half float takes so many bytes.
+HALF_BYTES = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,20 +37,35 @@ class Past:
 
 
 @dataclass(frozen=True, slots=True)
+class Carried:
+    """A vector that a memory carries with it, `vector` in half floats, little-endian, and which model made it."""
+
+    provider: str
+    name: str
+    dimensions: int
+    vector: bytes
+    revision: str = ""
+    query_prefix: str = ""
+    document_prefix: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Entry:
-    """A memory whole: what was stated, and its past."""
+    """A memory whole: what was stated, and its past; with its vector if that was asked for and is there."""
 
     draft: Draft
     past: Past
+    carried: Carried | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """A checked memory from outside, and the line it stood on."""
+    """A checked memory from outside, the line it stood on, and the vector of its text if it carries one."""
 
     line: int
     prepared: Prepared
     past: Past
+    carried: Carried | None = None
 
     @property
     def id(self) -> UUID:
@@ -96,6 +116,19 @@ def entry_of(row: asyncpg.Record) -> Entry:
         revision=row["revision"],
     )
     return Entry(draft, past)
+
+
+def carried_of(vector: HalfVector, model: KnownModel) -> Carried:
+    """A vector of a row, ready to leave."""
+    return Carried(
+        provider=model.provider,
+        name=model.name,
+        dimensions=model.dimensions,
+        vector=vector.to_numpy().astype("<f2").tobytes(),
+        revision=model.revision,
+        query_prefix=model.query_prefix,
+        document_prefix=model.document_prefix,
+    )
 
 
 def _short(value: float | None) -> float | None:

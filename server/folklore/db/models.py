@@ -53,7 +53,7 @@ class Models:
     async def all(self) -> list[KnownModel]:
         """Every model, the active one first, then the youngest. One statement."""
         async with self._database.session() as session:
-            return [_known(row) for row in await session.rows("models_read")]
+            return await read_models(session)
 
     async def active(self) -> UUID | None:
         """The id of the one that counts; None while nothing was ever embedded. One statement."""
@@ -141,6 +141,16 @@ class Models:
                 "embeddings_nearest", namespace=namespace, model=model, query=HalfVector(vector), size=size
             )
         return frozenset(row["memory_id"] for row in rows)
+
+
+async def read_models(session: Session) -> list[KnownModel]:
+    """Every model, the active one first, then the youngest, as the caller's transaction sees them. One statement."""
+    return [_known(row) for row in await session.rows("models_read")]
+
+
+async def active_model(session: Session) -> KnownModel | None:
+    """The one that counts, likewise; None while nothing was ever embedded."""
+    return next((model for model in await read_models(session) if model.role == "active"), None)
 
 
 async def register(session: Session, model: KnownModel, now: datetime) -> None:

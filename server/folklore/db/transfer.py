@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from uuid import UUID
 
@@ -12,8 +12,9 @@ import asyncpg
 
 from folklore.db.changes import CHANGEABLE, Changing
 from folklore.db.database import Database, Session
-from folklore.db.entries import Arrival, Entry, arrivals_json, entry_of, relations_json, revisions_json
+from folklore.db.entries import Arrival, Entry, arrivals_json, carried_of, entry_of, relations_json, revisions_json
 from folklore.db.memories import Vectors, index
+from folklore.db.models import KnownModel, active_model
 from folklore.db.namespaces import ensure_namespace
 from folklore.db.planner import PlannerStatistics
 from folklore.db.rows import relation_of, revision_of
@@ -73,10 +74,22 @@ class Snapshot:
         async for row in self._through("transfer_revisions", namespace=namespace):
             yield revision_of(row)
 
-    async def entries(self, namespace: UUID) -> AsyncIterator[Entry]:
-        """Every memory of a namespace by creation and id, through a cursor: memory stays flat whatever its size."""
-        async for row in self._through("transfer", namespace=namespace, ids=None):
-            yield entry_of(row)
+    async def model(self) -> KnownModel | None:
+        """The model that counts; None while nothing was ever embedded."""
+        return await active_model(self._session)
+
+    async def entries(self, namespace: UUID, model: KnownModel | None = None) -> AsyncIterator[Entry]:
+        """Every memory of a namespace by creation and id, through a cursor: memory stays flat whatever its size.
+
+        With a model, each carries the vector it has there.
+        """
+        if model is None:
+            async for row in self._through("transfer", namespace=namespace, ids=None):
+                yield entry_of(row)
+            return
+        async for row in self._through("transfer_vectors", namespace=namespace, ids=None, model=model.id):
+            carried = None if row["vector"] is None else carried_of(row["vector"], model)
+            yield replace(entry_of(row), carried=carried)
 
     async def _through(self, cursor: str, /, **values: object) -> AsyncIterator[asyncpg.Record]:
         # Each has a name of its own: what a `fetch` brings is remembered with the statement.
@@ -100,6 +113,11 @@ class Transfers:
         async with self._database.transaction() as session:
             await session.rows("transfer_snapshot")
             yield Snapshot(session)
+
+    async def active_model(self) -> KnownModel | None:
+        """The model that counts; None while nothing was ever embedded. One statement."""
+        async with self._database.session() as session:
+            return await active_model(session)
 
     async def origin(self, name: str) -> Origin | None:
         """The namespace of this name, if it is here."""

@@ -28,9 +28,8 @@ class Model:
     provider: str
     name: str
     dimensions: int
-    # How much its evidence counts against that of words. For a small model that reads in context anything from 0.8 to
-    # 1.2 was measured to find the same on the mean; it is the lower end: words keep the say about names and codes.
-    weight: float = 0.8
+    # How much its evidence counts against that of words: 1 for a model that reads in context.
+    weight: float = 1.0
     # Texts of more lexemes than this it blurs, in proportion: what averages tokens says little about any of many.
     blurs_beyond: float | None = None
     # Put before a question and before a text, for models that were trained so.

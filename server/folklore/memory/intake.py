@@ -11,6 +11,8 @@ from folklore.db.entries import Arrival, Past
 from folklore.db.memories import Prepared
 from folklore.db.transfer import Batch, Transfers
 from folklore.errors import FolkloreError, InvalidInput, Refused
+from folklore.memory.carried import CarriedVectors
+from folklore.memory.carried_lines import FIELD
 from folklore.memory.checks import check_draft, zoned
 from folklore.memory.conflicts import Known, OnConflict, Verdict, judge
 from folklore.memory.formats.line import LINE_BYTES, Line
@@ -19,7 +21,6 @@ from folklore.memory.library import Library
 from folklore.memory.lines import HeaderLine, MemoryLine, OtherLine, read_line
 from folklore.memory.report import Report
 from folklore.memory.secrecy import guard, guard_fields
-from folklore.memory.store import embed
 from folklore.memory.tied_lines import TiedLine
 from folklore.memory.ties import Ties
 from folklore.model import DEFAULT_LANGUAGE, Caller, Draft, Relation
@@ -30,7 +31,6 @@ from folklore.text.clean import clean, digest
 BATCH = 500
 BATCH_CHARACTERS = 2_000_000
 WAITING_CHARACTERS = 8_000_000
-NAMES_SHOWN = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +74,7 @@ class Intake:
         self._rehearsed: dict[str, Known] = {}
         # Who waits for a successor that has not arrived yet: by namespace and successor.
         self._superseded: dict[str, dict[UUID, set[UUID]]] = {}
+        self._carried = CarriedVectors(library, transfers, report)
         self._ties = Ties(transfers, self._id_of, request.dry_run)
 
     async def take(self, number: int, raw: Line) -> None:
@@ -90,7 +91,7 @@ class Intake:
             told(number, str(error))
             return
         if isinstance(line, OtherLine):
-            _count(self._report.skipped, line.type)
+            self._report.skip(line.type)
         elif isinstance(line, HeaderLine):
             await self._settle_namespaces(line)
         elif isinstance(line, TiedLine):
@@ -99,7 +100,7 @@ class Intake:
                 await self._ties.settle(name)
         else:
             self._waiting.setdefault(name, []).append(line)
-            self._characters[name] = self._characters.get(name, 0) + len(line.prepared.draft.content)
+            self._characters[name] = self._characters.get(name, 0) + _size(line)
             if len(self._waiting[name]) >= BATCH or self._characters[name] >= BATCH_CHARACTERS:
                 await self._settle(name)
             elif sum(self._characters.values()) >= WAITING_CHARACTERS:
@@ -129,7 +130,7 @@ class Intake:
             self._guard(line)
             return self._name(line.namespace), self._signed(line)
         for field_name in line.ignored:
-            _count(self._report.ignored, field_name)
+            self._report.ignore(field_name)
         guard_fields({"namespace": line.namespace}, self._library.secrets)
         return self._name(line.namespace), self._arrival(number, line)
 
@@ -176,7 +177,11 @@ class Intake:
             last_recalled_at=zoned(past.last_recalled_at, zone),
         )
         value = digest(checked.content)
-        return Arrival(number, Prepared(checked.id or _id_for(checked, past, value), checked, value), past)
+        carried = line.entry.carried
+        if carried is not None and checked.content != line.entry.draft.content:  # made of a text that is not stored
+            self._report.ignore(FIELD)
+            carried = None
+        return Arrival(number, Prepared(checked.id or _id_for(checked, past, value), checked, value), past, carried)
 
     async def _settle_namespaces(self, header: HeaderLine) -> None:
         if self._namespace is None and not self._request.dry_run:
@@ -188,7 +193,7 @@ class Intake:
         self._characters.pop(name, None)
         if not arrivals:
             return
-        await self._settle_batch(name, arrivals)
+        await self._settle_batch(name, await self._carried.sift(arrivals))
         await self._link(name, arrivals)
 
     async def _settle_batch(self, name: str, arrivals: list[Arrival]) -> None:
@@ -234,10 +239,7 @@ class Intake:
         return self._ids[name]
 
     async def _write(self, name: str, verdict: Verdict) -> set[UUID]:
-        vectors = await embed(
-            self._library,
-            [arrival.prepared.draft.content for arrival in (*verdict.fresh, *verdict.replacing)],
-        )
+        vectors, owing = await self._carried.vectors((*verdict.fresh, *verdict.replacing))
         batch = Batch(verdict.fresh, verdict.replacing, vectors)
         written = await self._transfers.write(
             name,
@@ -248,8 +250,7 @@ class Intake:
             now=self._now(),
             all_or_nothing=self._request.on_conflict == "fail",
         )
-        if vectors is None:
-            self._report.without_vector += len(written)
+        self._report.without_vector += len(written & owing)
         return written
 
     async def _link(self, name: str, arrivals: Sequence[Arrival]) -> None:
@@ -267,6 +268,11 @@ class Intake:
             waiting[links[done]].discard(done)
 
 
+def _size(arrival: Arrival) -> int:
+    """How much room it takes while it waits: its characters, and its vector's bytes."""
+    return len(arrival.prepared.draft.content) + (0 if arrival.carried is None else len(arrival.carried.vector))
+
+
 def _spoken(text: str | None) -> str | None:
     return None if text is None else clean(text).text.strip() or None
 
@@ -275,8 +281,3 @@ def _id_for(draft: Draft, past: Past, text: bytes) -> UUID:
     """An id for a line without one. That of a dead text follows from it: nothing else would tell it is here already."""
     alive = past.forgotten_at is None and past.superseded_at is None
     return new_id() if alive else uuid5(NAMESPACE_URL, f"folklore:dead:{text.hex()}:{draft.created_at}:{draft.source}")
-
-
-def _count(counts: dict[str, int], name: str) -> None:
-    if name in counts or len(counts) < NAMES_SHOWN:
-        counts[name] = counts.get(name, 0) + 1

@@ -14,6 +14,7 @@ from pydantic import AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Fiel
 from folklore.db.entries import Entry, Past
 from folklore.db.transfer import Origin
 from folklore.errors import InvalidInput
+from folklore.memory.carried_lines import FIELD, EmbeddingField, embedding_field
 from folklore.memory.ids import new_id
 from folklore.memory.tied_lines import TiedLine, read_tied
 from folklore.model import DEFAULT_KIND, DEFAULT_LANGUAGE, Draft
@@ -78,6 +79,7 @@ class _MemoryLine(BaseModel):
     confirmed_count: _Count | None = None
     revision: Annotated[int, Field(ge=1, lt=2**31)] | None = None
     idempotency_key: str | None = None
+    embedding: EmbeddingField | None = None
 
 
 class _NamespaceIn(BaseModel):
@@ -136,6 +138,9 @@ def read_line(raw: bytes) -> HeaderLine | MemoryLine | TiedLine | OtherLine:
     if "id" in line and not _is_uuid(line["id"]):  # another system's: the memory gets an id of its own
         del line["id"]
         ignored |= {"id"}
+    if isinstance(line.get(FIELD), list):  # likewise: bare numbers do not say which model made them
+        del line[FIELD]
+        ignored |= {FIELD}
     try:
         told = _MemoryLine.model_validate(line)
     except ValidationError as error:
@@ -166,6 +171,7 @@ def memory_line(namespace: str, entry: Entry) -> str:
         given = getattr(draft, name) if name in Draft.__dataclass_fields__ else getattr(past, name, None)
         value[name] = _plain(given)
     value["namespace"] = namespace
+    value[FIELD] = None if entry.carried is None else embedding_field(entry.carried)
     return _dump(_set(value))
 
 
@@ -211,7 +217,7 @@ def _header(line: dict[str, Any]) -> HeaderLine:
 
 
 def _entry(told: _MemoryLine) -> Entry:
-    given = told.model_dump(exclude={"namespace", "kind", "tags", "paths"})
+    given = told.model_dump(exclude={"namespace", "kind", "tags", "paths", FIELD})
     stated = {name: value for name, value in given.items() if name in Draft.__dataclass_fields__}
     lived = {name: value for name, value in given.items() if name in Past.__dataclass_fields__}
     for shares in (stated, lived):  # as exact as the database keeps them, so that comparing finds them equal
@@ -219,7 +225,7 @@ def _entry(told: _MemoryLine) -> Entry:
             if shares.get(name) is not None:
                 shares[name] = round(shares[name], 6)
     draft = Draft(kind=told.kind or DEFAULT_KIND, tags=told.tags or (), paths=told.paths or (), **stated)
-    return Entry(draft, Past(**lived))
+    return Entry(draft, Past(**lived), None if told.embedding is None else told.embedding.carried)
 
 
 def _wrong(error: ValidationError) -> InvalidInput:

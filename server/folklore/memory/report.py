@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 FAILURES_SHOWN = 20
+NAMES_SHOWN = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +53,14 @@ class Report:
         """Memories settled a second."""
         return self.settled / self.seconds if self.seconds else 0.0
 
+    def skip(self, kind: str) -> None:
+        """Count a line of a type that is no memory."""
+        _count(self.skipped, kind)
+
+    def ignore(self, name: str) -> None:
+        """Count a line with a field that was left out."""
+        _count(self.ignored, name)
+
     def fail(self, line: int, message: str) -> None:
         """Count a line that could not be taken; the first few are kept to be shown."""
         self.failed += 1
@@ -63,3 +72,8 @@ class Report:
         self.refused += 1
         if len(self.refusals) < FAILURES_SHOWN:
             self.refusals.append(Failure(line, message))
+
+
+def _count(counts: dict[str, int], name: str) -> None:
+    if name in counts or len(counts) < NAMES_SHOWN:  # a file may invent as many as it has lines
+        counts[name] = counts.get(name, 0) + 1

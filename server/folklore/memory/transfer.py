@@ -25,11 +25,14 @@ from folklore.text import names
 Chunk = list[tuple[int, Line]]
 
 
-async def export_lines(transfers: Transfers, namespaces: Sequence[str], *, now: datetime) -> AsyncIterator[str]:
+async def export_lines(
+    transfers: Transfers, namespaces: Sequence[str], *, now: datetime, embeddings: bool = False
+) -> AsyncIterator[str]:
     """The header, then every memory of these namespaces (all, if none is named), as of one moment.
 
     After the memories of a namespace stand its relations, then its revisions. The order, by namespace, creation and id,
     and the fields' order are always the same, so that an export of an import of an export differs in its header only.
+    With `embeddings` each memory has its vector in the active model, unless it owes it.
     Raises NotFound for a namespace that is not there.
     """
     wanted = [names.normalise(name) for name in namespaces]
@@ -38,9 +41,10 @@ async def export_lines(transfers: Transfers, namespaces: Sequence[str], *, now: 
         found = {origin.name.lower() for origin in origins}
         if missing := [name for name in wanted if name.lower() not in found]:
             raise NotFound(f"There is no namespace {missing[0]!r}.", hint="`folklore namespaces list` shows them.")
+        model = await snapshot.model() if embeddings else None
         yield header_line(now, origins)
         for origin in origins:
-            async for entry in snapshot.entries(origin.id):
+            async for entry in snapshot.entries(origin.id, model):
                 yield memory_line(origin.name, entry)
             async for relation in snapshot.relations(origin.id):
                 yield relation_line(origin.name, relation)

@@ -1,0 +1,1 @@
+close folklore_transfer_vectors
