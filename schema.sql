@@ -9,7 +9,7 @@ CREATE FUNCTION folklore_compounds(body text) RETURNS tsvector
 
 CREATE FUNCTION folklore_hnsw(namespace uuid, model uuid) RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN ('embeddings_hnsw_'::text || "left"(md5((((namespace)::text || '/'::text) || (model)::text)), 16));
+    RETURN ('embeddings_hnsw_'::text || "left"(md5(((((namespace)::text || '/'::text) || (model)::text) || '/sized'::text)), 16));
 
 CREATE FUNCTION folklore_words(language text, body text) RETURNS tsvector
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
