@@ -9,7 +9,7 @@ CREATE FUNCTION folklore_compounds(body text) RETURNS tsvector
 
 CREATE FUNCTION folklore_hnsw(namespace uuid, model uuid) RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN ('embeddings_hnsw_'::text || "left"(md5((((namespace)::text || '/'::text) || (model)::text)), 16));
+    RETURN ('embeddings_hnsw_'::text || "left"(md5(((((namespace)::text || '/'::text) || (model)::text) || '/sized'::text)), 16));
 
 CREATE FUNCTION folklore_words(language text, body text) RETURNS tsvector
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
@@ -22,6 +22,10 @@ CREATE FUNCTION folklore_lexemes(language text, body text) RETURNS tsvector
 CREATE FUNCTION folklore_search(language text, content text, summary text, tags text[], source text) RETURNS tsvector
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN (((folklore_lexemes(language, content) || setweight(folklore_lexemes(language, COALESCE(summary, ''::text)), 'B'::"char")) || setweight(folklore_lexemes('pg_catalog.simple'::text, COALESCE(source, ''::text)), 'C'::"char")) || setweight(folklore_lexemes('pg_catalog.simple'::text, COALESCE(array_to_string(tags, ' '::text), ''::text)), 'A'::"char"));
+
+CREATE FUNCTION folklore_sized(vector halfvec, length smallint) RETURNS halfvec
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN (vector OPERATOR(||) (ARRAY[((ln(((length)::double precision + (30.0)::double precision)) - (5)::double precision) / (2)::double precision)])::halfvec);
 
 CREATE FUNCTION folklore_tag_prefixes(tags text[]) RETURNS text[]
     LANGUAGE sql IMMUTABLE PARALLEL SAFE

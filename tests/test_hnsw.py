@@ -79,7 +79,13 @@ async def test_a_large_namespace_gets_an_index_and_a_small_one_none(
     assert await keeper("indexes") == {"built": 1}
     [index] = await indexes(connection)
     assert (index.name, index.valid) == (row["name"], True)
-    for part in (str(row["id"]), str(row["model"]), f"halfvec({row['dimensions']})", "halfvec_ip_ops", "passage = 0"):
+    for part in (
+        str(row["id"]),
+        str(row["model"]),
+        f"halfvec({row['dimensions'] + 1})",
+        "halfvec_ip_ops",
+        "passage = 0",
+    ):
         assert part in index.definition
     assert await keeper.rehearse("indexes") == {"to_build": 0, "to_drop": 0}
     assert await keeper("indexes") == {}
@@ -267,8 +273,8 @@ async def test_the_nearest_are_found_by_the_index(crowd: Crowd) -> None:
             "select namespace_id as namespace, model_id as model, vector as query,"
             " folklore_hnsw(namespace_id, model_id) as name from embeddings limit 1"
         )
-        found = statement(f"recall_nearest/{row['query'].dimensions()}")
-        given = {"fetch": 30, "scan": 200, "slope": 0.0, **filters}
+        found = statement(f"recall_nearest/{row['query'].dimensions() + 1}")
+        given = {"fetch": 30, "scan": 200, "slope": 0.0, "sized": HalfVector([*row["query"].to_list(), 0.0]), **filters}
         given |= {name: row[name] for name in ("namespace", "model", "query")}
         plan = Plan.of(await connection.fetchval(f"explain (format json) {found.sql}", *found.arguments(given)))
 
@@ -291,7 +297,7 @@ async def test_what_the_index_finds_is_nearly_what_exact_search_finds(crowd: Cro
         asked: dict[str, Any] = {
             "model": (await embedder.model()).id,
             "query": vector,
-            "slope": 0.03,
+            "slope": chance.uniform(-0.2, 0.1),
             "fetch": 30,
             "total": MANY,
         }

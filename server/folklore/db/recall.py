@@ -21,9 +21,11 @@ _SAMPLE = 600
 _TIES = 5
 # How many hidden memories among the nearest are expected at most.
 _HIDDEN = 40
-# How many of the nearest an index is asked for at least (as many as it looks at anyway: hnsw.ef_search in database.py),
-# and for each that is wanted: the best less their length are among them.
+# How many of the best an index is asked for at least (as many as it looks at anyway: hnsw.ef_search in database.py),
+# and for each that is wanted, since some may be hidden.
 _NEAR, _NEAR_EACH = 200, 4
+# By what a vector's last number in the index times this is its size, but for a constant (folklore_sized).
+_SIZE_SCALE = 2.0
 
 
 class RecallStatements:
@@ -117,22 +119,28 @@ class RecallStatements:
         """
         vector = HalfVector(query)
         if indexed and scope.filters.empty:
-            rows = await self._nearest(scope, fetch, len(query), model=model, query=vector, slope=slope)
+            rows = await self._nearest(scope, fetch, query, model=model, slope=slope)
             if len(rows) >= fetch:
                 return _hits(rows, "hnsw")
         rows = await self._best("recall_dense", "fresh", scope, fetch, total, model=model, query=vector, slope=slope)
         return _hits(rows)
 
-    async def _nearest(self, scope: Scope, fetch: int, dimensions: int, **values: object) -> list[Row]:
+    async def _nearest(
+        self, scope: Scope, fetch: int, query: NDArray[np.float32], *, model: UUID, slope: float
+    ) -> list[Row]:
         [namespace] = scope.namespaces
+        sized = np.append(query, np.float32(-slope * _SIZE_SCALE))
         _, filters = seen("recall_nearest", scope.filters, scope.now)
         async with self._database.session("fresh") as session:
             return await session.rows(
-                f"recall_nearest/{dimensions}",
+                f"recall_nearest/{len(sized)}",
                 namespace=namespace,
+                model=model,
+                query=HalfVector(query),
+                sized=HalfVector(sized),
+                slope=slope,
                 fetch=fetch,
                 scan=max(_NEAR, _NEAR_EACH * fetch),
-                **values,
                 **filters,
             )
 

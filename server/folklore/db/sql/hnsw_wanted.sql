@@ -2,7 +2,7 @@
 -- and no other is there: commands spelled by Postgres itself, those that drop before those that build. An index that is
 -- not valid (its building was cut off) is dropped and built anew; one that somebody is building now is left to him. One
 -- whose namespace shrank stays until half of :threshold, so that nothing is built and dropped by turns. A :threshold of
--- 0 wants none. halfvec indexes hold at most 4,000 dimensions.
+-- 0 wants none. halfvec indexes hold at most 4,000 dimensions, one of them the size.
 with held as (
     select c.relname::text as name, s.nspname as schema, x.indisvalid as valid, exists (
         select from pg_stat_progress_create_index p where p.index_relid = x.indexrelid
@@ -23,7 +23,7 @@ with held as (
             limit :threshold::integer
         ) bounded
     ) counted
-    where n.deleted_at is null and m.role = 'active' and m.dimensions <= 4000
+    where n.deleted_at is null and m.role = 'active' and m.dimensions < 4000
         and :threshold::integer > 0 and 2 * counted.vectors >= :threshold::integer
 )
 select 'drop' as action, format('drop index concurrently if exists %I.%I', held.schema, held.name) as command
@@ -32,9 +32,9 @@ left join large on large.name = held.name
 where (large.name is null or not held.valid) and not held.in_work
 union all
 select 'build', format(
-    'create index concurrently %I on embeddings using hnsw ((vector::halfvec(%s)) halfvec_ip_ops)'
+    'create index concurrently %I on embeddings using hnsw ((folklore_sized(vector, length)::halfvec(%s)) halfvec_ip_ops)'
     ' with (m = 16, ef_construction = 64) where namespace_id = %L and model_id = %L and passage = 0',
-    large.name, large.dimensions, large.namespace_id, large.model_id)
+    large.name, large.dimensions + 1, large.namespace_id, large.model_id)
 from large
 left join held on held.name = large.name
 where large.vectors >= :threshold::integer and (held.name is null or not (held.valid or held.in_work))
