@@ -8,8 +8,10 @@ from uuid import UUID
 import asyncpg
 import pytest
 
+from folklore.db.database import Database
 from folklore.embedding.embedder import Embedder
 from folklore.errors import InvalidInput
+from folklore.memory.library import Library
 from folklore.model import Draft, Filters
 from folklore.ranking.weights import Ranking, chosen
 from tests.person import NOON, Person, contents
@@ -170,3 +172,37 @@ async def test_similarities_may_be_summed_as_they_are(person: Person) -> None:
     assert contents(answer)[0] == "The harbour crane is closed."
     own = [float(str(result.explain["own"])) for result in answer.memories if result.explain]
     assert 1 >= own[0] >= own[1] >= 0
+
+
+async def test_a_search_by_keyword_is_lent_nothing_by_relations(person: Person, connection: asyncpg.Connection) -> None:
+    cause, effect, *_ = await person.keep("The tunnel broke at noon.", "Invoices were sent twice.", *FILLER)
+    await tie(connection, (cause, effect))
+
+    assert contents(await person.search("tunnel")) == ["The tunnel broke at noon."]
+
+
+async def test_expansion_repeats_nothing_that_an_earlier_page_gave(
+    person: Person, connection: asyncpg.Connection
+) -> None:
+    regattas = await person.keep(*(f"The regatta of {year} was cancelled." for year in range(1990, 2002)), *FILLER)
+    [bridge] = await person.keep("Protests are heard on Monday.")
+    await tie(connection, *((id_, bridge) for id_ in regattas[:12]), strength=0.01)
+    ranking = chosen(expand=("relations",))
+    given: list[str] = []
+    cursor = None
+
+    for _ in range(3):
+        page = await person.recall("regatta cancelled", limit=4, ranking=ranking, cursor=cursor)
+        given += contents(page)
+        cursor = page.cursor
+
+    assert "Protests are heard on Monday." in given
+    assert len(given) == len(set(given))
+
+
+async def test_a_vector_where_embedding_is_off_is_refused(database: Database, person: Person) -> None:
+    await person.keep("The sea is rough today.")
+    without = Person(Library.of(database, None))
+
+    with pytest.raises(InvalidInput, match=r"ranking\.embedding.*off"):
+        await without.recall("sea", embedding=[1.0] * 256)

@@ -15,7 +15,9 @@ from tests.conftest import Cluster
 from tests.test_schema import SMALL
 
 SQL = files("folklore.db") / "sql"
-FRAGMENTS = frozenset({"changeable", "alive", "record", "visible"})  # included by others, no statements themselves
+FRAGMENTS = frozenset(
+    {"alive", "changeable", "derived", "ranked", "record", "tied", "visible"}
+)  # included by others, no statements themselves
 EVERY = sorted(Path(entry.name).stem for entry in SQL.iterdir() if entry.name.endswith(".sql"))
 STATEMENTS = [name for name in EVERY if name not in FRAGMENTS]
 PLAIN = ["recall_dense/plain", "recall_keyword/plain", "recall_pool/plain"]

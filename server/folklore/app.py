@@ -57,6 +57,7 @@ class App:
         self._log_query = log_query
         self._starting: asyncio.Task[Running] | None = None
         self._upkeep: asyncio.Task[None] | None = None
+        self._warming: asyncio.Task[None] | None = None
         self._asked = asyncio.Event()  # somebody used the library since upkeep last looked
         self.session = str(new_id())  # this process, in the usage log
         try:
@@ -154,14 +155,14 @@ class App:
         to_build = partial(build, settings=self.settings.embedding, home=self.settings.home)
         embedder = None if named is None else to_build(named)
         reranker = choose_reranker(self.settings.reranker)
-        warming = asyncio.create_task(_warm(embedder))
+        # Beside everything: a service that does not answer must not hold up those who can do without.
+        self._warming = asyncio.create_task(_warm(embedder), name="folklore-warm")
         dsn, where = await self.dsn()
         await migrate(dsn)
         settings = self.settings.database
         limits = self._limits(settings.pool_min, settings.pool_max)
         database = Database(dsn, limits, self._log_query, self._revive if where == "embedded" else None)
         await database.open()
-        await warming
         generations = Generations(Models(database), named, embedder, to_build)
         await generations.look()
         return Running(database, Library.of(database, generations, reranker, secrets=self.settings.secrets), where)
@@ -244,6 +245,9 @@ class App:
             return
         if not self._starting.done():
             self._starting.cancel()
+        if self._warming is not None:
+            self._warming.cancel()
+            await asyncio.wait({self._warming})
         try:
             running = await self._starting
         except (Exception, asyncio.CancelledError):  # noqa: BLE001 - its caller has been told, or nobody waited

@@ -6,7 +6,8 @@ the text of `visible.sql`, so that a filter is written once and stands in every 
 Most questions have no filter. `recall_dense/plain` is the statement `recall_dense.sql` with `alive.sql`, what nobody
 may see, in the place of `visible.sql`: a dozen parameters less to send, to plan and to set up.
 
-The size of a vector cannot be a parameter. `recall_nearest/256` is `recall_nearest.sql` with 256 for `{dimensions}`.
+The size of a vector cannot be a parameter. `recall_nearest/256` is `recall_nearest.sql` with 256 for `{dimensions}`,
+and plain: an index serves questions without filters.
 """
 
 from __future__ import annotations
@@ -40,7 +41,9 @@ class Statement:
 
 def _text(name: str, *, plain: bool = False) -> str:
     text = (files("folklore.db") / "sql" / f"{name}.sql").read_text(encoding="utf-8")
-    return _INCLUDE.sub(lambda match: _text("alive" if plain and match[1] == "visible" else match[1]), text)
+    return _INCLUDE.sub(
+        lambda match: _text("alive" if plain and match[1] == "visible" else match[1], plain=plain), text
+    )
 
 
 @cache
@@ -50,7 +53,7 @@ def statement(name: str) -> Statement:
     Raises KeyError if it needs a size and the name has none.
     """
     file, _, variant = name.partition("/")
-    text = _COMMENT.sub("", _text(file, plain=variant == "plain"))
+    text = _COMMENT.sub("", _text(file, plain=bool(variant)))
     if _SIZE in text:
         if not _NUMBER.fullmatch(variant):
             raise KeyError(f"{file} needs a number of dimensions, as in {file}/256")

@@ -114,6 +114,10 @@ class Branches:
     async def _dense(self, fetch: int) -> Hits:
         embedder = self._embedder
         if embedder is None:
+            if self._embedding is not None:
+                raise InvalidInput(
+                    "ranking.embedding", "has nothing to be compared with: embedding is off here.", hint="Leave it out."
+                )
             return NOTHING
         vector = await self._vector(embedder)
         model = await embedder.model()  # one that is reached over HTTP knows its dimension now

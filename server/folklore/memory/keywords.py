@@ -21,13 +21,13 @@ async def search(
     cursor: str | None = None,
     now: datetime,
 ) -> Answer:
-    """Memories that hold the words of the query, the rarest counting most, with nothing lent by neighbours."""
+    """Memories that hold the words of the query, the rarest counting most; neighbours and relations lend nothing."""
     request = RecallRequest(
         query=query,
         namespaces=namespaces,
         limit=limit,
         filters=filters,
-        ranking=Ranking(dense=0.0, neighbours=(), mmr_lambda=1.0),
+        ranking=Ranking(dense=0.0, neighbours=(), relations=0.0, mmr_lambda=1.0),
         branches=("keyword",),
         cursor=cursor,
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from time import monotonic
 from uuid import UUID
 
@@ -37,8 +37,9 @@ class Measured:
 
     @classmethod
     def of(cls, measures: Measures) -> Measured:
-        """From what the database measured."""
-        return cls(measures, LengthLine.through(measures.vectors, measures.sizes))
+        """From what the database measured; the sample has said what it had to, and is not kept."""
+        line = LengthLine.through(measures.vectors, measures.sizes)
+        return cls(replace(measures, vectors=measures.vectors[:0], sizes=measures.sizes[:0]), line)
 
     def known(self, languages: Sequence[str]) -> dict[str, Read]:
         """The pieces whose every lexeme is common, read in these languages."""

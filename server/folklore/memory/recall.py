@@ -75,6 +75,7 @@ async def recall(library: Library, request: RecallRequest, *, now: datetime) -> 
     fresh = [result for result in results if not is_given(result.memory.id, before)]
     page = _sorted(fresh[: request.limit], request.sort)
     beyond = await expanded(library, scope, page, request.ranking.expand) if request.ranking.expand and page else []
+    beyond = [result for result in beyond if not is_given(result.memory.id, before)]
     kept, cut = within_budget([*page, *beyond], request.max_tokens)
     more = cut or len(fresh) > request.limit
     return Answer(

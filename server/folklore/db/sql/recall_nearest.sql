@@ -18,12 +18,4 @@ from (
     order by score desc, near.memory_id
     limit :scan::integer
 ) ranked
-cross join lateral (
-    select from memories m
-    where m.namespace_id = ranked.namespace_id and m.id = ranked.memory_id
-        and
--- include alive
-    limit 1  -- keeps the planner from joining all of memories first
-) seen
-order by ranked.score desc, ranked.memory_id
-limit :fetch::integer
+-- include ranked

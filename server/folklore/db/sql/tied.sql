@@ -1,0 +1,14 @@
+-- Included: the :ties strongest that a memory `seed` has a relation with, either way.
+    cross join lateral (
+        select found.id, max(found.strength) as strength
+        from (
+            select r.to_id as id, r.strength from relations r
+            where r.namespace_id = seed.namespace_id and r.from_id = seed.id
+            union all
+            select r.from_id, r.strength from relations r
+            where r.namespace_id = seed.namespace_id and r.to_id = seed.id
+        ) found
+        group by found.id
+        order by strength desc, found.id
+        limit :ties::integer
+    ) tied

@@ -1,0 +1,33 @@
+"""A process gets ready whatever its embedding service does."""
+
+from __future__ import annotations
+
+import asyncio
+
+from folklore.app import App
+from folklore.config import EmbeddingSettings, Settings
+
+
+async def test_a_service_that_never_answers_holds_up_nobody_who_can_do_without(settings: Settings) -> None:
+    asked, over = asyncio.Event(), asyncio.Event()
+
+    async def silent(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        asked.set()
+        await over.wait()
+        writer.close()
+
+    server = await asyncio.start_server(silent, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    embedding = EmbeddingSettings(provider="openai", url=f"http://127.0.0.1:{port}/v1", model="m", timeout_seconds=600)
+    app = App(settings.model_copy(update={"embedding": embedding}))
+    try:
+        async with asyncio.timeout(20):
+            running = await app.ready()
+            await asked.wait()
+
+        assert running.library.embedder is not None
+    finally:
+        async with asyncio.timeout(20):
+            await app.close()
+        over.set()
+        server.close()
