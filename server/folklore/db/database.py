@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import asyncio
+import copy
+import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from typing import Any, Literal, cast
 
 import asyncpg
 from pgvector.asyncpg import register_vector
 
+from folklore.db.roles import MEMBER, entry
 from folklore.db.statements import statement
-from folklore.errors import DatabaseUnavailable, FolkloreError, InvalidInput, Raced
+from folklore.errors import DatabaseUnavailable, FolkloreError, InvalidInput, Raced, Refused
 
 Row = asyncpg.Record
 QueryLogger = Callable[[str], None]
 Plans = Literal["kept", "fresh"]
 Revive = Callable[[], Awaitable[None]]
+
+_KEY = re.compile(r"[0-9a-f]{64}")
 
 # How far an HNSW index is searched, and that it is searched further until enough was found. Postgres takes them before
 # the extension is loaded. Not where a pooler may be (no statement cache): it may refuse settings that it does not know;
@@ -42,8 +47,9 @@ class PoolLimits:
 class Session:
     """A connection lent for a while: runs named statements."""
 
-    def __init__(self, connection: Any) -> None:
+    def __init__(self, connection: Any, *, entered: bool = False) -> None:
         self._connection = connection
+        self._entered = entered
 
     async def rows(self, name: str, /, **values: object) -> list[Row]:
         """All rows of the statement `sql/<name>.sql`."""
@@ -55,8 +61,11 @@ class Session:
         await self._connection.execute(command)
 
     def transaction(self) -> Any:
-        """An `async with` block that commits at its end and rolls back when it fails."""
-        return self._connection.transaction()
+        """An `async with` block that commits at its end and rolls back when it fails.
+
+        A token's session is one transaction already, which ends with the session.
+        """
+        return nullcontext() if self._entered else self._connection.transaction()
 
     async def row(self, name: str, /, **values: object) -> Row | None:
         """The first row, or None."""
@@ -72,6 +81,10 @@ class Database:
     anew takes 0.5 ms of each. In the other, plans are made for the parameters, for the statements whose right shape
     depends on them: a kept plan reckons with namespaces of the average size, and would read every vector there is for
     the smallest of them.
+
+    `bound(key)` is the same database as the holder of a token sees it: each of its sessions is one transaction in the
+    role that owns nothing, which has said whose it is. These have a pair of pools of their own, made when the first is
+    asked for: a plan made in one role is not good in another.
     """
 
     def __init__(
@@ -80,29 +93,50 @@ class Database:
         limits: PoolLimits = PoolLimits(),
         log_query: QueryLogger | None = None,
         revive: Revive | None = None,
+        login_dsn: str | None = None,
     ) -> None:
         self._dsn = dsn
+        self._login_dsn = login_dsn or dsn
         self._limits = limits
         self._log_query = log_query
         self._revive = revive
-        self._pools: dict[Plans, asyncpg.Pool] = {}
+        self._pools: dict[tuple[bool, Plans], asyncpg.Pool] = {}  # by whether they are for tokens
+        self._opening = asyncio.Lock()
+        self._entry: str | None = None
 
     async def open(self) -> None:
         """Connect. Raises DatabaseUnavailable; never falls back to another database."""
+        await self._open(tokens=False)
+
+    def bound(self, key: str) -> Database:
+        """This database as the holder of a token sees it, by the token's key (64 hexadecimal digits)."""
+        if not _KEY.fullmatch(key):
+            raise ValueError("not the key of a token")
+        twin = copy.copy(self)  # the pools are shared
+        twin._entry = entry(key)
+        return twin
+
+    async def _open(self, *, tokens: bool) -> None:
         most = self._limits.maximum
         with ours():
             try:
                 nearest = _NEAREST if self._limits.statement_cache else {}
-                self._pools["fresh"] = await self._pool("force_custom_plan", max(1, most // 2), **nearest)
-                self._pools["kept"] = await self._pool("force_generic_plan", max(1, most - most // 2))
+                for plans, mode, share, more in (
+                    ("fresh", "force_custom_plan", most // 2, nearest),
+                    ("kept", "force_generic_plan", most - most // 2, {}),
+                ):
+                    self._pools[tokens, cast("Plans", plans)] = await self._pool(
+                        self._login_dsn if tokens else self._dsn, mode, max(1, share), **more
+                    )
             except BaseException:
-                await self.close()
+                if not tokens:
+                    await self.close()
                 raise
 
-    async def _pool(self, plan_cache_mode: str, most: int, **more: str) -> asyncpg.Pool:
+    async def _pool(self, dsn: str, plan_cache_mode: str, most: int, **more: str) -> asyncpg.Pool:
         limits = self._limits
         return await asyncpg.create_pool(
-            self._dsn,
+            dsn,
             min_size=min(most, max(1, limits.minimum // 2) if limits.minimum else 0),
             max_size=most,
             timeout=limits.connect_timeout,
@@ -131,7 +165,8 @@ class Database:
 
     async def close(self) -> None:
         """Give the connections back; what runs may finish for a moment, then it is cut."""
-        pools, self._pools = list(self._pools.values()), {}
+        pools = list(self._pools.values())
+        self._pools.clear()
         for pool in pools:
             try:
                 await asyncio.wait_for(pool.close(), timeout=3)
@@ -143,12 +178,12 @@ class Database:
 
         `async with database.session() as session`; what Postgres and the network raise within leaves it as ours.
         """
-        return Lent(self, plans)
+        return Lent(self, plans, self._entry)
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[Session]:
         """A connection in one transaction: committed when the block ends, rolled back when it fails or is cancelled."""
-        async with Lent(self, "kept") as session, session.transaction():
+        async with Lent(self, "kept", self._entry) as session, session.transaction():
             yield session
 
     @asynccontextmanager
@@ -173,7 +208,12 @@ class Database:
 
     async def acquire(self, plans: Plans) -> tuple[asyncpg.Pool, Any]:
         """A pool and a connection of it, to be released. Raises what asyncpg and the network raise."""
-        pool = self._pools.get(plans)
+        tokens = self._entry is not None
+        if tokens and (True, plans) not in self._pools and self._pools:
+            async with self._opening:
+                if (True, plans) not in self._pools:
+                    await self._open(tokens=True)
+        pool = self._pools.get((tokens, plans))
         if pool is None:
             raise DatabaseUnavailable("The database is not open.")
         timeout = self._limits.connect_timeout
@@ -190,31 +230,72 @@ class Database:
 
 
 class Lent:
-    """A connection for the length of an `async with` block: a class, since generators cost a tenth of a millisecond."""
+    """A connection for the length of an `async with` block: a class, since generators cost a tenth of a millisecond.
 
-    __slots__ = ("_connection", "_database", "_plans", "_pool")
+    With `entry` it is one transaction, begun by that command and committed when the block ends well.
+    """
 
-    def __init__(self, database: Database, plans: Plans) -> None:
+    __slots__ = ("_connection", "_database", "_entry", "_plans", "_pool")
+
+    def __init__(self, database: Database, plans: Plans, entry: str | None = None) -> None:
         self._database = database
         self._plans: Plans = plans
+        self._entry = entry
 
     async def __aenter__(self) -> Session:
         """Acquire it. Raises DatabaseUnavailable."""
         try:
             self._pool, self._connection = await self._database.acquire(self._plans)
+            if self._entry is not None:
+                await self._enter(self._entry)
         except FOREIGN as error:
             raise translated(error) from error
-        return Session(self._connection)
+        return Session(self._connection, entered=self._entry is not None)
 
     async def __aexit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        """Release it, and turn what was raised into ours."""
+        """Commit if it is to be, release it, and turn what was raised into ours."""
+        failed: BaseException | None = None
+        if self._entry is not None:
+            failed = await self._leave(well=error is None)
         try:
             await self._pool.release(self._connection)  # shields itself
-        except FOREIGN as failed:
-            if error is None:
-                raise translated(failed) from failed
+        except FOREIGN as lost:
+            failed = failed or lost
+        if error is None and failed is not None:
+            raise translated(failed) from failed
+        if isinstance(error, asyncpg.InsufficientPrivilegeError) and self._entry is not None:
+            raise Refused("Your token may not do this here (any more).") from error
         if isinstance(error, FOREIGN) and not isinstance(error, FolkloreError):
             raise translated(error) from error
+
+    async def _enter(self, entry: str) -> None:
+        try:
+            await self._connection.execute(entry)
+        except BaseException as error:
+            # What state it is in cannot be told; the pool makes another.
+            self._connection.terminate()
+            with suppress(*FOREIGN):
+                await self._pool.release(self._connection)
+            if isinstance(error, asyncpg.InsufficientPrivilegeError | asyncpg.InvalidParameterValueError):
+                raise DatabaseUnavailable(
+                    f"The database's role {MEMBER}, in which tokens are served, is not there or not ours to take.",
+                    hint="`folklore db role` shows what its administrator must run.",
+                ) from error
+            raise
+
+    async def _leave(self, *, well: bool) -> BaseException | None:
+        """End the transaction; what went wrong with it. Nobody else may get a connection that is still within one."""
+        try:
+            await self._connection.execute("commit" if well else "rollback")
+        except FOREIGN as error:
+            self._connection.terminate()
+            return error
+        except BaseException:
+            self._connection.terminate()
+            with suppress(*FOREIGN):
+                await self._pool.release(self._connection)
+            raise
+        return None
 
 
 async def _keep(_connection: asyncpg.Connection) -> None:

@@ -53,19 +53,23 @@ class Holding:
 class Namespaces:
     """The namespaces table."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, within: Sequence[UUID] | None = None) -> None:
         self._database = database
+        # Those that the caller may know of; None for all.
+        self._within = None if within is None else list(within)
 
     async def notebooks(self, names: Sequence[str] | None) -> list[Notebook]:
         """The namespaces of these names, or all; unknown names are simply not there. One statement."""
         async with self._database.session() as session:
-            rows = await session.rows("namespaces_find", names=None if names is None else list(names))
+            rows = await session.rows(
+                "namespaces_find", names=None if names is None else list(names), within=self._within
+            )
         return [Notebook(row["id"], row["name"], tuple(row["languages"]), row["empty"], row["model"]) for row in rows]
 
     async def all(self, *, deleted: bool = False) -> list[Namespace]:
         """Every namespace with its (bounded) count, or every deleted one. One statement."""
         async with self._database.session() as session:
-            rows = await session.rows("namespaces_read", deleted=deleted)
+            rows = await session.rows("namespaces_read", deleted=deleted, within=self._within)
         return [
             Namespace(
                 id=row["id"],
@@ -102,7 +106,7 @@ class Namespaces:
     async def holdings(self, model: UUID | None) -> list[Holding]:
         """What each namespace holds and owes in this model. One statement."""
         async with self._database.session("fresh") as session:
-            rows = await session.rows("memories_status", model=model)
+            rows = await session.rows("memories_status", model=model, within=self._within)
         return [Holding(row["name"], row["memories"], 0 if model is None else row["without_vector"]) for row in rows]
 
     async def create(
