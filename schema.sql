@@ -31,13 +31,13 @@ CREATE FUNCTION folklore_search(language text, content text, summary text, tags 
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN (((folklore_lexemes(language, content) || setweight(folklore_lexemes(language, COALESCE(summary, ''::text)), 'B'::"char")) || setweight(folklore_lexemes('pg_catalog.simple'::text, COALESCE(source, ''::text)), 'C'::"char")) || setweight(folklore_lexemes('pg_catalog.simple'::text, COALESCE(array_to_string(tags, ' '::text), ''::text)), 'A'::"char"));
 
-CREATE FUNCTION folklore_sized(vector halfvec, length smallint) RETURNS halfvec
-    LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN (vector OPERATOR(||) (ARRAY[((ln(((length)::double precision + (30.0)::double precision)) - (5)::double precision) / (2)::double precision)])::halfvec);
-
 CREATE FUNCTION folklore_tag_prefixes(tags text[]) RETURNS text[]
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN ARRAY(SELECT DISTINCT array_to_string(split.parts[1:i.i], ''::text) AS array_to_string FROM unnest(folklore_tag_prefixes.tags) tag(tag), LATERAL (SELECT regexp_split_to_array(tag.tag, '(?=[:/])'::text) AS parts) split, LATERAL generate_series(1, cardinality(split.parts)) i(i) ORDER BY (array_to_string(split.parts[1:i.i], ''::text)));
+
+CREATE FUNCTION folklore_sized(vector halfvec, length smallint) RETURNS halfvec
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN (vector OPERATOR(||) (ARRAY[((ln(((length)::double precision + (30.0)::double precision)) - (5)::double precision) / (2)::double precision)])::halfvec);
 
 CREATE TABLE audit (
     namespace_id uuid NOT NULL,
@@ -279,6 +279,15 @@ CREATE FUNCTION folklore_readable() RETURNS uuid[]
     LANGUAGE sql STABLE PARALLEL SAFE
     RETURN folklore_opened('{reader,writer,admin}'::text[]);
 
+CREATE FUNCTION folklore_matching(namespaces uuid[], expression tsquery) RETURNS TABLE(namespace_id uuid, id uuid)
+    LANGUAGE sql STABLE SECURITY DEFINER ROWS 100 PARALLEL SAFE
+    BEGIN ATOMIC
+ SELECT m.namespace_id,
+     m.id
+    FROM memories m
+   WHERE ((m.namespace_id = ANY (folklore_matching.namespaces)) AND (m.namespace_id IN ( SELECT unnest(folklore_readable()) AS unnest)) AND (m.search @@ folklore_matching.expression));
+END;
+
 CREATE FUNCTION folklore_writable() RETURNS uuid[]
     LANGUAGE sql STABLE PARALLEL SAFE
     RETURN folklore_opened('{writer,admin}'::text[]);
@@ -295,37 +304,37 @@ ALTER TABLE ONLY revisions ADD CONSTRAINT revisions_memory_fkey FOREIGN KEY (nam
 ALTER TABLE ONLY tokens ADD CONSTRAINT tokens_principal_fkey FOREIGN KEY (principal_id) REFERENCES principals(id) ON DELETE CASCADE;
 ALTER TABLE ONLY usage ADD CONSTRAINT usage_memory_fkey FOREIGN KEY (namespace_id, memory_id) REFERENCES memories(namespace_id, id) ON DELETE CASCADE;
 ALTER TABLE audit ENABLE ROW LEVEL SECURITY;
-CREATE POLICY audit_write ON audit FOR INSERT WITH CHECK ((namespace_id = ANY (( SELECT folklore_writable() AS folklore_writable)::uuid[])));
+CREATE POLICY audit_write ON audit FOR INSERT WITH CHECK ((namespace_id IN ( SELECT unnest(folklore_writable()) AS unnest)));
 ALTER TABLE chores ENABLE ROW LEVEL SECURITY;
 ALTER TABLE embeddings ENABLE ROW LEVEL SECURITY;
-CREATE POLICY embeddings_change ON embeddings FOR UPDATE USING ((namespace_id = ANY (( SELECT folklore_writable() AS folklore_writable)::uuid[])));
-CREATE POLICY embeddings_drop ON embeddings FOR DELETE USING ((namespace_id = ANY (( SELECT folklore_writable() AS folklore_writable)::uuid[])));
-CREATE POLICY embeddings_read ON embeddings FOR SELECT USING ((namespace_id = ANY (( SELECT folklore_readable() AS folklore_readable)::uuid[])));
-CREATE POLICY embeddings_write ON embeddings FOR INSERT WITH CHECK ((namespace_id = ANY (( SELECT folklore_writable() AS folklore_writable)::uuid[])));
+CREATE POLICY embeddings_change ON embeddings FOR UPDATE USING ((namespace_id IN ( SELECT unnest(folklore_writable()) AS unnest)));
+CREATE POLICY embeddings_drop ON embeddings FOR DELETE USING ((namespace_id IN ( SELECT unnest(folklore_writable()) AS unnest)));
+CREATE POLICY embeddings_read ON embeddings FOR SELECT USING ((namespace_id IN ( SELECT unnest(folklore_readable()) AS unnest)));
+CREATE POLICY embeddings_write ON embeddings FOR INSERT WITH CHECK ((namespace_id IN ( SELECT unnest(folklore_writable()) AS unnest)));
 ALTER TABLE grants ENABLE ROW LEVEL SECURITY;
 ALTER TABLE memories ENABLE ROW LEVEL SECURITY;
-CREATE POLICY memories_change ON memories FOR UPDATE USING ((namespace_id = ANY (( SELECT folklore_writable() AS folklore_writable)::uuid[])));
-CREATE POLICY memories_erase ON memories FOR DELETE USING ((namespace_id = ANY (( SELECT folklore_administered() AS folklore_administered)::uuid[])));
-CREATE POLICY memories_read ON memories FOR SELECT USING ((namespace_id = ANY (( SELECT folklore_readable() AS folklore_readable)::uuid[])));
-CREATE POLICY memories_store ON memories FOR INSERT WITH CHECK ((namespace_id = ANY (( SELECT folklore_writable() AS folklore_writable)::uuid[])));
+CREATE POLICY memories_change ON memories FOR UPDATE USING ((namespace_id IN ( SELECT unnest(folklore_writable()) AS unnest)));
+CREATE POLICY memories_erase ON memories FOR DELETE USING ((namespace_id IN ( SELECT unnest(folklore_administered()) AS unnest)));
+CREATE POLICY memories_read ON memories FOR SELECT USING ((namespace_id IN ( SELECT unnest(folklore_readable()) AS unnest)));
+CREATE POLICY memories_store ON memories FOR INSERT WITH CHECK ((namespace_id IN ( SELECT unnest(folklore_writable()) AS unnest)));
 ALTER TABLE models ENABLE ROW LEVEL SECURITY;
 CREATE POLICY models_learn ON models FOR INSERT WITH CHECK (((role IS NULL) OR (role = 'active'::text)));
 CREATE POLICY models_read ON models FOR SELECT USING (true);
 ALTER TABLE namespaces ENABLE ROW LEVEL SECURITY;
-CREATE POLICY namespaces_learn ON namespaces FOR UPDATE USING ((id = ANY (( SELECT folklore_writable() AS folklore_writable)::uuid[])));
-CREATE POLICY namespaces_read ON namespaces FOR SELECT USING ((id = ANY (( SELECT folklore_readable() AS folklore_readable)::uuid[])));
+CREATE POLICY namespaces_learn ON namespaces FOR UPDATE USING ((id IN ( SELECT unnest(folklore_writable()) AS unnest)));
+CREATE POLICY namespaces_read ON namespaces FOR SELECT USING ((id IN ( SELECT unnest(folklore_readable()) AS unnest)));
 ALTER TABLE postings ENABLE ROW LEVEL SECURITY;
-CREATE POLICY postings_drop ON postings FOR DELETE USING ((namespace_id = ANY (( SELECT folklore_writable() AS folklore_writable)::uuid[])));
-CREATE POLICY postings_read ON postings FOR SELECT USING ((namespace_id = ANY (( SELECT folklore_readable() AS folklore_readable)::uuid[])));
-CREATE POLICY postings_write ON postings FOR INSERT WITH CHECK ((namespace_id = ANY (( SELECT folklore_writable() AS folklore_writable)::uuid[])));
+CREATE POLICY postings_drop ON postings FOR DELETE USING ((namespace_id IN ( SELECT unnest(folklore_writable()) AS unnest)));
+CREATE POLICY postings_read ON postings FOR SELECT USING ((namespace_id IN ( SELECT unnest(folklore_readable()) AS unnest)));
+CREATE POLICY postings_write ON postings FOR INSERT WITH CHECK ((namespace_id IN ( SELECT unnest(folklore_writable()) AS unnest)));
 ALTER TABLE principals ENABLE ROW LEVEL SECURITY;
 ALTER TABLE relations ENABLE ROW LEVEL SECURITY;
-CREATE POLICY relations_change ON relations FOR UPDATE USING ((namespace_id = ANY (( SELECT folklore_writable() AS folklore_writable)::uuid[])));
-CREATE POLICY relations_drop ON relations FOR DELETE USING ((namespace_id = ANY (( SELECT folklore_writable() AS folklore_writable)::uuid[])));
-CREATE POLICY relations_read ON relations FOR SELECT USING ((namespace_id = ANY (( SELECT folklore_readable() AS folklore_readable)::uuid[])));
-CREATE POLICY relations_write ON relations FOR INSERT WITH CHECK ((namespace_id = ANY (( SELECT folklore_writable() AS folklore_writable)::uuid[])));
+CREATE POLICY relations_change ON relations FOR UPDATE USING ((namespace_id IN ( SELECT unnest(folklore_writable()) AS unnest)));
+CREATE POLICY relations_drop ON relations FOR DELETE USING ((namespace_id IN ( SELECT unnest(folklore_writable()) AS unnest)));
+CREATE POLICY relations_read ON relations FOR SELECT USING ((namespace_id IN ( SELECT unnest(folklore_readable()) AS unnest)));
+CREATE POLICY relations_write ON relations FOR INSERT WITH CHECK ((namespace_id IN ( SELECT unnest(folklore_writable()) AS unnest)));
 ALTER TABLE revisions ENABLE ROW LEVEL SECURITY;
-CREATE POLICY revisions_read ON revisions FOR SELECT USING ((namespace_id = ANY (( SELECT folklore_readable() AS folklore_readable)::uuid[])));
-CREATE POLICY revisions_write ON revisions FOR INSERT WITH CHECK ((namespace_id = ANY (( SELECT folklore_writable() AS folklore_writable)::uuid[])));
+CREATE POLICY revisions_read ON revisions FOR SELECT USING ((namespace_id IN ( SELECT unnest(folklore_readable()) AS unnest)));
+CREATE POLICY revisions_write ON revisions FOR INSERT WITH CHECK ((namespace_id IN ( SELECT unnest(folklore_writable()) AS unnest)));
 ALTER TABLE tokens ENABLE ROW LEVEL SECURITY;
 ALTER TABLE usage ENABLE ROW LEVEL SECURITY;

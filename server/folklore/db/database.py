@@ -51,6 +51,11 @@ class Session:
         self._connection = connection
         self._entered = entered
 
+    @property
+    def of_token(self) -> bool:
+        """Whether row-level security holds it to what a token opens."""
+        return self._entered
+
     async def rows(self, name: str, /, **values: object) -> list[Row]:
         """All rows of the statement `sql/<name>.sql`."""
         found = statement(name)
