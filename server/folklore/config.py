@@ -20,7 +20,7 @@ from pydantic_settings import (
 )
 
 from folklore.errors import ConfigInvalid
-from folklore.model import SecretPolicy
+from folklore.model import Demand, SecretPolicy
 
 Provider = Literal["bundled", "openai", "ollama", "fastembed", "none"]
 
@@ -66,6 +66,7 @@ class RerankerSettings(_Section):
 class DatabaseSettings(_Section):
     """How the database is spoken to."""
 
+    login_url: SecretStr | None = None
     pool_min: int = Field(2, ge=0, le=100)
     pool_max: int = Field(4, ge=2, le=100)
     connect_timeout_seconds: float = Field(10.0, gt=0)
@@ -86,6 +87,7 @@ class HttpSettings(_Section):
     host: str = "127.0.0.1"
     port: int = Field(8765, ge=0, le=65535)
     allowed_hosts: tuple[str, ...] = ()
+    authentication: Demand = "auto"
     max_body_bytes: int = Field(4 * 1024 * 1024, ge=1024)
     graceful_seconds: int = Field(5, ge=0)
 
@@ -115,6 +117,8 @@ class Settings(BaseSettings):
 
     home: Path = Field(default_factory=lambda: Path.home() / ".folklore")
     database_url: SecretStr | None = None
+    server: str | None = Field(None, pattern=r"^https?://[^/\s]+(/\S*)?$")
+    token: SecretStr | None = None
     namespace: str | None = None
     author: str = Field(default_factory=_whoami, min_length=1, max_length=200)
     time_zone: str = "UTC"
@@ -136,7 +140,7 @@ class Settings(BaseSettings):
     def _lower(cls, value: object) -> object:
         return value.lower() if isinstance(value, str) else value
 
-    @field_validator("database_url", "namespace", mode="before")
+    @field_validator("database_url", "server", "token", "namespace", mode="before")
     @classmethod
     def _blank_is_unset(cls, value: object) -> object:
         # `FOLKLORE_DATABASE_URL=` in a shell or compose file means "not set", not "an empty address".

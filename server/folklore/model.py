@@ -16,6 +16,8 @@ TagMatch = Literal["prefix", "exact"]
 Sort = Literal["score", "time_asc", "time_desc", "updated_asc", "updated_desc"]
 FusionMethod = Literal["rrf", "weighted"]
 Role = Literal["reader", "writer", "admin"]
+# Whether who comes over HTTP needs a token: as soon as there is one, always, never.
+Demand = Literal["auto", "always", "never"]
 SecretPolicy = Literal["refuse", "redact", "off"]
 
 DEFAULT_KIND = "note"

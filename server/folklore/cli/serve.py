@@ -27,6 +27,8 @@ def serve(
     """Serve MCP over stdio (for one client that starts it), or over HTTP for several."""
     if not http and (host is not None or port is not None):
         raise click.UsageError("--host and --port go with --http.")
+    if ctx.find_root().obj["flags"]["server"] is not None:
+        raise click.UsageError("--server names a server that others ask; this command is one itself.")
     if http:
         settings = settings_of(ctx, quiet=False, read_only=read_only)
         _serve_http(settings, host or settings.http.host, settings.http.port if port is None else port, snippets)

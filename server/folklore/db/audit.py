@@ -91,7 +91,7 @@ class Audit:
         *,
         limit: int,
         principal: str | None = None,
-        outcome: str | None = None,
+        refused: bool = False,
         action: str | None = None,
         since: datetime | None = None,
     ) -> list[Entry]:
@@ -101,7 +101,7 @@ class Audit:
                 "audit_read",
                 namespaces=list(namespaces),
                 principal=principal,
-                outcome=outcome,
+                refused=refused,
                 action=action,
                 since=since,
                 fetch=limit,

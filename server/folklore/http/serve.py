@@ -10,14 +10,21 @@ import structlog
 import uvicorn
 from mcp.server.transport_security import TransportSecuritySettings
 from starlette.applications import Starlette
+from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
-from starlette.routing import Route
+from starlette.routing import Mount, Route
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from folklore import __version__
 from folklore.app import App
 from folklore.config import Settings
 from folklore.errors import ConfigInvalid, FolkloreError
+from folklore.http.api import api_routes
+from folklore.http.auth import Door
+from folklore.http.team import Team
+from folklore.memory.access import may_write_somewhere
+from folklore.memory.callers import present_caller
 from folklore.tools.server import build_server
 
 log = structlog.get_logger(__name__)
@@ -39,8 +46,36 @@ def transport_security(host: str, extra: Sequence[str]) -> TransportSecuritySett
 
 def build_app(app: App, host: str) -> Starlette:
     """The ASGI application over a running (or starting) application, which it starts and closes."""
-    settings = app.settings
-    server = build_server(app.host, offered=settings.tools, read_only=settings.read_only)
+    team = Team.of(app)
+    writing, reading = (_protocol(team, host, read_only=read_only) for read_only in (app.settings.read_only, True))
+
+    @asynccontextmanager
+    async def lifespan(_outer: Starlette) -> AsyncIterator[None]:
+        app.start()
+        app.start_upkeep()
+        try:
+            async with writing.router.lifespan_context(writing), reading.router.lifespan_context(reading):
+                yield
+        finally:
+            await team.close()
+            await app.close()
+
+    return Starlette(
+        routes=[
+            Route("/healthz", _alive),
+            Route("/readyz", _ready_of(app)),
+            *api_routes(team.host, transport_security(host, app.settings.http.allowed_hosts)),
+            Mount("/", ByRole(writing, reading)),
+        ],
+        middleware=[Middleware(Door, keeper=team.keeper, refused=team.refused)],
+        lifespan=lifespan,
+    )
+
+
+def _protocol(team: Team, host: str, *, read_only: bool) -> Starlette:
+    """MCP over streamable HTTP and SSE, with the tools that write or without them."""
+    settings = team.app.settings
+    server = build_server(team.host, offered=settings.tools, read_only=read_only)
     security = transport_security(host, settings.http.allowed_hosts)
     starlette = server.streamable_http_app(
         host=host,
@@ -51,21 +86,19 @@ def build_app(app: App, host: str) -> Starlette:
     )
     sse = server.sse_app(host=host, transport_security=security, max_request_body_size=settings.http.max_body_bytes)
     starlette.router.routes.extend(sse.routes)
-    starlette.router.routes.extend([Route("/healthz", _alive), Route("/readyz", _ready_of(app))])
-    inner = starlette.router.lifespan_context
-
-    @asynccontextmanager
-    async def lifespan(outer: Starlette) -> AsyncIterator[None]:
-        app.start()
-        app.start_upkeep()
-        try:
-            async with inner(outer):
-                yield
-        finally:
-            await app.close()
-
-    starlette.router.lifespan_context = lifespan
     return starlette
+
+
+class ByRole:
+    """Two servers as one: who may write nowhere gets the one that does not show the writing tools."""
+
+    def __init__(self, writing: ASGIApp, reading: ASGIApp) -> None:
+        self._writing = writing
+        self._reading = reading
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve a request as whoever it is from."""
+        await (self._writing if may_write_somewhere(present_caller()) else self._reading)(scope, receive, send)
 
 
 async def _alive(_request: Request) -> Response:

@@ -44,6 +44,11 @@ def require(caller: Caller, namespace: str, role: Literal["writer", "admin"], *,
         )
 
 
+def stronger(one: Role, other: Role) -> bool:
+    """Whether one role may do more than the other."""
+    return _ORDER.index(one) > _ORDER.index(other)
+
+
 def must_write(caller: Caller) -> None:
     """Let through who may write at all. Raises Refused."""
     if not caller.may_write:
@@ -55,6 +60,13 @@ def must_own(caller: Caller) -> None:
     must_write(caller)
     if caller.access is not None:
         raise Refused("Only the owner of this deployment may do this.", hint="It needs a token made with --owner.")
+
+
+def may_write_somewhere(caller: Caller) -> bool:
+    """Whether the tools that write are of any use to this caller."""
+    if not caller.may_write or caller.token is None or caller.access is None:
+        return caller.may_write
+    return any(grant.role != "reader" for grant in caller.access.grants)
 
 
 def writing_home(caller: Caller) -> str | None:

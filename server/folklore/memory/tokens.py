@@ -7,14 +7,14 @@ import hmac
 import re
 import secrets
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import get_args
 from uuid import UUID
 
 from folklore.db.principals import Known, NewToken, Principals, Token
 from folklore.errors import InvalidInput, NotFound, Unauthenticated
-from folklore.memory.access import must_own
+from folklore.memory.access import must_own, stronger
 from folklore.memory.ids import new_id
 from folklore.memory.library import Library
 from folklore.memory.notebooks import create
@@ -27,6 +27,7 @@ _TOKEN = re.compile(rf"{PREFIX}[A-Za-z0-9_-]{{43}}")
 _PERIOD = re.compile(r"([1-9][0-9]{0,4})\s*([hdwy])")
 _UNITS = {"h": timedelta(hours=1), "d": timedelta(days=1), "w": timedelta(weeks=1), "y": timedelta(days=365)}
 _ROLES: dict[str, Role] = {role: role for role in get_args(Role)}
+_LONGEST = timedelta(days=36_500)
 MAX_NAME = 200
 
 
@@ -72,7 +73,7 @@ async def create_token(library: Library, request: TokenRequest, *, caller: Calle
     name = _name(request.name, "name")
     agent = None if request.agent is None else _name(request.agent, "agent")
     wanted = _grants(request)
-    expires_at = None if request.expires is None else expiry(request.expires, now=now)
+    expires_at = None if request.expires is None else now + period(request.expires, "expires")
     home = None if request.namespace is None else names.normalise(request.namespace)
     if home is not None and not request.owner and wanted.get(home.lower(), ("", "reader"))[1] == "reader":
         raise InvalidInput(
@@ -95,6 +96,40 @@ async def create_token(library: Library, request: TokenRequest, *, caller: Calle
     )
     principal = await Principals(library.database).create(token, principal_id=new_id(), caller=caller, now=now)
     return Made(token.id, principal, secret, expires_at, tuple(created))
+
+
+async def vouch(
+    library: Library,
+    principal: str,
+    grants: Sequence[str],
+    *,
+    key: str,
+    owner: bool,
+    issuer: str,
+    expires_at: datetime,
+    now: datetime,
+) -> None:
+    """Let an issuer's access token stand as a token of our own until it expires, with what its claims are worth.
+
+    Raises Unauthenticated if they are worth nothing.
+    """
+    caller = Caller(author=f"issuer {issuer}")
+    try:
+        request = TokenRequest(_name(principal, "principal"), () if owner else tuple(dict.fromkeys(grants)), owner)
+        wanted = _strongest(request)
+    except InvalidInput as error:
+        raise Unauthenticated("untrusted", f"This access token opens nothing here ({error.message}).") from error
+    ids, _ = await _namespaces(library, [name for name, _ in wanted.values()], caller=caller, now=now)
+    token = NewToken(
+        id=new_id(),
+        principal=request.name,
+        digest=digest_of(key),
+        grants=[(ids[name], role) for name, (_, role) in wanted.items()],
+        owner=owner,
+        issuer=issuer,
+        expires_at=expires_at,
+    )
+    await Principals(library.database).create(token, principal_id=new_id(), caller=caller, now=now)
 
 
 async def list_tokens(
@@ -145,15 +180,15 @@ async def by_key(principals: Principals, key: str, *, now: datetime) -> tuple[Ca
     return Caller(author=known.principal, agent=known.agent, access=access, token=known.id), known
 
 
-def expiry(text: str, *, now: datetime) -> datetime:
-    """When a period such as 90d (h, d, w, y) from now is over. Raises InvalidInput."""
+def period(text: str, field: str) -> timedelta:
+    """A time such as 12h, 90d, 8w or 1y. Raises InvalidInput."""
     found = _PERIOD.fullmatch(text.strip().lower())
     if found is None:
-        raise InvalidInput("expires", f"{text!r} is not understood.", hint="Write 12h, 90d, 8w or 1y.")
-    try:
-        return now + int(found[1]) * _UNITS[found[2]]
-    except OverflowError:
-        raise InvalidInput("expires", "is too far away.", hint="Write 12h, 90d, 8w or 1y.") from None
+        raise InvalidInput(field, f"{text[:40]!r} is not understood.", hint="Write 12h, 90d, 8w or 1y.")
+    length = int(found[1]) * _UNITS[found[2]]
+    if length > _LONGEST:
+        raise InvalidInput(field, "is longer than a hundred years.", hint="Write 12h, 90d, 8w or 1y.")
+    return length
 
 
 def grant_of(text: str, field: str = "grant") -> tuple[str, Role]:
@@ -179,6 +214,17 @@ def _grants(request: TokenRequest) -> dict[str, tuple[str, Role]]:
     if not request.owner and not wanted:
         raise InvalidInput("grant", "is missing: the token would open nothing.", hint="--grant payments:writer")
     return wanted
+
+
+def _strongest(request: TokenRequest) -> dict[str, tuple[str, Role]]:
+    """As `_grants`; of several roles in one namespace, as claims may give them, the strongest counts."""
+    best: dict[str, str] = {}
+    for text in request.grants:
+        name, role = grant_of(text)
+        held = best.get(name.lower())
+        if held is None or stronger(role, grant_of(held)[1]):
+            best[name.lower()] = text
+    return _grants(replace(request, grants=tuple(best.values())))
 
 
 async def _namespaces(
