@@ -135,11 +135,11 @@ async def test_a_writer_makes_no_namespace_and_learns_of_none(secrets: Person) -
 async def test_an_admin_renames_his_namespace_and_the_grant_goes_with_it(secrets: Person) -> None:
     admin = await holder(secrets.library, "ada", "payments:admin")
 
-    assert await notebooks.rename(admin.library, "payments", "money", caller=admin.caller) == "money"
+    assert await notebooks.rename(admin.library, "payments", "money", caller=admin.caller, now=NOON) == "money"
     again = await enter(secrets.library, admin.secret)
     assert await again.recall("painted crane", namespaces=("money",)) == ["the harbour crane is painted red"]
     with pytest.raises(NotFound):
-        await notebooks.rename(again.library, "board", "mine", caller=again.caller)
+        await notebooks.rename(again.library, "board", "mine", caller=again.caller, now=NOON)
 
 
 async def test_an_owner_token_opens_everything(secrets: Person) -> None:

@@ -222,7 +222,10 @@ class App:
         settings = self.settings.upkeep
         off = frozenset(name for name in ("quality", "consolidation") if not getattr(settings, name))
         rules = Rules(
-            retention=self.retention, usage_kept=timedelta(days=settings.usage_days), hnsw_from=settings.hnsw_from
+            retention=self.retention,
+            usage_kept=timedelta(days=settings.usage_days),
+            audit_kept=timedelta(days=settings.audit_days),
+            hnsw_from=settings.hnsw_from,
         )
         return Keeper(self._apart, rules, off, self.session, self.now)
 

@@ -98,6 +98,7 @@ class UpkeepSettings(_Section):
     enabled: bool = True
     usage: bool = True
     usage_days: float = Field(365.0, ge=0, le=36_500)
+    audit_days: float = Field(365.0, ge=0, le=36_500)
     quality: bool = False
     consolidation: bool = False
     hnsw_from: int = Field(20_000, ge=0, le=1_000_000_000)

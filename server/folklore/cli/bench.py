@@ -112,8 +112,8 @@ def _ablate(settings: Settings, sets: Sequence[RetrievalSet], r20: bool, wanted:
 def _ablated(settings: Settings, given: RetrievalSet, r20: bool, wanted: Wanted) -> tuple[Ablated, str]:
     from folklore.bench.ablation import ABLATIONS, Direct, ablate
     from folklore.bench.retrieval import Plan
-    from folklore.memory.desk import ranking_of
     from folklore.memory.filters import filters_of
+    from folklore.memory.questions import ranking_of
     from folklore.memory.recall import RecallRequest
 
     plan = Plan(wanted.limit, wanted.questions, r20, wanted.options)

@@ -56,7 +56,7 @@ def recall(
     """Find what is known about QUERY, a question or topic in plain words; * lists what is new, in use or important."""
 
     async def work(desk: Desk) -> None:
-        from folklore.memory.desk import Question
+        from folklore.memory.questions import Question
 
         question = Question(
             query=" ".join(query),

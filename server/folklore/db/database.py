@@ -5,21 +5,22 @@ from __future__ import annotations
 import asyncio
 import copy
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, nullcontext, suppress
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
-from typing import Any, Literal, cast
+from typing import Any, cast
 
 import asyncpg
 from pgvector.asyncpg import register_vector
 
-from folklore.db.roles import MEMBER, entry
-from folklore.db.statements import statement
-from folklore.errors import DatabaseUnavailable, FolkloreError, InvalidInput, Raced, Refused
+from folklore.db.foreign import ours
+from folklore.db.roles import entry
+from folklore.db.session import Lent, Plans, Row, Session
+from folklore.errors import DatabaseUnavailable
 
-Row = asyncpg.Record
+__all__ = ["Database", "Plans", "PoolLimits", "QueryLogger", "Row", "Session"]
+
 QueryLogger = Callable[[str], None]
-Plans = Literal["kept", "fresh"]
 Revive = Callable[[], Awaitable[None]]
 
 _KEY = re.compile(r"[0-9a-f]{64}")
@@ -42,40 +43,6 @@ class PoolLimits:
     connect_timeout: float = 10.0
     statement_timeout: float = 30.0
     statement_cache: bool = True
-
-
-class Session:
-    """A connection lent for a while: runs named statements."""
-
-    def __init__(self, connection: Any, *, entered: bool = False) -> None:
-        self._connection = connection
-        self._entered = entered
-
-    @property
-    def of_token(self) -> bool:
-        """Whether row-level security holds it to what a token opens."""
-        return self._entered
-
-    async def rows(self, name: str, /, **values: object) -> list[Row]:
-        """All rows of the statement `sql/<name>.sql`."""
-        found = statement(name)
-        return cast("list[Row]", await self._connection.fetch(found.sql, *found.arguments(values)))
-
-    async def carry_out(self, command: str) -> None:
-        """A command that one of our statements has spelled."""
-        await self._connection.execute(command)
-
-    def transaction(self) -> Any:
-        """An `async with` block that commits at its end and rolls back when it fails.
-
-        A token's session is one transaction already, which ends with the session.
-        """
-        return nullcontext() if self._entered else self._connection.transaction()
-
-    async def row(self, name: str, /, **values: object) -> Row | None:
-        """The first row, or None."""
-        found = statement(name)
-        return cast("Row | None", await self._connection.fetchrow(found.sql, *found.arguments(values)))
 
 
 class Database:
@@ -234,75 +201,6 @@ class Database:
             return pool, await pool.acquire(timeout=timeout)
 
 
-class Lent:
-    """A connection for the length of an `async with` block: a class, since generators cost a tenth of a millisecond.
-
-    With `entry` it is one transaction, begun by that command and committed when the block ends well.
-    """
-
-    __slots__ = ("_connection", "_database", "_entry", "_plans", "_pool")
-
-    def __init__(self, database: Database, plans: Plans, entry: str | None = None) -> None:
-        self._database = database
-        self._plans: Plans = plans
-        self._entry = entry
-
-    async def __aenter__(self) -> Session:
-        """Acquire it. Raises DatabaseUnavailable."""
-        try:
-            self._pool, self._connection = await self._database.acquire(self._plans)
-            if self._entry is not None:
-                await self._enter(self._entry)
-        except FOREIGN as error:
-            raise translated(error) from error
-        return Session(self._connection, entered=self._entry is not None)
-
-    async def __aexit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        """Commit if it is to be, release it, and turn what was raised into ours."""
-        failed: BaseException | None = None
-        if self._entry is not None:
-            failed = await self._leave(well=error is None)
-        try:
-            await self._pool.release(self._connection)  # shields itself
-        except FOREIGN as lost:
-            failed = failed or lost
-        if error is None and failed is not None:
-            raise translated(failed) from failed
-        if isinstance(error, asyncpg.InsufficientPrivilegeError) and self._entry is not None:
-            raise Refused("Your token may not do this here (any more).") from error
-        if isinstance(error, FOREIGN) and not isinstance(error, FolkloreError):
-            raise translated(error) from error
-
-    async def _enter(self, entry: str) -> None:
-        try:
-            await self._connection.execute(entry)
-        except BaseException as error:
-            # What state it is in cannot be told; the pool makes another.
-            self._connection.terminate()
-            with suppress(*FOREIGN):
-                await self._pool.release(self._connection)
-            if isinstance(error, asyncpg.InsufficientPrivilegeError | asyncpg.InvalidParameterValueError):
-                raise DatabaseUnavailable(
-                    f"The database's role {MEMBER}, in which tokens are served, is not there or not ours to take.",
-                    hint="`folklore db role` shows what its administrator must run.",
-                ) from error
-            raise
-
-    async def _leave(self, *, well: bool) -> BaseException | None:
-        """End the transaction; what went wrong with it. Nobody else may get a connection that is still within one."""
-        try:
-            await self._connection.execute("commit" if well else "rollback")
-        except FOREIGN as error:
-            self._connection.terminate()
-            return error
-        except BaseException:
-            self._connection.terminate()
-            with suppress(*FOREIGN):
-                await self._pool.release(self._connection)
-            raise
-        return None
-
-
 async def _keep(_connection: asyncpg.Connection) -> None:
     """Nothing to reset between uses: settings are only ever SET LOCAL."""
 
@@ -316,40 +214,3 @@ async def _vector_schema(connection: asyncpg.Connection) -> str:
             "The database has no pgvector extension.", hint="Run `folklore db migrate` with a role that may create it."
         )
     return cast("str", found)
-
-
-# What asyncpg and the network raise.
-FOREIGN = (asyncpg.PostgresError, asyncpg.InterfaceError, OSError, TimeoutError)
-
-
-@contextmanager
-def ours() -> Iterator[None]:
-    """Turn what asyncpg and the network raise into our family; our own pass through."""
-    try:
-        yield
-    except FOREIGN as error:
-        raise translated(error) from error
-
-
-def translated(error: BaseException) -> FolkloreError:
-    """The one of our family that stands for an error of asyncpg or the network."""
-    match error:
-        case asyncpg.UniqueViolationError() | asyncpg.SerializationError() | asyncpg.DeadlockDetectedError():
-            return Raced("Somebody else changed the same memory at the same time.", hint="Try again.")
-        case asyncpg.DataError():
-            return InvalidInput("value", f"Postgres refused it ({type(error).__name__}).")
-        case asyncpg.QueryCanceledError():
-            return DatabaseUnavailable("The database took too long and the statement was cancelled.")
-        case asyncpg.DiskFullError() | asyncpg.OutOfMemoryError():
-            return DatabaseUnavailable("The database has no room left; nothing was written.")
-        case asyncpg.InvalidPasswordError():
-            return DatabaseUnavailable("The database refused the user or password.", hint="Check the database_url.")
-        case asyncpg.InsufficientPrivilegeError():
-            return DatabaseUnavailable(f"The database role may not do this: {error}.")
-        case asyncpg.PostgresError() | asyncpg.InterfaceError():
-            return DatabaseUnavailable(f"The database failed ({type(error).__name__}): {error}")
-        case _:
-            return DatabaseUnavailable(
-                f"The database cannot be reached ({error or type(error).__name__}).",
-                hint="Check that it runs and that database_url is right; `folklore doctor` tells more.",
-            )

@@ -9,7 +9,7 @@ from folklore.model import Caller, Role
 from folklore.text import names
 
 _ORDER: tuple[Role, ...] = ("reader", "writer", "admin")
-_DOES: dict[Role, str] = {"reader": "read", "writer": "write", "admin": "administer"}
+_DOES: dict[Role, str] = {"reader": "read", "writer": "write to", "admin": "administer"}
 
 
 def role_in(caller: Caller, namespace: str) -> Role | None:

@@ -6,13 +6,11 @@ them, cli/remote.py makes them); each is done by the use case it names.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import datetime, timedelta, tzinfo
 from uuid import UUID
 
-from folklore.db.namespaces import NamespaceStats
 from folklore.db.principals import Token
 from folklore.errors import EmbedderUnavailable, InvalidInput
 from folklore.memory import notebooks, tokens
@@ -24,53 +22,12 @@ from folklore.memory.forget import ForgetRequest, Forgotten, forget
 from folklore.memory.host import Host
 from folklore.memory.keywords import search
 from folklore.memory.listing import list_memories
+from folklore.memory.questions import Question, Stats, ranking_of
 from folklore.memory.recall import RecallRequest, recall
 from folklore.memory.relate import Related, Wish, relate
 from folklore.memory.revise import Edit, history, undo, update
 from folklore.memory.store import StoreResult, store
 from folklore.model import Answer, Draft, Filters, Memory, Namespace, Revision, Sort
-from folklore.ranking.weights import Ranking, chosen
-
-
-@dataclass(frozen=True, slots=True)
-class RankingRequest:
-    """A preset and the numbers that differ from it, as ranking.weights.chosen takes them."""
-
-    preset: str = "balanced"
-    weights: Mapping[str, float] = field(default_factory=dict)
-    fusion: str | None = None
-    rrf_k: float | None = None
-    fetch_multiplier: float | None = None
-    mmr_lambda: float | None = None
-    min_score: float | None = None
-    include_reflections: bool | None = None
-    reflections_only: bool | None = None
-    reflection_boost: float | None = None
-    expand: tuple[str, ...] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Question:
-    """What `recall` is asked."""
-
-    query: str
-    namespaces: tuple[str, ...] = ()
-    limit: int = 10
-    filters: FilterRequest = FilterRequest()
-    ranking: RankingRequest = RankingRequest()
-    sort: Sort = "score"
-    max_tokens: int | None = None
-    cursor: str | None = None
-    explain: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Stats:
-    """What namespaces hold, exactly; without a model it is not known which memories owe a vector."""
-
-    namespaces: tuple[NamespaceStats, ...]
-    model: str | None
-    engine: str
 
 
 class Desk:
@@ -242,11 +199,15 @@ class Desk:
 
     async def rename_namespace(self, name: str, to: str) -> str:
         """Give a namespace another name."""
-        return await notebooks.rename(await self._host.library(), name, to, caller=self._host.caller())
+        return await notebooks.rename(
+            await self._host.library(), name, to, caller=self._host.caller(), now=self._host.now()
+        )
 
     async def describe_namespace(self, name: str, description: str | None = None) -> None:
         """Say what a namespace is for."""
-        await notebooks.describe(await self._host.library(), name, description, caller=self._host.caller())
+        await notebooks.describe(
+            await self._host.library(), name, description, caller=self._host.caller(), now=self._host.now()
+        )
 
     async def delete_namespace(self, name: str, erase: bool = False) -> tuple[str, timedelta]:
         """Delete a namespace; its name, and for how long it can be restored."""
@@ -315,11 +276,6 @@ class Desk:
 
     def _answered(self, answer: Answer, query: str) -> None:
         self._host.traces.answered(answer, query, caller=self._host.caller(), now=self._host.now())
-
-
-def ranking_of(request: RankingRequest) -> Ranking:
-    """The ranking asked for. Raises InvalidInput."""
-    return chosen(**{name: getattr(request, name) for name in RankingRequest.__dataclass_fields__})
 
 
 def _time(name: str, value: object) -> object:

@@ -38,7 +38,7 @@ async def create(
         spelled,
         language=DEFAULT_LANGUAGE if language is None else language_of(language, field="language"),
         description=_description(description),
-        author=caller.author,
+        caller=caller,
         now=now,
     )
     if not made:
@@ -46,22 +46,22 @@ async def create(
     return spelled
 
 
-async def rename(library: Library, name: str, to: str, *, caller: Caller) -> str:
+async def rename(library: Library, name: str, to: str, *, caller: Caller, now: datetime) -> str:
     """Call it something else; what is in it stays. Raises NotFound, InvalidInput, Conflict if the name is taken."""
     guard_fields({"to": to}, library.secrets)
     notebook = await _the(library, name, caller)
     spelled = names.normalise(to, field="to")
-    if not await library.root.namespaces.rename(notebook.id, spelled):
+    if not await library.root.namespaces.rename(notebook.id, spelled, caller=caller, now=now):
         raise Conflict(f"There is a namespace {spelled!r} already.", hint="Give it another name.")
     library.stored()
     return spelled
 
 
-async def describe(library: Library, name: str, description: str | None, *, caller: Caller) -> None:
+async def describe(library: Library, name: str, description: str | None, *, caller: Caller, now: datetime) -> None:
     """Say what it is for. Raises NotFound, InvalidInput."""
     guard_fields({"description": description}, library.secrets)
     notebook = await _the(library, name, caller)
-    await library.root.namespaces.describe(notebook.id, _description(description))
+    await library.root.namespaces.describe(notebook.id, _description(description), caller=caller, now=now)
 
 
 async def delete(library: Library, name: str, *, caller: Caller, now: datetime, erase: bool = False) -> str:
@@ -71,7 +71,7 @@ async def delete(library: Library, name: str, *, caller: Caller, now: datetime, 
     """
     if not erase:
         notebook = await _the(library, name, caller)
-        await library.root.namespaces.delete(notebook.id, author=caller.author, now=now)
+        await library.root.namespaces.delete(notebook.id, caller=caller, now=now)
         library.stored()
         return notebook.name
     must_own(caller)
@@ -81,7 +81,7 @@ async def delete(library: Library, name: str, *, caller: Caller, now: datetime, 
     if not ids:
         await _the(library, name, caller)
     for id_ in ids:
-        await library.namespaces.erase(id_)
+        await library.namespaces.erase(id_, caller=caller, now=now)
     library.stored()
     await forget_samples(library)
     return spelled
@@ -96,7 +96,7 @@ async def restore(library: Library, name: str, *, caller: Caller, now: datetime,
     last = deleted[0]
     if last.deleted_at is not None and last.deleted_at < now - retention:
         raise Conflict(f"The namespace {last.name} was deleted more than {retention.days} days ago.")
-    if not await library.namespaces.restore(last.id):
+    if not await library.namespaces.restore(last.id, caller=caller, now=now):
         raise Conflict(
             f"There is another namespace {last.name!r} by now.",
             hint="Rename that one first.",
