@@ -245,8 +245,8 @@ async def test_the_commands_work_alike_at_a_server_elsewhere(team: Team, folklor
     owner = await team.token("boss", owner=True)
 
     async def at(secret: str, *words: str, code: int = 0) -> Any:
-        said = {"FOLKLORE_TOKEN": secret, "FOLKLORE_NAMESPACE": ""}
-        ran = await asyncio.to_thread(folklore.process, "--server", team.url, *words, **said)
+        said: dict[str, Any] = {"FOLKLORE_TOKEN": secret, "FOLKLORE_NAMESPACE": ""}
+        ran = await asyncio.to_thread(lambda: folklore.process("--server", team.url, *words, **said))
         assert ran.code == code, ran.err
         return ran
 

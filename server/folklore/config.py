@@ -81,6 +81,25 @@ class EngineSettings(_Section):
     shared_buffers: str = Field("256MB", pattern=r"^\d+(kB|MB|GB)$")
 
 
+class OAuthRule(_Section):
+    """Whoever's `claim` holds `value` gets `grant`: namespace:role, or owner."""
+
+    claim: str
+    value: str
+    grant: str
+
+
+class OAuthSettings(_Section):
+    """Access tokens of one issuer that are good here; off while no issuer is set."""
+
+    issuer: str | None = None
+    audience: str | None = None
+    jwks_url: str | None = None
+    principal_claim: str = "sub"
+    grants_claim: str = "folklore_grants"
+    rules: tuple[OAuthRule, ...] = ()
+
+
 class HttpSettings(_Section):
     """`folklore serve --http`."""
 
@@ -134,6 +153,7 @@ class Settings(BaseSettings):
     database: DatabaseSettings = DatabaseSettings()
     engine: EngineSettings = EngineSettings()
     http: HttpSettings = HttpSettings()
+    oauth: OAuthSettings = OAuthSettings()
     upkeep: UpkeepSettings = UpkeepSettings()
 
     @field_validator("log_level", mode="before")

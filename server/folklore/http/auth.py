@@ -59,7 +59,8 @@ class Door:
         # RFC 6750: who sent no token is told only that he needs one.
         parts = ['realm="folklore"']
         if error.reason != "missing":
-            parts += ['error="invalid_token"', f'error_description="{error.message}"']
+            said = "".join(char for char in error.message if " " <= char <= "~" and char not in '"\\')
+            parts += ['error="invalid_token"', f'error_description="{said}"']
         if self._metadata_url is not None:
             parts.append(f'resource_metadata="{self._metadata_url}"')
         return failure(error, {"www-authenticate": f"Bearer {', '.join(parts)}"})

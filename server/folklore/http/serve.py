@@ -8,7 +8,9 @@ from contextlib import asynccontextmanager
 
 import structlog
 import uvicorn
+from mcp.server.auth.routes import build_resource_metadata_url, create_protected_resource_routes
 from mcp.server.transport_security import TransportSecuritySettings
+from pydantic import AnyHttpUrl
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.requests import Request
@@ -18,10 +20,11 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from folklore import __version__
 from folklore.app import App
-from folklore.config import Settings
+from folklore.config import OAuthSettings, Settings
 from folklore.errors import ConfigInvalid, FolkloreError
 from folklore.http.api import api_routes
 from folklore.http.auth import Door
+from folklore.http.oauth import JwtIssuer
 from folklore.http.team import Team
 from folklore.memory.access import may_write_somewhere
 from folklore.memory.callers import present_caller
@@ -46,7 +49,8 @@ def transport_security(host: str, extra: Sequence[str]) -> TransportSecuritySett
 
 def build_app(app: App, host: str) -> Starlette:
     """The ASGI application over a running (or starting) application, which it starts and closes."""
-    team = Team.of(app)
+    oauth = app.settings.oauth
+    team = Team.of(app, None if oauth.issuer is None else JwtIssuer(oauth))
     writing, reading = (_protocol(team, host, read_only=read_only) for read_only in (app.settings.read_only, True))
 
     @asynccontextmanager
@@ -64,12 +68,30 @@ def build_app(app: App, host: str) -> Starlette:
         routes=[
             Route("/healthz", _alive),
             Route("/readyz", _ready_of(app)),
+            *_metadata(oauth),
             *api_routes(team.host, transport_security(host, app.settings.http.allowed_hosts)),
             Mount("/", ByRole(writing, reading)),
         ],
-        middleware=[Middleware(Door, keeper=team.keeper, refused=team.refused)],
+        middleware=[
+            Middleware(Door, keeper=team.keeper, refused=team.refused, metadata_url=_metadata_url(oauth)),
+        ],
         lifespan=lifespan,
     )
+
+
+def _metadata(oauth: OAuthSettings) -> list[Route]:
+    """Who vouches for callers, for clients that look for it (RFC 9728)."""
+    if _metadata_url(oauth) is None:
+        return []
+    return create_protected_resource_routes(
+        resource_url=AnyHttpUrl(str(oauth.audience)), authorization_servers=[AnyHttpUrl(str(oauth.issuer))]
+    )
+
+
+def _metadata_url(oauth: OAuthSettings) -> str | None:
+    if oauth.issuer is None or not str(oauth.audience).startswith(("http://", "https://")):
+        return None
+    return str(build_resource_metadata_url(AnyHttpUrl(str(oauth.audience))))
 
 
 def _protocol(team: Team, host: str, *, read_only: bool) -> Starlette:
