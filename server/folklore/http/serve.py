@@ -2,39 +2,35 @@
 
 from __future__ import annotations
 
-import ipaddress
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from socket import socket
 
 import structlog
-import uvicorn
-from mcp.server.transport_security import TransportSecuritySettings
 from starlette.applications import Starlette
+from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from folklore import __version__
+from folklore import __version__, log
 from folklore.app import App
-from folklore.config import Settings
+from folklore.config import HttpSettings, Settings
 from folklore.errors import ConfigInvalid, FolkloreError
+from folklore.http.address import bound, is_loopback
+from folklore.http.body import Body
+from folklore.http.certificate import tls_context
+from folklore.http.crowd import Crowd
+from folklore.http.invited import Invited, transport_security
+from folklore.http.rate import RateLimit
+from folklore.http.server import CLOSING_SECONDS, serve
+from folklore.http.workers import Workers
 from folklore.tools.server import build_server
 
-log = structlog.get_logger(__name__)
+said = structlog.get_logger(__name__)
 
-
-def transport_security(host: str, extra: Sequence[str]) -> TransportSecuritySettings:
-    """Host and Origin checks, always on: only this machine's names, the bound address and the configured names pass."""
-    bound = f"[{host}]" if ":" in host else host
-    names = list(dict.fromkeys(["127.0.0.1", "localhost", "[::1]", bound, *extra]))
-    return TransportSecuritySettings(
-        enable_dns_rebinding_protection=True,
-        # A pattern `name:*` does not match the bare name, so both stand.
-        allowed_hosts=[form for name in names for form in (name, f"{name}:*")],
-        allowed_origins=[
-            f"{scheme}://{name}{port}" for name in names for scheme in ("http", "https") for port in ("", ":*")
-        ],
-    )
+# All bodies that are held at once, in bodies of the largest size.
+_BODIES_TOGETHER = 16
 
 
 def build_app(app: App, host: str) -> Starlette:
@@ -52,6 +48,7 @@ def build_app(app: App, host: str) -> Starlette:
     sse = server.sse_app(host=host, transport_security=security, max_request_body_size=settings.http.max_body_bytes)
     starlette.router.routes.extend(sse.routes)
     starlette.router.routes.extend([Route("/healthz", _alive), Route("/readyz", _ready_of(app))])
+    starlette.user_middleware = [Middleware(Invited, security=security), *limits(settings.http)]
     inner = starlette.router.lifespan_context
 
     @asynccontextmanager
@@ -66,6 +63,22 @@ def build_app(app: App, host: str) -> Starlette:
 
     starlette.router.lifespan_context = lifespan
     return starlette
+
+
+def limits(settings: HttpSettings) -> list[Middleware]:
+    """What a request passes, in this order, once it is known who asks: nothing runs for one that is refused."""
+    largest = settings.max_body_bytes
+    return [
+        Middleware(RateLimit, per_minute=settings.rate_per_minute),
+        Middleware(Body, most=largest, seconds=settings.body_seconds, together=_BODIES_TOGETHER * largest),
+        Middleware(
+            Crowd,
+            calls=settings.max_calls,
+            waiting=settings.max_waiting,
+            seconds=settings.wait_seconds,
+            streams=settings.max_streams,
+        ),
+    ]
 
 
 async def _alive(_request: Request) -> Response:
@@ -84,32 +97,44 @@ def _ready_of(app: App) -> Callable[[Request], Awaitable[Response]]:
     return ready
 
 
-def run(settings: Settings, host: str, port: int) -> None:
-    """Serve until SIGTERM or SIGINT, then end within the graceful time. Raises ConfigInvalid for an open address."""
-    if not _loopback(host):
+def run(
+    settings: Settings,
+    host: str,
+    port: int,
+    *,
+    insecure: bool = False,
+    announce: Callable[[str], None] = lambda _url: None,
+) -> None:
+    """Serve until SIGTERM or SIGINT, then end within the graceful time; `announce` is told the URL before.
+
+    Raises ConfigInvalid for an address that others can reach (unless `insecure`) or that cannot be listened on, and for
+    a certificate that cannot be used; all that before anything listens.
+    """
+    if not is_loopback(host) and not insecure:
         raise ConfigInvalid(
             "http.host",
             f"{host} can be reached from other machines, and this version has no tokens.",
-            hint="Listen on 127.0.0.1 and put an authenticating proxy before it.",
+            hint="Listen on 127.0.0.1 and put an authenticating proxy before it, or say --insecure.",
         )
+    http = settings.http
+    tls = tls_context(http.tls_cert, http.tls_key)
     app = App(settings)
-    config = uvicorn.Config(
-        build_app(app, host),
-        host=host,
-        port=port,
-        log_config=None,
-        access_log=False,
-        timeout_graceful_shutdown=settings.http.graceful_seconds,
-        server_header=False,
-    )
-    log.info("serving", url=f"http://{host}:{port}/mcp", sse=f"http://{host}:{port}/sse")
-    uvicorn.Server(config).run()
+    sockets = bound(host, port)
+    named = f"[{host}]" if ":" in host and not host.startswith("[") else host
+    url = f"{'https' if tls else 'http'}://{named}:{sockets[0].getsockname()[1]}"
+    announce(url)
+    if not is_loopback(host):
+        said.warning("ANYBODY who reaches this address can read and change every memory (--insecure)", url=url)
+    said.info("serving", url=f"{url}/mcp", sse=f"{url}/sse", workers=http.workers)
+    if http.workers == 1:
+        serve(build_app(app, host), http, sockets, tls)
+    else:
+        workers = Workers(http.workers, _work, (settings.portable(), host, sockets))
+        workers.run(grace=http.graceful_seconds + CLOSING_SECONDS + 0.5)
 
 
-def _loopback(host: str) -> bool:
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return False
+def _work(_number: int, settings: Settings, host: str, sockets: list[socket]) -> None:
+    """What a worker does: the same as a single process."""
+    log.configure(settings.log_level, settings.log_format)
+    http = settings.http
+    serve(build_app(App(settings), host), http, sockets, tls_context(http.tls_cert, http.tls_key))

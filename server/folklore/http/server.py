@@ -1,0 +1,130 @@
+"""One process that serves: our own uvicorn, with an end that comes in time."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import socket
+import ssl
+import sys
+import threading
+from collections.abc import Sequence
+from types import FrameType
+
+import structlog
+import uvicorn
+from starlette.types import ASGIApp
+
+from folklore.config import HttpSettings
+from folklore.http.connection import Patience, PatientConnection, patient
+
+log = structlog.get_logger(__name__)
+
+BACKLOG = 2048
+CLOSING_SECONDS = 2.0  # for pool, model and threads, after the graceful time
+STARTUP_FAILED = 3
+
+# Descriptors for the pool, the model, the log: whatever is no client's connection.
+_OTHER_FILES = 128
+_KEEP_ALIVE_SECONDS = 75  # longer than the 60 of common proxies, which shall be the ones to close
+
+
+class Server(uvicorn.Server):
+    """uvicorn on sockets that are bound already, which ends with code 0 within the graceful time and two seconds."""
+
+    def __init__(
+        self, config: uvicorn.Config, protocol: type[PatientConnection], tls: ssl.SSLContext | None, handshake: float
+    ) -> None:
+        super().__init__(config)
+        self._protocol = protocol
+        self._tls = tls
+        self._handshake = handshake
+        self.graceful = float(config.timeout_graceful_shutdown or 0)
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Start the application and listen.
+
+        One connection is accepted in each turn of the loop, where asyncio would take all there are: several workers
+        share the socket, and the first to wake would take everybody.
+        """
+        await self.lifespan.startup()
+        if self.lifespan.should_exit:
+            sys.exit(STARTUP_FAILED)
+        loop = asyncio.get_running_loop()
+        handshake, goodbye = (self._handshake, 1.0) if self._tls else (None, None)
+        self.servers = []
+        for listener in sockets or []:
+            made = await loop.create_server(
+                self._connection,
+                sock=listener,
+                backlog=1,
+                ssl=self._tls,
+                ssl_handshake_timeout=handshake,
+                ssl_shutdown_timeout=goodbye,
+            )
+            listener.listen(BACKLOG)
+            self.servers.append(made)
+        self.started = True
+
+    def _connection(self) -> PatientConnection:
+        return self._protocol(self.config, self.server_state, self.lifespan.state)
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """Begin to end; should something not let go, the process ends all the same."""
+        if not self.should_exit:
+            last = threading.Timer(self.graceful + CLOSING_SECONDS, _end_now)
+            last.daemon = True
+            last.start()
+        super().handle_exit(sig, frame)
+
+
+def serve(app: ASGIApp, settings: HttpSettings, sockets: Sequence[socket.socket], tls: ssl.SSLContext | None) -> None:
+    """Serve the application in this process until SIGTERM or SIGINT; both end it in order, so the exit code is 0."""
+    patience = Patience(
+        head=settings.header_seconds,
+        next=_KEEP_ALIVE_SECONDS,
+        unread=settings.body_seconds,
+        connections=min(settings.max_connections, _descriptors(settings.max_connections + _OTHER_FILES) - _OTHER_FILES),
+    )
+    protocol = patient(patience)
+    config = uvicorn.Config(
+        app,
+        http=protocol,
+        ws="none",
+        lifespan="on",
+        workers=1,
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        timeout_keep_alive=_KEEP_ALIVE_SECONDS,
+        timeout_graceful_shutdown=settings.graceful_seconds,
+        # Said outright, for else uvicorn asks the environment whom to believe.
+        proxy_headers=bool(settings.trusted_proxies),
+        forwarded_allow_ips=list(settings.trusted_proxies),
+    )
+    server = Server(config, protocol, tls, handshake=settings.header_seconds)
+    # uvicorn raises the signal again when it has ended, for whoever handled it before: that is nobody but itself.
+    for sign in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(sign, server.handle_exit)
+    server.run(list(sockets))
+
+
+def _descriptors(wanted: int) -> int:
+    """How many files this process may have open, after asking the system for as many as are wanted."""
+    if sys.platform == "win32":
+        return wanted
+    import resource
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft == resource.RLIM_INFINITY or soft >= wanted:
+        return wanted
+    granted = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (granted, hard))
+    return granted
+
+
+def _end_now() -> None:
+    log.warning("ended before everything had let go")
+    sys.stderr.flush()
+    os._exit(0)
