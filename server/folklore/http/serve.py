@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
 from socket import socket
 
 import structlog
@@ -21,9 +24,11 @@ from folklore.http.address import bound, is_loopback
 from folklore.http.body import Body
 from folklore.http.certificate import tls_context
 from folklore.http.crowd import Crowd
+from folklore.http.departure import Departure
 from folklore.http.invited import Invited, transport_security
 from folklore.http.rate import RateLimit
 from folklore.http.server import CLOSING_SECONDS, serve
+from folklore.http.siblings import Siblings
 from folklore.http.workers import Workers
 from folklore.tools.server import build_server
 
@@ -33,8 +38,19 @@ said = structlog.get_logger(__name__)
 _BODIES_TOGETHER = 16
 
 
-def build_app(app: App, host: str) -> Starlette:
-    """The ASGI application over a running (or starting) application, which it starts and closes."""
+@dataclass(frozen=True, slots=True)
+class Seat:
+    """Which of several workers this is."""
+
+    siblings: Siblings
+    number: int
+
+
+def build_app(app: App, host: str, seat: Seat | None = None) -> Starlette:
+    """The ASGI application over a running (or starting) application, which it starts and closes.
+
+    `seat` says which of several workers it is for.
+    """
     settings = app.settings
     server = build_server(app.host, offered=settings.tools, read_only=settings.read_only)
     security = transport_security(host, settings.http.allowed_hosts)
@@ -45,8 +61,15 @@ def build_app(app: App, host: str) -> Starlette:
         max_request_body_size=settings.http.max_body_bytes,
         transport_security=security,
     )
-    sse = server.sse_app(host=host, transport_security=security, max_request_body_size=settings.http.max_body_bytes)
+    sse = server.sse_app(
+        host=host,
+        transport_security=security,
+        max_request_body_size=settings.http.max_body_bytes,
+        message_path="/messages/" if seat is None else seat.siblings.message_path(seat.number),
+    )
     starlette.router.routes.extend(sse.routes)
+    if seat is not None:
+        starlette.router.routes.extend(seat.siblings.routes(seat.number))
     starlette.router.routes.extend([Route("/healthz", _alive), Route("/readyz", _ready_of(app))])
     starlette.user_middleware = [Middleware(Invited, security=security), *limits(settings.http)]
     inner = starlette.router.lifespan_context
@@ -71,6 +94,7 @@ def limits(settings: HttpSettings) -> list[Middleware]:
     return [
         Middleware(RateLimit, per_minute=settings.rate_per_minute),
         Middleware(Body, most=largest, seconds=settings.body_seconds, together=_BODIES_TOGETHER * largest),
+        Middleware(Departure),
         Middleware(
             Crowd,
             calls=settings.max_calls,
@@ -129,12 +153,21 @@ def run(
     if http.workers == 1:
         serve(build_app(app, host), http, sockets, tls)
     else:
-        workers = Workers(http.workers, _work, (settings.portable(), host, sockets))
-        workers.run(grace=http.graceful_seconds + CLOSING_SECONDS + 0.5)
+        _serve_by_several(settings, host, sockets)
 
 
-def _work(_number: int, settings: Settings, host: str, sockets: list[socket]) -> None:
+def _serve_by_several(settings: Settings, host: str, sockets: list[socket]) -> None:
+    http = settings.http
+    with tempfile.TemporaryDirectory(prefix="folklore-") as folder:
+        siblings = Siblings(Path(folder), http.workers)
+        doors = siblings.bound()
+        portable = settings.portable()
+        seats = [(Seat(siblings, number), portable, host, [*sockets, door]) for number, door in enumerate(doors)]
+        Workers(seats, _work).run(grace=http.graceful_seconds + CLOSING_SECONDS + 0.5)
+
+
+def _work(seat: Seat, settings: Settings, host: str, sockets: list[socket]) -> None:
     """What a worker does: the same as a single process."""
     log.configure(settings.log_level, settings.log_format)
     http = settings.http
-    serve(build_app(App(settings), host), http, sockets, tls_context(http.tls_cert, http.tls_key))
+    serve(build_app(App(settings), host, seat), http, sockets, tls_context(http.tls_cert, http.tls_key))

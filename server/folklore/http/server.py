@@ -52,16 +52,16 @@ class Server(uvicorn.Server):
         if self.lifespan.should_exit:
             sys.exit(STARTUP_FAILED)
         loop = asyncio.get_running_loop()
-        handshake, goodbye = (self._handshake, 1.0) if self._tls else (None, None)
         self.servers = []
         for listener in sockets or []:
+            tls = None if listener.family == getattr(socket, "AF_UNIX", None) else self._tls  # another worker calls
             made = await loop.create_server(
                 self._connection,
                 sock=listener,
                 backlog=1,
-                ssl=self._tls,
-                ssl_handshake_timeout=handshake,
-                ssl_shutdown_timeout=goodbye,
+                ssl=tls,
+                ssl_handshake_timeout=self._handshake if tls else None,
+                ssl_shutdown_timeout=1.0 if tls else None,
             )
             listener.listen(BACKLOG)
             self.servers.append(made)

@@ -8,7 +8,7 @@ import signal
 import socket
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from multiprocessing.connection import wait
 from multiprocessing.context import SpawnProcess
@@ -35,15 +35,15 @@ class _Place:
 
 
 class Workers:
-    """`count` processes that run `work(number, *arguments)`; one that dies is replaced.
+    """Processes that each run `work(*arguments)` with arguments of their own; one that dies is replaced.
 
     What the arguments hold goes through a pipe, never through the environment or the command line.
     """
 
-    def __init__(self, count: int, work: Callable[..., None], arguments: tuple[object, ...]) -> None:
+    def __init__(self, arguments: Sequence[tuple[object, ...]], work: Callable[..., None]) -> None:
         self._work = work
         self._arguments = arguments
-        self._places = [_Place(number) for number in range(count)]
+        self._places = [_Place(number) for number in range(len(arguments))]
         self._ending = False
         self._woken, self._wake = socket.socketpair()
         for end in (self._woken, self._wake):
@@ -70,7 +70,7 @@ class Workers:
         for place in self._places:
             if place.process is None and place.due <= now:
                 place.process = _spawn.Process(
-                    target=_run, args=(self._work, place.number, *self._arguments), name=f"folklore-{place.number}"
+                    target=_run, args=(self._work, *self._arguments[place.number]), name=f"folklore-{place.number}"
                 )
                 place.process.start()
                 place.started = now
@@ -106,6 +106,8 @@ class Workers:
             if process.exitcode is None:
                 process.kill()
                 process.join()
+        self._woken.close()
+        self._wake.close()
 
 
 def _run(work: Callable[..., None], *arguments: object) -> None:
