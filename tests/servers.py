@@ -26,7 +26,8 @@ def local(host):
     if host in (None, "", b"", "localhost", b"localhost"):
         return True
     try:
-        return ipaddress.ip_address(host.decode() if isinstance(host, bytes) else host).is_loopback
+        address = ipaddress.ip_address(host.decode() if isinstance(host, bytes) else host)
+        return address.is_loopback or address.is_unspecified  # the latter to listen on
     except ValueError:
         return False
 

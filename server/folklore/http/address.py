@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import ipaddress
 import os
 import socket
@@ -27,7 +28,7 @@ def bound(host: str, port: int) -> list[socket.socket]:
     try:
         found = socket.getaddrinfo(host.strip("[]"), port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     except OSError as error:
-        raise ConfigInvalid("http.host", f"{host!r} is not an address ({error.strerror}).") from error
+        raise ConfigInvalid("http.host", f"{host!r} is not an address ({error.strerror or error}).") from error
     sockets: list[socket.socket] = []
     failed: OSError | None = None
     for family, kind, protocol, _, address in dict.fromkeys(found):
@@ -39,8 +40,11 @@ def bound(host: str, port: int) -> list[socket.socket]:
     if sockets:
         return sockets
     assert failed is not None
+    wrong = "http.port" if failed.errno in (errno.EADDRINUSE, errno.EACCES) else "http.host"
     raise ConfigInvalid(
-        "http.port", f"{host}:{port} cannot be listened on ({failed.strerror}).", hint="Choose another by --port."
+        wrong,
+        f"{host}:{port} cannot be listened on ({failed.strerror or failed}).",
+        hint=f"Choose another by --{wrong.removeprefix('http.')}.",
     ) from failed
 
 

@@ -81,33 +81,41 @@ class Server(uvicorn.Server):
 
 def serve(app: ASGIApp, settings: HttpSettings, sockets: Sequence[socket.socket], tls: ssl.SSLContext | None) -> None:
     """Serve the application in this process until SIGTERM or SIGINT; both end it in order, so the exit code is 0."""
-    patience = Patience(
-        head=settings.header_seconds,
-        next=_KEEP_ALIVE_SECONDS,
-        unread=settings.body_seconds,
-        connections=min(settings.max_connections, _descriptors(settings.max_connections + _OTHER_FILES) - _OTHER_FILES),
+    config, protocol = configured(app, settings)
+    server = Server(config, protocol, tls, handshake=settings.header_seconds)
+    # uvicorn raises the signal again when it has ended, for whoever handled it before: that is nobody but itself.
+    for sign in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(sign, server.handle_exit)
+    server.run(list(sockets))
+
+
+def configured(app: ASGIApp, settings: HttpSettings) -> tuple[uvicorn.Config, type[PatientConnection]]:
+    """How uvicorn serves the application, and its connections; nothing is left to the environment to say."""
+    most = _descriptors(settings.max_connections + _OTHER_FILES) - _OTHER_FILES
+    protocol = patient(
+        Patience(
+            head=settings.header_seconds,
+            next=_KEEP_ALIVE_SECONDS,
+            unread=settings.body_seconds,
+            connections=max(1, min(settings.max_connections, most)),
+        )
     )
-    protocol = patient(patience)
     config = uvicorn.Config(
         app,
         http=protocol,
         ws="none",
         lifespan="on",
+        interface="asgi3",
         workers=1,
         log_config=None,
         access_log=False,
         server_header=False,
         timeout_keep_alive=_KEEP_ALIVE_SECONDS,
         timeout_graceful_shutdown=settings.graceful_seconds,
-        # Said outright, for else uvicorn asks the environment whom to believe.
         proxy_headers=bool(settings.trusted_proxies),
         forwarded_allow_ips=list(settings.trusted_proxies),
     )
-    server = Server(config, protocol, tls, handshake=settings.header_seconds)
-    # uvicorn raises the signal again when it has ended, for whoever handled it before: that is nobody but itself.
-    for sign in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(sign, server.handle_exit)
-    server.run(list(sockets))
+    return config, protocol
 
 
 def _descriptors(wanted: int) -> int:
