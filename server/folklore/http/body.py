@@ -90,7 +90,6 @@ class Body:
             "too_slow",
             f"The request's body was not there within {self._seconds:g} seconds.",
             "Send it again, in smaller parts if the connection is slow.",
-            close=True,
         )
 
 
@@ -101,7 +100,6 @@ def _no_room() -> Response:
         "Too many bodies of requests are being received at once.",
         "Try again when retry_after is over.",
         retry_after=1,
-        close=True,
     )
 
 

@@ -8,15 +8,12 @@ import math
 from starlette.responses import JSONResponse, Response
 
 
-def refusal(
-    status: int, code: str, message: str, hint: str, *, retry_after: float | None = None, close: bool = False
-) -> Response:
-    """An answer that refuses: `retry_after` in seconds goes into header and body, `close` ends the connection."""
-    headers = {}
-    if retry_after is not None:
-        headers["retry-after"] = str(_whole(retry_after))
-    if close:
-        headers["connection"] = "close"
+def refusal(status: int, code: str, message: str, hint: str, *, retry_after: float | None = None) -> Response:
+    """An answer that refuses; `retry_after` in seconds goes into header and body.
+
+    It does not close the connection: what a client is still sending then would make the answer be lost.
+    """
+    headers = {} if retry_after is None else {"retry-after": str(_whole(retry_after))}
     return JSONResponse(_said(code, message, hint, retry_after), status, headers)
 
 

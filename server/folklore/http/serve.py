@@ -34,8 +34,9 @@ from folklore.tools.server import build_server
 
 said = structlog.get_logger(__name__)
 
-# All bodies that are held at once, in bodies of the largest size.
-_BODIES_TOGETHER = 16
+# All bodies that are held at once, in bytes; or so many of the largest size, if that is more.
+_BODIES_TOGETHER = 64 * 2**20
+_BODIES_AT_LEAST = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,9 +92,10 @@ def build_app(app: App, host: str, seat: Seat | None = None) -> Starlette:
 def limits(settings: HttpSettings) -> list[Middleware]:
     """What a request passes, in this order, once it is known who asks: nothing runs for one that is refused."""
     largest = settings.max_body_bytes
+    together = max(_BODIES_TOGETHER, _BODIES_AT_LEAST * largest)
     return [
         Middleware(RateLimit, per_minute=settings.rate_per_minute),
-        Middleware(Body, most=largest, seconds=settings.body_seconds, together=_BODIES_TOGETHER * largest),
+        Middleware(Body, most=largest, seconds=settings.body_seconds, together=together),
         Middleware(Departure),
         Middleware(
             Crowd,
