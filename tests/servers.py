@@ -139,7 +139,7 @@ def free_port() -> int:
 
 
 async def _alive(server: HttpServer, trusting: ssl.SSLContext | bool) -> None:
-    async with httpx.AsyncClient(base_url=server.url, verify=trusting) as client, asyncio.timeout(30):
+    async with httpx.AsyncClient(base_url=server.url, verify=trusting) as client, asyncio.timeout(60):
         while True:
             assert server.process.returncode is None, server.log.read_text(encoding="utf-8")
             try:

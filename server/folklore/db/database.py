@@ -256,6 +256,16 @@ def translated(error: BaseException) -> FolkloreError:
             return DatabaseUnavailable("The database took too long and the statement was cancelled.")
         case asyncpg.DiskFullError() | asyncpg.OutOfMemoryError():
             return DatabaseUnavailable("The database has no room left; nothing was written.")
+        case (
+            asyncpg.CannotConnectNowError()
+            | asyncpg.AdminShutdownError()
+            | asyncpg.CrashShutdownError()
+            | asyncpg.PostgresConnectionError()
+        ):
+            return DatabaseUnavailable(
+                "The database is unavailable: it is being started or stopped, or the connection to it was lost.",
+                hint="Try again in a moment; a text that was stored already is not stored twice.",
+            )
         case asyncpg.InvalidPasswordError():
             return DatabaseUnavailable("The database refused the user or password.", hint="Check the database_url.")
         case asyncpg.InsufficientPrivilegeError():

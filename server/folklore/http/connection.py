@@ -25,6 +25,8 @@ _FULL = on_the_wire(
     503, "Service Unavailable", "overloaded", "Too many connections are open.", "Use one connection for many requests."
 )
 
+_ENDING = on_the_wire(503, "Service Unavailable", "ending", "The server is about to end.", "Send it again soon.")
+
 
 @dataclass(frozen=True, slots=True)
 class Patience:
@@ -105,7 +107,11 @@ class PatientConnection(H11Protocol):
         self.leave()
 
     def shutdown(self) -> None:
-        """The server ends: close when nothing runs here, else after the answer."""
+        """The server ends: close when nothing runs here, else after the answer; half a request is not waited for."""
+        if self.conn.their_state is h11.SEND_BODY and self.cycle and not self.cycle.response_started:
+            self.transport.write(_ENDING)
+            self.leave(wait=0.5)
+            return
         with suppress(h11.LocalProtocolError):
             super().shutdown()
         if self.cycle is None or self.cycle.response_complete:

@@ -1,0 +1,127 @@
+"""Postgres stopped and started again under load: calls fail clearly meanwhile, and go well again by themselves."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import time
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import asyncpg
+from mcp import Client
+
+from folklore.db.engine import Engine
+from tests.servers import on_http, watched
+from tests.temporary_engine import temporary_home
+
+CLIENTS = 6
+MODES = {"immediate": signal.SIGQUIT, "fast": signal.SIGINT}
+
+
+@dataclass(frozen=True, slots=True)
+class Called:
+    """A call: whose, when by the clock of this process, and how it ended."""
+
+    client: int
+    began: float
+    ended: float
+    error: str | None
+
+
+@dataclass
+class Load:
+    """Clients that recall and store until told to end."""
+
+    url: str
+    calls: list[Called] = field(default_factory=list)
+    acknowledged: list[str] = field(default_factory=list)
+    ending: bool = False
+
+    async def client(self, number: int) -> None:
+        async with Client(f"{self.url}/mcp", read_timeout_seconds=60) as client:
+            count = 0
+            while not self.ending:
+                count += 1
+                content = f"client {number}, fact {count}"
+                if await self._call(client, number, "memory_store", content=content):
+                    self.acknowledged.append(content)
+                await self._call(client, number, "memory_recall", query=f"fact {count}")
+
+    async def _call(self, client: Client, number: int, tool: str, **arguments: str) -> bool:
+        began = time.monotonic()
+        answer = await client.call_tool(tool, dict(arguments))
+        error = str(answer.content) if answer.is_error else None
+        self.calls.append(Called(number, began, time.monotonic(), error))
+        if error:
+            await asyncio.sleep(0.05)
+        return error is None
+
+    async def until_each_went_well_since(self, moment: float) -> None:
+        async with asyncio.timeout(60):
+            while True:
+                well = {call.client for call in self.calls if call.began > moment and call.error is None}
+                if len(well) == CLIENTS:
+                    return
+                await asyncio.sleep(0.02)
+
+    async def until_failing(self) -> None:
+        async with asyncio.timeout(60):
+            while not any(call.error for call in self.calls[-CLIENTS:]):
+                await asyncio.sleep(0.02)
+
+
+async def stop(home: Path, sign: signal.Signals) -> None:
+    """What `pg_ctl stop -m` does."""
+    note = home / "engine" / "data" / "postmaster.pid"
+    process = int(note.read_text().split()[0])
+    os.kill(process, sign)
+    async with asyncio.timeout(30):
+        while note.exists() or Path(f"/proc/{process}").exists():
+            await asyncio.sleep(0.02)
+            with suppress(ProcessLookupError):
+                os.kill(process, 0)
+                continue
+            break
+
+
+async def test_calls_fail_clearly_while_postgres_is_down_and_recover_by_themselves(tmp_path: Path) -> None:
+    with temporary_home() as home:
+        engine = Engine(home, idle_minutes=10, shared_buffers="32MB")
+        dsn = await asyncio.to_thread(engine.start)
+        async with on_http(watched(tmp_path, database_url=dsn)) as server:
+            load = Load(server.url)
+            clients = [asyncio.create_task(load.client(number)) for number in range(CLIENTS)]
+            await load.until_each_went_well_since(0)
+            for name, sign in MODES.items():
+                down = time.monotonic()
+                await stop(home, sign)
+                await load.until_failing()
+                await asyncio.sleep(1)
+                await asyncio.to_thread(engine.start)
+                back = time.monotonic()
+                await load.until_each_went_well_since(back)
+                failed = [call for call in load.calls if call.error and call.ended > down]
+                slowest = max(call.ended - call.began for call in failed)
+                last = max(call.began for call in failed) - back
+                print(
+                    f"{name}: {len(failed)} failed, the slowest in {slowest:.2f} s, the last {last:+.2f} s from return"
+                )
+                assert all(
+                    "The database cannot be reached" in error or "The database is unavailable" in error
+                    for error in (call.error or "" for call in failed)
+                )
+                assert slowest < 5
+                assert last < 2
+            load.ending = True
+            await asyncio.gather(*clients)
+            took = await server.end()
+        connection = await asyncpg.connect(dsn)
+        kept = {row["content"] for row in await connection.fetch("select content from memories")}
+        await connection.close()
+
+    assert len(load.acknowledged) > 2 * CLIENTS
+    assert set(load.acknowledged) <= kept
+    assert took < 6
