@@ -15,6 +15,7 @@ from folklore.http.refusal import on_the_wire
 # What the server waits for: a request on a fresh connection, the next one, the end of a body nobody reads any more.
 Awaited = Literal["request", "next", "rest"]
 
+ENDING_SECONDS = 0.5  # when the server ends, for what is still to be sent
 LINGER_SECONDS = 5.0  # for reading an answer that came before the request was whole, and for what is still to be sent
 
 _SLOW = on_the_wire(
@@ -54,6 +55,7 @@ class PatientConnection(H11Protocol):
         self._awaited: Awaited | None = None
         self._deadline: asyncio.TimerHandle | None = None
         self._unread: asyncio.TimerHandle | None = None
+        self._ending = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Take the connection, or refuse it when all places are taken by clients at work."""
@@ -107,30 +109,38 @@ class PatientConnection(H11Protocol):
         self.leave()
 
     def shutdown(self) -> None:
-        """The server ends: close when nothing runs here, else after the answer; half a request is not waited for."""
+        """The server ends: close when nothing runs here, else after the answer.
+
+        Half a request is not waited for, nor for long a client that reads nothing.
+        """
+        self._ending = True
+        if self._unread is not None:
+            self._read_again()
+            self._watch_reading(self.transport.get_write_buffer_size())
         if self.conn.their_state is h11.SEND_BODY and self.cycle and not self.cycle.response_started:
             self.transport.write(_ENDING)
-            self.leave(wait=0.5)
+            self.leave()
             return
         with suppress(h11.LocalProtocolError):
             super().shutdown()
         if self.cycle is None or self.cycle.response_complete:
-            self.leave(wait=0.5)
+            self.leave()
 
-    def leave(self, wait: float = LINGER_SECONDS) -> None:
-        """Close the connection once what was written is sent, or after `wait` seconds without that."""
+    def leave(self) -> None:
+        """Close the connection once what was written is sent, or without that after a while."""
         self._await(None)
         with suppress(h11.LocalProtocolError):
             self.conn.send(h11.ConnectionClosed())
         self.transport.close()
-        self._abort_later(wait)
+        self._abort_later()
 
-    def _abort_later(self, wait: float = LINGER_SECONDS) -> None:
-        self.loop.call_later(wait, self.transport.abort)  # nothing happens if it is closed by then
+    def _abort_later(self) -> None:
+        # Nothing happens if it is closed by then.
+        self.loop.call_later(ENDING_SECONDS if self._ending else LINGER_SECONDS, self.transport.abort)
 
     def _make_room(self) -> bool:
         for other in self.patience.waited_for:
-            other.leave(wait=0)
+            other.leave()
             return True
         return False
 
@@ -171,13 +181,14 @@ class PatientConnection(H11Protocol):
         """Cut the client off unless it has read some of what waits for it within the time; `before` is in bytes."""
 
         def look() -> None:
+            self._unread = None
             left = self.transport.get_write_buffer_size()
             if left >= before:
                 self.transport.abort()
             else:
                 self._watch_reading(left)
 
-        self._unread = self.loop.call_later(self.patience.unread, look)
+        self._unread = self.loop.call_later(ENDING_SECONDS if self._ending else self.patience.unread, look)
 
     def _read_again(self) -> None:
         if self._unread is not None:

@@ -8,10 +8,10 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from folklore.http.refusal import refusal
+from folklore.http.stream import is_stream
 
 # Whoever watches over the server must get an answer when nobody else does.
 PROBES = frozenset({"/healthz", "/readyz", "/metrics"})
-STREAMS = frozenset({"/sse", "/mcp"})
 
 
 class Crowd:
@@ -35,7 +35,7 @@ class Crowd:
         """Run the request in its turn, or refuse it."""
         if scope["type"] != "http" or scope["path"] in PROBES:
             await self.app(scope, receive, send)
-        elif scope["method"] == "GET" and scope["path"] in STREAMS:
+        elif is_stream(scope):
             await self._stream(scope, receive, send)
         elif await self._turn():
             try:

@@ -29,6 +29,7 @@ from folklore.http.invited import Invited, transport_security
 from folklore.http.rate import RateLimit
 from folklore.http.server import CLOSING_SECONDS, serve
 from folklore.http.siblings import Siblings
+from folklore.http.stream import Stream
 from folklore.http.workers import Workers
 from folklore.tools.server import build_server
 
@@ -104,6 +105,7 @@ def limits(settings: HttpSettings) -> list[Middleware]:
             seconds=settings.wait_seconds,
             streams=settings.max_streams,
         ),
+        Middleware(Stream),
     ]
 
 

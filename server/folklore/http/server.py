@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import signal
 import socket
@@ -22,7 +23,7 @@ from folklore.http.connection import Patience, PatientConnection, patient
 log = structlog.get_logger(__name__)
 
 BACKLOG = 2048
-CLOSING_SECONDS = 2.0  # for pool, model and threads, after the graceful time
+CLOSING_SECONDS = 1.5  # for pool, model and threads, after the graceful time
 STARTUP_FAILED = 3
 
 # Descriptors for the pool, the model, the log: whatever is no client's connection.
@@ -31,7 +32,7 @@ _KEEP_ALIVE_SECONDS = 75  # longer than the 60 of common proxies, which shall be
 
 
 class Server(uvicorn.Server):
-    """uvicorn on sockets that are bound already, which ends with code 0 within the graceful time and two seconds."""
+    """uvicorn on sockets that are bound already, which ends with code 0 within the graceful time and a moment more."""
 
     def __init__(
         self, config: uvicorn.Config, protocol: type[PatientConnection], tls: ssl.SSLContext | None, handshake: float
@@ -82,11 +83,17 @@ class Server(uvicorn.Server):
 def serve(app: ASGIApp, settings: HttpSettings, sockets: Sequence[socket.socket], tls: ssl.SSLContext | None) -> None:
     """Serve the application in this process until SIGTERM or SIGINT; both end it in order, so the exit code is 0."""
     config, protocol = configured(app, settings)
+    logging.getLogger("uvicorn.error").addFilter(_is_no_cut)
     server = Server(config, protocol, tls, handshake=settings.header_seconds)
     # uvicorn raises the signal again when it has ended, for whoever handled it before: that is nobody but itself.
     for sign in (signal.SIGTERM, signal.SIGINT):
         signal.signal(sign, server.handle_exit)
     server.run(list(sockets))
+
+
+def _is_no_cut(record: logging.LogRecord) -> bool:
+    """uvicorn says how many calls it cuts at the end, and then shows each of them as a crash."""
+    return not (record.exc_info and record.exc_info[0] and issubclass(record.exc_info[0], asyncio.CancelledError))
 
 
 def configured(app: ASGIApp, settings: HttpSettings) -> tuple[uvicorn.Config, type[PatientConnection]]:
