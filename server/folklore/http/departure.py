@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import deque
+
 import anyio
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -20,13 +22,15 @@ class Departure:
         """Run the call for as long as somebody waits for it."""
         if scope["type"] != "http" or scope["method"] != "POST":
             return await self.app(scope, receive, send)
-        body: list[Message] = [await receive()]
+        body: deque[Message] = deque([await receive()])
+        while body[-1].get("more_body", False):
+            body.append(await receive())
         gone = anyio.Event()
         answered = False
 
         async def then() -> Message:
             if body:
-                return body.pop()
+                return body.popleft()
             await gone.wait()
             return {"type": "http.disconnect"}
 
