@@ -9,8 +9,9 @@ SET ?=
 BENCH ?= retrieval
 PROCESSES ?= 20
 SECONDS ?= 60
+CALLS ?= 20000
 
-.PHONY: run test check bench bench-code soak schema format clean
+.PHONY: run test check bench bench-code soak isolation schema format clean
 
 $(VENV)/.installed: pyproject.toml
 	@test -n "$(PYTHON)" || { echo "Folklore needs Python 3.11 or newer (set PYTHON=/path/to/python)." >&2; exit 1; }
@@ -40,6 +41,9 @@ bench-code: $(VENV)/.installed  ## Known items of code, made of the installed de
 
 soak: $(VENV)/.installed  ## Many processes change one database at random; PROCESSES=20 SECONDS=60
 	$(BIN)/python -m benchmarks.soak --processes $(PROCESSES) --seconds $(SECONDS)
+
+isolation: $(VENV)/.installed  ## Random people at one server see nothing that is not theirs; CALLS=20000
+	$(BIN)/python -m tests.isolation --calls $(CALLS)
 
 schema: $(VENV)/.installed  ## Write schema.sql anew from the migrations.
 	$(BIN)/python -m tests.schema_text > schema.sql

@@ -7,6 +7,14 @@ CREATE FUNCTION folklore_compounds(body text) RETURNS tsvector
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN to_tsvector('simple'::regconfig, regexp_replace(replace(lower(regexp_replace(body, '\m([[:upper:]]?[[:lower:][:digit:]]*|[[:upper:][:digit:]]+)\M'::text, ' '::text, 'g'::text)), '_'::text, ''::text), '[^[:alnum:]]+'::text, ' '::text, 'g'::text));
 
+CREATE FUNCTION folklore_enter(key text) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+begin
+    execute format('set local folklore.key = %L', key);
+end
+$$;
+
 CREATE FUNCTION folklore_hnsw(namespace uuid, model uuid) RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN ('embeddings_hnsw_'::text || "left"(md5(((((namespace)::text || '/'::text) || (model)::text) || '/sized'::text)), 16));
@@ -23,13 +31,29 @@ CREATE FUNCTION folklore_search(language text, content text, summary text, tags 
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN (((folklore_lexemes(language, content) || setweight(folklore_lexemes(language, COALESCE(summary, ''::text)), 'B'::"char")) || setweight(folklore_lexemes('pg_catalog.simple'::text, COALESCE(source, ''::text)), 'C'::"char")) || setweight(folklore_lexemes('pg_catalog.simple'::text, COALESCE(array_to_string(tags, ' '::text), ''::text)), 'A'::"char"));
 
+CREATE FUNCTION folklore_tag_prefixes(tags text[]) RETURNS text[]
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN ARRAY(SELECT DISTINCT array_to_string(split.parts[1:i.i], ''::text) AS array_to_string FROM unnest(folklore_tag_prefixes.tags) tag(tag), LATERAL (SELECT regexp_split_to_array(tag.tag, '(?=[:/])'::text) AS parts) split, LATERAL generate_series(1, cardinality(split.parts)) i(i) ORDER BY (array_to_string(split.parts[1:i.i], ''::text)));
+
 CREATE FUNCTION folklore_sized(vector halfvec, length smallint) RETURNS halfvec
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN (vector OPERATOR(||) (ARRAY[((ln(((length)::double precision + (30.0)::double precision)) - (5)::double precision) / (2)::double precision)])::halfvec);
 
-CREATE FUNCTION folklore_tag_prefixes(tags text[]) RETURNS text[]
-    LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN ARRAY(SELECT DISTINCT array_to_string(split.parts[1:i.i], ''::text) AS array_to_string FROM unnest(folklore_tag_prefixes.tags) tag(tag), LATERAL (SELECT regexp_split_to_array(tag.tag, '(?=[:/])'::text) AS parts) split, LATERAL generate_series(1, cardinality(split.parts)) i(i) ORDER BY (array_to_string(split.parts[1:i.i], ''::text)));
+CREATE TABLE audit (
+    namespace_id uuid NOT NULL,
+    id uuid NOT NULL,
+    at timestamp with time zone NOT NULL,
+    principal text NOT NULL,
+    token_id uuid,
+    agent text,
+    action text NOT NULL,
+    outcome text NOT NULL,
+    amount integer DEFAULT 1 NOT NULL,
+    ids uuid[] NOT NULL,
+    detail text,
+    CONSTRAINT audit_pkey PRIMARY KEY (namespace_id, id)
+);
+CREATE INDEX audit_time_idx ON audit USING btree (namespace_id, at);
 
 CREATE TABLE chores (
     name text NOT NULL,
@@ -63,6 +87,15 @@ CREATE TABLE folklore_migrations (
     applied_at timestamp with time zone NOT NULL,
     CONSTRAINT folklore_migrations_pkey PRIMARY KEY (name)
 );
+
+CREATE TABLE grants (
+    token_id uuid NOT NULL,
+    namespace_id uuid NOT NULL,
+    role text NOT NULL,
+    CONSTRAINT grants_role_check CHECK ((role = ANY (ARRAY['reader'::text, 'writer'::text, 'admin'::text]))),
+    CONSTRAINT grants_pkey PRIMARY KEY (token_id, namespace_id)
+);
+CREATE INDEX grants_namespace_idx ON grants USING btree (namespace_id);
 
 CREATE TABLE memories (
     namespace_id uuid NOT NULL,
@@ -164,6 +197,15 @@ CREATE TABLE postings (
     CONSTRAINT postings_pkey PRIMARY KEY (namespace_id, lexeme, memory_id) INCLUDE (frequency, first_position, length)
 );
 
+CREATE TABLE principals (
+    id uuid NOT NULL,
+    name text NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    created_by text NOT NULL,
+    CONSTRAINT principals_pkey PRIMARY KEY (id)
+);
+CREATE UNIQUE INDEX principals_name_key ON principals USING btree (lower(name));
+
 CREATE TABLE relations (
     namespace_id uuid NOT NULL,
     from_id uuid NOT NULL,
@@ -193,6 +235,24 @@ CREATE TABLE revisions (
 ALTER TABLE ONLY revisions ALTER COLUMN reason SET STATISTICS 0;
 ALTER TABLE ONLY revisions ALTER COLUMN before SET STATISTICS 0;
 
+CREATE TABLE tokens (
+    id uuid NOT NULL,
+    principal_id uuid NOT NULL,
+    digest bytea NOT NULL,
+    owner boolean DEFAULT false NOT NULL,
+    default_namespace_id uuid,
+    agent text,
+    issuer text,
+    created_at timestamp with time zone NOT NULL,
+    created_by text NOT NULL,
+    expires_at timestamp with time zone,
+    revoked_at timestamp with time zone,
+    last_used_at timestamp with time zone,
+    CONSTRAINT tokens_pkey PRIMARY KEY (id)
+);
+CREATE UNIQUE INDEX tokens_digest_key ON tokens USING btree (digest);
+CREATE INDEX tokens_principal_idx ON tokens USING btree (principal_id);
+
 CREATE TABLE usage (
     namespace_id uuid NOT NULL,
     memory_id uuid NOT NULL,
@@ -207,11 +267,74 @@ CREATE TABLE usage (
 );
 CREATE INDEX usage_time_idx ON usage USING btree (namespace_id, used_at);
 
+CREATE FUNCTION folklore_opened(roles text[]) RETURNS uuid[]
+    LANGUAGE sql STABLE SECURITY DEFINER PARALLEL SAFE
+    RETURN (SELECT COALESCE(array_agg(g.namespace_id), '{}'::uuid[]) AS "coalesce" FROM (tokens t JOIN grants g ON ((g.token_id = t.id))) WHERE ((t.digest = sha256(CASE WHEN (current_setting('folklore.key'::text, true) ~ '^[0-9a-f]{64}$'::text) THEN decode(current_setting('folklore.key'::text, true), 'hex'::text) ELSE NULL::bytea END)) AND (t.revoked_at IS NULL) AND ((t.expires_at IS NULL) OR (t.expires_at > now())) AND (g.role = ANY (folklore_opened.roles))));
+
+CREATE FUNCTION folklore_administered() RETURNS uuid[]
+    LANGUAGE sql STABLE PARALLEL SAFE
+    RETURN folklore_opened('{admin}'::text[]);
+
+CREATE FUNCTION folklore_readable() RETURNS uuid[]
+    LANGUAGE sql STABLE PARALLEL SAFE
+    RETURN folklore_opened('{reader,writer,admin}'::text[]);
+
+CREATE FUNCTION folklore_matching(namespaces uuid[], expression tsquery) RETURNS TABLE(namespace_id uuid, id uuid)
+    LANGUAGE sql STABLE SECURITY DEFINER ROWS 100 PARALLEL SAFE
+    BEGIN ATOMIC
+ SELECT m.namespace_id,
+     m.id
+    FROM memories m
+   WHERE ((m.namespace_id = ANY (folklore_matching.namespaces)) AND (m.namespace_id IN ( SELECT unnest(folklore_readable()) AS unnest)) AND (m.search @@ folklore_matching.expression));
+END;
+
+CREATE FUNCTION folklore_writable() RETURNS uuid[]
+    LANGUAGE sql STABLE PARALLEL SAFE
+    RETURN folklore_opened('{writer,admin}'::text[]);
+
 ALTER TABLE ONLY embeddings ADD CONSTRAINT embeddings_memory_fkey FOREIGN KEY (namespace_id, memory_id) REFERENCES memories(namespace_id, id) ON DELETE CASCADE;
 ALTER TABLE ONLY embeddings ADD CONSTRAINT embeddings_model_fkey FOREIGN KEY (model_id) REFERENCES models(id);
+ALTER TABLE ONLY grants ADD CONSTRAINT grants_namespace_fkey FOREIGN KEY (namespace_id) REFERENCES namespaces(id) ON DELETE CASCADE;
+ALTER TABLE ONLY grants ADD CONSTRAINT grants_token_fkey FOREIGN KEY (token_id) REFERENCES tokens(id) ON DELETE CASCADE;
 ALTER TABLE ONLY memories ADD CONSTRAINT memories_namespace_fkey FOREIGN KEY (namespace_id) REFERENCES namespaces(id);
 ALTER TABLE ONLY memories ADD CONSTRAINT memories_superseded_fkey FOREIGN KEY (namespace_id, superseded_by) REFERENCES memories(namespace_id, id) DEFERRABLE INITIALLY DEFERRED;
 ALTER TABLE ONLY relations ADD CONSTRAINT relations_from_fkey FOREIGN KEY (namespace_id, from_id) REFERENCES memories(namespace_id, id) ON DELETE CASCADE;
 ALTER TABLE ONLY relations ADD CONSTRAINT relations_to_fkey FOREIGN KEY (namespace_id, to_id) REFERENCES memories(namespace_id, id) ON DELETE CASCADE;
 ALTER TABLE ONLY revisions ADD CONSTRAINT revisions_memory_fkey FOREIGN KEY (namespace_id, memory_id) REFERENCES memories(namespace_id, id) ON DELETE CASCADE;
+ALTER TABLE ONLY tokens ADD CONSTRAINT tokens_principal_fkey FOREIGN KEY (principal_id) REFERENCES principals(id) ON DELETE CASCADE;
 ALTER TABLE ONLY usage ADD CONSTRAINT usage_memory_fkey FOREIGN KEY (namespace_id, memory_id) REFERENCES memories(namespace_id, id) ON DELETE CASCADE;
+ALTER TABLE audit ENABLE ROW LEVEL SECURITY;
+CREATE POLICY audit_write ON audit FOR INSERT WITH CHECK ((namespace_id IN ( SELECT unnest(folklore_writable()) AS unnest)));
+ALTER TABLE chores ENABLE ROW LEVEL SECURITY;
+ALTER TABLE embeddings ENABLE ROW LEVEL SECURITY;
+CREATE POLICY embeddings_change ON embeddings FOR UPDATE USING ((namespace_id IN ( SELECT unnest(folklore_writable()) AS unnest)));
+CREATE POLICY embeddings_drop ON embeddings FOR DELETE USING ((namespace_id IN ( SELECT unnest(folklore_writable()) AS unnest)));
+CREATE POLICY embeddings_read ON embeddings FOR SELECT USING ((namespace_id IN ( SELECT unnest(folklore_readable()) AS unnest)));
+CREATE POLICY embeddings_write ON embeddings FOR INSERT WITH CHECK ((namespace_id IN ( SELECT unnest(folklore_writable()) AS unnest)));
+ALTER TABLE grants ENABLE ROW LEVEL SECURITY;
+ALTER TABLE memories ENABLE ROW LEVEL SECURITY;
+CREATE POLICY memories_change ON memories FOR UPDATE USING ((namespace_id IN ( SELECT unnest(folklore_writable()) AS unnest)));
+CREATE POLICY memories_erase ON memories FOR DELETE USING ((namespace_id IN ( SELECT unnest(folklore_administered()) AS unnest)));
+CREATE POLICY memories_read ON memories FOR SELECT USING ((namespace_id IN ( SELECT unnest(folklore_readable()) AS unnest)));
+CREATE POLICY memories_store ON memories FOR INSERT WITH CHECK ((namespace_id IN ( SELECT unnest(folklore_writable()) AS unnest)));
+ALTER TABLE models ENABLE ROW LEVEL SECURITY;
+CREATE POLICY models_learn ON models FOR INSERT WITH CHECK (((role IS NULL) OR (role = 'active'::text)));
+CREATE POLICY models_read ON models FOR SELECT USING (true);
+ALTER TABLE namespaces ENABLE ROW LEVEL SECURITY;
+CREATE POLICY namespaces_learn ON namespaces FOR UPDATE USING ((id IN ( SELECT unnest(folklore_writable()) AS unnest)));
+CREATE POLICY namespaces_read ON namespaces FOR SELECT USING ((id IN ( SELECT unnest(folklore_readable()) AS unnest)));
+ALTER TABLE postings ENABLE ROW LEVEL SECURITY;
+CREATE POLICY postings_drop ON postings FOR DELETE USING ((namespace_id IN ( SELECT unnest(folklore_writable()) AS unnest)));
+CREATE POLICY postings_read ON postings FOR SELECT USING ((namespace_id IN ( SELECT unnest(folklore_readable()) AS unnest)));
+CREATE POLICY postings_write ON postings FOR INSERT WITH CHECK ((namespace_id IN ( SELECT unnest(folklore_writable()) AS unnest)));
+ALTER TABLE principals ENABLE ROW LEVEL SECURITY;
+ALTER TABLE relations ENABLE ROW LEVEL SECURITY;
+CREATE POLICY relations_change ON relations FOR UPDATE USING ((namespace_id IN ( SELECT unnest(folklore_writable()) AS unnest)));
+CREATE POLICY relations_drop ON relations FOR DELETE USING ((namespace_id IN ( SELECT unnest(folklore_writable()) AS unnest)));
+CREATE POLICY relations_read ON relations FOR SELECT USING ((namespace_id IN ( SELECT unnest(folklore_readable()) AS unnest)));
+CREATE POLICY relations_write ON relations FOR INSERT WITH CHECK ((namespace_id IN ( SELECT unnest(folklore_writable()) AS unnest)));
+ALTER TABLE revisions ENABLE ROW LEVEL SECURITY;
+CREATE POLICY revisions_read ON revisions FOR SELECT USING ((namespace_id IN ( SELECT unnest(folklore_readable()) AS unnest)));
+CREATE POLICY revisions_write ON revisions FOR INSERT WITH CHECK ((namespace_id IN ( SELECT unnest(folklore_writable()) AS unnest)));
+ALTER TABLE tokens ENABLE ROW LEVEL SECURITY;
+ALTER TABLE usage ENABLE ROW LEVEL SECURITY;

@@ -51,9 +51,16 @@ def schema_text(dsn: str) -> str:
         raise RuntimeError(dumped.output)
     entries = _entries(dumped.output)
     tables = sorted(entry.name for entry in entries if entry.type == "TABLE")
-    before = [entry.sql for entry in entries if entry.type in ("EXTENSION", "SCHEMA", "TYPE", "DOMAIN", "FUNCTION")]
-    after = [entry.sql for entry in entries if entry.sql not in before and entry.table not in tables]
-    return "\n".join([HEADER, *before, *(_table(name, entries) for name in tables), "".join(after)])
+    made = [entry.sql for entry in entries if entry.type in ("EXTENSION", "SCHEMA", "TYPE", "DOMAIN", "FUNCTION")]
+    # What asks the tables comes after them, and before the policies that ask it.
+    later = [sql for sql in made if " STABLE " in sql]
+    before = [sql for sql in made if sql not in later]
+    rest = [
+        entry.sql
+        for entry in entries
+        if entry.sql not in before and entry.sql not in later and entry.table not in tables
+    ]
+    return "\n".join([HEADER, *before, *(_table(name, entries) for name in tables), *later, "".join(rest)])
 
 
 def _entries(dump: str) -> list[Entry]:

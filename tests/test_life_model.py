@@ -68,7 +68,9 @@ class Life(RuleBasedStateMachine):
     def teardown(self) -> None:
         async def clear() -> None:
             connection = await asyncpg.connect(self.address)
-            await connection.execute("truncate usage, namespaces, memories, embeddings, postings, relations, revisions")
+            await connection.execute(
+                "truncate grants, usage, namespaces, memories, embeddings, postings, relations, revisions"
+            )
             await connection.close()
             await self.database.close()
 

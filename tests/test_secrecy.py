@@ -185,7 +185,7 @@ async def test_a_secret_does_not_come_in_by_a_change_either(person: Person) -> N
             await update(person.library, id_, Edit(change), caller=Caller("tester"), now=person.now)
         assert KEY not in str(refused.value)
     with pytest.raises(Refused, match="description"):
-        await notebooks.describe(person.library, "notes", f"Its key is {KEY}", caller=Caller("tester"))
+        await notebooks.describe(person.library, "notes", f"Its key is {KEY}", caller=Caller("tester"), now=person.now)
     with pytest.raises(Refused, match="supersede_reason"):
         await person.keep(Draft("The release needs a key.", supersedes=id_, supersede_reason=f"now {KEY}"))
 

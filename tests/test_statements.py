@@ -16,11 +16,11 @@ from tests.test_schema import SMALL
 
 SQL = files("folklore.db") / "sql"
 FRAGMENTS = frozenset(
-    {"alive", "changeable", "derived", "ranked", "record", "tied", "visible"}
+    {"alive", "changeable", "derived", "matching", "matching_token", "ranked", "record", "tied", "visible"}
 )  # included by others, no statements themselves
 EVERY = sorted(Path(entry.name).stem for entry in SQL.iterdir() if entry.name.endswith(".sql"))
 STATEMENTS = [name for name in EVERY if name not in FRAGMENTS]
-PLAIN = ["recall_dense/plain", "recall_keyword/plain", "recall_pool/plain"]
+PLAIN = ["recall_dense/plain", "recall_keyword/plain", "recall_pool/plain", "search_expression/token"]
 SIZED = frozenset({"recall_nearest"})  # asked with the number of dimensions behind their name
 ASKED = [f"{name}/256" if name in SIZED else name for name in STATEMENTS]
 

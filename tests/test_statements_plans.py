@@ -16,17 +16,23 @@ from folklore.db.rows import visibility
 from folklore.db.statements import statement
 from folklore.embedding.embedder import Embedder
 from folklore.memory.library import Library
-from folklore.model import Draft, Filters
+from folklore.memory.tokens import TokenRequest, create_token, key_of
+from folklore.model import Caller, Draft, Filters
 from tests.conftest import Cluster
 from tests.person import NOON, Person
 
 
 @dataclass(frozen=True, slots=True)
 class Crowd:
-    """A crowded database: its address, and a pool on it."""
+    """A crowded database: its address, a pool on it, and the key of a token that opens the smaller namespace."""
 
     url: str
     database: Database
+    key: str
+
+    def seen_by(self, whom: str) -> Database:
+        """The database as its owner sees it, or as the holder of the token."""
+        return self.database if whom == "owner" else self.database.bound(self.key)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,18 +90,24 @@ async def crowd(cluster: Cluster, template: str, embedder: Embedder) -> AsyncIte
         for statement_ in ("set synchronous_commit = on", "analyze", "vacuum"):
             await connection.execute(statement_)
         await connection.close()
-        yield Crowd(cluster.address(name), database)
+        made = await create_token(
+            person.library, TokenRequest("alice", ["small:writer", "large:reader"]), caller=Caller("root"), now=NOON
+        )
+        yield Crowd(cluster.address(name), database, key_of(made.secret))
         await database.close()
 
 
-@pytest.fixture
-async def explain(crowd: Crowd) -> Explain:
-    """The plan that the pool's connections keep for a statement, whatever its values are."""
+@pytest.fixture(params=["owner", "token"])
+async def explain(request: pytest.FixtureRequest, crowd: Crowd) -> Explain:
+    """The plan that the pool's connections keep for a statement, whatever its values are; row-level security on or off.
+
+    A policy asks the token's own tables; they are no part of what a statement reads.
+    """
 
     async def explained(name: str) -> Plan:
         found = statement(name)
         nothing = ", ".join(["null"] * len(found.parameters))
-        async with crowd.database.session() as session:
+        async with crowd.seen_by(request.param).session() as session:
             connection = session._connection
             assert await connection.fetchval("show plan_cache_mode") == "force_generic_plan"
             await connection.execute(f"prepare explained as {found.sql}")
@@ -160,6 +172,23 @@ async def test_an_idempotency_key_is_found_by_its_index(explain: Explain) -> Non
     plan = await explain("memories_by_key")
 
     assert plan.indexes() == {"memories_idempotency_key"}
+
+
+@pytest.mark.parametrize("whom", ["owner", "token"])
+async def test_an_expression_is_found_by_the_inverted_index(whom: str, crowd: Crowd) -> None:
+    """Row-level security alone would read the whole namespace: `@@` might tell of rows that may not be seen."""
+    found = statement("search_expression" if whom == "owner" else "search_expression/token")
+    [notebook] = await Library.of(crowd.database, None).notebooks(["large"])
+    given = {"namespaces": [notebook.id], "expression": "'memori' <-> '1234' <-> 'say'", "fetch": 30, "bound": 5_000}
+    given |= {"lexemes": ["1234"], "weights": [1.0], "mean_length": 20.0, "saturation": 1.2, "prior": 1.0}
+    given |= visibility(Filters(), NOON)
+
+    async with crowd.seen_by(whom).transaction() as session:
+        connection = session._connection
+        rows = await connection.fetch(found.sql, *found.arguments(given))
+        scans = await connection.fetchval("select pg_stat_get_xact_numscans('memories_search_idx'::regclass)")
+
+    assert (len(rows), scans) == (1, 1)
 
 
 async def test_both_branches_of_a_recall_hold_a_connection_at_the_same_time(

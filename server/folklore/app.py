@@ -161,7 +161,8 @@ class App:
         await migrate(dsn)
         settings = self.settings.database
         limits = self._limits(settings.pool_min, settings.pool_max)
-        database = Database(dsn, limits, self._log_query, self._revive if where == "embedded" else None)
+        revive = self._revive if where == "embedded" else None
+        database = Database(dsn, limits, self._log_query, revive, self._login_dsn)
         await database.open()
         generations = Generations(Models(database), named, embedder, to_build)
         await generations.look()
@@ -178,6 +179,11 @@ class App:
             statement_timeout=settings.statement_timeout_seconds,
             statement_cache=settings.statement_cache,
         )
+
+    @property
+    def _login_dsn(self) -> str | None:
+        url = self.settings.database.login_url
+        return None if url is None else url.get_secret_value()
 
     async def _revive(self) -> None:
         await self.dsn()
@@ -216,7 +222,10 @@ class App:
         settings = self.settings.upkeep
         off = frozenset(name for name in ("quality", "consolidation") if not getattr(settings, name))
         rules = Rules(
-            retention=self.retention, usage_kept=timedelta(days=settings.usage_days), hnsw_from=settings.hnsw_from
+            retention=self.retention,
+            usage_kept=timedelta(days=settings.usage_days),
+            audit_kept=timedelta(days=settings.audit_days),
+            hnsw_from=settings.hnsw_from,
         )
         return Keeper(self._apart, rules, off, self.session, self.now)
 

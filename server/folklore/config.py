@@ -21,7 +21,7 @@ from pydantic_settings import (
 )
 
 from folklore.errors import ConfigInvalid
-from folklore.model import SecretPolicy
+from folklore.model import Demand, SecretPolicy
 
 Provider = Literal["bundled", "openai", "ollama", "fastembed", "none"]
 
@@ -71,6 +71,7 @@ class RerankerSettings(_Section):
 class DatabaseSettings(_Section):
     """How the database is spoken to."""
 
+    login_url: SecretStr | None = None
     pool_min: int = Field(2, ge=0, le=100)
     pool_max: int = Field(4, ge=2, le=100)
     connect_timeout_seconds: float = Field(10.0, gt=0)
@@ -85,12 +86,32 @@ class EngineSettings(_Section):
     shared_buffers: str = Field("256MB", pattern=r"^\d+(kB|MB|GB)$")
 
 
+class OAuthRule(_Section):
+    """Whoever's `claim` holds `value` gets `grant`: namespace:role, or owner."""
+
+    claim: str
+    value: str
+    grant: str
+
+
+class OAuthSettings(_Section):
+    """Access tokens of one issuer that are good here; off while no issuer is set."""
+
+    issuer: str | None = None
+    audience: str | None = None
+    jwks_url: str | None = None
+    principal_claim: str = "sub"
+    grants_claim: str = "folklore_grants"
+    rules: tuple[OAuthRule, ...] = ()
+
+
 class HttpSettings(_Section):
     """`folklore serve --http`."""
 
     host: str = "127.0.0.1"
     port: int = Field(8765, ge=0, le=65535)
     allowed_hosts: tuple[str, ...] = ()
+    authentication: Demand = "auto"
     workers: int = Field(1, ge=1, le=64)
     graceful_seconds: int = Field(3, ge=0)
     tls_cert: Path | None = None
@@ -126,6 +147,7 @@ class UpkeepSettings(_Section):
     enabled: bool = True
     usage: bool = True
     usage_days: float = Field(365.0, ge=0, le=36_500)
+    audit_days: float = Field(365.0, ge=0, le=36_500)
     quality: bool = False
     consolidation: bool = False
     hnsw_from: int = Field(20_000, ge=0, le=1_000_000_000)
@@ -145,6 +167,8 @@ class Settings(BaseSettings):
 
     home: Path = Field(default_factory=lambda: Path.home() / ".folklore")
     database_url: SecretStr | None = None
+    server: str | None = Field(None, pattern=r"^https?://[^/\s]+(/\S*)?$")
+    token: SecretStr | None = None
     namespace: str | None = None
     author: str = Field(default_factory=_whoami, min_length=1, max_length=200)
     time_zone: str = "UTC"
@@ -159,6 +183,7 @@ class Settings(BaseSettings):
     database: DatabaseSettings = DatabaseSettings()
     engine: EngineSettings = EngineSettings()
     http: HttpSettings = HttpSettings()
+    oauth: OAuthSettings = OAuthSettings()
     upkeep: UpkeepSettings = UpkeepSettings()
 
     @field_validator("log_level", mode="before")
@@ -166,7 +191,7 @@ class Settings(BaseSettings):
     def _lower(cls, value: object) -> object:
         return value.lower() if isinstance(value, str) else value
 
-    @field_validator("database_url", "namespace", mode="before")
+    @field_validator("database_url", "server", "token", "namespace", mode="before")
     @classmethod
     def _blank_is_unset(cls, value: object) -> object:
         # `FOLKLORE_DATABASE_URL=` in a shell or compose file means "not set", not "an empty address".

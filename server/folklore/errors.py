@@ -7,6 +7,7 @@
     ├── Conflict                somebody else changed it first
     │   └── Raced               at this very moment: trying again may do
     ├── Refused                 not permitted, read-only, holds a secret
+    │   └── Unauthenticated     no token, or none that is good
     └── Unavailable             database, engine or embedding service not reachable
         ├── DatabaseUnavailable
         │   └── EngineFailed
@@ -74,6 +75,20 @@ class Refused(FolkloreError):
 
     code = "refused"
     exit_code = 5
+
+
+class Unauthenticated(Refused):
+    """Nobody is let in on this token: `reason` is missing, malformed, unknown, expired, revoked or untrusted.
+
+    `who` is the principal whose token it was, where that is known: for the audit log, not for the caller.
+    """
+
+    code = "unauthenticated"
+
+    def __init__(self, reason: str, message: str, *, hint: str | None = None, who: str | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.reason = reason
+        self.who = who
 
 
 class Unavailable(FolkloreError):

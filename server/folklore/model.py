@@ -16,6 +16,8 @@ TagMatch = Literal["prefix", "exact"]
 Sort = Literal["score", "time_asc", "time_desc", "updated_asc", "updated_desc"]
 FusionMethod = Literal["rrf", "weighted"]
 Role = Literal["reader", "writer", "admin"]
+# Whether who comes over HTTP needs a token: as soon as there is one, always, never.
+Demand = Literal["auto", "always", "never"]
 SecretPolicy = Literal["refuse", "redact", "off"]
 
 DEFAULT_KIND = "note"
@@ -23,12 +25,48 @@ DEFAULT_LANGUAGE = "english"
 
 
 @dataclass(frozen=True, slots=True)
+class Grant:
+    """A namespace that a token opens, and in which role."""
+
+    namespace: UUID
+    name: str
+    role: Role
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """What a token opens. `key` proves to the database whose transaction it is: a secret, never shown.
+
+    `home` is where to write when the caller does not say.
+    """
+
+    token: UUID
+    key: str = field(repr=False)
+    grants: tuple[Grant, ...] = ()
+    home: str | None = None
+
+    def role_in(self, namespace: str) -> Role | None:
+        """The role in the namespace of this name, whatever its case."""
+        return next((grant.role for grant in self.grants if grant.name.lower() == namespace.lower()), None)
+
+    @property
+    def namespaces(self) -> tuple[UUID, ...]:
+        """The namespaces it opens."""
+        return tuple(grant.namespace for grant in self.grants)
+
+
+@dataclass(frozen=True, slots=True)
 class Caller:
-    """Who asks: taken from the authenticated connection or the operating system, never from arguments."""
+    """Who asks: taken from the authenticated connection or the operating system, never from arguments.
+
+    Without `access` everything is open: the person who runs the process, or the holder of an owner's token.
+    """
 
     author: str
     agent: str | None = None
     may_write: bool = True
+    access: Access | None = None
+    token: UUID | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -112,6 +112,8 @@ def _ablate(settings: Settings, sets: Sequence[RetrievalSet], r20: bool, wanted:
 def _ablated(settings: Settings, given: RetrievalSet, r20: bool, wanted: Wanted) -> tuple[Ablated, str]:
     from folklore.bench.ablation import ABLATIONS, Direct, ablate
     from folklore.bench.retrieval import Plan
+    from folklore.memory.filters import filters_of
+    from folklore.memory.questions import ranking_of
     from folklore.memory.recall import RecallRequest
 
     plan = Plan(wanted.limit, wanted.questions, r20, wanted.options)
@@ -124,8 +126,8 @@ def _ablated(settings: Settings, given: RetrievalSet, r20: bool, wanted: Wanted)
             request = RecallRequest(
                 query="",
                 limit=wanted.limit,
-                filters=filters_from(store.app, wanted.filters),
-                ranking=ranking_from(wanted.ranking),
+                filters=filters_of(filters_from(wanted.filters), now=store.app.now(), zone=store.app.zone),
+                ranking=ranking_of(ranking_from(wanted.ranking)),
                 sort=wanted.sort,  # type: ignore[arg-type]
                 max_tokens=wanted.max_tokens,
             )

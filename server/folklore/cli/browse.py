@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from folklore.cli.context import with_app
+from folklore.cli.context import with_desk
 from folklore.cli.options import (
     Given,
     filter_options,
@@ -22,7 +22,7 @@ from folklore.memory.present import Format
 from folklore.model import Sort
 
 if TYPE_CHECKING:
-    from folklore.app import App, Running
+    from folklore.memory.desk import Desk
 
 
 @click.command("list")
@@ -51,21 +51,11 @@ def list_(
 ) -> None:
     """List memories in order of time, newest first."""
 
-    async def work(app: App, running: Running) -> None:
-        from folklore.memory.listing import list_memories
+    async def work(desk: Desk) -> None:
+        answer = await desk.listing(namespaces, filters_from(filters), limit, sort, cursor)
+        print_answer(answer, form, as_json=as_json, zone=desk.zone)
 
-        answer = await list_memories(
-            running.library,
-            await running.library.notebooks(namespaces),
-            filters_from(app, filters),
-            limit=limit,
-            now=app.now(),
-            sort=sort,
-            cursor=cursor,
-        )
-        print_answer(answer, form, as_json=as_json, zone=app.zone)
-
-    with_app(ctx, work)
+    with_desk(ctx, work)
 
 
 @click.command()
@@ -74,13 +64,12 @@ def list_(
 @click.pass_context
 def show(ctx: click.Context, ids: tuple[str, ...], as_json: bool) -> None:
     """Show memories whole, by id: every field, relations, how often each was changed; forgotten ones too."""
-    wanted = [id_of(text) for text in dict.fromkeys(ids)]
+    wanted = tuple(id_of(text) for text in dict.fromkeys(ids))
 
-    async def work(app: App, running: Running) -> None:
-        from folklore.memory.detail import details
+    async def work(desk: Desk) -> None:
         from folklore.memory.places import unknown
 
-        whole = await details(running.library, wanted, forgotten=True)
+        whole = await desk.show(wanted)
         if whole.missing and as_json:
             raise unknown(whole.missing)
         if as_json:
@@ -88,9 +77,9 @@ def show(ctx: click.Context, ids: tuple[str, ...], as_json: bool) -> None:
             return
         for item in whole.found:
             say(f"{item.memory.namespace} {item.memory.id}", bold=True)
-            print_detail(item, app.zone)
+            print_detail(item, desk.zone)
             say()
         if whole.missing:
             raise unknown(whole.missing)
 
-    with_app(ctx, work)
+    with_desk(ctx, work)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from folklore.cli.context import with_app
+from folklore.cli.context import with_desk
 from folklore.cli.options import (
     Given,
     filter_options,
@@ -22,7 +22,7 @@ from folklore.memory import present
 from folklore.model import Relation
 
 if TYPE_CHECKING:
-    from folklore.app import App, Running
+    from folklore.memory.desk import Desk
     from folklore.memory.forget import Forgotten
 
 
@@ -35,19 +35,17 @@ def history(ctx: click.Context, memory: str, namespace: str | None, as_json: boo
     """Show what was changed about a memory, by whom, and what it said before; the last change first."""
     id_ = id_of(memory)
 
-    async def work(app: App, running: Running) -> None:
-        from folklore.memory.revise import history as changes_of
-
-        now, revisions = await changes_of(running.library, id_, namespaces=(namespace,) if namespace else ())
+    async def work(desk: Desk) -> None:
+        now, revisions = await desk.history(id_, (namespace,) if namespace else ())
         if as_json:
             print_json({"memory": present.record(now), "revisions": [present.revision(item) for item in revisions]})
             return
         say(f"{now.namespace} {now.id}, revision {now.revision}", bold=True)
         for item in revisions:
-            print_revision(item, app.zone)
-        say(f"stored {now.created_at.astimezone(app.zone):%Y-%m-%d %H:%M} by {now.author}", dim=True)
+            print_revision(item, desk.zone)
+        say(f"stored {now.created_at.astimezone(desk.zone):%Y-%m-%d %H:%M} by {now.author}", dim=True)
 
-    with_app(ctx, work)
+    with_desk(ctx, work)
 
 
 @click.command()
@@ -82,26 +80,16 @@ def forget(
     """
     ids = tuple(id_of(text) for text in memories)
 
-    async def work(app: App, running: Running, *, dry: bool) -> Forgotten:
-        from folklore.memory.forget import ForgetRequest
-        from folklore.memory.forget import forget as forget_them
-
-        given = filters_from(app, filters)
-        request = ForgetRequest(
-            ids=ids,
-            filters=given if not ids or not given.empty else None,
-            namespaces=namespaces or (() if ids else (app.namespace(),)),
-            erase=erase,
-            dry_run=dry,
-        )
-        return await forget_them(running.library, request, caller=app.caller, now=app.now())
+    async def work(desk: Desk, *, dry: bool) -> Forgotten:
+        scope = namespaces or (() if ids else (await desk.home(),))
+        return await desk.forget(ids, filters_from(filters), scope, erase, dry)
 
     if not dry_run and not yes and sys.stdin.isatty():
-        would = with_app(ctx, lambda app, running: work(app, running, dry=True))
+        would = with_desk(ctx, lambda desk: work(desk, dry=True))
         if not as_json:
             _show(would, "would be")
         click.confirm("Erase these for good?" if erase else "Forget these?", abort=True, err=True)
-    done = with_app(ctx, lambda app, running: work(app, running, dry=dry_run))
+    done = with_desk(ctx, lambda desk: work(desk, dry=dry_run))
     if as_json:
         print_json(present.forgotten(done, erase=erase, dry_run=dry_run))
     else:
@@ -127,19 +115,10 @@ def undo(ctx: click.Context, memories: tuple[str, ...], namespace: str | None, a
     """Take back the last change of each memory: an edit, a forgetting, a superseding. Again, for the one before."""
     ids = [id_of(text) for text in dict.fromkeys(memories)]
 
-    async def work(app: App, running: Running) -> None:
-        from folklore.memory.revise import undo as take_back
-
+    async def work(desk: Desk) -> None:
         undone = []
         for id_ in ids:
-            now, change = await take_back(
-                running.library,
-                id_,
-                caller=app.caller,
-                now=app.now(),
-                retention=app.retention,
-                namespaces=(namespace,) if namespace else (),
-            )
+            now, change = await desk.undo(id_, (namespace,) if namespace else ())
             undone.append((now, change))
             if not as_json:
                 say(f"undone: {change.action} of {id_}, by {change.author}")
@@ -152,7 +131,7 @@ def undo(ctx: click.Context, memories: tuple[str, ...], namespace: str | None, a
                 }
             )
 
-    with_app(ctx, work)
+    with_desk(ctx, work)
 
 
 @click.command()
@@ -169,11 +148,10 @@ def relate(ctx: click.Context, from_: str, type_: str, to: str, strength: float,
     """
     wanted = Relation(id_of(from_), type_, id_of(to), strength)
 
-    async def work(app: App, running: Running) -> None:
+    async def work(desk: Desk) -> None:
         from folklore.memory.relate import Wish
-        from folklore.memory.relate import relate as relate_them
 
-        outcome = await relate_them(running.library, [Wish(wanted, remove)], caller=app.caller, now=app.now())
+        outcome = await desk.relate((Wish(wanted, remove),))
         if outcome.failed:
             raise FolkloreError(f"Not related: {outcome.failed[0].reason}")
         if as_json:
@@ -182,4 +160,4 @@ def relate(ctx: click.Context, from_: str, type_: str, to: str, strength: float,
             done = "created" if outcome.created else "updated" if outcome.updated else "removed"
             say(f"{done}: {from_} {type_} {to}")
 
-    with_app(ctx, work)
+    with_desk(ctx, work)

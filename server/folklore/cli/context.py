@@ -10,9 +10,11 @@ import click
 
 from folklore import log
 from folklore.config import Settings, load_settings
+from folklore.errors import InvalidInput
 
 if TYPE_CHECKING:
     from folklore.app import App, Running
+    from folklore.memory.desk import Desk
 
 Result = TypeVar("Result")
 
@@ -32,9 +34,32 @@ def quick_settings(ctx: click.Context, *, quiet: bool = True, **flags: object) -
     return settings, "warning" if quiet and not asked else settings.log_level
 
 
-def with_app(ctx: click.Context, work: Callable[[App, Running], Awaitable[Result]]) -> Result:
-    """Run a command's work on a ready application, and end that afterwards."""
+def with_desk(ctx: click.Context, work: Callable[[Desk], Awaitable[Result]]) -> Result:
+    """Run a command's work at a desk: of this machine, or of the server that --server names."""
     settings = settings_of(ctx)
+    if settings.server is not None:
+        from folklore.cli.remote import at_server
+
+        return asyncio.run(at_server(settings, work))
+
+    async def here() -> Result:
+        from folklore.app import running
+        from folklore.memory.desk import Desk
+
+        async with running(settings) as app:
+            await app.ready()
+            return await work(Desk(app.host))
+
+    return asyncio.run(here())
+
+
+def with_app(ctx: click.Context, work: Callable[[App, Running], Awaitable[Result]]) -> Result:
+    """Run a command's work on a ready application of this machine, and end that afterwards."""
+    settings = settings_of(ctx)
+    if settings.server is not None:
+        raise InvalidInput(
+            "server", "is of no use to this command, which works on a database.", hint="Run it where the server runs."
+        )
 
     async def whole() -> Result:
         from folklore.app import running

@@ -9,14 +9,14 @@ from uuid import UUID
 
 import click
 
-from folklore.cli.context import with_app
+from folklore.cli.context import with_desk
 from folklore.cli.options import id_of, json_option, namespace_option
 from folklore.cli.output import print_json, say
 from folklore.errors import FolkloreError, InvalidInput
 from folklore.memory import present
 
 if TYPE_CHECKING:
-    from folklore.app import App, Running
+    from folklore.memory.desk import Desk
     from folklore.memory.revise import Edit
     from folklore.model import Memory
 
@@ -41,30 +41,18 @@ def edit(ctx: click.Context, memory: str, namespace: str | None, as_json: bool) 
     id_ = id_of(memory)
     scope = (namespace,) if namespace else ()
 
-    async def read(_app: App, running: Running) -> Memory:
-        from folklore.memory.revise import history
+    async def read(desk: Desk) -> Memory:
+        return (await desk.history(id_, scope))[0]
 
-        return (await history(running.library, id_, namespaces=scope))[0]
-
-    before = with_app(ctx, read)
+    before = with_desk(ctx, read)
     text = as_text(before)
     edited = click.edit(text, extension=".md")
     if edited is None or edited.strip() in ("", text.strip()):
         say("Nothing was changed.")
         return
 
-    async def write(app: App, running: Running) -> None:
-        from folklore.memory.revise import update
-
-        now = await update(
-            running.library,
-            id_,
-            edit_of(before, edited),
-            caller=app.caller,
-            now=app.now(),
-            zone=app.zone,
-            namespaces=scope,
-        )
+    async def write(desk: Desk) -> None:
+        now = await desk.update(id_, edit_of(before, edited), scope)
         if as_json:
             print_json(present.record(now))
         else:
@@ -73,7 +61,7 @@ def edit(ctx: click.Context, memory: str, namespace: str | None, as_json: bool) 
             )
 
     try:
-        with_app(ctx, write)
+        with_desk(ctx, write)
     except FolkloreError as error:
         error.hint = f"{error.hint or ''} What you wrote is kept in {_kept(id_, edited)}.".lstrip()
         raise

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from folklore.cli.context import with_app
+from folklore.cli.context import with_desk
 from folklore.cli.options import (
     Given,
     filter_options,
@@ -23,7 +23,7 @@ from folklore.memory.present import Format
 from folklore.model import Sort
 
 if TYPE_CHECKING:
-    from folklore.app import App, Running
+    from folklore.memory.desk import Desk
 
 
 @click.command()
@@ -54,29 +54,27 @@ def recall(
     as_json: bool,
 ) -> None:
     """Find what is known about QUERY, a question or topic in plain words; * lists what is new, in use or important."""
-    numbers = ranking_from(ranking)
 
-    async def work(app: App, running: Running) -> None:
-        from folklore.memory.recall import RecallRequest, recall
+    async def work(desk: Desk) -> None:
+        from folklore.memory.questions import Question
 
-        request = RecallRequest(
+        question = Question(
             query=" ".join(query),
             namespaces=namespaces,
             limit=limit,
-            filters=filters_from(app, filters),
-            ranking=numbers,
+            filters=filters_from(filters),
+            ranking=ranking_from(ranking),
             sort=sort,
             max_tokens=max_tokens,
             cursor=cursor,
             explain=explain,
         )
-        answer = await recall(running.library, request, now=app.now())
-        app.traces.answered(answer, request.query, caller=app.caller, now=app.now())
-        print_answer(answer, form, as_json=as_json, zone=app.zone)
+        answer = await desk.recall(question)
+        print_answer(answer, form, as_json=as_json, zone=desk.zone)
         if explain and not as_json:
             print_explanation(answer)
 
-    with_app(ctx, work)
+    with_desk(ctx, work)
 
 
 @click.command()
@@ -100,19 +98,8 @@ def search(
 ) -> None:
     """Find memories by exact words: error codes, identifiers, paths, names. Rare words count most."""
 
-    async def work(app: App, running: Running) -> None:
-        from folklore.memory.keywords import search
+    async def work(desk: Desk) -> None:
+        answer = await desk.search(" ".join(query), namespaces, limit, filters_from(filters), cursor)
+        print_answer(answer, form, as_json=as_json, zone=desk.zone)
 
-        answer = await search(
-            running.library,
-            " ".join(query),
-            namespaces=namespaces,
-            limit=limit,
-            filters=filters_from(app, filters),
-            cursor=cursor,
-            now=app.now(),
-        )
-        app.traces.answered(answer, " ".join(query), caller=app.caller, now=app.now())
-        print_answer(answer, form, as_json=as_json, zone=app.zone)
-
-    with_app(ctx, work)
+    with_desk(ctx, work)

@@ -28,6 +28,8 @@ _COMMANDS: dict[str, tuple[str, str, str]] = {
     "undo": ("folklore.cli.change", "undo", "Take back the last change of a memory."),
     "relate": ("folklore.cli.change", "relate", "Say what one memory has to do with another."),
     "namespaces": ("folklore.cli.namespaces", "namespaces", "Namespaces: list, create, rename, delete, restore."),
+    "tokens": ("folklore.cli.tokens", "tokens", "Tokens for people and agents: create, list, revoke."),
+    "audit": ("folklore.cli.tokens", "audit", "Who wrote what and when, and who was refused."),
     "stats": ("folklore.cli.namespaces", "stats", "Count what is stored."),
     "export": ("folklore.cli.transfer", "export", "Write memories as JSON Lines."),
     "import": ("folklore.cli.transfer", "import_", "Read memories from JSON Lines."),
@@ -71,6 +73,8 @@ class _Lazy(click.Group):
 @click.group(cls=_Lazy, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
 @click.option("--config", type=click.Path(path_type=Path, dir_okay=False), help="Settings file (YAML).")
 @click.option("--database-url", help="Use this Postgres instead of the embedded engine.")
+@click.option("--server", help="Ask the Folklore server at this address (https://host:port) instead.")
+@click.option("--token", help="The token for it; better set as FOLKLORE_TOKEN.")
 @click.option("--home", type=click.Path(path_type=Path, file_okay=False), help="Where Folklore keeps its files.")
 @click.option("--log-level", type=click.Choice(["debug", "info", "warning", "error"]), help="What to log on stderr.")
 @click.option("--debug", is_flag=True, help="Show tracebacks; may stand anywhere.")
@@ -80,6 +84,8 @@ def cli(
     ctx: click.Context,
     config: Path | None,
     database_url: str | None,
+    server: str | None,
+    token: str | None,
     home: Path | None,
     log_level: str | None,
     debug: bool,
@@ -87,7 +93,13 @@ def cli(
     """One long-term memory for AI coding assistants that a whole team shares."""
     ctx.obj = {
         "config": config,
-        "flags": {"database_url": database_url, "home": home, "log_level": log_level},
+        "flags": {
+            "database_url": database_url,
+            "server": server,
+            "token": token,
+            "home": home,
+            "log_level": log_level,
+        },
         "debug": debug,
     }
 

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import sys
-from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import click
 
-from folklore.cli.context import with_app
+from folklore.cli.context import with_desk
 from folklore.cli.options import json_option, namespaces_option
 from folklore.cli.output import print_json, print_table, say
-from folklore.errors import EmbedderUnavailable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime
 
-    from folklore.app import App, Running
+    from folklore.memory.desk import Desk
 
 _COUNTS = ("memories", "forgotten", "superseded", "without_vector", "sessions", "characters")
 
@@ -34,17 +32,17 @@ def namespaces() -> None:
 def list_(ctx: click.Context, deleted: bool, as_json: bool) -> None:
     """List the namespaces; counts end at 50,000 (`folklore stats` counts to the end)."""
 
-    async def work(app: App, running: Running) -> None:
-        found = await running.library.namespaces.all(deleted=deleted)
+    async def work(desk: Desk) -> None:
+        found = await desk.namespaces(deleted)
         rows = [
             {
                 "name": item.name,
                 "memories": item.memories or 0,
                 "language": item.language,
-                "created_at": _day(item.created_at, app),
+                "created_at": _day(item.created_at, desk),
                 "description": item.description,
             }
-            | ({"deleted_at": _day(item.deleted_at, app), "deleted_by": item.deleted_by} if deleted else {})
+            | ({"deleted_at": _day(item.deleted_at, desk), "deleted_by": item.deleted_by} if deleted else {})
             for item in found
         ]
         if as_json:
@@ -54,7 +52,7 @@ def list_(ctx: click.Context, deleted: bool, as_json: bool) -> None:
         else:
             say("None was deleted." if deleted else "Nothing has been stored yet.")
 
-    with_app(ctx, work)
+    with_desk(ctx, work)
 
 
 @namespaces.command()
@@ -65,15 +63,11 @@ def list_(ctx: click.Context, deleted: bool, as_json: bool) -> None:
 def create(ctx: click.Context, name: str, language: str | None, description: str | None) -> None:
     """Make an empty namespace; storing makes one too."""
 
-    async def work(app: App, running: Running) -> None:
-        from folklore.memory import notebooks
-
-        made = await notebooks.create(
-            running.library, name, caller=app.caller, now=app.now(), language=language, description=description
-        )
+    async def work(desk: Desk) -> None:
+        made = await desk.create_namespace(name, language, description)
         say(f"created {made}")
 
-    with_app(ctx, work)
+    with_desk(ctx, work)
 
 
 @namespaces.command()
@@ -83,12 +77,10 @@ def create(ctx: click.Context, name: str, language: str | None, description: str
 def rename(ctx: click.Context, name: str, to: str) -> None:
     """Call the namespace NAME from now on TO; what is in it stays."""
 
-    async def work(app: App, running: Running) -> None:
-        from folklore.memory import notebooks
+    async def work(desk: Desk) -> None:
+        say(f"renamed to {await desk.rename_namespace(name, to)}")
 
-        say(f"renamed to {await notebooks.rename(running.library, name, to, caller=app.caller)}")
-
-    with_app(ctx, work)
+    with_desk(ctx, work)
 
 
 @namespaces.command()
@@ -98,13 +90,11 @@ def rename(ctx: click.Context, name: str, to: str) -> None:
 def describe(ctx: click.Context, name: str, description: str | None) -> None:
     """Say what a namespace is for; without DESCRIPTION, say nothing any more."""
 
-    async def work(app: App, running: Running) -> None:
-        from folklore.memory import notebooks
-
-        await notebooks.describe(running.library, name, description, caller=app.caller)
+    async def work(desk: Desk) -> None:
+        await desk.describe_namespace(name, description)
         say(f"described {name}")
 
-    with_app(ctx, work)
+    with_desk(ctx, work)
 
 
 @namespaces.command()
@@ -119,14 +109,12 @@ def delete(ctx: click.Context, name: str, erase: bool, yes: bool) -> None:
             f"{name} with all that is in it will be gone{' for good' if erase else ''}. Go on?", abort=True, err=True
         )
 
-    async def work(app: App, running: Running) -> None:
-        from folklore.memory import notebooks
-
-        gone = await notebooks.delete(running.library, name, caller=app.caller, now=app.now(), erase=erase)
-        more = "" if erase else f"; for {app.retention.days} days `folklore namespaces restore {gone}` brings it back"
+    async def work(desk: Desk) -> None:
+        gone, kept = await desk.delete_namespace(name, erase)
+        more = "" if erase else f"; for {kept.days} days `folklore namespaces restore {gone}` brings it back"
         say(f"{'erased' if erase else 'deleted'} {gone}{more}")
 
-    with_app(ctx, work)
+    with_desk(ctx, work)
 
 
 @namespaces.command()
@@ -135,13 +123,10 @@ def delete(ctx: click.Context, name: str, erase: bool, yes: bool) -> None:
 def restore(ctx: click.Context, name: str) -> None:
     """Bring back the namespace of this name that was deleted last."""
 
-    async def work(app: App, running: Running) -> None:
-        from folklore.memory import notebooks
+    async def work(desk: Desk) -> None:
+        say(f"restored {await desk.restore_namespace(name)}")
 
-        back = await notebooks.restore(running.library, name, caller=app.caller, now=app.now(), retention=app.retention)
-        say(f"restored {back}")
-
-    with_app(ctx, work)
+    with_desk(ctx, work)
 
 
 @click.command()
@@ -151,38 +136,31 @@ def restore(ctx: click.Context, name: str) -> None:
 def stats(ctx: click.Context, namespaces: tuple[str, ...], as_json: bool) -> None:
     """Count what is stored, exactly; reads every memory of the namespaces."""
 
-    async def work(app: App, running: Running) -> None:
-        library = running.library
-        model = None
-        if library.embedder is not None:
-            with suppress(EmbedderUnavailable):  # then it is not known which memories owe a vector
-                model = await library.embedder.model()
-        counts = _COUNTS if model is not None else tuple(count for count in _COUNTS if count != "without_vector")
-        notebooks = await library.notebooks(namespaces)
-        found = await library.namespaces.stats(
-            [notebook.id for notebook in notebooks], None if model is None else model.id
-        )
+    async def work(desk: Desk) -> None:
+        held = await desk.stats(namespaces)
+        counts = _COUNTS if held.model is not None else tuple(count for count in _COUNTS if count != "without_vector")
+        found = held.namespaces
         rows = [
             {"name": item.name}
             | {count: getattr(item, count) for count in counts}
-            | {"oldest": _day(item.oldest, app), "newest": _day(item.newest, app)}
+            | {"oldest": _day(item.oldest, desk), "newest": _day(item.newest, desk)}
             for item in found
         ]
         total = {count: sum(getattr(item, count) for item in found) for count in counts}
         if as_json:
-            named = None if model is None else f"{model.provider}/{model.name}/{model.dimensions}"
-            value = {"namespaces": [_set(row) for row in rows], "total": total, "model": named, "engine": running.where}
+            shown = [_set(row) for row in rows]
+            value = {"namespaces": shown, "total": total, "model": held.model, "engine": held.engine}
             print_json(_set(value))
         else:
             last = [["all", *total.values(), "", ""]] if len(rows) > 1 else []
             lines = [[value if value is not None else "" for value in row.values()] for row in rows]
             print_table(["name", *counts, "oldest", "newest"], lines + last)
 
-    with_app(ctx, work)
+    with_desk(ctx, work)
 
 
-def _day(moment: datetime | None, app: App) -> str | None:
-    return None if moment is None else moment.astimezone(app.zone).isoformat(timespec="seconds")
+def _day(moment: datetime | None, desk: Desk) -> str | None:
+    return None if moment is None else moment.astimezone(desk.zone).isoformat(timespec="seconds")
 
 
 def _set(row: Mapping[str, object]) -> dict[str, object]:

@@ -13,9 +13,8 @@ import click
 from folklore.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from folklore.app import App
-    from folklore.model import Filters
-    from folklore.ranking.weights import Ranking
+    from folklore.memory.filters import FilterRequest
+    from folklore.memory.questions import RankingRequest
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 Given = dict[str, Any]
@@ -182,16 +181,15 @@ format_option = click.option(
 )
 
 
-def filters_from(app: App, given: Given) -> Filters:
-    """The filters that these options ask for. Raises InvalidInput."""
-    from folklore.memory.filters import FilterRequest, filters_of
+def filters_from(given: Given) -> FilterRequest:
+    """The filters that these options ask for."""
+    from folklore.memory.filters import FilterRequest
 
-    return filters_of(FilterRequest(**given), now=app.now(), zone=app.zone)
+    return FilterRequest(**given)
 
 
-def ranking_from(given: Given) -> Ranking:
-    """The ranking that these options ask for. Raises InvalidInput."""
-    from folklore.ranking.weights import chosen
+def ranking_from(given: Given) -> RankingRequest:
+    """The ranking that these options ask for."""
+    from folklore.memory.questions import RankingRequest
 
-    rest = {name: value for name, value in given.items() if name not in ("preset", "weights", "expand")}
-    return chosen(given["preset"], weights=dict(given["weights"]), expand=given["expand"] or None, **rest)
+    return RankingRequest(**{**given, "weights": dict(given["weights"]), "expand": given["expand"] or None})

@@ -35,6 +35,8 @@ def serve(
     if not http and (given or insecure or snippets):
         flags = ", ".join(f"--{name.replace('_', '-')}" for name in [*given, *(["insecure"] if insecure else [])])
         raise click.UsageError(f"{flags or '--snippets'}: goes with --http.")
+    if ctx.find_root().obj["flags"]["server"] is not None:
+        raise click.UsageError("--server names a server that others ask; this command is one itself.")
     if http:
         settings = settings_of(ctx, quiet=False, read_only=read_only, http=given or None)
         _serve_http(settings, snippets, insecure)

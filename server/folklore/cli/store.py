@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from folklore.cli.context import with_app
+from folklore.cli.context import with_desk
 from folklore.cli.options import Moment, id_of, json_option
 from folklore.cli.output import print_json, say
 from folklore.errors import InvalidInput
@@ -16,7 +16,7 @@ from folklore.memory import present
 from folklore.model import DEFAULT_KIND, Draft
 
 if TYPE_CHECKING:
-    from folklore.app import App, Running
+    from folklore.memory.desk import Desk
 
 
 @click.command()
@@ -64,18 +64,8 @@ def store(
         **fields,
     )
 
-    async def work(app: App, running: Running) -> None:
-        from folklore.memory import store as storing
-
-        result = await storing.store(
-            running.library,
-            namespace or app.namespace(),
-            [draft],
-            caller=app.caller,
-            now=app.now(),
-            zone=app.zone,
-            many=False,
-        )
+    async def work(desk: Desk) -> None:
+        result = await desk.store(namespace or await desk.home(), draft)
         if as_json:
             note = {"note": result.note} if result.note else {}
             print_json({"namespace": result.namespace, "stored": present.stored(result.stored), **note})
@@ -88,7 +78,7 @@ def store(
             if result.note:
                 click.echo(result.note, err=True)
 
-    with_app(ctx, work)
+    with_desk(ctx, work)
 
 
 def _metadata(text: str | None) -> dict[str, object] | None:

@@ -14,6 +14,7 @@ from uuid import UUID
 
 import asyncpg
 
+from folklore.db.audit import note
 from folklore.db.database import Database, Session
 from folklore.db.memories import Vectors, index
 from folklore.db.rows import memory_of, relation_of, revision_of, visibility
@@ -105,7 +106,7 @@ class Changing:
         reasons: Mapping[UUID, str] | None = None,
         undoes: int | None = None,
     ) -> None:
-        """Keep what these memories hold in the columns `fields`. Comes before the change. One statement."""
+        """Keep what these memories hold in the columns `fields`. Comes before the change. Two statements."""
         await self._session.rows(
             "revisions_insert",
             namespace=self._namespace,
@@ -118,6 +119,7 @@ class Changing:
             undoes=undoes,
             fields=list(fields),
         )
+        await self._note(action, ids)
 
     async def patch(self, patches: Sequence[Patch]) -> None:
         """Change the columns; each memory has one revision more. One statement."""
@@ -169,7 +171,7 @@ class Changing:
             await self._session.rows("embeddings_measure", namespace=self._namespace, ids=[id_])
 
     async def relate(self, relations: Sequence[Relation]) -> dict[tuple[UUID, str, UUID], bool]:
-        """Write relations; those whose memories are here come back, with whether they are new. One statement."""
+        """Write relations; those whose memories are here come back, with whether they are new. Two statements."""
         rows = await self._session.rows(
             "relations_insert",
             namespace=self._namespace,
@@ -177,22 +179,32 @@ class Changing:
             now=self._now,
             relations=_relations_json(relations),
         )
+        await self._note("relate", sorted({row[end] for row in rows for end in ("from_id", "to_id")}), len(rows))
         return {(row["from_id"], row["type"], row["to_id"]): bool(row["is_new"]) for row in rows}
 
     async def unrelate(self, relations: Sequence[Relation]) -> set[tuple[UUID, str, UUID]]:
-        """Remove relations; those that were there come back. One statement."""
+        """Remove relations; those that were there come back. Two statements."""
         rows = await self._session.rows(
             "relations_delete", namespace=self._namespace, relations=_relations_json(relations)
         )
+        await self._note("unrelate", sorted({row[end] for row in rows for end in ("from_id", "to_id")}), len(rows))
         return {(row["from_id"], row["type"], row["to_id"]) for row in rows}
 
     async def erase(self, ids: Sequence[UUID]) -> set[UUID]:
-        """Delete memories with all that hangs on them, and the reflections that repeat their words. Four statements."""
+        """Delete memories with all that hangs on them, and the reflections that repeat their words. Five statements."""
         derived = await self._session.rows("erase_derived", namespace=self._namespace, ids=list(ids))
         given = {"namespace": self._namespace, "ids": [*ids, *(row["id"] for row in derived)]}
         await self._session.rows("transfer_postings_delete", **given)
         await self._session.rows("memories_orphan", **given)
-        return {row["id"] for row in await self._session.rows("memories_erase", **given)}
+        erased = {row["id"] for row in await self._session.rows("memories_erase", **given)}
+        await self._note("erase", sorted(erased))
+        return erased
+
+    async def _note(self, action: str, ids: Sequence[UUID], amount: int | None = None) -> None:
+        if ids:
+            await note(
+                self._session, self._namespace, action, caller=self._caller, now=self._now, memories=ids, amount=amount
+            )
 
 
 class Changes:

@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
+import copy
+import re
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
-from typing import Any, Literal, cast
+from typing import Any, cast
 
 import asyncpg
 from pgvector.asyncpg import register_vector
 
-from folklore.db.statements import statement
-from folklore.errors import DatabaseUnavailable, FolkloreError, InvalidInput, Raced
+from folklore.db.foreign import ours
+from folklore.db.roles import entry
+from folklore.db.session import Lent, Plans, Row, Session
+from folklore.errors import DatabaseUnavailable
 
-Row = asyncpg.Record
+__all__ = ["Database", "Plans", "PoolLimits", "QueryLogger", "Row", "Session"]
+
 QueryLogger = Callable[[str], None]
-Plans = Literal["kept", "fresh"]
 Revive = Callable[[], Awaitable[None]]
+
+_KEY = re.compile(r"[0-9a-f]{64}")
 
 # How far an HNSW index is searched, and that it is searched further until enough was found. Postgres takes them before
 # the extension is loaded. Not where a pooler may be (no statement cache): it may refuse settings that it does not know;
@@ -39,31 +45,6 @@ class PoolLimits:
     statement_cache: bool = True
 
 
-class Session:
-    """A connection lent for a while: runs named statements."""
-
-    def __init__(self, connection: Any) -> None:
-        self._connection = connection
-
-    async def rows(self, name: str, /, **values: object) -> list[Row]:
-        """All rows of the statement `sql/<name>.sql`."""
-        found = statement(name)
-        return cast("list[Row]", await self._connection.fetch(found.sql, *found.arguments(values)))
-
-    async def carry_out(self, command: str) -> None:
-        """A command that one of our statements has spelled."""
-        await self._connection.execute(command)
-
-    def transaction(self) -> Any:
-        """An `async with` block that commits at its end and rolls back when it fails."""
-        return self._connection.transaction()
-
-    async def row(self, name: str, /, **values: object) -> Row | None:
-        """The first row, or None."""
-        found = statement(name)
-        return cast("Row | None", await self._connection.fetchrow(found.sql, *found.arguments(values)))
-
-
 class Database:
     """Connections to one Postgres, embedded or a server; nobody above knows which.
 
@@ -72,6 +53,10 @@ class Database:
     anew takes 0.5 ms of each. In the other, plans are made for the parameters, for the statements whose right shape
     depends on them: a kept plan reckons with namespaces of the average size, and would read every vector there is for
     the smallest of them.
+
+    `bound(key)` is the same database as the holder of a token sees it: each of its sessions is one transaction in the
+    role that owns nothing, which has said whose it is. These have a pair of pools of their own, made when the first is
+    asked for: a plan made in one role is not good in another.
     """
 
     def __init__(
@@ -80,29 +65,50 @@ class Database:
         limits: PoolLimits = PoolLimits(),
         log_query: QueryLogger | None = None,
         revive: Revive | None = None,
+        login_dsn: str | None = None,
     ) -> None:
         self._dsn = dsn
+        self._login_dsn = login_dsn or dsn
         self._limits = limits
         self._log_query = log_query
         self._revive = revive
-        self._pools: dict[Plans, asyncpg.Pool] = {}
+        self._pools: dict[tuple[bool, Plans], asyncpg.Pool] = {}  # by whether they are for tokens
+        self._opening = asyncio.Lock()
+        self._entry: str | None = None
 
     async def open(self) -> None:
         """Connect. Raises DatabaseUnavailable; never falls back to another database."""
+        await self._open(tokens=False)
+
+    def bound(self, key: str) -> Database:
+        """This database as the holder of a token sees it, by the token's key (64 hexadecimal digits)."""
+        if not _KEY.fullmatch(key):
+            raise ValueError("not the key of a token")
+        twin = copy.copy(self)  # the pools are shared
+        twin._entry = entry(key)
+        return twin
+
+    async def _open(self, *, tokens: bool) -> None:
         most = self._limits.maximum
         with ours():
             try:
                 nearest = _NEAREST if self._limits.statement_cache else {}
-                self._pools["fresh"] = await self._pool("force_custom_plan", max(1, most // 2), **nearest)
-                self._pools["kept"] = await self._pool("force_generic_plan", max(1, most - most // 2))
+                for plans, mode, share, more in (
+                    ("fresh", "force_custom_plan", most // 2, nearest),
+                    ("kept", "force_generic_plan", most - most // 2, {}),
+                ):
+                    self._pools[tokens, cast("Plans", plans)] = await self._pool(
+                        self._login_dsn if tokens else self._dsn, mode, max(1, share), **more
+                    )
             except BaseException:
-                await self.close()
+                if not tokens:
+                    await self.close()
                 raise
 
-    async def _pool(self, plan_cache_mode: str, most: int, **more: str) -> asyncpg.Pool:
+    async def _pool(self, dsn: str, plan_cache_mode: str, most: int, **more: str) -> asyncpg.Pool:
         limits = self._limits
         return await asyncpg.create_pool(
-            self._dsn,
+            dsn,
             min_size=min(most, max(1, limits.minimum // 2) if limits.minimum else 0),
             max_size=most,
             timeout=limits.connect_timeout,
@@ -131,7 +137,8 @@ class Database:
 
     async def close(self) -> None:
         """Give the connections back; what runs may finish for a moment, then it is cut."""
-        pools, self._pools = list(self._pools.values()), {}
+        pools = list(self._pools.values())
+        self._pools.clear()
         for pool in pools:
             try:
                 await asyncio.wait_for(pool.close(), timeout=3)
@@ -143,12 +150,12 @@ class Database:
 
         `async with database.session() as session`; what Postgres and the network raise within leaves it as ours.
         """
-        return Lent(self, plans)
+        return Lent(self, plans, self._entry)
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[Session]:
         """A connection in one transaction: committed when the block ends, rolled back when it fails or is cancelled."""
-        async with Lent(self, "kept") as session, session.transaction():
+        async with Lent(self, "kept", self._entry) as session, session.transaction():
             yield session
 
     @asynccontextmanager
@@ -173,7 +180,12 @@ class Database:
 
     async def acquire(self, plans: Plans) -> tuple[asyncpg.Pool, Any]:
         """A pool and a connection of it, to be released. Raises what asyncpg and the network raise."""
-        pool = self._pools.get(plans)
+        tokens = self._entry is not None
+        if tokens and (True, plans) not in self._pools and self._pools:
+            async with self._opening:
+                if (True, plans) not in self._pools:
+                    await self._open(tokens=True)
+        pool = self._pools.get((tokens, plans))
         if pool is None:
             raise DatabaseUnavailable("The database is not open.")
         timeout = self._limits.connect_timeout
@@ -189,34 +201,6 @@ class Database:
             return pool, await pool.acquire(timeout=timeout)
 
 
-class Lent:
-    """A connection for the length of an `async with` block: a class, since generators cost a tenth of a millisecond."""
-
-    __slots__ = ("_connection", "_database", "_plans", "_pool")
-
-    def __init__(self, database: Database, plans: Plans) -> None:
-        self._database = database
-        self._plans: Plans = plans
-
-    async def __aenter__(self) -> Session:
-        """Acquire it. Raises DatabaseUnavailable."""
-        try:
-            self._pool, self._connection = await self._database.acquire(self._plans)
-        except FOREIGN as error:
-            raise translated(error) from error
-        return Session(self._connection)
-
-    async def __aexit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        """Release it, and turn what was raised into ours."""
-        try:
-            await self._pool.release(self._connection)  # shields itself
-        except FOREIGN as failed:
-            if error is None:
-                raise translated(failed) from failed
-        if isinstance(error, FOREIGN) and not isinstance(error, FolkloreError):
-            raise translated(error) from error
-
-
 async def _keep(_connection: asyncpg.Connection) -> None:
     """Nothing to reset between uses: settings are only ever SET LOCAL."""
 
@@ -230,50 +214,3 @@ async def _vector_schema(connection: asyncpg.Connection) -> str:
             "The database has no pgvector extension.", hint="Run `folklore db migrate` with a role that may create it."
         )
     return cast("str", found)
-
-
-# What asyncpg and the network raise.
-FOREIGN = (asyncpg.PostgresError, asyncpg.InterfaceError, OSError, TimeoutError)
-
-
-@contextmanager
-def ours() -> Iterator[None]:
-    """Turn what asyncpg and the network raise into our family; our own pass through."""
-    try:
-        yield
-    except FOREIGN as error:
-        raise translated(error) from error
-
-
-def translated(error: BaseException) -> FolkloreError:
-    """The one of our family that stands for an error of asyncpg or the network."""
-    match error:
-        case asyncpg.UniqueViolationError() | asyncpg.SerializationError() | asyncpg.DeadlockDetectedError():
-            return Raced("Somebody else changed the same memory at the same time.", hint="Try again.")
-        case asyncpg.DataError():
-            return InvalidInput("value", f"Postgres refused it ({type(error).__name__}).")
-        case asyncpg.QueryCanceledError():
-            return DatabaseUnavailable("The database took too long and the statement was cancelled.")
-        case asyncpg.DiskFullError() | asyncpg.OutOfMemoryError():
-            return DatabaseUnavailable("The database has no room left; nothing was written.")
-        case (
-            asyncpg.CannotConnectNowError()
-            | asyncpg.AdminShutdownError()
-            | asyncpg.CrashShutdownError()
-            | asyncpg.PostgresConnectionError()
-        ):
-            return DatabaseUnavailable(
-                "The database is unavailable: it is being started or stopped, or the connection to it was lost.",
-                hint="Try again in a moment; a text that was stored already is not stored twice.",
-            )
-        case asyncpg.InvalidPasswordError():
-            return DatabaseUnavailable("The database refused the user or password.", hint="Check the database_url.")
-        case asyncpg.InsufficientPrivilegeError():
-            return DatabaseUnavailable(f"The database role may not do this: {error}.")
-        case asyncpg.PostgresError() | asyncpg.InterfaceError():
-            return DatabaseUnavailable(f"The database failed ({type(error).__name__}): {error}")
-        case _:
-            return DatabaseUnavailable(
-                f"The database cannot be reached ({error or type(error).__name__}).",
-                hint="Check that it runs and that database_url is right; `folklore doctor` tells more.",
-            )

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import asyncpg
 
-from folklore.db.database import ours
+from folklore.db.foreign import ours
 from folklore.db.statements import statement
 
 

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pgvector import HalfVector
 
+from folklore.db.audit import note
 from folklore.db.database import Database, Session
 from folklore.db.models import KnownModel, register
 from folklore.db.namespaces import ensure_namespace
@@ -75,9 +76,9 @@ class Listing:
 class Memories:
     """The memories table with what hangs on it: postings and embeddings."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, statistics: PlannerStatistics | None = None) -> None:
         self._database = database
-        self._statistics = PlannerStatistics(database)
+        self.statistics = statistics or PlannerStatistics(database)
 
     async def insert(
         self,
@@ -102,7 +103,7 @@ class Memories:
             inserted = await self._insert(*given)
         except Raced:  # a key of ours was used between our look and our write: it is seen now
             inserted = await self._insert(*given)
-        self._statistics.stored(sum(new for _, new in inserted.outcome))
+        self.statistics.stored(sum(new for _, new in inserted.outcome))
         return inserted
 
     async def _insert(
@@ -148,6 +149,8 @@ class Memories:
             await index(session, namespace_id, outcome, vectors, now)
             if then is not None:
                 await then(session, namespace_id, outcome)
+            new = [id_ for id_, is_new in outcome if is_new]
+            await note(session, namespace_id, "store", caller=caller, now=now, memories=new, amount=len(batch))
         return Inserted(namespace_id, outcome)
 
     async def _answered(

@@ -9,7 +9,8 @@ from importlib.resources import files
 
 import asyncpg
 
-from folklore.db.database import ours
+from folklore.db.foreign import ours
+from folklore.db.roles import lacking, settle
 from folklore.errors import DatabaseUnavailable
 
 # One number for all of Folklore's migrations ("folk" in ASCII).
@@ -47,9 +48,9 @@ async def migrate(dsn: str, *, timeout: float = 60.0) -> list[str]:
         connection = await asyncpg.connect(dsn, timeout=timeout, statement_cache_size=0)
         try:
             await _check_postgres(connection)
-            if not await _missing(connection):
-                return []
-            return await _apply_under_lock(connection, timeout)
+            done = await _apply_under_lock(connection, timeout) if await _missing(connection) else []
+            await settle(connection)
+            return done
         finally:
             await connection.close(timeout=5)
 
@@ -60,6 +61,16 @@ async def pending(dsn: str, *, timeout: float = 10.0) -> list[str]:
         connection = await asyncpg.connect(dsn, timeout=timeout, statement_cache_size=0)
         try:
             return [migration.name for migration in await _missing(connection)]
+        finally:
+            await connection.close(timeout=5)
+
+
+async def role_lacks(dsn: str, *, timeout: float = 10.0) -> list[str]:
+    """The commands that the role for tokens still needs; changes nothing. The schema must be up to date."""
+    with ours():
+        connection = await asyncpg.connect(dsn, timeout=timeout, statement_cache_size=0)
+        try:
+            return await lacking(connection)
         finally:
             await connection.close(timeout=5)
 

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
+from folklore.db.audit import NOWHERE, note
 from folklore.db.database import Database, Session
 from folklore.errors import Conflict, Raced
-from folklore.model import Namespace
+from folklore.model import Caller, Namespace
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,19 +54,23 @@ class Holding:
 class Namespaces:
     """The namespaces table."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, within: Sequence[UUID] | None = None) -> None:
         self._database = database
+        # Those that the caller may know of; None for all.
+        self._within = None if within is None else list(within)
 
     async def notebooks(self, names: Sequence[str] | None) -> list[Notebook]:
         """The namespaces of these names, or all; unknown names are simply not there. One statement."""
         async with self._database.session() as session:
-            rows = await session.rows("namespaces_find", names=None if names is None else list(names))
+            rows = await session.rows(
+                "namespaces_find", names=None if names is None else list(names), within=self._within
+            )
         return [Notebook(row["id"], row["name"], tuple(row["languages"]), row["empty"], row["model"]) for row in rows]
 
     async def all(self, *, deleted: bool = False) -> list[Namespace]:
         """Every namespace with its (bounded) count, or every deleted one. One statement."""
         async with self._database.session() as session:
-            rows = await session.rows("namespaces_read", deleted=deleted)
+            rows = await session.rows("namespaces_read", deleted=deleted, within=self._within)
         return [
             Namespace(
                 id=row["id"],
@@ -102,14 +107,14 @@ class Namespaces:
     async def holdings(self, model: UUID | None) -> list[Holding]:
         """What each namespace holds and owes in this model. One statement."""
         async with self._database.session("fresh") as session:
-            rows = await session.rows("memories_status", model=model)
+            rows = await session.rows("memories_status", model=model, within=self._within)
         return [Holding(row["name"], row["memories"], 0 if model is None else row["without_vector"]) for row in rows]
 
     async def create(
-        self, id_: UUID, name: str, *, language: str, description: str | None, author: str, now: datetime
+        self, id_: UUID, name: str, *, language: str, description: str | None, caller: Caller, now: datetime
     ) -> bool:
         """Make a namespace; false if there is one of this name."""
-        async with self._database.session() as session:
+        async with self._database.transaction() as session:
             row = await session.row(
                 "transfer_namespace_insert",
                 id=id_,
@@ -117,23 +122,23 @@ class Namespaces:
                 description=description,
                 language=language,
                 created_at=now,
-                created_by=author,
+                created_by=caller.author,
             )
+            if row is not None:
+                await note(session, id_, "namespace_create", caller=caller, now=now, amount=1)
         return row is not None
 
-    async def rename(self, namespace: UUID, name: str) -> bool:
+    async def rename(self, namespace: UUID, name: str, *, caller: Caller, now: datetime) -> bool:
         """Give it another name; false if that is taken."""
-        return await self._unless_taken("namespaces_rename", namespace=namespace, name=name)
+        return await self._change("rename", namespace, caller, now, name=name)
 
-    async def describe(self, namespace: UUID, description: str | None) -> None:
+    async def describe(self, namespace: UUID, description: str | None, *, caller: Caller, now: datetime) -> None:
         """Say what it is for."""
-        async with self._database.session() as session:
-            await session.rows("namespaces_describe", namespace=namespace, description=description)
+        await self._change("describe", namespace, caller, now, description=description)
 
-    async def delete(self, namespace: UUID, *, author: str, now: datetime) -> None:
+    async def delete(self, namespace: UUID, *, caller: Caller, now: datetime) -> None:
         """Hide it with all that is in it."""
-        async with self._database.session() as session:
-            await session.rows("namespaces_delete", namespace=namespace, author=author, now=now)
+        await self._change("delete", namespace, caller, now, author=caller.author, now=now)
 
     async def deleted(self, name: str) -> list[Namespace]:
         """The deleted namespaces of this name, the last one first."""
@@ -149,21 +154,26 @@ class Namespaces:
         async with self._database.session() as session:
             return [row["id"] for row in await session.rows("namespaces_deleted_before", before=before)]
 
-    async def restore(self, namespace: UUID) -> bool:
+    async def restore(self, namespace: UUID, *, caller: Caller, now: datetime) -> bool:
         """Bring it back; false if somebody else uses its name by now."""
-        return await self._unless_taken("namespaces_restore", namespace=namespace)
+        return await self._change("restore", namespace, caller, now)
 
-    async def erase(self, namespace: UUID) -> None:
-        """Delete it with all that is in it, for good, in one transaction."""
+    async def erase(self, namespace: UUID, *, caller: Caller, now: datetime) -> None:
+        """Delete it with all that is in it, for good, in one transaction; its lines of the audit log go too."""
         async with self._database.transaction() as session:
             await session.row("namespaces_hold", namespace=namespace)
-            for statement in ("namespaces_erase_postings", "namespaces_erase_memories", "namespaces_erase"):
-                await session.rows(statement, namespace=namespace)
+            for part in ("postings", "memories", "audit"):
+                await session.rows(f"namespaces_erase_{part}", namespace=namespace)
+            await session.rows("namespaces_erase", namespace=namespace)
+            detail = str(namespace)
+            await note(session, NOWHERE, "namespace_erase", caller=caller, now=now, amount=1, detail=detail)
 
-    async def _unless_taken(self, statement: str, /, **values: object) -> bool:
+    async def _change(self, action: str, namespace: UUID, caller: Caller, at: datetime, /, **values: object) -> bool:
+        """Change a namespace's row; false if its name is taken."""
         try:
-            async with self._database.session() as session:
-                await session.rows(statement, **values)
+            async with self._database.transaction() as session:
+                await session.rows(f"namespaces_{action}", namespace=namespace, **values)
+                await note(session, namespace, f"namespace_{action}", caller=caller, now=at, amount=1)
         except Raced:
             return False
         return True

@@ -91,7 +91,7 @@ class RecallStatements:
         """Those that satisfy a tsquery, by what the weighted lexemes weigh in them, then the newest."""
         async with self._database.session("fresh") as session:
             rows = await session.rows(
-                "search_expression",
+                "search_expression/token" if session.of_token else "search_expression",
                 namespaces=list(scope.namespaces),
                 expression=expression,
                 fetch=fetch,

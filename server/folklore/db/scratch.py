@@ -10,7 +10,7 @@ from uuid import uuid4
 
 import asyncpg
 
-from folklore.db.database import ours
+from folklore.db.foreign import ours
 from folklore.db.statements import statement
 
 

@@ -6,6 +6,9 @@ the text of `visible.sql`, so that a filter is written once and stands in every 
 Most questions have no filter. `recall_dense/plain` is the statement `recall_dense.sql` with `alive.sql`, what nobody
 may see, in the place of `visible.sql`: a dozen parameters less to send, to plan and to set up.
 
+The holder of a token is kept by row-level security from what only an owner's index serves: `search_expression/token`
+asks it through a function (matching_token.sql).
+
 The size of a vector cannot be a parameter. `recall_nearest/256` is `recall_nearest.sql` with 256 for `{dimensions}`,
 and plain: an index serves questions without filters.
 """
@@ -13,6 +16,7 @@ and plain: an index serves questions without filters.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -39,11 +43,17 @@ class Statement:
         return [values[name] for name in self.parameters]
 
 
-def _text(name: str, *, plain: bool = False) -> str:
+# What stands in the place of what in a variant; one that is a number is plain.
+_VARIANTS: Mapping[str, Mapping[str, str]] = {
+    "": {},
+    "plain": {"visible": "alive"},
+    "token": {"matching": "matching_token"},
+}
+
+
+def _text(name: str, instead: Mapping[str, str]) -> str:
     text = (files("folklore.db") / "sql" / f"{name}.sql").read_text(encoding="utf-8")
-    return _INCLUDE.sub(
-        lambda match: _text("alive" if plain and match[1] == "visible" else match[1], plain=plain), text
-    )
+    return _INCLUDE.sub(lambda match: _text(instead.get(match[1], match[1]), instead), text)
 
 
 @cache
@@ -53,7 +63,7 @@ def statement(name: str) -> Statement:
     Raises KeyError if it needs a size and the name has none.
     """
     file, _, variant = name.partition("/")
-    text = _COMMENT.sub("", _text(file, plain=bool(variant)))
+    text = _COMMENT.sub("", _text(file, _VARIANTS.get(variant, _VARIANTS["plain"])))
     if _SIZE in text:
         if not _NUMBER.fullmatch(variant):
             raise KeyError(f"{file} needs a number of dimensions, as in {file}/256")

@@ -10,6 +10,7 @@ from uuid import UUID
 
 import asyncpg
 
+from folklore.db.audit import note
 from folklore.db.changes import CHANGEABLE, Changing
 from folklore.db.database import Database, Session
 from folklore.db.entries import Arrival, Entry, arrivals_json, carried_of, entry_of, relations_json, revisions_json
@@ -205,6 +206,10 @@ class Transfers:
                 raise Conflict("Somebody else stored some of the same memories at the same time.", hint="Try again.")
             outcome = [(item.id, item.id in written) for item in everything]
             await index(session, namespace_id, outcome, batch.vectors, now)
+            # Those that were replaced are noted as they are recorded.
+            fresh = [item.id for item in batch.fresh if item.id in written]
+            if fresh:
+                await note(session, namespace_id, "import", caller=caller, now=now, memories=fresh)
         self._statistics.stored(len(written))
         return written
 

@@ -10,27 +10,36 @@ from pathlib import Path
 from socket import socket
 
 import structlog
+from mcp.server.auth.routes import build_resource_metadata_url, create_protected_resource_routes
+from pydantic import AnyHttpUrl
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
-from starlette.routing import Route
+from starlette.routing import Mount, Route
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from folklore import __version__, log
 from folklore.app import App
-from folklore.config import HttpSettings, Settings
+from folklore.config import HttpSettings, OAuthSettings, Settings
 from folklore.errors import ConfigInvalid, FolkloreError
 from folklore.http.address import bound, is_loopback
+from folklore.http.api import api_routes
+from folklore.http.auth import Door
 from folklore.http.body import Body
 from folklore.http.certificate import tls_context
 from folklore.http.crowd import Crowd
 from folklore.http.departure import Departure
 from folklore.http.invited import Invited, transport_security
+from folklore.http.oauth import JwtIssuer
 from folklore.http.rate import RateLimit
 from folklore.http.server import CLOSING_SECONDS, serve
 from folklore.http.siblings import Siblings
 from folklore.http.stream import Stream
+from folklore.http.team import Team
 from folklore.http.workers import Workers
+from folklore.memory.access import may_write_somewhere
+from folklore.memory.callers import present_caller
 from folklore.tools.server import build_server
 
 said = structlog.get_logger(__name__)
@@ -53,41 +62,40 @@ def build_app(app: App, host: str, seat: Seat | None = None) -> Starlette:
 
     `seat` says which of several workers it is for.
     """
-    settings = app.settings
-    server = build_server(app.host, offered=settings.tools, read_only=settings.read_only)
-    security = transport_security(host, settings.http.allowed_hosts)
-    starlette = server.streamable_http_app(
-        host=host,
-        stateless_http=True,  # no session lives in a worker, so any worker may answer
-        json_response=True,
-        max_request_body_size=settings.http.max_body_bytes,
-        transport_security=security,
+    oauth, http = app.settings.oauth, app.settings.http
+    security = transport_security(host, http.allowed_hosts)
+    team = Team.of(app, None if oauth.issuer is None else JwtIssuer(oauth))
+    writing, reading = (
+        _protocol(team, host, seat, read_only=read_only) for read_only in (app.settings.read_only, True)
     )
-    sse = server.sse_app(
-        host=host,
-        transport_security=security,
-        max_request_body_size=settings.http.max_body_bytes,
-        message_path="/messages/" if seat is None else seat.siblings.message_path(seat.number),
-    )
-    starlette.router.routes.extend(sse.routes)
-    if seat is not None:
-        starlette.router.routes.extend(seat.siblings.routes(seat.number))
-    starlette.router.routes.extend([Route("/healthz", _alive), Route("/readyz", _ready_of(app))])
-    starlette.user_middleware = [Middleware(Invited, security=security), *limits(settings.http)]
-    inner = starlette.router.lifespan_context
 
     @asynccontextmanager
-    async def lifespan(outer: Starlette) -> AsyncIterator[None]:
+    async def lifespan(_outer: Starlette) -> AsyncIterator[None]:
         app.start()
         app.start_upkeep()
         try:
-            async with inner(outer):
+            async with writing.router.lifespan_context(writing), reading.router.lifespan_context(reading):
                 yield
         finally:
+            await team.close()
             await app.close()
 
-    starlette.router.lifespan_context = lifespan
-    return starlette
+    return Starlette(
+        routes=[
+            Route("/healthz", _alive),
+            Route("/readyz", _ready_of(app)),
+            *_metadata(oauth),
+            *api_routes(team.host, security),
+            *([] if seat is None else seat.siblings.routes(seat.number)),
+            Mount("/", ByRole(writing, reading)),
+        ],
+        middleware=[
+            Middleware(Invited, security=security),
+            Middleware(Door, keeper=team.keeper, refused=team.refused, metadata_url=_metadata_url(oauth)),
+            *limits(http),
+        ],
+        lifespan=lifespan,
+    )
 
 
 def limits(settings: HttpSettings) -> list[Middleware]:
@@ -107,6 +115,55 @@ def limits(settings: HttpSettings) -> list[Middleware]:
         ),
         Middleware(Stream),
     ]
+
+
+def _metadata(oauth: OAuthSettings) -> list[Route]:
+    """Who vouches for callers, for clients that look for it (RFC 9728)."""
+    if _metadata_url(oauth) is None:
+        return []
+    return create_protected_resource_routes(
+        resource_url=AnyHttpUrl(str(oauth.audience)), authorization_servers=[AnyHttpUrl(str(oauth.issuer))]
+    )
+
+
+def _metadata_url(oauth: OAuthSettings) -> str | None:
+    if oauth.issuer is None or not str(oauth.audience).startswith(("http://", "https://")):
+        return None
+    return str(build_resource_metadata_url(AnyHttpUrl(str(oauth.audience))))
+
+
+def _protocol(team: Team, host: str, seat: Seat | None, *, read_only: bool) -> Starlette:
+    """MCP over streamable HTTP and SSE, with the tools that write or without them."""
+    settings = team.app.settings
+    server = build_server(team.host, offered=settings.tools, read_only=read_only)
+    security = transport_security(host, settings.http.allowed_hosts)
+    starlette = server.streamable_http_app(
+        host=host,
+        stateless_http=True,  # no session lives in a worker, so any worker may answer
+        json_response=True,
+        max_request_body_size=settings.http.max_body_bytes,
+        transport_security=security,
+    )
+    sse = server.sse_app(
+        host=host,
+        transport_security=security,
+        max_request_body_size=settings.http.max_body_bytes,
+        message_path="/messages/" if seat is None else seat.siblings.message_path(seat.number),
+    )
+    starlette.router.routes.extend(sse.routes)
+    return starlette
+
+
+class ByRole:
+    """Two servers as one: who may write nowhere gets the one that does not show the writing tools."""
+
+    def __init__(self, writing: ASGIApp, reading: ASGIApp) -> None:
+        self._writing = writing
+        self._reading = reading
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve a request as whoever it is from."""
+        await (self._writing if may_write_somewhere(present_caller()) else self._reading)(scope, receive, send)
 
 
 async def _alive(_request: Request) -> Response:
@@ -135,24 +192,25 @@ def run(
 ) -> None:
     """Serve until SIGTERM or SIGINT, then end within the graceful time; `announce` is told the URL before.
 
-    Raises ConfigInvalid for an address that others can reach (unless `insecure`) or that cannot be listened on, and for
-    a certificate that cannot be used; all that before anything listens.
+    Raises ConfigInvalid for an address that others can reach where nobody needs a token (unless `insecure`), or that
+    cannot be listened on, and for a certificate that cannot be used; all that before anything listens.
     """
-    if not is_loopback(host) and not insecure:
+    http = settings.http
+    protected = is_loopback(host) or http.authentication == "always"
+    if not protected and not insecure:
         raise ConfigInvalid(
             "http.host",
-            f"{host} can be reached from other machines, and this version has no tokens.",
-            hint="Listen on 127.0.0.1 and put an authenticating proxy before it, or say --insecure.",
+            f"{host} can be reached from other machines, and http.authentication does not say always.",
+            hint="Let everybody need a token (always), or listen on 127.0.0.1 behind a proxy, or say --insecure.",
         )
-    http = settings.http
     tls = tls_context(http.tls_cert, http.tls_key)
     app = App(settings)
     sockets = bound(host, port)
     named = f"[{host}]" if ":" in host and not host.startswith("[") else host
     url = f"{'https' if tls else 'http'}://{named}:{sockets[0].getsockname()[1]}"
     announce(url)
-    if not is_loopback(host):
-        said.warning("ANYBODY who reaches this address can read and change every memory (--insecure)", url=url)
+    if not protected:
+        said.warning("ANYBODY who reaches this address may be let in without a token (--insecure)", url=url)
     said.info("serving", url=f"{url}/mcp", sse=f"{url}/sse", workers=http.workers)
     if http.workers == 1:
         serve(build_app(app, host), http, sockets, tls)

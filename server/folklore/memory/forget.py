@@ -9,7 +9,8 @@ from datetime import datetime
 from uuid import UUID
 
 from folklore.db.changes import Changing, Closing
-from folklore.errors import FolkloreError, InvalidInput, Refused
+from folklore.errors import FolkloreError, InvalidInput
+from folklore.memory.access import must_write, require
 from folklore.memory.library import Library
 from folklore.memory.places import locate, unknown
 from folklore.model import Caller, Filters, Memory
@@ -44,8 +45,8 @@ async def forget(library: Library, request: ForgetRequest, *, caller: Caller, no
     good: text, vectors, words, relations and revisions are deleted. Raises InvalidInput, NotFound (one of the ids is
     nowhere: then nothing was forgotten), Refused.
     """
-    if not caller.may_write and not request.dry_run:
-        raise Refused("This server is read-only; nothing was forgotten.")
+    if not request.dry_run:
+        must_write(caller)
     if bool(request.ids) == (request.filters is not None):
         raise InvalidInput("ids", "or filters say what to forget.", hint="Give exactly one of the two.")
     if request.filters is not None and request.filters.empty:
@@ -60,10 +61,13 @@ async def forget(library: Library, request: ForgetRequest, *, caller: Caller, no
         places = await locate(library, request.ids, namespaces=request.namespaces)
         if places.missing:
             raise unknown(places.missing)
+        notebooks = list({notebook.id: notebook for notebook in places.of.values()}.values())
         where = dict(places.by_namespace())
     else:
         notebooks = await library.notebooks(request.namespaces)
         where = dict.fromkeys(sorted(notebook.id for notebook in notebooks))
+    for notebook in notebooks:  # what would be forgotten is for those to know who could forget it
+        require(caller, notebook.name, "admin" if request.erase else "writer", dry_run=request.dry_run)
     found: list[Memory] = []
     already: list[UUID] = []
     more = False
@@ -93,7 +97,7 @@ async def forget_samples(library: Library) -> None:
     but time: autovacuum will.
     """
     with suppress(FolkloreError):
-        await library.changes.settle_statistics()
+        await library.root.changes.settle_statistics()
 
 
 async def _due(change: Changing, ids: Sequence[UUID], *, erase: bool) -> tuple[list[UUID], list[UUID]]:

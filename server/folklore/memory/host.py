@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta, tzinfo
 from typing import TYPE_CHECKING
 
+from folklore.errors import FolkloreError
 from folklore.memory.traces import Traces
 from folklore.model import Caller
 
@@ -21,7 +22,7 @@ class Host:
     `library` waits until database and model are ready and raises Unavailable if they cannot be; `namespace` names
     where to write when the caller does not say; `zone` is what times without an offset are read in; `engine` says whose
     Postgres it is (embedded or server); `retention` is how long what was forgotten can be brought back; `traces` is
-    told of every answer that goes out.
+    told of every answer that goes out, `refused` of every call that was not let do what it wanted.
     """
 
     library: Callable[[], Awaitable[Library]]
@@ -32,3 +33,4 @@ class Host:
     engine: str = "server"
     retention: timedelta = timedelta(days=30)
     traces: Traces = field(default_factory=Traces)
+    refused: Callable[[str, FolkloreError], None] = lambda _action, _error: None

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from time import monotonic
 from uuid import UUID
 
@@ -18,7 +19,7 @@ from folklore.embedding.reranker import Reranker
 from folklore.errors import NotFound
 from folklore.memory.generations import Generations
 from folklore.memory.measures import RecentMeasures
-from folklore.model import SecretPolicy
+from folklore.model import Access, SecretPolicy
 from folklore.text import names
 
 
@@ -26,9 +27,11 @@ from folklore.text import names
 class Library:
     """One database and, unless embedding is switched off, the model that counts there.
 
-    `secrets` says what becomes of one in a text.
+    `secrets` says what becomes of one in a text. `opened_to` gives the same library as the holder of a token sees it:
+    every session of that one is held by the database to what the token opens.
     """
 
+    database: Database
     memories: Memories
     namespaces: Namespaces
     statements: RecallStatements
@@ -39,6 +42,9 @@ class Library:
     secrets: SecretPolicy = "refuse"
     recent: Recent = field(default_factory=lambda: Recent())
     measured: RecentMeasures = field(default_factory=RecentMeasures)
+    views: Views = field(default_factory=lambda: Views())
+    # What this is a view of; None for the whole itself.
+    whole: Library | None = None
 
     @classmethod
     def of(
@@ -51,6 +57,7 @@ class Library:
     ) -> Library:
         """The library kept in a database; a single embedder is used as it is, whatever model the store goes by."""
         return cls(
+            database,
             Memories(database),
             Namespaces(database),
             RecallStatements(database),
@@ -61,6 +68,33 @@ class Library:
             secrets,
         )
 
+    def opened_to(self, access: Access | None) -> Library:
+        """The library as this access sees it; the whole of it without one."""
+        if access is None:
+            return self
+        return self.views.get(access) or self.views.put(access, self._view(access))
+
+    def _view(self, access: Access) -> Library:
+        database = self.database.bound(access.key)
+        return replace(
+            self,
+            database=database,
+            memories=Memories(database, self.memories.statistics),
+            namespaces=Namespaces(database, access.namespaces),
+            statements=RecallStatements(database),
+            changes=Changes(database),
+            similarities=Similarities(database),
+            recent=Recent(),
+            # What a namespace measures is the same for everybody who may read it, and asked for by its id.
+            measured=self.measured,
+            whole=self,
+        )
+
+    @property
+    def root(self) -> Library:
+        """The whole library: for what the server itself does, after it has asked whether the caller may."""
+        return self.whole or self
+
     @property
     def embedder(self) -> Embedder | None:
         """The embedder of the model that counts now. Take it once for what belongs together: it may be another next."""
@@ -69,6 +103,7 @@ class Library:
     def stored(self) -> None:
         """What this process stored or changed may have made namespaces, and changed what the small ones hold."""
         self.recent.clear()
+        self.root.recent.clear()
         self.measured.clear_small()
 
     async def notebooks(self, asked: Sequence[str]) -> list[Notebook]:
@@ -123,6 +158,32 @@ class Recent:
     def clear(self) -> None:
         """Forget everything."""
         self._known.clear()
+
+
+class Views:
+    """The libraries of the last tokens that came: what a view remembers for a second would else be asked each time.
+
+    A token whose grants have changed is another access, and gets a view of its own.
+    """
+
+    _MOST = 256
+
+    def __init__(self) -> None:
+        self._known: OrderedDict[Access, Library] = OrderedDict()
+
+    def get(self, access: Access) -> Library | None:
+        """The view of this access, if it is known."""
+        found = self._known.get(access)
+        if found is not None:
+            self._known.move_to_end(access)
+        return found
+
+    def put(self, access: Access, view: Library) -> Library:
+        """Remember a view; the one used longest ago makes room."""
+        self._known[access] = view
+        if len(self._known) > self._MOST:
+            self._known.popitem(last=False)
+        return view
 
 
 def scope_of(notebooks: Sequence[Notebook]) -> Mapping[UUID, str]:

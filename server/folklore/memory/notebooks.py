@@ -6,7 +6,8 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 from folklore.db.namespaces import Notebook
-from folklore.errors import Conflict, InvalidInput, NotFound, Refused
+from folklore.errors import Conflict, InvalidInput, NotFound
+from folklore.memory.access import must_own, must_write, require
 from folklore.memory.forget import forget_samples
 from folklore.memory.ids import new_id
 from folklore.memory.library import Library
@@ -29,7 +30,7 @@ async def create(
     description: str | None = None,
 ) -> str:
     """Make an empty namespace; returns its name as it is spelled. Raises InvalidInput, Conflict if it is there."""
-    _may_write(caller)
+    must_own(caller)
     guard_fields({"namespace": name, "description": description}, library.secrets)
     spelled = names.normalise(name)
     made = await library.namespaces.create(
@@ -37,7 +38,7 @@ async def create(
         spelled,
         language=DEFAULT_LANGUAGE if language is None else language_of(language, field="language"),
         description=_description(description),
-        author=caller.author,
+        caller=caller,
         now=now,
     )
     if not made:
@@ -45,23 +46,22 @@ async def create(
     return spelled
 
 
-async def rename(library: Library, name: str, to: str, *, caller: Caller) -> str:
+async def rename(library: Library, name: str, to: str, *, caller: Caller, now: datetime) -> str:
     """Call it something else; what is in it stays. Raises NotFound, InvalidInput, Conflict if the name is taken."""
-    _may_write(caller)
     guard_fields({"to": to}, library.secrets)
-    notebook = await _the(library, name)
+    notebook = await _the(library, name, caller)
     spelled = names.normalise(to, field="to")
-    if not await library.namespaces.rename(notebook.id, spelled):
+    if not await library.root.namespaces.rename(notebook.id, spelled, caller=caller, now=now):
         raise Conflict(f"There is a namespace {spelled!r} already.", hint="Give it another name.")
     library.stored()
     return spelled
 
 
-async def describe(library: Library, name: str, description: str | None, *, caller: Caller) -> None:
+async def describe(library: Library, name: str, description: str | None, *, caller: Caller, now: datetime) -> None:
     """Say what it is for. Raises NotFound, InvalidInput."""
-    _may_write(caller)
     guard_fields({"description": description}, library.secrets)
-    await library.namespaces.describe((await _the(library, name)).id, _description(description))
+    notebook = await _the(library, name, caller)
+    await library.root.namespaces.describe(notebook.id, _description(description), caller=caller, now=now)
 
 
 async def delete(library: Library, name: str, *, caller: Caller, now: datetime, erase: bool = False) -> str:
@@ -69,19 +69,19 @@ async def delete(library: Library, name: str, *, caller: Caller, now: datetime, 
 
     With `erase` for good, deleted ones of that name too. Returns its name. Raises NotFound.
     """
-    _may_write(caller)
     if not erase:
-        notebook = await _the(library, name)
-        await library.namespaces.delete(notebook.id, author=caller.author, now=now)
+        notebook = await _the(library, name, caller)
+        await library.root.namespaces.delete(notebook.id, caller=caller, now=now)
         library.stored()
         return notebook.name
+    must_own(caller)
     spelled = names.normalise(name)
     ids: list[UUID] = [item.id for item in await library.namespaces.deleted(spelled)]
     ids += [notebook.id for notebook in await library.namespaces.notebooks([spelled])]
     if not ids:
-        await _the(library, name)
+        await _the(library, name, caller)
     for id_ in ids:
-        await library.namespaces.erase(id_)
+        await library.namespaces.erase(id_, caller=caller, now=now)
     library.stored()
     await forget_samples(library)
     return spelled
@@ -89,14 +89,14 @@ async def delete(library: Library, name: str, *, caller: Caller, now: datetime, 
 
 async def restore(library: Library, name: str, *, caller: Caller, now: datetime, retention: timedelta) -> str:
     """Bring back the namespace of this name that was deleted last. Raises NotFound, Conflict."""
-    _may_write(caller)
+    must_own(caller)
     deleted = await library.namespaces.deleted(names.normalise(name))
     if not deleted:
         raise NotFound(f"No namespace {name!r} was deleted.", hint="`folklore namespaces list --deleted` shows them.")
     last = deleted[0]
     if last.deleted_at is not None and last.deleted_at < now - retention:
         raise Conflict(f"The namespace {last.name} was deleted more than {retention.days} days ago.")
-    if not await library.namespaces.restore(last.id):
+    if not await library.namespaces.restore(last.id, caller=caller, now=now):
         raise Conflict(
             f"There is another namespace {last.name!r} by now.",
             hint="Rename that one first.",
@@ -105,14 +105,12 @@ async def restore(library: Library, name: str, *, caller: Caller, now: datetime,
     return last.name
 
 
-async def _the(library: Library, name: str) -> Notebook:
+async def _the(library: Library, name: str, caller: Caller) -> Notebook:
+    must_write(caller)
     library.stored()  # who changes a namespace wants to know it as it is
-    return (await library.notebooks([name]))[0]
-
-
-def _may_write(caller: Caller) -> None:
-    if not caller.may_write:
-        raise Refused("Folklore is set to read-only; nothing was changed.")
+    notebook = (await library.notebooks([name]))[0]
+    require(caller, notebook.name, "admin")
+    return notebook
 
 
 def _description(text: str | None) -> str | None:

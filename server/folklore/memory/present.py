@@ -213,7 +213,9 @@ def status(found: Status, *, engine: str, version: str) -> JsonDict:
         "version": version,
         "engine": engine,
         "model": model and {"provider": model.provider, "name": model.name, "dimensions": model.dimensions},
-        "namespaces": [{"name": item.name, "memories": item.memories, "role": found.role} for item in found.namespaces],
+        "namespaces": [
+            {"name": item.name, "memories": item.memories, "role": found.roles[item.name]} for item in found.namespaces
+        ],
         "embedding_debt": None if model is None else found.owed,
         "degraded": [{"branch": item.branch, "reason": item.reason} for item in found.degraded] or None,
     }

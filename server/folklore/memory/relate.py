@@ -8,7 +8,8 @@ from datetime import datetime
 from uuid import UUID
 
 from folklore.db.changes import Changing
-from folklore.errors import InvalidInput, Refused
+from folklore.errors import InvalidInput
+from folklore.memory.access import must_write, require
 from folklore.memory.checks import relation_type, share
 from folklore.memory.library import Library
 from folklore.memory.places import Places, locate
@@ -51,8 +52,7 @@ async def relate(library: Library, wishes: Sequence[Wish], *, caller: Caller, no
     A relation `supersedes` closes its target's validity, as storing with `supersedes` does. Raises InvalidInput,
     Refused.
     """
-    if not caller.may_write:
-        raise Refused("This server is read-only; nothing was related.")
+    must_write(caller)
     if not 1 <= len(wishes) <= MAX_AT_ONCE:
         raise InvalidInput("relations", f"takes 1 to {MAX_AT_ONCE} a call, not {len(wishes)}.")
     outcome = Related()
@@ -60,6 +60,8 @@ async def relate(library: Library, wishes: Sequence[Wish], *, caller: Caller, no
     ends = [id_ for wish in checked for id_ in (wish.relation.from_id, wish.relation.to_id)]
     guard_fields({"relation": [wish.relation.type for wish in wishes]}, library.secrets)
     places = await locate(library, list(dict.fromkeys(ends)), unforgotten=True)
+    for name in sorted({notebook.name for notebook in places.of.values()}):
+        require(caller, name, "writer")
     for namespace, group in sorted(_by_namespace(checked, places, outcome).items()):
         async with library.changes.of(namespace, caller=caller, now=now) as change:
             done_here = await _settle(change, group, now=now)

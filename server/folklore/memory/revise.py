@@ -11,7 +11,8 @@ from uuid import UUID
 from folklore.db.changes import Changing, Patch, State
 from folklore.db.memories import Vectors, stated
 from folklore.db.namespaces import Notebook
-from folklore.errors import Conflict, InvalidInput, NotFound, Raced, Refused
+from folklore.errors import Conflict, InvalidInput, NotFound, Raced
+from folklore.memory.access import must_write, require
 from folklore.memory.checks import check_draft
 from folklore.memory.library import Library
 from folklore.memory.places import place_of, unknown
@@ -57,9 +58,10 @@ async def update(
     Nothing is written if nothing is different. Raises InvalidInput, NotFound, Conflict (changed since `if_revision`,
     forgotten, superseded, or its new text is another memory's), Refused.
     """
-    _may_write(caller)
+    must_write(caller)
     wanted = _checked(edit, library.secrets, now=now, zone=zone)
     notebook = await place_of(library, id_, namespaces=namespaces)
+    require(caller, notebook.name, "writer")
     vectors = await embed(library, [wanted["content"]]) if "content" in wanted else None
     async with library.changes.of(notebook.id, caller=caller, now=now) as change:
         state = (await change.states([id_], whole=True)).get(id_)
@@ -92,8 +94,9 @@ async def undo(
     The undoing is kept as a revision too. Returns the memory as it is now and what was undone. Raises NotFound if
     nothing was changed, Conflict if its time is over or another memory has its text by now.
     """
-    _may_write(caller)
+    must_write(caller)
     notebook = await place_of(library, id_, namespaces=namespaces)
+    require(caller, notebook.name, "writer")
     for _ in range(_TRIES):  # the text is embedded before the transaction, which must then find the same last change
         last = await library.changes.last(notebook.id, id_)
         if last is None:
@@ -138,11 +141,6 @@ async def _write(change: Changing, state: State, fields: Mapping[str, Any], vect
     await change.patch([Patch(state.id, fields, text)])
     if searched:
         await change.reindex(state.id, meaning="content" in fields, vectors=vectors)
-
-
-def _may_write(caller: Caller) -> None:
-    if not caller.may_write:
-        raise Refused("This server is read-only; nothing was changed.")
 
 
 def _checked(edit: Edit, secrets: SecretPolicy, *, now: datetime, zone: tzinfo) -> dict[str, Any]:

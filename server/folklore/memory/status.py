@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from folklore.db.namespaces import Holding
 from folklore.embedding.embedder import Model
 from folklore.errors import EmbedderUnavailable
+from folklore.memory.access import role_in
 from folklore.memory.library import Library
 from folklore.model import Caller, Degraded, Role
 
@@ -16,7 +18,7 @@ class Status:
     """Counts end at 50,000 a namespace; `model` is None where there is none or it is down."""
 
     namespaces: tuple[Holding, ...]
-    role: Role
+    roles: Mapping[str, Role]
     model: Model | None
     degraded: tuple[Degraded, ...]
 
@@ -38,4 +40,5 @@ async def status(library: Library, *, caller: Caller) -> Status:
         except EmbedderUnavailable as error:
             degraded = (Degraded("dense", error.message),)
     holdings = await library.namespaces.holdings(None if model is None else model.id)
-    return Status(tuple(holdings), "admin" if caller.may_write else "reader", model, degraded)
+    roles = {item.name: role_in(caller, item.name) or "reader" for item in holdings}
+    return Status(tuple(holdings), roles, model, degraded)

@@ -12,7 +12,8 @@ import structlog
 from folklore.db.changes import Changing
 from folklore.db.database import Session
 from folklore.db.memories import Afterwards, Prepared, Vectors
-from folklore.errors import EmbedderUnavailable, InvalidInput, NotFound, Refused
+from folklore.errors import EmbedderUnavailable, InvalidInput, NotFound
+from folklore.memory.access import must_write, require
 from folklore.memory.checks import check_batch
 from folklore.memory.ids import new_id
 from folklore.memory.library import Library
@@ -53,10 +54,10 @@ async def store(
     stored all the same, found by keyword at once, and owe their vector. Raises InvalidInput, NotFound, Conflict,
     Refused, DatabaseUnavailable; then nothing was written.
     """
-    if not caller.may_write:
-        raise Refused("This server is read-only; nothing was stored.")
+    must_write(caller)
     guard_fields({"namespace": namespace}, library.secrets)
     name = names.normalise(namespace)
+    require(caller, name, "writer")
     guarded, replaced = guard_batch(drafts, library.secrets, many=many)
     checked = check_batch(guarded, now=now, zone=zone, many=many)
     digests = [digest(draft.content) for draft in checked]

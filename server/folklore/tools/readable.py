@@ -49,7 +49,7 @@ def add_resources(server: MCPServer[Host], host: Host) -> None:
 async def recent(ctx: Context[Host], namespace: str) -> str:
     """The newest memories of a namespace; write its name percent-encoded (repo%3Aacme%2Fapi)."""
     host = ctx.request_context.lifespan_context
-    with _told():
+    with _told(host, "recent"):
         library = await host.library()
         from folklore.memory.listing import list_memories
 
@@ -62,7 +62,7 @@ async def recent(ctx: Context[Host], namespace: str) -> str:
 async def item(ctx: Context[Host], id: str) -> str:  # noqa: A002 - the URI's variable is called so
     """One memory with every field, its relations and its revision."""
     host = ctx.request_context.lifespan_context
-    with _told():
+    with _told(host, "item"):
         try:
             wanted = UUID(id)
         except ValueError:
@@ -74,7 +74,7 @@ async def item(ctx: Context[Host], id: str) -> str:  # noqa: A002 - the URI's va
 
 
 async def _status(host: Host) -> str:
-    with _told():
+    with _told(host, "status"):
         library = await host.library()
         from folklore.memory.status import status
 
@@ -83,7 +83,7 @@ async def _status(host: Host) -> str:
 
 
 async def _namespaces(host: Host) -> str:
-    with _told():
+    with _told(host, "namespaces"):
         found = await (await host.library()).namespaces.all()
         return _text({"namespaces": [present.namespace(item) for item in found]})
 
@@ -124,13 +124,15 @@ def add_prompts(server: MCPServer[Host], host: Host) -> None:
 
 
 @contextmanager
-def _told() -> Iterator[None]:
+def _told(host: Host, what: str) -> Iterator[None]:
     """Our errors as the protocol's: what is not there apart from what failed."""
     try:
         yield
     except (NotFound, InvalidInput) as error:
+        host.refused(f"resource {what}", error)
         raise ResourceNotFoundError(str(error)) from error
     except FolkloreError as error:
+        host.refused(f"resource {what}", error)
         raise ResourceError(str(error)) from error
 
 

@@ -27,6 +27,7 @@ class StrictTool(Tool):
             if isinstance(cause, ValidationError):
                 raise ToolError(self._bad_arguments(cause)) from None
             if isinstance(cause, FolkloreError):
+                context.request_context.lifespan_context.refused(self.name, cause)
                 raise ToolError(str(cause)) from cause
             raise  # a crash: the SDK logs it, and tells the model only that there was one
 

@@ -18,6 +18,7 @@ class Rules:
 
     retention: timedelta = timedelta(days=30)
     usage_kept: timedelta = timedelta(days=365)
+    audit_kept: timedelta = timedelta(days=365)
     # From how many vectors on a namespace gets an HNSW index; 0: none does.
     hnsw_from: int = 20_000
     # Rest after each batch: the database and this process have others to serve.

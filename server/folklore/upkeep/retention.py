@@ -1,12 +1,17 @@
-"""Erase for good what was forgotten long enough ago, and drop old entries of the usage log."""
+"""Erase for good what was forgotten long enough ago, and drop old entries of the usage and audit logs."""
 
 from __future__ import annotations
 
 from datetime import timedelta
 
+from folklore.db.audit import NOWHERE, Audit
 from folklore.db.hygiene import Hygiene
+from folklore.db.principals import Principals
 from folklore.db.usage import UsageStore
+from folklore.model import Caller
 from folklore.upkeep.chore import Chore, Job
+
+UPKEEP = Caller("upkeep")
 
 # Each memory has some fifty postings, found one by one.
 _MEMORIES = 100
@@ -18,16 +23,17 @@ async def work(job: Job) -> None:
 
     What was superseded is history and stays, until it is forgotten itself.
     """
-    hygiene, usage = Hygiene(job.database), UsageStore(job.database)
+    hygiene, usage, audit = Hygiene(job.database), UsageStore(job.database), Audit(job.database)
     forgotten_before = job.now() - job.rules.retention
     used_before = job.now() - job.rules.usage_kept
+    noted_before = job.now() - job.rules.audit_kept
     if not job.dry_run:
         job.count(erased=0, namespaces_erased=0, usage_dropped=0)
     for namespace in await job.library.namespaces.deleted_before(forgotten_before):
         if job.dry_run:
             job.count(namespaces_to_erase=1)
             continue
-        await job.library.namespaces.erase(namespace)
+        await job.library.namespaces.erase(namespace, caller=UPKEEP, now=job.now())
         job.count(namespaces_erased=1)
         await job.breathe()
     for notebook in await job.notebooks():
@@ -43,6 +49,13 @@ async def work(job: Job) -> None:
         while dropped := await usage.drop(notebook.id, used_before, _ENTRIES):
             job.count(usage_dropped=dropped)
             await job.breathe()
+    if not job.dry_run:
+        for namespace in [NOWHERE, *(item.id for item in await job.library.namespaces.all())]:
+            while dropped := await audit.drop(namespace, noted_before, _ENTRIES):
+                job.count(audit_dropped=dropped)
+                await job.breathe()
+        if gone := await Principals(job.database).drop_expired(job.now() - timedelta(days=1)):
+            job.count(tokens_dropped=gone)
 
 
 CHORE = Chore("retention", "what was forgotten long ago is erased", timedelta(days=1), work)

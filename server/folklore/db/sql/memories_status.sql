@@ -1,4 +1,4 @@
--- What each namespace holds and owes in :model, counted up to 50,000.
+-- What each namespace holds and owes in :model, counted up to 50,000; :within as in namespaces_find.
 select n.name,
     (select count(*) from (
         select from memories m
@@ -14,5 +14,5 @@ select n.name,
         limit 50000
     ) bounded) as without_vector
 from namespaces n
-where n.deleted_at is null
+where n.deleted_at is null and (:within::uuid[] is null or n.id = any(:within::uuid[]))
 order by n.name

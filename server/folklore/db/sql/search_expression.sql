@@ -5,7 +5,8 @@ with matched as materialized (
     select m.namespace_id, m.id, coalesce(m.occurred_at, m.created_at) as happened
     from memories m
     where m.namespace_id = any(:namespaces::uuid[])
-        and m.search @@ :expression::tsquery
+        and
+-- include matching
         and
 -- include visible
     order by happened desc, m.id

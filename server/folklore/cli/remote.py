@@ -1,0 +1,107 @@
+"""The same commands against a server elsewhere: each call of the desk goes over HTTP and comes back as if made here."""
+
+from __future__ import annotations
+
+import inspect
+import os
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TYPE_CHECKING, Any, TypeVar
+from zoneinfo import ZoneInfo
+
+import httpx
+
+from folklore import __version__
+from folklore.config import Settings
+from folklore.errors import FolkloreError, InvalidInput, Unavailable
+from folklore.memory.calls import CALLS, Call
+from folklore.memory.desk import Desk
+from folklore.project import project_namespace, working_directory
+
+if TYPE_CHECKING:
+    from datetime import tzinfo
+
+Result = TypeVar("Result")
+
+_SECONDS = 60.0
+
+
+async def at_server(settings: Settings, work: Callable[[Desk], Awaitable[Result]]) -> Result:
+    """Do a command's work at the desk of the server that the settings name."""
+    headers = {"user-agent": f"folklore/{__version__}"}
+    if settings.token is not None:
+        headers["authorization"] = f"Bearer {settings.token.get_secret_value()}"
+    async with httpx.AsyncClient(base_url=str(settings.server), headers=headers, timeout=_SECONDS) as client:
+        return await work(_RemoteDesk(client, settings))
+
+
+class _Far(Desk):
+    """A desk without a host: every call is made by `_ask`."""
+
+    def __init__(self, client: httpx.AsyncClient, settings: Settings) -> None:
+        self._client = client
+        self._settings = settings
+
+    @property
+    def zone(self) -> tzinfo:
+        return ZoneInfo(self._settings.time_zone)
+
+    async def _ask(self, name: str, call: Call, given: Mapping[str, object]) -> Any:
+        try:
+            response = await self._client.post(f"/api/{name}", json=call.pack(given))
+        except httpx.HTTPError as error:
+            raise Unavailable(
+                f"The server {self._settings.server} cannot be reached ({type(error).__name__}).",
+                hint="Check its address and that it runs.",
+            ) from error
+        try:
+            value = response.json()
+        except ValueError:
+            value = None
+        if response.status_code == httpx.codes.OK and isinstance(value, dict) and "result" in value:
+            return call.result(value["result"])
+        raise _error(response, value)
+
+
+def _forwarded(name: str, call: Call) -> Callable[..., Awaitable[Any]]:
+    signature = inspect.signature(getattr(Desk, name))
+
+    async def forward(self: _Far, *arguments: object, **named: object) -> Any:
+        given = signature.bind(self, *arguments, **named).arguments
+        return await self._ask(name, call, {name: value for name, value in given.items() if name != "self"})
+
+    return forward
+
+
+for _name, _call in CALLS.items():
+    setattr(_Far, _name, _forwarded(_name, _call))
+
+
+class _RemoteDesk(_Far):
+    """The desk of a server; where to write, the settings here may say."""
+
+    async def home(self) -> str:
+        """Where to write: as the settings here say, else the token's namespace, else this project's."""
+        if self._settings.namespace is not None:
+            return str(self._settings.namespace)
+        try:
+            return str(await super().home())
+        except InvalidInput:
+            return project_namespace(working_directory(os.environ))
+
+
+def _error(response: httpx.Response, value: object) -> FolkloreError:
+    """What the server refused or could not do, as the error it would have been here."""
+    said = value.get("error") if isinstance(value, dict) else None
+    if not isinstance(said, dict) or not isinstance(said.get("message"), str):
+        return Unavailable(
+            f"The server answered {response.status_code} and nothing that can be read.",
+            hint="Is it a Folklore server of this version?",
+        )
+    kind = next((kind for kind in _family(FolkloreError) if kind.code == said.get("code")), FolkloreError)
+    error = kind.__new__(kind)
+    FolkloreError.__init__(error, said["message"], hint=said.get("hint"))
+    return error
+
+
+def _family(kind: type[FolkloreError]) -> list[type[FolkloreError]]:
+    return [kind, *(one for child in kind.__subclasses__() for one in _family(child))]

@@ -1,0 +1,3 @@
+begin;
+set local role folklore_app;
+select folklore_enter('{key}')

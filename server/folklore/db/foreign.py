@@ -1,0 +1,56 @@
+"""What asyncpg and the network raise, and the one of our errors that stands for each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import asyncpg
+
+from folklore.errors import DatabaseUnavailable, FolkloreError, InvalidInput, Raced
+
+# What asyncpg and the network raise.
+FOREIGN = (asyncpg.PostgresError, asyncpg.InterfaceError, OSError, TimeoutError)
+
+
+@contextmanager
+def ours() -> Iterator[None]:
+    """Turn what asyncpg and the network raise into our family; our own pass through."""
+    try:
+        yield
+    except FOREIGN as error:
+        raise translated(error) from error
+
+
+def translated(error: BaseException) -> FolkloreError:
+    """The one of our family that stands for an error of asyncpg or the network."""
+    match error:
+        case asyncpg.UniqueViolationError() | asyncpg.SerializationError() | asyncpg.DeadlockDetectedError():
+            return Raced("Somebody else changed the same memory at the same time.", hint="Try again.")
+        case asyncpg.DataError():
+            return InvalidInput("value", f"Postgres refused it ({type(error).__name__}).")
+        case asyncpg.QueryCanceledError():
+            return DatabaseUnavailable("The database took too long and the statement was cancelled.")
+        case asyncpg.DiskFullError() | asyncpg.OutOfMemoryError():
+            return DatabaseUnavailable("The database has no room left; nothing was written.")
+        case (
+            asyncpg.CannotConnectNowError()
+            | asyncpg.AdminShutdownError()
+            | asyncpg.CrashShutdownError()
+            | asyncpg.PostgresConnectionError()
+        ):
+            return DatabaseUnavailable(
+                "The database is unavailable: it is being started or stopped, or the connection to it was lost.",
+                hint="Try again in a moment; a text that was stored already is not stored twice.",
+            )
+        case asyncpg.InvalidPasswordError():
+            return DatabaseUnavailable("The database refused the user or password.", hint="Check the database_url.")
+        case asyncpg.InsufficientPrivilegeError():
+            return DatabaseUnavailable(f"The database role may not do this: {error}.")
+        case asyncpg.PostgresError() | asyncpg.InterfaceError():
+            return DatabaseUnavailable(f"The database failed ({type(error).__name__}): {error}")
+        case _:
+            return DatabaseUnavailable(
+                f"The database cannot be reached ({error or type(error).__name__}).",
+                hint="Check that it runs and that database_url is right; `folklore doctor` tells more.",
+            )

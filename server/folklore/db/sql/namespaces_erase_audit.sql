@@ -1,0 +1,1 @@
+delete from audit where namespace_id = :namespace::uuid

@@ -1,0 +1,11 @@
+-- The principal of this name, made if it is new; its spelling is the first one's.
+with made as (
+    insert into principals (id, name, created_at, created_by)
+    values (:id::uuid, :name::text, :now::timestamptz, :author::text)
+    on conflict (lower(name)) do nothing
+    returning id, name
+)
+select id, name from made
+union all
+select id, name from principals where lower(name) = lower(:name::text)
+limit 1

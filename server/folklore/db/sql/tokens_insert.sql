@@ -1,0 +1,10 @@
+-- A token; one of an issuer that is seen again, or by two workers at once, is made once.
+insert into tokens (
+    id, principal_id, digest, owner, default_namespace_id, agent, issuer, created_at, created_by, expires_at
+)
+values (
+    :id::uuid, :principal::uuid, :digest::bytea, :owner::boolean, :home::uuid, :agent::text, :issuer::text,
+    :now::timestamptz, :author::text, :expires_at::timestamptz
+)
+on conflict (digest) do nothing
+returning id

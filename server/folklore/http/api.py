@@ -1,0 +1,36 @@
+"""The desk over HTTP: POST /api/<call> with its arguments as a JSON object; as whoever the request is from."""
+
+from __future__ import annotations
+
+from mcp.server.transport_security import TransportSecurityMiddleware, TransportSecuritySettings
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from folklore.errors import FolkloreError, NotFound
+from folklore.http.failure import failure
+from folklore.memory.calls import CALLS
+from folklore.memory.desk import Desk
+from folklore.memory.host import Host
+
+
+def api_routes(host: Host, security: TransportSecuritySettings) -> list[Route]:
+    """The routes; Host, Origin and content type are checked as those of the protocol are."""
+    desk = Desk(host)
+    checks = TransportSecurityMiddleware(security)
+
+    async def call(request: Request) -> Response:
+        if (refused := await checks.validate_request(request, is_post=True)) is not None:
+            return refused
+        name = request.path_params["call"]
+        found = CALLS.get(name)
+        try:
+            if found is None:
+                raise NotFound(f"There is no call {name[:60]!r}.", hint=f"There are {', '.join(CALLS)}.")
+            result = await getattr(desk, name)(**found.unpack(await request.body()))
+        except FolkloreError as error:
+            host.refused(name if found else "api", error)
+            return failure(error)
+        return JSONResponse({"result": found.give(result)})
+
+    return [Route("/api/{call}", call, methods=["POST"])]

@@ -1,0 +1,77 @@
+"""The door: who calls is found out before anything else looks at a request, and carried with it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
+from mcp.server.auth.provider import AccessToken
+from starlette.responses import JSONResponse
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from folklore.errors import FolkloreError, Unauthenticated, Unavailable
+from folklore.http.failure import failure
+from folklore.memory.callers import calling
+from folklore.memory.doorkeeper import Doorkeeper
+from folklore.model import Caller
+
+# What anybody may ask: whether we are alive, and who vouches for callers (RFC 9728).
+OPEN = ("/healthz", "/readyz", "/.well-known/oauth-protected-resource")
+
+Refused = Callable[[Caller, str, FolkloreError, str], None]
+
+
+class Door:
+    """Asks the doorkeeper about every request but the open ones, and tells the rest of the call who it is from.
+
+    A missing or bad token is 401, a database that cannot be asked is 503: never an open door.
+    """
+
+    def __init__(self, app: ASGIApp, keeper: Doorkeeper, refused: Refused, *, metadata_url: str | None = None) -> None:
+        self._app = app
+        self._keeper = keeper
+        self._refused = refused
+        self._metadata_url = metadata_url
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve a request."""
+        if scope["type"] != "http" or scope["path"].startswith(OPEN):
+            await self._app(scope, receive, send)
+            return
+        try:
+            caller = await self._keeper.admit(_bearer(scope))
+        except Unauthenticated as error:
+            self._refused(Caller(author=error.who or "unknown"), f"http {scope['path']}"[:100], error, error.reason)
+            await self._unauthenticated(error)(scope, receive, send)
+            return
+        except Unavailable as error:
+            await failure(error, {"retry-after": "1"})(scope, receive, send)
+            return
+        if caller.token is not None:
+            state = scope.setdefault("state", {})
+            state["principal"], state["token"] = caller.author, str(caller.token)
+            # By this the SDK holds each session to the token that began it.
+            scope["user"] = AuthenticatedUser(AccessToken(token="", client_id=str(caller.token), scopes=[]))
+        with calling(caller):
+            await self._app(scope, receive, send)
+
+    def _unauthenticated(self, error: Unauthenticated) -> JSONResponse:
+        # RFC 6750: who sent no token is told only that he needs one.
+        parts = ['realm="folklore"']
+        if error.reason != "missing":
+            said = "".join(char for char in error.message if " " <= char <= "~" and char not in '"\\')
+            parts += ['error="invalid_token"', f'error_description="{said}"']
+        if self._metadata_url is not None:
+            parts.append(f'resource_metadata="{self._metadata_url}"')
+        return failure(error, {"www-authenticate": f"Bearer {', '.join(parts)}"})
+
+
+def _bearer(scope: Scope) -> str | None:
+    """The token of a request; an Authorization that is none, or several of them, is a malformed one."""
+    given = [value for name, value in scope["headers"] if name == b"authorization"]
+    if not given:
+        return None
+    scheme, _, token = given[0].decode("latin-1").strip().partition(" ")
+    if len(given) > 1 or scheme.lower() != "bearer":
+        return ""
+    return str(token.strip())

@@ -1,0 +1,87 @@
+"""One process that serves many: each call as whoever it is from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from folklore.app import App
+from folklore.db.audit import NOWHERE, Audit
+from folklore.errors import FolkloreError, InvalidInput
+from folklore.memory.access import writing_home
+from folklore.memory.callers import present_caller
+from folklore.memory.doorkeeper import Doorkeeper, Issuer
+from folklore.memory.host import Host
+from folklore.memory.library import Library
+from folklore.memory.refusals import Refusal, Refusals
+from folklore.model import Caller
+
+
+@dataclass(frozen=True, slots=True)
+class Team:
+    """What the edges of such a process work with; `keeper` lets callers in."""
+
+    app: App
+    host: Host
+    keeper: Doorkeeper
+    refusals: Refusals
+
+    @classmethod
+    def of(cls, app: App, issuer: Issuer | None = None) -> Team:
+        """Over a running (or starting) application; its user close both."""
+
+        async def whole() -> Library:
+            return (await app.ready()).library
+
+        async def library() -> Library:
+            return (await app.host.library()).opened_to(present_caller().access)
+
+        async def record(refusal: Refusal, count: int, at: datetime) -> None:
+            if not app.settings.read_only:
+                await Audit((await whole()).database).note(
+                    NOWHERE,
+                    refusal.action,
+                    caller=refusal.caller,
+                    now=at,
+                    amount=count,
+                    outcome=refusal.outcome,
+                    detail=refusal.detail,
+                )
+
+        def refused(action: str, error: FolkloreError) -> None:
+            refusals.note(present_caller(), action, error, now=app.now())
+
+        def namespace() -> str:
+            caller = present_caller()
+            return app.namespace() if caller.access is None else _home(caller)
+
+        demand = app.settings.http.authentication
+        refusals = Refusals(record)
+        return cls(
+            app,
+            replace(app.host, library=library, caller=present_caller, namespace=namespace, refused=refused),
+            Doorkeeper(whole, demand=demand, local=lambda: app.caller, now=app.now, issuer=issuer),
+            refusals,
+        )
+
+    def refused(self, caller: Caller, action: str, error: FolkloreError, reason: str) -> None:
+        """Somebody was not let in."""
+        self.refusals.note(caller, action, error, now=self.app.now(), reason=reason)
+
+    async def close(self) -> None:
+        """Write what is left to write; comes before the application's end."""
+        await self.refusals.close()
+        await self.keeper.close()
+
+
+def _home(caller: Caller) -> str:
+    """Where this caller writes when he does not say. Raises InvalidInput if that is not clear."""
+    if (home := writing_home(caller)) is not None:
+        return home
+    assert caller.access is not None
+    own = ", ".join(grant.name for grant in caller.access.grants if grant.role != "reader")
+    raise InvalidInput(
+        "namespace",
+        "is missing, and your token has no default.",
+        hint=f"It may write to {own}." if own else "It may only read.",
+    )

@@ -1,0 +1,288 @@
+"""What a person can do with the memory, each as one call: by commands on this machine, or over HTTP on another.
+
+Arguments and results are frozen values that JSON can carry, so that the same call does for both (http/api.py serves
+them, cli/remote.py makes them); each is done by the use case it names.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import replace
+from datetime import datetime, timedelta, tzinfo
+from uuid import UUID
+
+from folklore.db.principals import Token
+from folklore.errors import EmbedderUnavailable, InvalidInput
+from folklore.memory import notebooks, tokens
+from folklore.memory.access import role_in
+from folklore.memory.audits import AuditLine, AuditRequest, read_audit
+from folklore.memory.detail import Details, details
+from folklore.memory.filters import FilterRequest, filters_of
+from folklore.memory.forget import ForgetRequest, Forgotten, forget
+from folklore.memory.host import Host
+from folklore.memory.keywords import search
+from folklore.memory.listing import list_memories
+from folklore.memory.questions import Question, Stats, ranking_of
+from folklore.memory.recall import RecallRequest, recall
+from folklore.memory.relate import Related, Wish, relate
+from folklore.memory.revise import Edit, history, undo, update
+from folklore.memory.store import StoreResult, store
+from folklore.model import Answer, Draft, Filters, Memory, Namespace, Revision, Sort
+
+
+class Desk:
+    """One host's memory, at the service of whoever calls."""
+
+    def __init__(self, host: Host) -> None:
+        self._host = host
+
+    @property
+    def zone(self) -> tzinfo:
+        """What times without an offset are read in, and times shown in."""
+        return self._host.zone
+
+    async def home(self) -> str:
+        """Where to write when nobody says."""
+        return self._host.namespace()
+
+    async def store(self, namespace: str, draft: Draft) -> StoreResult:
+        """Store one memory. What only an import may say of it is refused."""
+        for name in ("id", "author", "created_at", "position"):
+            if getattr(draft, name) is not None:
+                raise InvalidInput(name, "comes from the server.", hint="Only an import may say it.")
+        library = await self._host.library()
+        return await store(
+            library,
+            namespace,
+            [draft],
+            caller=self._host.caller(),
+            now=self._host.now(),
+            zone=self._host.zone,
+            many=False,
+        )
+
+    async def recall(self, question: Question) -> Answer:
+        """Find what is known about a question, best first."""
+        request = RecallRequest(
+            query=question.query,
+            namespaces=question.namespaces,
+            limit=question.limit,
+            filters=self._filters(question.filters),
+            ranking=ranking_of(question.ranking),
+            sort=question.sort,
+            max_tokens=question.max_tokens,
+            cursor=question.cursor,
+            explain=question.explain,
+        )
+        answer = await recall(await self._host.library(), request, now=self._host.now())
+        self._answered(answer, question.query)
+        return answer
+
+    async def search(
+        self,
+        query: str,
+        namespaces: tuple[str, ...] = (),
+        limit: int = 10,
+        filters: FilterRequest = FilterRequest(),
+        cursor: str | None = None,
+    ) -> Answer:
+        """Find memories by exact words."""
+        answer = await search(
+            await self._host.library(),
+            query,
+            namespaces=namespaces,
+            limit=limit,
+            filters=self._filters(filters),
+            cursor=cursor,
+            now=self._host.now(),
+        )
+        self._answered(answer, query)
+        return answer
+
+    async def listing(
+        self,
+        namespaces: tuple[str, ...] = (),
+        filters: FilterRequest = FilterRequest(),
+        limit: int = 20,
+        sort: Sort = "time_desc",
+        cursor: str | None = None,
+    ) -> Answer:
+        """Memories in order of time."""
+        library = await self._host.library()
+        return await list_memories(
+            library,
+            await library.notebooks(namespaces),
+            self._filters(filters),
+            limit=limit,
+            now=self._host.now(),
+            sort=sort,
+            cursor=cursor,
+        )
+
+    async def show(self, ids: tuple[UUID, ...]) -> Details:
+        """Memories whole; those that were forgotten too, for who could bring them back."""
+        whole = await details(await self._host.library(), ids, forgotten=True)
+        hidden = tuple(
+            item.memory.id
+            for item in whole.found
+            if item.memory.forgotten_at is not None
+            and self._host.caller().access is not None
+            and role_in(self._host.caller(), item.memory.namespace) == "reader"
+        )
+        found = tuple(item for item in whole.found if item.memory.id not in hidden)
+        return Details(found, (*whole.missing, *hidden))
+
+    async def history(self, memory: UUID, namespaces: tuple[str, ...] = ()) -> tuple[Memory, tuple[Revision, ...]]:
+        """A memory and its changes, the last one first."""
+        return await history(await self._host.library(), memory, namespaces=namespaces)
+
+    async def update(self, memory: UUID, edit: Edit, namespaces: tuple[str, ...] = ()) -> Memory:
+        """Change fields of a memory."""
+        return await update(
+            await self._host.library(),
+            memory,
+            replace(edit, fields={name: _time(name, value) for name, value in edit.fields.items()}),
+            caller=self._host.caller(),
+            now=self._host.now(),
+            zone=self._host.zone,
+            namespaces=namespaces,
+        )
+
+    async def undo(self, memory: UUID, namespaces: tuple[str, ...] = ()) -> tuple[Memory, Revision]:
+        """Take back the last change of a memory."""
+        return await undo(
+            await self._host.library(),
+            memory,
+            caller=self._host.caller(),
+            now=self._host.now(),
+            retention=self._host.retention,
+            namespaces=namespaces,
+        )
+
+    async def forget(
+        self,
+        ids: tuple[UUID, ...] = (),
+        filters: FilterRequest = FilterRequest(),
+        namespaces: tuple[str, ...] = (),
+        erase: bool = False,
+        dry_run: bool = False,
+    ) -> Forgotten:
+        """Forget memories by id, or those that filters let through."""
+        given = self._filters(filters)
+        request = ForgetRequest(
+            ids=ids,
+            filters=given if not ids or not given.empty else None,
+            namespaces=namespaces,
+            erase=erase,
+            dry_run=dry_run,
+        )
+        return await forget(await self._host.library(), request, caller=self._host.caller(), now=self._host.now())
+
+    async def relate(self, wishes: tuple[Wish, ...]) -> Related:
+        """Say what memories have to do with one another."""
+        return await relate(await self._host.library(), wishes, caller=self._host.caller(), now=self._host.now())
+
+    async def namespaces(self, deleted: bool = False) -> tuple[Namespace, ...]:
+        """The namespaces, or those that were deleted."""
+        return tuple(await (await self._host.library()).namespaces.all(deleted=deleted))
+
+    async def create_namespace(self, name: str, language: str | None = None, description: str | None = None) -> str:
+        """Make an empty namespace; its name as it is spelled."""
+        return await notebooks.create(
+            await self._host.library(),
+            name,
+            caller=self._host.caller(),
+            now=self._host.now(),
+            language=language,
+            description=description,
+        )
+
+    async def rename_namespace(self, name: str, to: str) -> str:
+        """Give a namespace another name."""
+        return await notebooks.rename(
+            await self._host.library(), name, to, caller=self._host.caller(), now=self._host.now()
+        )
+
+    async def describe_namespace(self, name: str, description: str | None = None) -> None:
+        """Say what a namespace is for."""
+        await notebooks.describe(
+            await self._host.library(), name, description, caller=self._host.caller(), now=self._host.now()
+        )
+
+    async def delete_namespace(self, name: str, erase: bool = False) -> tuple[str, timedelta]:
+        """Delete a namespace; its name, and for how long it can be restored."""
+        gone = await notebooks.delete(
+            await self._host.library(), name, caller=self._host.caller(), now=self._host.now(), erase=erase
+        )
+        return gone, self._host.retention
+
+    async def restore_namespace(self, name: str) -> str:
+        """Bring back a deleted namespace."""
+        return await notebooks.restore(
+            await self._host.library(),
+            name,
+            caller=self._host.caller(),
+            now=self._host.now(),
+            retention=self._host.retention,
+        )
+
+    async def stats(self, namespaces: tuple[str, ...] = ()) -> Stats:
+        """Count what is stored."""
+        library = await self._host.library()
+        model = None
+        with suppress(EmbedderUnavailable):  # then it is not known which memories owe a vector
+            model = None if library.embedder is None else await library.embedder.model()
+        found = await library.namespaces.stats(
+            [notebook.id for notebook in await library.notebooks(namespaces)], None if model is None else model.id
+        )
+        named = None if model is None else f"{model.provider}/{model.name}/{model.dimensions}"
+        return Stats(tuple(found), named, self._host.engine)
+
+    async def create_token(self, request: tokens.TokenRequest) -> tokens.Made:
+        """Make a token."""
+        library = await self._host.library()
+        return await tokens.create_token(library, request, caller=self._host.caller(), now=self._host.now())
+
+    async def tokens(self, principal: str | None = None, every: bool = False) -> tuple[Token, ...]:
+        """The tokens, without their secrets."""
+        found = await tokens.list_tokens(
+            await self._host.library(),
+            caller=self._host.caller(),
+            now=self._host.now(),
+            principal=principal,
+            every=every,
+        )
+        return tuple(found)
+
+    async def revoke_tokens(
+        self, ids: tuple[UUID, ...] = (), principal: str | None = None
+    ) -> tuple[tuple[UUID, str], ...]:
+        """Revoke tokens, at once."""
+        revoked = await tokens.revoke_tokens(
+            await self._host.library(),
+            ids,
+            caller=self._host.caller(),
+            now=self._host.now(),
+            principal=principal,
+        )
+        return tuple(revoked)
+
+    async def audit(self, request: AuditRequest) -> tuple[AuditLine, ...]:
+        """Who wrote what, and who was refused, newest first."""
+        return await read_audit(await self._host.library(), request, caller=self._host.caller(), now=self._host.now())
+
+    def _filters(self, request: FilterRequest) -> Filters:
+        return filters_of(request, now=self._host.now(), zone=self._host.zone)
+
+    def _answered(self, answer: Answer, query: str) -> None:
+        self._host.traces.answered(answer, query, caller=self._host.caller(), now=self._host.now())
+
+
+def _time(name: str, value: object) -> object:
+    """A time that came as text; other values as they are."""
+    if not name.endswith("_at") or not isinstance(value, str):
+        return value
+    try:
+        return datetime.fromisoformat(value)
+    except ValueError:
+        raise InvalidInput(name, "is not an ISO 8601 time.") from None

@@ -1,0 +1,57 @@
+"""What the desk is asked and gives, as values that JSON can carry."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from folklore.db.namespaces import NamespaceStats
+from folklore.memory.filters import FilterRequest
+from folklore.model import Sort
+from folklore.ranking.weights import Ranking, chosen
+
+
+@dataclass(frozen=True, slots=True)
+class RankingRequest:
+    """A preset and the numbers that differ from it, as ranking.weights.chosen takes them."""
+
+    preset: str = "balanced"
+    weights: Mapping[str, float] = field(default_factory=dict)
+    fusion: str | None = None
+    rrf_k: float | None = None
+    fetch_multiplier: float | None = None
+    mmr_lambda: float | None = None
+    min_score: float | None = None
+    include_reflections: bool | None = None
+    reflections_only: bool | None = None
+    reflection_boost: float | None = None
+    expand: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What `recall` is asked."""
+
+    query: str
+    namespaces: tuple[str, ...] = ()
+    limit: int = 10
+    filters: FilterRequest = FilterRequest()
+    ranking: RankingRequest = RankingRequest()
+    sort: Sort = "score"
+    max_tokens: int | None = None
+    cursor: str | None = None
+    explain: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Stats:
+    """What namespaces hold, exactly; without a model it is not known which memories owe a vector."""
+
+    namespaces: tuple[NamespaceStats, ...]
+    model: str | None
+    engine: str
+
+
+def ranking_of(request: RankingRequest) -> Ranking:
+    """The ranking asked for. Raises InvalidInput."""
+    return chosen(**{name: getattr(request, name) for name in RankingRequest.__dataclass_fields__})

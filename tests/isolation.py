@@ -1,0 +1,319 @@
+"""Random people with random tokens do random things at one real server; whatever an answer holds must be theirs.
+
+Everything that belongs to a namespace carries its mark: its name, every text, tag, source, session and description in
+it, and the ids that were given out. An answer (status, headers, body) may hold marks of namespaces that the caller may
+read, and what the caller said himself, nothing else. Beside that: what is hidden and what never was get the same
+answer, and what happens in a hidden namespace changes no answer, no score and no statistic.
+
+`make isolation CALLS=20000` makes many calls; a test makes some.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import random
+import re
+import sys
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from uuid import UUID, uuid4
+
+import httpx
+
+from folklore.db.migrate import migrate
+from tests.servers import on_http, watched
+from tests.team import Team, bearer, library_at
+from tests.temporary_engine import temporary_engine
+
+ROLES = ("reader", "writer", "admin")
+WORDS = ("harbour", "crane", "lamp", "tide", "mole", "pilot", "rope", "signal", "chart", "buoy")
+MARK = re.compile(r"(?:nb|mk)(\d+)x[0-9a-z]+", re.IGNORECASE)
+ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+HEADERS = {
+    "Accept": "application/json, text/event-stream",
+    "Content-Type": "application/json",
+    "MCP-Protocol-Version": "2025-06-18",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """Somebody with a token: what it opens, by the place of the namespace."""
+
+    name: str
+    secret: str
+    roles: Mapping[int, str]
+
+
+@dataclass(slots=True)
+class Trial:
+    """One run. `broken` is what should not have been seen."""
+
+    team: Team
+    client: httpx.AsyncClient
+    random: random.Random
+    names: list[str] = field(default_factory=list)
+    holders: list[Holder] = field(default_factory=list)
+    ids: dict[str, int] = field(default_factory=dict)
+    calls: Counter[str] = field(default_factory=Counter)
+    statuses: Counter[str] = field(default_factory=Counter)
+    compared: Counter[str] = field(default_factory=Counter)
+    broken: list[str] = field(default_factory=list)
+
+    async def prepare(self, namespaces: int = 8, people: int = 10) -> None:
+        """Namespaces with something in each, and people who may see some of them."""
+        for place in range(namespaces):
+            name = f"nb{place}x{uuid4().hex[:6]}"
+            self.names.append(name)
+            for _ in range(4):
+                await self._seed(place)
+        for number in range(people):
+            held = self.random.sample(range(namespaces), self.random.randint(0, namespaces - 3)) or [0]
+            # Nobody with a token writes to the last two.
+            roles = {place: self.random.choice(ROLES) if place < namespaces - 2 else "reader" for place in held}
+            grants = [f"{self.names[place]}:{role}" for place, role in roles.items()]
+            made = await self.team.token(f"person{number}", *grants)
+            self.holders.append(Holder(f"person{number}", made.secret, roles))
+
+    async def _seed(self, place: int, text: str | None = None) -> None:
+        [id_] = await self.team.keep(text or self._text(place), namespace=self.names[place])
+        self.ids[str(id_)] = place
+
+    def _mark(self, place: int) -> str:
+        return f"mk{place}x{self.random.getrandbits(40):010x}"
+
+    def _text(self, place: int) -> str:
+        return f"{self._mark(place)} {' '.join(self.random.choices(WORDS, k=6))}"
+
+    async def run(self, calls: int, at_once: int = 8) -> None:
+        """So many calls, by people picked at random."""
+        done = 0
+
+        async def person() -> None:
+            nonlocal done
+            while done < calls and not self.broken:
+                done += 1
+                holder = self.random.choice(self.holders)
+                dice = self.random.random()
+                if dice < 0.03:
+                    done += 2
+                    await self._same_answer(holder)
+                elif dice < 0.06:
+                    done += 1
+                    await self._hidden_or_missing(holder)
+                else:
+                    await self._anything(holder)
+
+        async with asyncio.TaskGroup() as group:
+            for _ in range(at_once):
+                group.create_task(person())
+
+    # -- one call, looked at
+
+    async def _post(self, holder: Holder, path: str, body: Mapping[str, Any], what: str) -> httpx.Response:
+        answer = await self.client.post(path, json=body, headers=HEADERS | bearer(holder.secret))
+        self.calls[what] += 1
+        refused = " refused" if '"isError":true' in answer.text else ""
+        self.statuses[f"{answer.status_code}{refused}"] += 1
+        said = json.dumps(body)
+        told = f"{answer.status_code} {dict(answer.headers)} {answer.text}"
+        for match in MARK.finditer(told):
+            place = int(match[1])
+            if place not in holder.roles and match[0] not in said:
+                self.broken.append(f"{holder} saw {match[0]} in the answer to {what} {said}: {answer.text[:1_000]}")
+        for id_ in set(ID.findall(told)):
+            place = self.ids.get(id_, -1)
+            if place >= 0 and place not in holder.roles and id_ not in said:
+                self.broken.append(f"{holder} saw the id {id_} in the answer to {what} {said}")
+        if answer.status_code >= 500 or "Error executing tool" in answer.text:
+            self.broken.append(f"{what} {said} failed: {answer.status_code} {answer.text[:500]}")
+        return answer
+
+    async def _tool(self, holder: Holder, tool: str, **arguments: Any) -> httpx.Response:
+        body = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": tool, "arguments": arguments}}
+        return await self._post(holder, "/mcp", body, tool)
+
+    async def _read(self, holder: Holder, uri: str) -> httpx.Response:
+        body = {"jsonrpc": "2.0", "id": 1, "method": "resources/read", "params": {"uri": uri}}
+        return await self._post(holder, "/mcp", body, f"resource {uri.split('/')[-1][:9]}")
+
+    async def _api(self, holder: Holder, call: str, **arguments: Any) -> httpx.Response:
+        return await self._post(holder, f"/api/{call}", arguments, f"api {call}")
+
+    # -- what people do
+
+    async def _anything(self, holder: Holder) -> None:
+        place = self.random.randrange(len(self.names))
+        name = self.names[place]
+        ids = self.random.sample([*self.ids], min(3, len(self.ids)))
+        query = " ".join(self.random.choices(WORDS, k=self.random.randint(1, 4)))
+        some = self.random.choice([{}, {"namespaces": [name]}, {"namespaces": [name, self.random.choice(self.names)]}])
+        match self.random.randrange(20):
+            case 0 | 1 | 2:
+                more = {"explain": True} if self.random.random() < 0.3 else {}
+                await self._tool(holder, "memory_recall", query=query, **some, **more)
+            case 3:
+                ranking = {"expand": ["relations", "entities"], "min_score": self.random.choice([0, 0.5])}
+                await self._tool(holder, "memory_recall", query=query, ranking=ranking, format="detailed", **some)
+            case 4 | 5:
+                forms = [query, f'"{query}"', f"{query[:3]}*", f"NOT {query}", f"mk{place}*"]
+                await self._tool(holder, "search_keywords", query=self.random.choice(forms), **some)
+            case 6:
+                await self._tool(holder, "memory_list", limit=self.random.randint(1, 50), **some)
+            case 7:
+                await self._tool(holder, "memory_get", ids=ids)
+            case 8 | 9:
+                await self._store(holder, place, ids)
+            case 10:
+                await self._tool(holder, "memory_update", id=ids[0], tags=[self.random.choice(WORDS)])
+            case 11:
+                how = {"erase": self.random.random() < 0.3, "dry_run": self.random.random() < 0.3}
+                await self._tool(holder, "memory_forget", ids=ids[:1], **how)
+            case 12:
+                filters = {"tags": [self.random.choice(WORDS)]}
+                await self._tool(holder, "memory_forget", filters=filters, namespaces=[name], dry_run=True)
+            case 13:
+                relation = {"from": ids[0], "to": ids[-1], "type": "relates_to"}
+                await self._tool(holder, "memory_relate", relations=[relation])
+            case 14:
+                await self._tool(holder, "memory_status")
+            case 15:
+                uris = ["memory://status", "memory://namespaces", f"memory://{name}/recent", f"memory://item/{ids[0]}"]
+                await self._read(holder, self.random.choice(uris))
+            case 16:
+                await self._api(holder, "show", ids=ids)
+                await self._api(holder, "history", memory=ids[0])
+            case 17:
+                call = self.random.choice(["stats", "namespaces", "tokens", "audit", "home"])
+                await self._api(holder, call, **({"request": {"namespaces": [name]}} if call == "audit" else {}))
+            case 18:
+                await self._api(holder, "undo", memory=ids[0])
+            case _:
+                rename = {"name": name, "to": f"nb{place}x{uuid4().hex[:6]}"}
+                call, given = self.random.choice(
+                    [
+                        ("create_namespace", {"name": f"new{uuid4().hex[:6]}"}),
+                        ("describe_namespace", {"name": name, "description": self._text(place)}),
+                        ("rename_namespace", rename),
+                    ]
+                )
+                answer = await self._api(holder, call, **given)
+                if call == "rename_namespace" and answer.status_code == 200:
+                    self.names[place] = rename["to"]
+
+    async def _store(self, holder: Holder, place: int, ids: Sequence[str]) -> None:
+        memory = {
+            "content": self._text(place),
+            "tags": [self._mark(place), self.random.choice(WORDS)],
+            "source": self._mark(place),
+            "session": self._mark(place),
+            "metadata": {"mark": self._mark(place)},
+        }
+        if self.random.random() < 0.2:
+            memory["supersedes"] = ids[0]
+        if self.random.random() < 0.2:
+            memory["related"] = [{"id": ids[0], "type": "relates_to"}]
+        answer = await self._tool(holder, "memory_store", memories=[memory], namespace=self.names[place])
+        stored = answer.json().get("result", {}).get("structuredContent", {}).get("stored", [])
+        for item in stored:
+            self.ids.setdefault(item["id"], place)
+            if holder.roles.get(place, "reader") == "reader":
+                self.broken.append(f"{holder} wrote to {self.names[place]}")
+
+    async def _hidden_or_missing(self, holder: Holder) -> None:
+        """What is there but hidden is answered as what is not there."""
+        hidden = [place for place in range(len(self.names)) if place not in holder.roles]
+        if not hidden:
+            return
+        place = self.random.choice(hidden)
+        name = self.names[place]
+        never = f"nb{place}x{uuid4().hex[:6]}"
+        theirs = [id_ for id_, where in self.ids.items() if where == place]
+        pairs: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
+            ("memory_recall", {"query": "x", "namespaces": [name]}, {"query": "x", "namespaces": [never]}),
+            ("memory_list", {"namespaces": [name]}, {"namespaces": [never]}),
+            ("memory_store", {"content": "x", "namespace": name}, {"content": "x", "namespace": never}),
+            ("memory_get", {"ids": theirs[:1]}, {"ids": [str(uuid4())]}),
+            ("memory_forget", {"ids": theirs[:1], "dry_run": True}, {"ids": [str(uuid4())], "dry_run": True}),
+        ]
+        tool, there, nowhere = self.random.choice(pairs)
+        one, other = await self._tool(holder, tool, **there), await self._tool(holder, tool, **nowhere)
+        said = [one.text.replace(name, "_"), other.text.replace(never, "_")]
+        # Which of his own names are like the one he gave is no news of anybody else's.
+        said = [re.split(" Did you mean| You may", ID.sub("_", text))[0] for text in said]
+        self.compared["hidden or missing"] += 1
+        if said[0] != said[1]:
+            self.broken.append(f"{holder} can tell that {there} is there: {said}")
+
+    async def _same_answer(self, holder: Holder) -> None:
+        """What happens where somebody may not look changes nothing that he is told of where nothing happens."""
+        quiet = {len(self.names) - 2, len(self.names) - 1}
+        mine = [place for place in holder.roles if place in quiet]
+        hidden = [place for place in range(len(self.names)) if place not in holder.roles and place not in quiet]
+        if not mine or not hidden:
+            return
+        query = " ".join(self.random.choices(WORDS, k=3))
+        asked = {"query": query, "namespaces": [self.names[place] for place in mine], "explain": True, "limit": 20}
+        before = await self._tool(holder, "memory_recall", **asked)
+        for _ in range(2):
+            place = self.random.choice(hidden)
+            await self._seed(place, f"{self._mark(place)} {query} {query}")
+        after = await self._tool(holder, "memory_recall", **asked)
+        said = [_timeless(answer.json()) for answer in (before, after)]
+        self.compared["before and after"] += 1
+        if said[0] != said[1]:
+            self.broken.append(f"{holder} can tell what happens elsewhere: {said}")
+
+
+def _timeless(value: Any) -> Any:
+    """An answer without what is of the moment."""
+    if isinstance(value, dict):
+        return {
+            name: _timeless(entry)
+            for name, entry in value.items()
+            if name not in ("milliseconds", "text", "last_recalled_at", "recall_count") and not name.endswith("_ms")
+        }
+    return [_timeless(entry) for entry in value] if isinstance(value, list) else value
+
+
+async def trial(dsn: str, folder: Path, calls: int, seed: int) -> Trial:
+    """A server over a fresh database, and a run of so many calls at it."""
+    settings = watched(folder, database_url=dsn)
+    async with (
+        library_at(dsn) as library,
+        on_http(settings) as server,
+        httpx.AsyncClient(base_url=server.url, timeout=60) as client,
+    ):
+        run = Trial(Team(server, library), client, random.Random(seed))
+        await run.prepare()
+        await run.run(calls)
+        return run
+
+
+async def _main(calls: int, seed: int) -> int:
+    with temporary_engine() as dsn, tempfile.TemporaryDirectory() as folder:
+        await migrate(dsn)
+        start = time.monotonic()
+        run = await trial(dsn, Path(folder), calls, seed)
+    made = sum(run.calls.values())
+    print(f"{made:,} calls in {time.monotonic() - start:.0f} s (seed {seed}): {dict(run.calls.most_common())}")
+    print(f"answers: {dict(run.statuses)}; pairs compared: {dict(run.compared)}")
+    for line in run.broken[:5]:
+        print("BROKEN:", line)
+    print("nothing of elsewhere appeared" if not run.broken else f"{len(run.broken)} broken")
+    return 1 if run.broken else 0
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--calls", type=int, default=20_000)
+    parser.add_argument("--seed", type=int, default=int(UUID(int=random.getrandbits(128)).int % 100_000))
+    given = parser.parse_args()
+    sys.exit(asyncio.run(_main(given.calls, given.seed)))

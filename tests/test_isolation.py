@@ -1,0 +1,314 @@
+"""What a token does not open is not there for its holder: held by the database, whatever the code above it asks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+from uuid import UUID
+
+import asyncpg
+import pytest
+
+from folklore.db.audit import NOWHERE, Audit
+from folklore.db.database import Database
+from folklore.db.principals import Principals
+from folklore.db.roles import MEMBER
+from folklore.embedding.embedder import Embedder
+from folklore.errors import InvalidInput, NotFound, Refused, Unauthenticated
+from folklore.memory import notebooks
+from folklore.memory.detail import details
+from folklore.memory.forget import ForgetRequest, forget
+from folklore.memory.keywords import search
+from folklore.memory.library import Library
+from folklore.memory.recall import RecallRequest, recall
+from folklore.memory.relate import Wish, relate
+from folklore.memory.revise import Edit, update
+from folklore.memory.status import status
+from folklore.memory.store import store
+from folklore.memory.tokens import TokenRequest, authenticate, create_token, key_of, revoke_tokens
+from folklore.model import Caller, Draft, Relation
+from tests.person import NOON, Person, contents
+
+OWNER = Caller("root")
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """Somebody with a token."""
+
+    library: Library
+    caller: Caller
+    secret: str
+
+    async def store(self, *texts: str, namespace: str) -> list[UUID]:
+        drafts = [Draft(text) for text in texts]
+        made = await store(self.library, namespace, drafts, caller=self.caller, now=NOON)
+        return [item.id for item in made.stored]
+
+    async def recall(self, query: str, **asked: Any) -> list[str]:
+        return contents(await recall(self.library, RecallRequest(query, **asked), now=NOON))
+
+    async def search(self, query: str) -> list[str]:
+        return contents(await search(self.library, query, now=NOON))
+
+
+async def holder(library: Library, name: str, *grants: str, **asked: Any) -> Holder:
+    made = await create_token(library, TokenRequest(name, grants, **asked), caller=OWNER, now=NOON)
+    return await enter(library, made.secret)
+
+
+async def enter(library: Library, secret: str) -> Holder:
+    caller, _ = await authenticate(Principals(library.database), secret, now=NOON)
+    return Holder(library.opened_to(caller.access), caller, secret)
+
+
+@pytest.fixture
+async def secrets(database: Database, embedder: Embedder) -> Person:
+    """The owner, with something in two notebooks."""
+    person = Person(Library.of(database, embedder), name="root")
+    await person.keep("the harbour crane is painted red", namespace="payments")
+    await person.keep("the harbour crane belongs to nobody", namespace="board")
+    return person
+
+
+async def test_a_token_opens_what_it_was_granted_and_nothing_else(secrets: Person) -> None:
+    alice = await holder(secrets.library, "alice", "payments:reader")
+
+    assert await alice.recall("Who painted the harbour crane?") == ["the harbour crane is painted red"]
+    assert await alice.search("harbour crane") == ["the harbour crane is painted red"]
+    assert [item.name for item in (await status(alice.library, caller=alice.caller)).namespaces] == ["payments"]
+    with pytest.raises(NotFound, match="no namespace 'board'") as hidden:
+        await alice.recall("crane", namespaces=("board",))
+    with pytest.raises(NotFound, match="no namespace 'nowhere'") as missing:
+        await alice.recall("crane", namespaces=("nowhere",))
+    assert str(hidden.value).replace("board", "nowhere") == str(missing.value)
+
+
+async def test_an_id_of_elsewhere_is_an_id_of_nowhere(secrets: Person) -> None:
+    (hidden,) = await secrets.keep("another of the board", namespace="board")
+    alice = await holder(secrets.library, "alice", "payments:admin")
+    (own,) = await alice.store("mine", namespace="payments")
+
+    with pytest.raises(NotFound):
+        await details(alice.library, [hidden])
+    with pytest.raises(NotFound):
+        await update(alice.library, hidden, Edit({"content": "changed"}), caller=alice.caller, now=NOON)
+    with pytest.raises(NotFound):
+        await forget(alice.library, ForgetRequest((hidden,), erase=True), caller=alice.caller, now=NOON)
+    outcome = await relate(alice.library, [Wish(Relation(own, "relates_to", hidden))], caller=alice.caller, now=NOON)
+    assert [item.reason for item in outcome.failed] == [f"There is no memory {hidden}."]
+    assert (await details(secrets.library, [hidden])).found[0].memory.content == "another of the board"
+
+
+async def test_a_reader_reads_a_writer_writes_and_an_admin_erases(secrets: Person) -> None:
+    reader = await holder(secrets.library, "rita", "payments:reader")
+    writer = await holder(secrets.library, "walter", "payments:writer", agent="claude-code")
+    admin = await holder(secrets.library, "ada", "payments:admin")
+
+    with pytest.raises(Refused, match="role reader"):
+        await reader.store("from a reader", namespace="payments")
+    (id_,) = await writer.store("the crane was mended in May", namespace="payments")
+    found = (await details(reader.library, [id_])).found[0].memory
+    assert (found.author, found.agent) == ("walter", "claude-code")
+    changed = await update(writer.library, id_, Edit({"content": "it was June"}), caller=writer.caller, now=NOON)
+    assert changed.content == "it was June"
+    with pytest.raises(Refused, match="needs admin"):
+        await forget(writer.library, ForgetRequest((id_,), erase=True), caller=writer.caller, now=NOON)
+    await forget(writer.library, ForgetRequest((id_,)), caller=writer.caller, now=NOON)
+    await forget(admin.library, ForgetRequest((id_,), erase=True), caller=admin.caller, now=NOON)
+    with pytest.raises(NotFound):
+        await details(secrets.library, [id_], forgotten=True)
+
+
+async def test_a_writer_makes_no_namespace_and_learns_of_none(secrets: Person) -> None:
+    writer = await holder(secrets.library, "walter", "payments:writer")
+
+    with pytest.raises(NotFound, match="no namespace 'board'") as hidden:
+        await writer.store("anything", namespace="board")
+    with pytest.raises(NotFound, match="no namespace 'fresh'") as missing:
+        await writer.store("anything", namespace="fresh")
+    assert str(hidden.value).replace("board", "fresh") == str(missing.value)
+    with pytest.raises(Refused):
+        await notebooks.create(writer.library, "fresh", caller=writer.caller, now=NOON)
+
+
+async def test_an_admin_renames_his_namespace_and_the_grant_goes_with_it(secrets: Person) -> None:
+    admin = await holder(secrets.library, "ada", "payments:admin")
+
+    assert await notebooks.rename(admin.library, "payments", "money", caller=admin.caller, now=NOON) == "money"
+    again = await enter(secrets.library, admin.secret)
+    assert await again.recall("painted crane", namespaces=("money",)) == ["the harbour crane is painted red"]
+    with pytest.raises(NotFound):
+        await notebooks.rename(again.library, "board", "mine", caller=again.caller, now=NOON)
+
+
+async def test_an_owner_token_opens_everything(secrets: Person) -> None:
+    owner = await holder(secrets.library, "boss", owner=True)
+
+    assert len(await owner.recall("harbour crane")) == 2
+    await owner.store("a new place", namespace="fresh")
+
+
+async def test_what_was_revoked_has_expired_or_never_was_lets_nobody_in(secrets: Person) -> None:
+    alice = await holder(secrets.library, "alice", "payments:reader")
+    short = await holder(secrets.library, "alice", "payments:reader", expires="1h")
+    await revoke_tokens(secrets.library, [alice.caller.token], caller=OWNER, now=NOON)  # type: ignore[list-item]
+    principals = Principals(secrets.library.database)
+
+    # Who was let in before holds a library that shows nothing from this moment on.
+    assert await alice.library.namespaces.notebooks(None) == []
+    for secret, reason in (
+        (alice.secret, "revoked"),
+        ("fk_" + "A" * 43, "unknown"),
+        ("fk_short", "malformed"),
+        ("", "malformed"),
+    ):
+        with pytest.raises(Unauthenticated) as refused:
+            await authenticate(principals, secret, now=NOON)
+        assert refused.value.reason == reason
+    with pytest.raises(Unauthenticated) as late:
+        await authenticate(principals, short.secret, now=NOON.replace(hour=14))
+    assert late.value.reason == "expired"
+
+
+async def test_the_database_keeps_no_token_and_what_it_keeps_opens_nothing(
+    secrets: Person, connection: asyncpg.Connection
+) -> None:
+    alice = await holder(secrets.library, "alice", "payments:reader")
+
+    held = await connection.fetchrow("select t::text as row, encode(digest, 'hex') as digest from tokens t")
+    assert held is not None
+    assert alice.secret not in held["row"]
+    assert key_of(alice.secret) not in held["row"]
+    async with connection.transaction():
+        await connection.execute(f"set local role {MEMBER}")
+        await connection.execute("select folklore_enter($1)", held["digest"])
+        assert await connection.fetchval("select count(*) from memories") == 0
+
+
+TABLES = ("namespaces", "memories", "embeddings", "postings", "relations", "revisions")
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "",
+        "set folklore.key = ''",
+        "set folklore.key = 'nonsense'",
+        "set folklore.key = '%00'",
+        "set folklore.key = '{zeros}'",
+        "set folklore.namespaces = '{board}'",
+        "set row_security = off",
+    ],
+)
+async def test_the_login_role_sees_nothing_without_a_key_or_with_a_forged_one(
+    said: str, secrets: Person, connection: asyncpg.Connection
+) -> None:
+    await holder(secrets.library, "alice", "payments:admin")
+    board = await connection.fetchval("select id from namespaces where name = 'board'")
+    await connection.execute(f"set session authorization {MEMBER}")
+    if said:
+        await connection.execute(said.format(zeros="0" * 64, board=board))
+
+    for table in TABLES:
+        try:
+            assert await connection.fetchval(f"select count(*) from {table}") == 0
+        except asyncpg.InsufficientPrivilegeError:
+            assert "row_security" in said, "refused, which tells nothing either"
+    for table in ("principals", "tokens", "grants", "audit", "usage", "chores", "folklore_migrations"):
+        with pytest.raises(asyncpg.InsufficientPrivilegeError):
+            await connection.fetchval(f"select count(*) from {table}")
+    for change in (
+        "insert into namespaces (id, name, created_at, created_by) values (gen_random_uuid(), 'x', now(), 'x')",
+        "alter table memories disable row level security",
+        "create policy open on memories using (true)",
+        "alter function folklore_opened(text[]) security invoker",
+        f"alter role {MEMBER} bypassrls",
+    ):
+        with pytest.raises(asyncpg.PostgresError):
+            await connection.execute(change)
+
+
+async def test_the_login_role_with_a_key_sees_what_it_opens(secrets: Person, connection: asyncpg.Connection) -> None:
+    alice = await holder(secrets.library, "alice", "payments:reader")
+    await connection.execute(f"set session authorization {MEMBER}")
+
+    async with connection.transaction():
+        await connection.execute("select folklore_enter($1)", key_of(alice.secret))
+        assert [row["name"] for row in await connection.fetch("select name from namespaces")] == ["payments"]
+        assert await connection.fetchval("select count(*) from memories") == 1
+        assert await connection.execute("update memories set content = 'changed'") == "UPDATE 0"
+        assert await connection.execute("delete from postings") == "DELETE 0"
+    assert await connection.fetchval("select count(*) from memories") == 0, "the key went with the transaction"
+
+
+async def test_a_temporary_table_of_the_same_name_deceives_no_policy(
+    secrets: Person, connection: asyncpg.Connection
+) -> None:
+    alice = await holder(secrets.library, "alice", "payments:reader")
+    board = await connection.fetchval("select id from namespaces where name = 'board'")
+    await connection.execute(f"set session authorization {MEMBER}")
+    await connection.execute("create temp table grants (token_id uuid, namespace_id uuid, role text)")
+    await connection.execute("insert into pg_temp.grants values ($1, $2, 'admin')", alice.caller.token, board)
+
+    async with connection.transaction():
+        await connection.execute("select folklore_enter($1)", key_of(alice.secret))
+        assert [row["name"] for row in await connection.fetch("select name from namespaces")] == ["payments"]
+
+
+async def test_every_table_has_row_level_security(connection: asyncpg.Connection) -> None:
+    rows = await connection.fetch(
+        "select relname from pg_class where relkind = 'r' and relnamespace = 'public'::regnamespace"
+        " and not relrowsecurity"
+    )
+    assert {row["relname"] for row in rows} <= {"folklore_migrations"}, "which the role may not read at all"
+
+
+async def test_a_remembered_namespace_is_remembered_for_its_caller_only(secrets: Person) -> None:
+    alice = await holder(secrets.library, "alice", "payments:reader")
+    await secrets.recall("crane", namespaces=("board",))  # the owner's answer is remembered for a second
+
+    with pytest.raises(NotFound):
+        await alice.recall("crane", namespaces=("board",))
+
+
+async def test_every_write_is_in_the_audit_log_with_who_did_it(secrets: Person) -> None:
+    writer = await holder(secrets.library, "walter", "payments:admin", agent="cursor")
+    (id_,) = await writer.store("one", namespace="payments")
+    await update(writer.library, id_, Edit({"content": "two"}), caller=writer.caller, now=NOON)
+    await forget(writer.library, ForgetRequest((id_,)), caller=writer.caller, now=NOON)
+    await forget(writer.library, ForgetRequest((id_,), erase=True), caller=writer.caller, now=NOON)
+
+    payments = (await secrets.library.namespaces.notebooks(["payments"]))[0].id
+    log = [
+        entry
+        for entry in await Audit(secrets.library.database).latest([payments, NOWHERE], limit=100)
+        if entry.principal == "walter"
+    ]
+    assert sorted(entry.action for entry in log) == ["erase", "forget", "store", "update"]
+    assert {entry.memories for entry in log} == {(id_,)}
+    assert {(entry.agent, entry.token, entry.outcome) for entry in log} == {("cursor", writer.caller.token, "done")}
+
+
+async def test_a_connection_whose_call_failed_or_was_cut_off_serves_the_next_token_only_with_its_own_key(
+    secrets: Person,
+) -> None:
+    alice = await holder(secrets.library, "alice", "payments:writer")
+    bob = await holder(secrets.library, "bob", "board:writer")
+
+    for _ in range(20):
+        with pytest.raises(NotFound):
+            await alice.recall("crane", namespaces=("board",))
+        with pytest.raises(InvalidInput, match="DivisionByZero"):
+            async with alice.library.database.session() as session:
+                await session.carry_out("select 1/0")
+        assert await bob.recall("harbour crane") == ["the harbour crane belongs to nobody"]
+        assert await alice.recall("harbour crane") == ["the harbour crane is painted red"]
+
+
+async def test_a_caller_of_a_read_only_server_writes_nowhere(secrets: Person) -> None:
+    alice = await holder(secrets.library, "alice", "payments:admin")
+    quiet = replace(alice, caller=replace(alice.caller, may_write=False))
+
+    with pytest.raises(Refused, match="read-only"):
+        await quiet.store("anything", namespace="payments")

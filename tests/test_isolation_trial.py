@@ -1,0 +1,17 @@
+"""A short run of the long trial of isolation: `make isolation` makes 20,000 calls."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.isolation import trial
+
+
+async def test_random_people_doing_random_things_see_nothing_that_is_not_theirs(
+    database_url: str, tmp_path: Path
+) -> None:
+    run = await trial(database_url, tmp_path, calls=600, seed=7)
+
+    assert run.broken == []
+    assert sum(run.calls.values()) >= 500
+    assert run.compared.keys() == {"hidden or missing", "before and after"}

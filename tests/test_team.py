@@ -1,0 +1,316 @@
+"""Several people at one server: each lets in, sees and writes what their tokens open; everything else is not there."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime
+from typing import Any
+
+import httpx
+import pytest
+from mcp import Client
+
+from folklore.db.audit import NOWHERE, Audit
+from tests.commands import CommandLine, command_line  # noqa: F401 - the fixture `folklore`
+from tests.conftest import Cluster
+from tests.servers import on_http, watched
+from tests.team import Team, bearer, library_at
+
+MCP = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
+LIST = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
+WRITING = {"memory_store", "memory_update", "memory_forget", "memory_relate"}
+
+
+@pytest.fixture(scope="module")
+async def team(cluster: Cluster, template: str, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Team]:
+    async with cluster.new_database(template) as name, library_at(cluster.address(name)) as library:
+        settings = watched(
+            tmp_path_factory.mktemp("team"), database_url=cluster.address(name), log_level="debug", namespace=""
+        )
+        async with on_http(settings) as server:
+            made = Team(server, library)
+            await made.keep("the harbour crane is painted red", namespace="payments")
+            await made.keep("the harbour crane belongs to nobody", namespace="board")
+            await made.token("root", owner=True)
+            yield made
+            assert "fk_" not in server.log.read_text(encoding="utf-8")
+
+
+async def called(client: Client, tool: str, **arguments: Any) -> Any:
+    answer = await client.call_tool(tool, arguments)
+    assert not answer.is_error, answer.content
+    return answer.structured_content
+
+
+async def refused(client: Client, tool: str, **arguments: Any) -> str:
+    answer = await client.call_tool(tool, arguments)
+    assert answer.is_error
+    return str(answer.content[0].text)  # type: ignore[union-attr]
+
+
+async def test_nobody_is_let_in_without_a_good_token(team: Team) -> None:
+    good = await team.token("alice", "payments:reader")
+    revoked = await team.token("alice", "payments:reader")
+    await team.revoke(revoked)
+    wrong = good.secret[:-1] + ("A" if good.secret[-1] != "A" else "B")
+
+    async with httpx.AsyncClient(base_url=team.url) as client:
+        for headers, reason in (
+            ({}, "needs a token"),
+            ({"Authorization": ""}, "no token of Folklore"),
+            ({"Authorization": "Basic YTpi"}, "no token of Folklore"),
+            ({"Authorization": "Bearer"}, "no token of Folklore"),
+            (bearer("fk_short"), "no token of Folklore"),
+            (bearer("eyJhbGciOiJub25lIn0.e30."), "no token of Folklore"),
+            (bearer(wrong), "not known"),
+            (bearer(revoked.secret), "was revoked"),
+        ):
+            for method, path in (("POST", "/mcp"), ("GET", "/mcp"), ("POST", "/api/home"), ("POST", "/messages/")):
+                answer = await client.request(
+                    method, path, json=LIST if method == "POST" else None, headers=MCP | headers
+                )
+                assert answer.status_code == 401, (headers, path)
+                assert reason in answer.json()["error"]["message"]
+                assert answer.headers["www-authenticate"].startswith("Bearer")
+            assert (await client.get("/sse", headers=headers)).status_code == 401
+        assert (await client.get("/healthz")).status_code == 200
+        assert (await client.get("/readyz")).status_code == 200
+        twice = [("Authorization", f"Bearer {good.secret}"), ("Authorization", f"Bearer {good.secret}")]
+        assert (await client.post("/mcp", json=LIST, headers=[*MCP.items(), *twice])).status_code == 401
+
+
+@pytest.mark.parametrize("sse", [False, True])
+@pytest.mark.parametrize("mode", ["legacy", "auto"])
+async def test_who_may_only_read_is_not_shown_what_writes(team: Team, sse: bool, mode: str) -> None:
+    reader = await team.token("rita", "payments:reader")
+    writer = await team.token("walter", "payments:writer", "board:reader")
+
+    async with team.assistant(reader.secret, sse=sse, mode=mode) as client:
+        shown = {tool.name for tool in (await client.list_tools()).tools}
+        found = await called(client, "memory_recall", query="Who painted the harbour crane?")
+    async with team.assistant(writer.secret, sse=sse, mode=mode) as client:
+        all_ = {tool.name for tool in (await client.list_tools()).tools}
+
+    assert all_ - shown == WRITING
+    assert (found["searched"], len(found["memories"])) == (["payments"], 1)
+
+
+@pytest.mark.parametrize("sse", [False, True])
+async def test_the_author_is_the_tokens_and_the_place_its_default(team: Team, sse: bool) -> None:
+    token = await team.token("walter", "payments:writer", "board:writer", namespace="board", agent="claude-code")
+
+    async with team.assistant(token.secret, sse=sse) as client:
+        stored = await called(client, "memory_store", content=f"The board meets on Mondays ({sse}).")
+        kept = (await called(client, "memory_get", ids=[stored["stored"][0]["id"]]))["memories"][0]
+
+    assert stored["namespace"] == "board"
+    assert (kept["author"], kept["agent"]) == ("walter", "claude-code")
+
+
+async def test_without_a_default_a_writer_of_several_says_where(team: Team) -> None:
+    several = await team.token("walter", "payments:writer", "board:writer")
+    one = await team.token("walter", "payments:reader", "board:writer")
+
+    async with team.assistant(several.secret) as client:
+        assert "It may write to board, payments" in await refused(client, "memory_store", content="anything")
+    async with team.assistant(one.secret) as client:
+        assert (await called(client, "memory_store", content="Minutes are public."))["namespace"] == "board"
+
+
+async def test_names_counts_ids_and_resources_of_elsewhere_are_not_there(team: Team) -> None:
+    (hidden,) = await team.keep("the board's secret plan", namespace="board")
+    token = await team.token("walter", "payments:admin")
+
+    async with team.assistant(token.secret) as client:
+        status = await called(client, "memory_status")
+        names = (await client.read_resource("memory://namespaces")).contents[0]
+        told = [
+            await refused(client, "memory_recall", query="plan", namespaces=["board"]),
+            await refused(client, "memory_recall", query="plan", namespaces=["bored"]),
+            await refused(client, "memory_store", content="x", namespace="board"),
+            await refused(client, "memory_get", ids=[str(hidden)]),
+            await refused(client, "memory_forget", ids=[str(hidden)], erase=True),
+            await refused(client, "memory_update", id=str(hidden), content="x"),
+        ]
+        found = await called(client, "search_keywords", query="secret plan board")
+
+    assert [(item["name"], item["role"]) for item in status["namespaces"]] == [("payments", "admin")]
+    assert "board" not in names.text  # type: ignore[union-attr]
+    assert told[0].replace("'board'", "'bored'") == told[1]
+    assert all("secret plan" not in text for text in told)
+    assert found["searched"] == ["payments"]
+
+
+async def test_what_is_revoked_is_revoked_at_once_and_in_the_middle_of_a_session(team: Team) -> None:
+    token = await team.token("alice", "payments:reader")
+
+    async with team.assistant(token.secret, sse=True, mode="legacy") as client:
+        await called(client, "memory_recall", query="crane")
+        await team.revoke(token)
+        with pytest.raises(Exception):  # noqa: B017 - how a client tells of a 401 is its own
+            await asyncio.wait_for(client.call_tool("memory_recall", {"query": "crane"}), 3)
+
+
+async def test_a_session_serves_the_token_that_began_it_and_no_other(team: Team) -> None:
+    alice, bob = await team.token("alice", "payments:reader"), await team.token("bob", "board:reader")
+
+    async with (
+        httpx.AsyncClient(base_url=team.url, timeout=10) as client,
+        client.stream("GET", "/sse", headers=bearer(alice.secret)) as stream,
+    ):
+        lines = stream.aiter_lines()
+        endpoint = None
+        async for line in lines:
+            if line.startswith("data:"):
+                endpoint = line.removeprefix("data:").strip()
+                break
+        assert endpoint is not None
+        theirs = await client.post(endpoint, json=LIST, headers=bearer(bob.secret))
+        own = await client.post(endpoint, json=LIST, headers=bearer(alice.secret))
+
+    assert (theirs.status_code, own.status_code) == (404, 202)
+
+
+async def test_refused_accesses_are_in_the_audit_log_together_and_without_a_token(team: Team) -> None:
+    reader = await team.token("rosa", "payments:writer")
+    revoked = await team.token("rosa", "payments:reader")
+    await team.revoke(revoked)
+    async with team.assistant(reader.secret) as client:
+        for _ in range(3):
+            await refused(client, "memory_recall", query="x", namespaces=["board"])
+    async with httpx.AsyncClient(base_url=team.url) as client_:
+        await client_.post("/mcp", json=LIST, headers=MCP | bearer(revoked.secret))
+
+    audit = Audit(team.library.database)
+    async with asyncio.timeout(10):
+        while True:  # written two seconds behind the answers
+            log = await audit.latest([NOWHERE], limit=100, refused=True, principal="rosa")
+            if len(log) >= 2:
+                break
+            await asyncio.sleep(0.2)
+    assert sorted((item.action, item.outcome, item.amount) for item in log) == [
+        ("http /mcp", "unauthenticated", 1), ("memory_recall", "not_found", 3),
+    ]  # fmt: skip
+    assert not any("fk_" in (item.detail or "") for item in log)
+
+
+async def test_when_a_token_was_used_last_is_written_down(team: Team) -> None:
+    token = await team.token("una", "payments:reader")
+    async with team.assistant(token.secret) as client:
+        await called(client, "memory_recall", query="crane")
+
+    from folklore.memory.tokens import list_tokens
+    from tests.team import OWNER
+
+    async with asyncio.timeout(10):
+        while True:
+            (listed,) = await list_tokens(team.library, caller=OWNER, now=datetime.now(UTC), principal="una")
+            if listed.last_used_at is not None:
+                break
+            await asyncio.sleep(0.1)
+
+
+async def test_the_first_token_ends_the_time_without(
+    database_url: str, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    settings = watched(tmp_path_factory.mktemp("alone"), database_url=database_url)
+    async with (
+        on_http(settings) as server,
+        library_at(database_url) as library,
+        httpx.AsyncClient(base_url=server.url) as client,
+    ):
+        assert (await client.post("/api/home", json={})).json() == {"result": "notes"}
+        made = await Team(server, library).token("alice", "notes:writer")
+        async with asyncio.timeout(5):  # that there are none is believed for a second
+            while (await client.post("/api/home", json={})).status_code != 401:
+                await asyncio.sleep(0.1)
+        assert (await client.post("/api/home", json={}, headers=bearer(made.secret))).status_code == 200
+
+
+async def test_while_the_database_is_away_nobody_gets_in_by_a_token_and_is_told_why(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    from tests.servers import free_port
+
+    settings = watched(tmp_path_factory.mktemp("away"), database_url=f"postgresql://x@127.0.0.1:{free_port()}/none")
+    async with on_http(settings) as server, httpx.AsyncClient(base_url=server.url) as client:
+        answer = await client.post("/mcp", json=LIST, headers=MCP | bearer("fk_" + "A" * 43))
+
+    assert (answer.status_code, answer.json()["error"]["code"]) == (503, "database_unavailable")
+    assert answer.headers["retry-after"] == "1"
+
+
+async def test_the_commands_work_alike_at_a_server_elsewhere(team: Team, folklore: CommandLine) -> None:
+    owner = await team.token("boss", owner=True)
+
+    async def at(secret: str, *words: str, code: int = 0) -> Any:
+        said: dict[str, Any] = {"FOLKLORE_TOKEN": secret, "FOLKLORE_NAMESPACE": ""}
+        ran = await asyncio.to_thread(lambda: folklore.process("--server", team.url, *words, **said))
+        assert ran.code == code, ran.err
+        return ran
+
+    made = (await at(owner.secret, "tokens", "create", "--name", "Carla", "--grant", "remote:admin", "--json")).json
+    assert made["created"] == ["remote"]
+    secret = made["token"]
+    stored = (await at(secret, "store", "The mole is closed in winter.", "--tag", "harbour", "--json")).json
+    id_ = stored["stored"][0]["id"]
+    assert stored["namespace"] == "remote"
+    assert (await at(secret, "recall", "When is the mole closed?", "--json")).json["memories"][0]["id"] == id_
+    assert (await at(secret, "search", "mole", "--json")).json["memories"][0]["id"] == id_
+    assert (await at(secret, "list", "--tag", "harbour", "--json")).json["memories"][0]["id"] == id_
+    shown = (await at(secret, "show", id_, "--json")).json["memories"][0]
+    assert (shown["author"], shown["content"]) == ("Carla", "The mole is closed in winter.")
+    assert (await at(secret, "forget", id_, "--json")).json["forgotten"]
+    assert (await at(secret, "undo", id_, "--json")).json["undone"][0]["change"]["action"] == "forget"
+    assert len((await at(secret, "history", id_, "--json")).json["revisions"]) == 2
+    assert [item["name"] for item in (await at(secret, "namespaces", "list", "--json")).json["namespaces"]] == [
+        "remote"
+    ]
+    assert (await at(secret, "stats", "--json")).json["total"]["memories"] == 1
+    log = (await at(secret, "audit", "-n", "remote", "--json")).json["audit"]
+    assert {line["action"] for line in log} >= {"store", "forget", "undo"}
+    assert "payments" not in (await at(secret, "recall", "crane", "-n", "payments", code=4)).err.replace(
+        "'payments'", ""
+    )
+    await at(secret, "audit", code=5)
+    await at(secret, "tokens", "create", "--name", "x", "--grant", "remote:reader", code=5)
+    await at(secret, "namespaces", "create", "mine", code=5)
+    await at(secret, "upkeep", "run", code=2)
+    await at("fk_" + "A" * 43, "recall", "x", code=5)
+    revoked = (await at(owner.secret, "tokens", "revoke", made["id"], "--json")).json
+    assert revoked["revoked"] == [{"id": made["id"], "name": "Carla"}]
+    await at(secret, "recall", "x", code=5)
+    listed = (await at(owner.secret, "tokens", "list", "--name", "carla", "--all", "--json")).json["tokens"]
+    assert [("revoked_at" in item, item["opens"]) for item in listed] == [(True, "remote:admin")]
+
+
+async def test_a_server_that_is_not_there_or_none_of_ours_is_a_clear_error(folklore: CommandLine) -> None:
+    from tests.servers import free_port
+
+    ran = await asyncio.to_thread(folklore.process, "--server", f"http://127.0.0.1:{free_port()}", "recall", "x")
+    assert (ran.code, "cannot be reached" in ran.err) == (3, True)
+    ran = await asyncio.to_thread(folklore.process, "--server", "127.0.0.1:1", "recall", "x")
+    assert (ran.code, "server" in ran.err) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("call", "body", "status", "said"),
+    [
+        ("nothing", {}, 404, "no call"),
+        ("recall", {}, 400, "question"),
+        ("recall", {"question": {"query": "x", "limit": "many"}}, 400, "limit"),
+        ("recall", {"question": {"query": "x", "limit": 1_000}}, 400, "limit"),
+        ("recall", {"question": {"query": "x"}, "more": 1}, 400, "more"),
+        ("recall", {"question": {"query": "x", "ranking": {"fetch_multiplier": 1e9}}}, 400, "fetch_multiplier"),
+        ("store", {"namespace": "payments", "draft": {"content": "x", "author": "boss"}}, 400, "author"),
+        ("store", {"namespace": "payments", "draft": {"content": ""}}, 400, "content"),
+    ],
+)
+async def test_bad_calls_get_a_clear_error(team: Team, call: str, body: dict[str, Any], status: int, said: str) -> None:
+    owner = await team.token("boss", owner=True)
+    async with httpx.AsyncClient(base_url=team.url, headers=bearer(owner.secret)) as client:
+        answer = await client.post(f"/api/{call}", json=body)
+
+    assert answer.status_code == status
+    assert said in answer.json()["error"]["message"]
