@@ -333,12 +333,10 @@ async def test_connections_beyond_the_most_take_the_place_of_silent_ones(databas
         first = await silent[0].closed()
         busy = [await stack.enter_async_context(wire(server.port)) for _ in range(20)]
         for connection in busy:
-            connection.send(head("POST", "/mcp", "Content-Length: 100"))
-        async with asyncio.timeout(10):
-            while True:  # until all twenty are at work
-                async with wire(server.port) as late:
-                    late.send(head("GET", "/healthz"))
-                    if await late.status() == 503:
-                        break
+            connection.send(head("POST", "/mcp", "Content-Length: 100", "Expect: 100-continue"))
+            assert await connection.status() == 100, "it is at work, waiting for the body"
+        async with wire(server.port) as late:
+            told = await late.closed()
 
     assert first == b""
+    assert told.startswith(b"HTTP/1.1 503 ")

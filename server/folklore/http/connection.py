@@ -38,6 +38,7 @@ class Patience:
     unread: float
     connections: int
     waited_for: dict[PatientConnection, None] = field(default_factory=dict)  # the longest first
+    leaving: set[PatientConnection] = field(default_factory=set)  # closed by us, not gone yet
 
 
 class PatientConnection(H11Protocol):
@@ -60,7 +61,8 @@ class PatientConnection(H11Protocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Take the connection, or refuse it when all places are taken by clients at work."""
         super().connection_made(transport)
-        if len(self.connections) > self.patience.connections and not self._make_room():
+        there = len(self.connections) - len(self.patience.leaving)
+        if there > self.patience.connections and not self._make_room():
             self.transport.write(_FULL)
             self.leave()
             return
@@ -90,6 +92,7 @@ class PatientConnection(H11Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """Forget the connection."""
         self._await(None)
+        self.patience.leaving.discard(self)
         self._read_again()
         super().connection_lost(exc)
 
@@ -129,6 +132,7 @@ class PatientConnection(H11Protocol):
     def leave(self) -> None:
         """Close the connection once what was written is sent, or without that after a while."""
         self._await(None)
+        self.patience.leaving.add(self)
         with suppress(h11.LocalProtocolError):
             self.conn.send(h11.ConnectionClosed())
         self.transport.close()
