@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import base64
 import json
 import random
 import re
@@ -34,7 +35,8 @@ from tests.temporary_engine import temporary_engine
 
 ROLES = ("reader", "writer", "admin")
 WORDS = ("harbour", "crane", "lamp", "tide", "mole", "pilot", "rope", "signal", "chart", "buoy")
-MARK = re.compile(r"(?:nb|mk)(\d+)x[0-9a-z]+", re.IGNORECASE)
+MARK = re.compile(r"(?:nb|mk)(\d+)x(?:[0-9a-f]{10}|[0-9a-f]{6})(?![0-9a-z])")
+CURSOR = re.compile(r'cursor\\?": ?\\?"([\w-]+)')
 ID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 HEADERS = {
     "Accept": "application/json, text/event-stream",
@@ -123,7 +125,9 @@ class Trial:
         refused = " refused" if '"isError":true' in answer.text else ""
         self.statuses[f"{answer.status_code}{refused}"] += 1
         said = json.dumps(body)
-        told = f"{answer.status_code} {dict(answer.headers)} {answer.text}"
+        cursors = " ".join(_opened(cursor) for cursor in CURSOR.findall(answer.text))
+        self.compared["cursors"] += bool(cursors)
+        told = f"{answer.status_code} {dict(answer.headers)} {answer.text} {cursors}"
         for match in MARK.finditer(told):
             place = int(match[1])
             if place not in holder.roles and match[0] not in said:
@@ -270,6 +274,11 @@ class Trial:
         self.compared["before and after"] += 1
         if said[0] != said[1]:
             self.broken.append(f"{holder} can tell what happens elsewhere: {said}")
+
+
+def _opened(cursor: str) -> str:
+    """What a cursor holds; it need not be readable to tell something."""
+    return base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)).decode("utf-8", "replace")
 
 
 def _timeless(value: Any) -> Any:

@@ -19,7 +19,7 @@ from tests.servers import on_http, watched
 from tests.temporary_engine import temporary_home
 
 CLIENTS = 6
-CLEAR = re.compile("The database (cannot be reached|is unavailable)")
+CLEAR = re.compile("The database (cannot be reached|is unavailable|was unavailable)")
 MODES = {"immediate": signal.SIGQUIT, "fast": signal.SIGINT}
 
 

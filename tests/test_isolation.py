@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from typing import Any
-from uuid import UUID
+from urllib.parse import urlsplit, urlunsplit
+from uuid import UUID, uuid4
 
 import asyncpg
 import pytest
 
 from folklore.db.audit import NOWHERE, Audit
 from folklore.db.database import Database
+from folklore.db.migrate import migrate, role_lacks
 from folklore.db.principals import Principals
 from folklore.db.roles import MEMBER
 from folklore.embedding.embedder import Embedder
-from folklore.errors import InvalidInput, NotFound, Refused, Unauthenticated
+from folklore.errors import DatabaseUnavailable, InvalidInput, NotFound, Refused, Unauthenticated
 from folklore.memory import notebooks
 from folklore.memory.detail import details
 from folklore.memory.forget import ForgetRequest, forget
@@ -27,6 +29,7 @@ from folklore.memory.status import status
 from folklore.memory.store import store
 from folklore.memory.tokens import TokenRequest, authenticate, create_token, key_of, revoke_tokens
 from folklore.model import Caller, Draft, Relation
+from tests.conftest import Cluster
 from tests.person import NOON, Person, contents
 
 OWNER = Caller("root")
@@ -312,3 +315,48 @@ async def test_a_caller_of_a_read_only_server_writes_nowhere(secrets: Person) ->
 
     with pytest.raises(Refused, match="read-only"):
         await quiet.store("anything", namespace="payments")
+
+
+def as_user(dsn: str, name: str) -> str:
+    """The same database for somebody else, whose password is x."""
+    parts = urlsplit(dsn)
+    return urlunsplit(parts._replace(netloc=f"{name}:x@{parts.netloc.rpartition('@')[2]}"))
+
+
+async def test_where_the_role_may_not_be_taken_tokens_say_so_and_all_else_works(
+    cluster: Cluster, template: str, embedder: Embedder
+) -> None:
+    """A managed database, whose user may neither make roles nor take them."""
+    name = f"plain_{uuid4().hex[:8]}"
+    await cluster.admin.execute(f"create role {name} login password 'x'")
+    try:
+        async with cluster.new_database() as place:
+            await cluster.admin.execute(f"alter database {place} owner to {name}")
+            dsn = cluster.address(place)
+            owner = await asyncpg.connect(dsn)
+            await owner.execute("create extension vector")
+            await owner.execute(f"alter schema public owner to {name}")
+            await owner.close()
+            theirs = as_user(dsn, name)
+            assert await migrate(theirs)
+            database = Database(theirs)
+            await database.open()
+            person = Person(Library.of(database, embedder), name="root")
+            await person.keep("all else works", namespace="payments")
+            alice = await holder(person.library, "alice", "payments:reader")
+
+            assert await role_lacks(theirs) == [f"grant folklore_app to {name}"]
+            with pytest.raises(DatabaseUnavailable, match="folklore_app") as told:
+                await alice.recall("works")
+            assert "folklore db role" in str(told.value)
+            # A login role of its own needs no such grant.
+            await cluster.admin.execute(f"create role {name}_requests login password 'x' in role {MEMBER}")
+            apart = Database(theirs, login_dsn=as_user(dsn, f"{name}_requests"))
+            await apart.open()
+            alice = replace(alice, library=Library.of(apart, embedder).opened_to(alice.caller.access))
+            assert await alice.recall("works") == ["all else works"]
+            await apart.close()
+            await database.close()
+    finally:
+        await cluster.admin.execute(f"drop role if exists {name}_requests")
+        await cluster.admin.execute(f"drop role {name}")

@@ -14,4 +14,5 @@ async def test_random_people_doing_random_things_see_nothing_that_is_not_theirs(
 
     assert run.broken == []
     assert sum(run.calls.values()) >= 500
-    assert run.compared.keys() == {"hidden or missing", "before and after"}
+    assert run.compared.keys() == {"hidden or missing", "before and after", "cursors"}
+    assert min(run.compared.values()) > 0

@@ -89,6 +89,27 @@ def migrate(ctx: click.Context, as_json: bool) -> None:
         say("\n".join(f"applied {name}" for name in applied) or "The schema is up to date.")
 
 
+@db.command()
+@json_option
+@click.pass_context
+def role(ctx: click.Context, as_json: bool) -> None:
+    """Show what the role in which tokens are served still lacks: statements for the database's administrator."""
+    from folklore.app import App
+    from folklore.db.migrate import migrate, role_lacks
+
+    async def work() -> list[str]:
+        address, _ = await App(settings).dsn()
+        await migrate(address)  # which does what it may
+        return await role_lacks(address)
+
+    settings = settings_of(ctx)
+    lacks = asyncio.run(work())
+    if as_json:
+        print_json({"lacks": lacks})
+    else:
+        say("\n".join(f"{command};" for command in lacks) or "The role folklore_app has all it needs.")
+
+
 def _engine(settings: Settings) -> Engine:
     if settings.database_url is not None:
         raise InvalidInput(

@@ -35,7 +35,7 @@ _COMMANDS: dict[str, tuple[str, str, str]] = {
     "import": ("folklore.cli.transfer", "import_", "Read memories from JSON Lines."),
     "upkeep": ("folklore.cli.upkeep", "upkeep", "Chores that keep the memory in order: run, status."),
     "embeddings": ("folklore.cli.embeddings", "embeddings", "The embedding model: status, backfill, switch, rollback."),
-    "db": ("folklore.cli.db", "db", "The database: start, stop, status, migrate."),
+    "db": ("folklore.cli.db", "db", "The database: start, stop, status, migrate, role."),
     "doctor": ("folklore.cli.doctor", "doctor", "Check that everything works, and say what to do if not."),
     "config": ("folklore.cli.config", "config", "The settings in use."),
     "bench": ("folklore.cli.bench", "bench", "Measure retrieval on a set of memories and questions."),

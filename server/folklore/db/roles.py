@@ -39,17 +39,20 @@ async def settle(connection: asyncpg.Connection) -> list[str]:
 
     Nothing else needs it: who serves no tokens can do without.
     """
+    refused: set[str] = set()
     for _ in range(_TRIES):
         commands = await lacking(connection)
-        if not commands:
-            return []
-        try:
-            async with connection.transaction():
-                for command in commands:
-                    await connection.execute(command)
-        except (asyncpg.DuplicateObjectError, asyncpg.UniqueViolationError, asyncpg.InternalServerError):
-            await asyncio.sleep(0.05)  # somebody else is at it
-        except asyncpg.InsufficientPrivilegeError as error:
-            log.info("role_not_made", role=MEMBER, reason=str(error))
+        if refused.issuperset(commands):
             return commands
+        for command in commands:
+            try:
+                async with connection.transaction():
+                    await connection.execute(command)
+            except asyncpg.InsufficientPrivilegeError as error:
+                log.info("role_lacks", command=command, reason=str(error))
+                refused.add(command)
+            except (asyncpg.UndefinedObjectError, asyncpg.DuplicateObjectError):
+                refused.add(command)  # of a role that may not be made; or somebody else was quicker
+            except (asyncpg.UniqueViolationError, asyncpg.InternalServerError):
+                await asyncio.sleep(0.05)  # somebody else is at it
     return await lacking(connection)

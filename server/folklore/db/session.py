@@ -102,7 +102,7 @@ class Lent:
         except (asyncpg.InsufficientPrivilegeError, asyncpg.InvalidParameterValueError) as error:
             raise DatabaseUnavailable(
                 f"The database's role {MEMBER}, in which tokens are served, is not there or not ours to take.",
-                hint="`folklore db role` shows what its administrator must run.",
+                hint="`folklore db role` shows what the database's administrator must run.",
             ) from error
         finally:
             if not entered:  # what state it is in cannot be told; the pool makes another

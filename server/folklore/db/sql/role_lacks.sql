@@ -16,7 +16,7 @@ from state
 cross join lateral (
     values
         (1, not there, 'create role folklore_app login'),
-        (2, not ours, 'grant folklore_app to current_user'),
+        (2, not ours, format('grant folklore_app to %I', current_user)),
         (3, not admitted, format('grant usage on schema %I to folklore_app', current_schema())),
         (4, not admitted, 'grant select, insert, update, delete on memories, embeddings, postings, relations to folklore_app'),
         (5, not admitted, 'grant select, insert on revisions, models to folklore_app'),
