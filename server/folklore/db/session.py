@@ -79,6 +79,8 @@ class Lent:
     async def __aexit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         """Commit if it is to be, release it, and turn what was raised into ours."""
         failed: BaseException | None = None
+        if isinstance(error, asyncpg.InternalClientError):
+            self._connection.terminate()  # what state it is in cannot be told; the pool makes another
         try:
             if self._entry is not None:
                 failed = await self._leave(well=error is None)
