@@ -213,7 +213,7 @@ class Trial:
                     self.names[place] = rename["to"]
 
     async def _store(self, holder: Holder, place: int, ids: Sequence[str]) -> None:
-        memory = {
+        memory: dict[str, Any] = {
             "content": self._text(place),
             "tags": [self._mark(place), self.random.choice(WORDS)],
             "source": self._mark(place),

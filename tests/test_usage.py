@@ -252,6 +252,6 @@ async def test_old_entries_are_dropped_by_retention(
     housekeeper.now = NOON + timedelta(days=366)
 
     assert await housekeeper.rehearse("retention") == {"to_erase": 0, "usage_to_drop": 1}
-    assert await housekeeper("retention") == {"usage_dropped": 1}
+    assert await housekeeper("retention") == {"usage_dropped": 1, "audit_dropped": 1}
     assert await connection.fetchval("select count(*) from usage") == 1
     assert await field_of(connection, id_, "recall_count") == 2, "what was counted stays counted"

@@ -14,6 +14,7 @@ from folklore import log
 from folklore.app import App
 from folklore.cli.context import quick_settings, settings_of
 from folklore.config import Settings
+from folklore.errors import InvalidInput
 
 
 @click.command()
@@ -31,6 +32,7 @@ def serve(
     ctx: click.Context, /, http: bool, read_only: bool | None, snippets: bool, insecure: bool, **given: Any
 ) -> None:
     """Serve MCP over stdio (for one client that starts it), or over HTTP for several."""
+<<<<<<< HEAD
     given = {name: value for name, value in given.items() if value is not None}
     if not http and (given or insecure or snippets):
         flags = ", ".join(f"--{name.replace('_', '-')}" for name in [*given, *(["insecure"] if insecure else [])])
@@ -40,10 +42,26 @@ def serve(
     if http:
         settings = settings_of(ctx, quiet=False, read_only=read_only, http=given or None)
         _serve_http(settings, snippets, insecure)
+=======
+    if not http and (host is not None or port is not None):
+        raise click.UsageError("--host and --port go with --http.")
+    if http:
+        settings = _own(settings_of(ctx, quiet=False, read_only=read_only))
+        _serve_http(settings, host or settings.http.host, settings.http.port if port is None else port, snippets)
+>>>>>>> main
     else:
         settings, level = quick_settings(ctx, read_only=read_only)
         log.first(level)
-        asyncio.run(_serve_stdio(settings, level))
+        asyncio.run(_serve_stdio(_own(settings), level))
+
+
+def _own(settings: Settings) -> Settings:
+    """Settings of a server, which asks no other one. Raises InvalidInput: it would serve another memory than is meant."""
+    if settings.server is not None:
+        raise InvalidInput(
+            "server", "names a server that commands ask; this command is one itself.", hint="Unset FOLKLORE_SERVER."
+        )
+    return settings
 
 
 async def _serve_stdio(settings: Settings, level: str) -> None:
