@@ -32,23 +32,13 @@ def serve(
     ctx: click.Context, /, http: bool, read_only: bool | None, snippets: bool, insecure: bool, **given: Any
 ) -> None:
     """Serve MCP over stdio (for one client that starts it), or over HTTP for several."""
-<<<<<<< HEAD
     given = {name: value for name, value in given.items() if value is not None}
     if not http and (given or insecure or snippets):
         flags = ", ".join(f"--{name.replace('_', '-')}" for name in [*given, *(["insecure"] if insecure else [])])
         raise click.UsageError(f"{flags or '--snippets'}: goes with --http.")
-    if ctx.find_root().obj["flags"]["server"] is not None:
-        raise click.UsageError("--server names a server that others ask; this command is one itself.")
     if http:
-        settings = settings_of(ctx, quiet=False, read_only=read_only, http=given or None)
+        settings = _own(settings_of(ctx, quiet=False, read_only=read_only, http=given or None))
         _serve_http(settings, snippets, insecure)
-=======
-    if not http and (host is not None or port is not None):
-        raise click.UsageError("--host and --port go with --http.")
-    if http:
-        settings = _own(settings_of(ctx, quiet=False, read_only=read_only))
-        _serve_http(settings, host or settings.http.host, settings.http.port if port is None else port, snippets)
->>>>>>> main
     else:
         settings, level = quick_settings(ctx, read_only=read_only)
         log.first(level)
@@ -56,7 +46,7 @@ def serve(
 
 
 def _own(settings: Settings) -> Settings:
-    """Settings of a server, which asks no other one. Raises InvalidInput: it would serve another memory than is meant."""
+    """Settings of a server, which asks no other. Raises InvalidInput: it would serve another memory than is meant."""
     if settings.server is not None:
         raise InvalidInput(
             "server", "names a server that commands ask; this command is one itself.", hint="Unset FOLKLORE_SERVER."
