@@ -6,6 +6,7 @@ import asyncio
 import os
 import signal
 import socket
+import ssl
 import sys
 import time
 from collections.abc import AsyncIterator, Mapping
@@ -25,7 +26,8 @@ def local(host):
     if host in (None, "", b"", "localhost", b"localhost"):
         return True
     try:
-        return ipaddress.ip_address(host.decode() if isinstance(host, bytes) else host).is_loopback
+        address = ipaddress.ip_address(host.decode() if isinstance(host, bytes) else host)
+        return address.is_loopback or address.is_unspecified  # the latter to listen on
     except ValueError:
         return False
 
@@ -88,6 +90,14 @@ class HttpServer:
     process: asyncio.subprocess.Process
     log: Path
 
+    @property
+    def port(self) -> int:
+        return int(self.url.rpartition(":")[2])
+
+    def told(self) -> str:
+        """Its log so far."""
+        return self.log.read_text(encoding="utf-8")
+
     async def end(self, sign: signal.Signals = signal.SIGTERM) -> float:
         """Ask it to end; how many seconds that took."""
         before = time.monotonic()
@@ -98,21 +108,23 @@ class HttpServer:
 
 
 @asynccontextmanager
-async def on_http(server: Watched, *arguments: str) -> AsyncIterator[HttpServer]:
-    """A server on a free port of loopback that answers already."""
+async def on_http(
+    server: Watched, *arguments: str, host: str = "127.0.0.1", trusting: ssl.SSLContext | bool = True
+) -> AsyncIterator[HttpServer]:
+    """A server on a free port that answers already; over TLS if `trusting` says whose certificate is right."""
     port = free_port()
     log = server.notes.with_name("server.log")
     with log.open("wb") as errors:
         process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "folklore", "serve", "--http", "--port", str(port), *arguments),
+            *(sys.executable, "-m", "folklore", "serve", "--http", "--host", host, "--port", str(port), *arguments),
             env=dict(server.environment),
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,
             stderr=errors,
         )
-    running = HttpServer(f"http://127.0.0.1:{port}", process, log)
+    running = HttpServer(f"{'http' if trusting is True else 'https'}://127.0.0.1:{port}", process, log)
     try:
-        await _alive(running)
+        await _alive(running, trusting)
         yield running
     finally:
         if process.returncode is None:
@@ -126,8 +138,8 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-async def _alive(server: HttpServer) -> None:
-    async with httpx.AsyncClient(base_url=server.url) as client, asyncio.timeout(30):
+async def _alive(server: HttpServer, trusting: ssl.SSLContext | bool) -> None:
+    async with httpx.AsyncClient(base_url=server.url, verify=trusting) as client, asyncio.timeout(60):
         while True:
             assert server.process.returncode is None, server.log.read_text(encoding="utf-8")
             try:

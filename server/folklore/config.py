@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import getpass
+import ipaddress
 import os
 import re
 from collections.abc import Mapping
@@ -30,6 +31,10 @@ def _whoami() -> str:
         return getpass.getuser()
     except (KeyError, OSError):  # a container's user without a name
         return f"uid-{os.getuid()}" if hasattr(os, "getuid") else "unknown"
+
+
+def _or_none(value: object) -> object:
+    return None if isinstance(value, str) and not value.strip() else value
 
 
 class _Section(BaseModel):
@@ -107,8 +112,33 @@ class HttpSettings(_Section):
     port: int = Field(8765, ge=0, le=65535)
     allowed_hosts: tuple[str, ...] = ()
     authentication: Demand = "auto"
+    workers: int = Field(1, ge=1, le=64)
+    graceful_seconds: int = Field(3, ge=0)
+    tls_cert: Path | None = None
+    tls_key: Path | None = None
+    trusted_proxies: tuple[str, ...] = ()
     max_body_bytes: int = Field(4 * 1024 * 1024, ge=1024)
-    graceful_seconds: int = Field(5, ge=0)
+    header_seconds: float = Field(10.0, gt=0)
+    body_seconds: float = Field(30.0, gt=0)
+    max_connections: int = Field(2000, ge=1)
+    max_calls: int = Field(64, ge=1)
+    max_waiting: int = Field(256, ge=0)
+    wait_seconds: float = Field(5.0, gt=0)
+    max_streams: int = Field(500, ge=0)
+    rate_per_minute: int = Field(12_000, ge=0)
+
+    @field_validator("tls_cert", "tls_key", mode="before")
+    @classmethod
+    def _blank_is_unset(cls, value: object) -> object:
+        return _or_none(value)
+
+    @field_validator("trusted_proxies")
+    @classmethod
+    def _addresses(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        # uvicorn takes what is no address for a name, which no client ever has: nothing would be believed, silently.
+        for one in value:
+            ipaddress.ip_network(one)
+        return value
 
 
 class UpkeepSettings(_Section):
@@ -165,12 +195,16 @@ class Settings(BaseSettings):
     @classmethod
     def _blank_is_unset(cls, value: object) -> object:
         # `FOLKLORE_DATABASE_URL=` in a shell or compose file means "not set", not "an empty address".
-        return None if isinstance(value, str) and not value.strip() else value
+        return _or_none(value)
 
     @field_validator("home")
     @classmethod
     def _absolute(cls, value: Path) -> Path:
         return Path(os.path.abspath(value.expanduser()))  # noqa: PTH100 - keeps symbolic links as the user wrote them
+
+    def portable(self) -> Settings:
+        """The same values as a plain Settings, whichever subclass read them: one that can be pickled for a worker."""
+        return Settings.model_construct(**{name: getattr(self, name) for name in Settings.model_fields})
 
 
 def config_path(explicit: Path | None, environ: Mapping[str, str]) -> Path | None:

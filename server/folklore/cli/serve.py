@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import gc
 import sys
+from pathlib import Path
+from typing import Any
 
 import click
 
@@ -19,18 +21,24 @@ from folklore.errors import InvalidInput
 @click.option("--http", is_flag=True, help="Serve streamable HTTP at /mcp and SSE at /sse instead of stdio.")
 @click.option("--host", help="Address to listen on (with --http).")
 @click.option("--port", type=click.IntRange(0, 65535), help="Port to listen on (with --http).")
+@click.option("--workers", type=click.IntRange(1, 64), help="How many processes serve (with --http).")
+@click.option("--tls-cert", type=click.Path(path_type=Path), help="Certificate with its chain, PEM (with --http).")
+@click.option("--tls-key", type=click.Path(path_type=Path), help="The certificate's key, PEM (with --http).")
+@click.option("--insecure", is_flag=True, help="Let everybody in who reaches --host, without authentication.")
 @click.option("--read-only", is_flag=True, default=None, help="Offer only the tools that read.")
 @click.option("--snippets", is_flag=True, help="Print ready-to-paste client settings first (with --http).")
 @click.pass_context
 def serve(
-    ctx: click.Context, http: bool, host: str | None, port: int | None, read_only: bool | None, snippets: bool
+    ctx: click.Context, /, http: bool, read_only: bool | None, snippets: bool, insecure: bool, **given: Any
 ) -> None:
     """Serve MCP over stdio (for one client that starts it), or over HTTP for several."""
-    if not http and (host is not None or port is not None):
-        raise click.UsageError("--host and --port go with --http.")
+    given = {name: value for name, value in given.items() if value is not None}
+    if not http and (given or insecure or snippets):
+        flags = ", ".join(f"--{name.replace('_', '-')}" for name in [*given, *(["insecure"] if insecure else [])])
+        raise click.UsageError(f"{flags or '--snippets'}: goes with --http.")
     if http:
-        settings = _own(settings_of(ctx, quiet=False, read_only=read_only))
-        _serve_http(settings, host or settings.http.host, settings.http.port if port is None else port, snippets)
+        settings = _own(settings_of(ctx, quiet=False, read_only=read_only, http=given or None))
+        _serve_http(settings, snippets, insecure)
     else:
         settings, level = quick_settings(ctx, read_only=read_only)
         log.first(level)
@@ -38,7 +46,7 @@ def serve(
 
 
 def _own(settings: Settings) -> Settings:
-    """Settings of a server, which asks no other one. Raises InvalidInput: it would serve another memory than is meant."""
+    """Settings of a server, which asks no other. Raises InvalidInput: it would serve another memory than is meant."""
     if settings.server is not None:
         raise InvalidInput(
             "server", "names a server that commands ask; this command is one itself.", hint="Unset FOLKLORE_SERVER."
@@ -64,11 +72,16 @@ async def _serve_stdio(settings: Settings, level: str) -> None:
         await app.close()
 
 
-def _serve_http(settings: Settings, host: str, port: int, snippets: bool) -> None:
+def _serve_http(settings: Settings, snippets: bool, insecure: bool) -> None:
     from folklore.http.serve import run
 
-    if snippets:
+    def announce(url: str) -> None:
         from folklore.cli.snippets import client_snippets
 
-        click.echo(client_snippets(f"http://{host}:{port}", sys.executable))
-    run(settings, host, port)
+        click.echo(client_snippets(url, sys.executable))
+
+    run(settings, settings.http.host, settings.http.port, insecure=insecure, announce=announce if snippets else _silent)
+
+
+def _silent(_url: str) -> None:
+    """Nothing is announced."""

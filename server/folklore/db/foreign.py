@@ -9,8 +9,9 @@ import asyncpg
 
 from folklore.errors import DatabaseUnavailable, FolkloreError, InvalidInput, Raced
 
-# What asyncpg and the network raise.
-FOREIGN = (asyncpg.PostgresError, asyncpg.InterfaceError, OSError, TimeoutError)
+# What asyncpg and the network raise. InternalClientError comes from a connection that Postgres ended between two
+# statements: what asyncpg reads then fits none of its states.
+FOREIGN = (asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError, OSError, TimeoutError)
 
 
 @contextmanager
@@ -33,6 +34,17 @@ def translated(error: BaseException) -> FolkloreError:
             return DatabaseUnavailable("The database took too long and the statement was cancelled.")
         case asyncpg.DiskFullError() | asyncpg.OutOfMemoryError():
             return DatabaseUnavailable("The database has no room left; nothing was written.")
+        case (
+            asyncpg.CannotConnectNowError()
+            | asyncpg.AdminShutdownError()
+            | asyncpg.CrashShutdownError()
+            | asyncpg.PostgresConnectionError()
+        ):
+            return _gone()
+        case asyncpg.InternalClientError():
+            return _gone()
+        case asyncpg.InterfaceError() if "is closed" in str(error):
+            return _gone()
         case asyncpg.InvalidPasswordError():
             return DatabaseUnavailable("The database refused the user or password.", hint="Check the database_url.")
         case asyncpg.InsufficientPrivilegeError():
@@ -44,3 +56,10 @@ def translated(error: BaseException) -> FolkloreError:
                 f"The database cannot be reached ({error or type(error).__name__}).",
                 hint="Check that it runs and that database_url is right; `folklore doctor` tells more.",
             )
+
+
+def _gone() -> DatabaseUnavailable:
+    return DatabaseUnavailable(
+        "The database is unavailable: it is being started or stopped, or the connection to it was lost.",
+        hint="Try again in a moment; a text that was stored already is not stored twice.",
+    )

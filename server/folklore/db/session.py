@@ -79,6 +79,8 @@ class Lent:
     async def __aexit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         """Commit if it is to be, release it, and turn what was raised into ours."""
         failed: BaseException | None = None
+        if isinstance(error, asyncpg.InternalClientError):
+            self._terminate()
         try:
             if self._entry is not None:
                 failed = await self._leave(well=error is None)
@@ -105,8 +107,8 @@ class Lent:
                 hint="`folklore db role` shows what the database's administrator must run.",
             ) from error
         finally:
-            if not entered:  # what state it is in cannot be told; the pool makes another
-                self._connection.terminate()
+            if not entered:
+                self._terminate()
                 with suppress(*FOREIGN):
                     await self._pool.release(self._connection)
 
@@ -120,5 +122,10 @@ class Lent:
             return error
         finally:
             if not left:
-                self._connection.terminate()
+                self._terminate()
         return None
+
+    def _terminate(self) -> None:
+        """End the connection: what state it is in cannot be told; the pool makes another."""
+        with suppress(asyncpg.InterfaceError):  # it is gone, and the pool has noticed already
+            self._connection.terminate()

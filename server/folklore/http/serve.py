@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import ipaddress
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+import tempfile
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from socket import socket
 
 import structlog
-import uvicorn
 from mcp.server.auth.routes import build_resource_metadata_url, create_protected_resource_routes
-from mcp.server.transport_security import TransportSecuritySettings
 from pydantic import AnyHttpUrl
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
@@ -18,40 +19,55 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Mount, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from folklore import __version__
+from folklore import __version__, log
 from folklore.app import App
-from folklore.config import OAuthSettings, Settings
+from folklore.config import HttpSettings, OAuthSettings, Settings
 from folklore.errors import ConfigInvalid, FolkloreError
+from folklore.http.address import bound, is_loopback
 from folklore.http.api import api_routes
 from folklore.http.auth import Door
+from folklore.http.body import Body
+from folklore.http.certificate import tls_context
+from folklore.http.crowd import Crowd
+from folklore.http.departure import Departure
+from folklore.http.invited import Invited, transport_security
 from folklore.http.oauth import JwtIssuer
+from folklore.http.rate import RateLimit
+from folklore.http.server import CLOSING_SECONDS, serve
+from folklore.http.siblings import Siblings
+from folklore.http.stream import Stream
 from folklore.http.team import Team
+from folklore.http.workers import Workers
 from folklore.memory.access import may_write_somewhere
 from folklore.memory.callers import present_caller
 from folklore.tools.server import build_server
 
-log = structlog.get_logger(__name__)
+said = structlog.get_logger(__name__)
+
+# All bodies that are held at once, in bytes; or so many of the largest size, if that is more.
+_BODIES_TOGETHER = 64 * 2**20
+_BODIES_AT_LEAST = 16
 
 
-def transport_security(host: str, extra: Sequence[str]) -> TransportSecuritySettings:
-    """Host and Origin checks, always on: only this machine's names, the bound address and the configured names pass."""
-    bound = f"[{host}]" if ":" in host else host
-    names = list(dict.fromkeys(["127.0.0.1", "localhost", "[::1]", bound, *extra]))
-    return TransportSecuritySettings(
-        enable_dns_rebinding_protection=True,
-        # A pattern `name:*` does not match the bare name, so both stand.
-        allowed_hosts=[form for name in names for form in (name, f"{name}:*")],
-        allowed_origins=[
-            f"{scheme}://{name}{port}" for name in names for scheme in ("http", "https") for port in ("", ":*")
-        ],
-    )
+@dataclass(frozen=True, slots=True)
+class Seat:
+    """Which of several workers this is."""
+
+    siblings: Siblings
+    number: int
 
 
-def build_app(app: App, host: str) -> Starlette:
-    """The ASGI application over a running (or starting) application, which it starts and closes."""
-    oauth = app.settings.oauth
+def build_app(app: App, host: str, seat: Seat | None = None) -> Starlette:
+    """The ASGI application over a running (or starting) application, which it starts and closes.
+
+    `seat` says which of several workers it is for.
+    """
+    oauth, http = app.settings.oauth, app.settings.http
+    security = transport_security(host, http.allowed_hosts)
     team = Team.of(app, None if oauth.issuer is None else JwtIssuer(oauth))
-    writing, reading = (_protocol(team, host, read_only=read_only) for read_only in (app.settings.read_only, True))
+    writing, reading = (
+        _protocol(team, host, seat, read_only=read_only) for read_only in (app.settings.read_only, True)
+    )
 
     @asynccontextmanager
     async def lifespan(_outer: Starlette) -> AsyncIterator[None]:
@@ -69,14 +85,36 @@ def build_app(app: App, host: str) -> Starlette:
             Route("/healthz", _alive),
             Route("/readyz", _ready_of(app)),
             *_metadata(oauth),
-            *api_routes(team.host, transport_security(host, app.settings.http.allowed_hosts)),
+            *api_routes(team.host, security),
+            *([] if seat is None else seat.siblings.routes(seat.number)),
             Mount("/", ByRole(writing, reading)),
         ],
         middleware=[
+            Middleware(Invited, security=security),
             Middleware(Door, keeper=team.keeper, refused=team.refused, metadata_url=_metadata_url(oauth)),
+            *limits(http),
         ],
         lifespan=lifespan,
     )
+
+
+def limits(settings: HttpSettings) -> list[Middleware]:
+    """What a request passes, in this order, once it is known who asks: nothing runs for one that is refused."""
+    largest = settings.max_body_bytes
+    together = max(_BODIES_TOGETHER, _BODIES_AT_LEAST * largest)
+    return [
+        Middleware(RateLimit, per_minute=settings.rate_per_minute),
+        Middleware(Body, most=largest, seconds=settings.body_seconds, together=together),
+        Middleware(Departure),
+        Middleware(
+            Crowd,
+            calls=settings.max_calls,
+            waiting=settings.max_waiting,
+            seconds=settings.wait_seconds,
+            streams=settings.max_streams,
+        ),
+        Middleware(Stream),
+    ]
 
 
 def _metadata(oauth: OAuthSettings) -> list[Route]:
@@ -94,7 +132,7 @@ def _metadata_url(oauth: OAuthSettings) -> str | None:
     return str(build_resource_metadata_url(AnyHttpUrl(str(oauth.audience))))
 
 
-def _protocol(team: Team, host: str, *, read_only: bool) -> Starlette:
+def _protocol(team: Team, host: str, seat: Seat | None, *, read_only: bool) -> Starlette:
     """MCP over streamable HTTP and SSE, with the tools that write or without them."""
     settings = team.app.settings
     server = build_server(team.host, offered=settings.tools, read_only=read_only)
@@ -106,7 +144,12 @@ def _protocol(team: Team, host: str, *, read_only: bool) -> Starlette:
         max_request_body_size=settings.http.max_body_bytes,
         transport_security=security,
     )
-    sse = server.sse_app(host=host, transport_security=security, max_request_body_size=settings.http.max_body_bytes)
+    sse = server.sse_app(
+        host=host,
+        transport_security=security,
+        max_request_body_size=settings.http.max_body_bytes,
+        message_path="/messages/" if seat is None else seat.siblings.message_path(seat.number),
+    )
     starlette.router.routes.extend(sse.routes)
     return starlette
 
@@ -139,32 +182,54 @@ def _ready_of(app: App) -> Callable[[Request], Awaitable[Response]]:
     return ready
 
 
-def run(settings: Settings, host: str, port: int) -> None:
-    """Serve until SIGTERM or SIGINT, then end within the graceful time. Raises ConfigInvalid for an open address."""
-    if not _loopback(host):
+def run(
+    settings: Settings,
+    host: str,
+    port: int,
+    *,
+    insecure: bool = False,
+    announce: Callable[[str], None] = lambda _url: None,
+) -> None:
+    """Serve until SIGTERM or SIGINT, then end within the graceful time; `announce` is told the URL before.
+
+    Raises ConfigInvalid for an address that others can reach where nobody needs a token (unless `insecure`), or that
+    cannot be listened on, and for a certificate that cannot be used; all that before anything listens.
+    """
+    http = settings.http
+    protected = is_loopback(host) or http.authentication == "always"
+    if not protected and not insecure:
         raise ConfigInvalid(
             "http.host",
-            f"{host} can be reached from other machines, and this version has no tokens.",
-            hint="Listen on 127.0.0.1 and put an authenticating proxy before it.",
+            f"{host} can be reached from other machines, and http.authentication does not say always.",
+            hint="Let everybody need a token (always), or listen on 127.0.0.1 behind a proxy, or say --insecure.",
         )
+    tls = tls_context(http.tls_cert, http.tls_key)
     app = App(settings)
-    config = uvicorn.Config(
-        build_app(app, host),
-        host=host,
-        port=port,
-        log_config=None,
-        access_log=False,
-        timeout_graceful_shutdown=settings.http.graceful_seconds,
-        server_header=False,
-    )
-    log.info("serving", url=f"http://{host}:{port}/mcp", sse=f"http://{host}:{port}/sse")
-    uvicorn.Server(config).run()
+    sockets = bound(host, port)
+    named = f"[{host}]" if ":" in host and not host.startswith("[") else host
+    url = f"{'https' if tls else 'http'}://{named}:{sockets[0].getsockname()[1]}"
+    announce(url)
+    if not protected:
+        said.warning("ANYBODY who reaches this address may be let in without a token (--insecure)", url=url)
+    said.info("serving", url=f"{url}/mcp", sse=f"{url}/sse", workers=http.workers)
+    if http.workers == 1:
+        serve(build_app(app, host), http, sockets, tls)
+    else:
+        _serve_by_several(settings, host, sockets)
 
 
-def _loopback(host: str) -> bool:
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return False
+def _serve_by_several(settings: Settings, host: str, sockets: list[socket]) -> None:
+    http = settings.http
+    with tempfile.TemporaryDirectory(prefix="folklore-") as folder:
+        siblings = Siblings(Path(folder), http.workers)
+        doors = siblings.bound()
+        portable = settings.portable()
+        seats = [(Seat(siblings, number), portable, host, [*sockets, door]) for number, door in enumerate(doors)]
+        Workers(seats, _work).run(grace=http.graceful_seconds + CLOSING_SECONDS + 0.5)
+
+
+def _work(seat: Seat, settings: Settings, host: str, sockets: list[socket]) -> None:
+    """What a worker does: the same as a single process."""
+    log.configure(settings.log_level, settings.log_format)
+    http = settings.http
+    serve(build_app(App(settings), host, seat), http, sockets, tls_context(http.tls_cert, http.tls_key))

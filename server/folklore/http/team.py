@@ -7,7 +7,7 @@ from datetime import datetime
 
 from folklore.app import App
 from folklore.db.audit import NOWHERE, Audit
-from folklore.errors import FolkloreError, InvalidInput
+from folklore.errors import DatabaseUnavailable, FolkloreError, InvalidInput
 from folklore.memory.access import writing_home
 from folklore.memory.callers import present_caller
 from folklore.memory.doorkeeper import Doorkeeper, Issuer
@@ -34,7 +34,10 @@ class Team:
             return (await app.ready()).library
 
         async def library() -> Library:
-            return (await app.host.library()).opened_to(present_caller().access)
+            opened = (await app.host.library()).opened_to(present_caller().access)
+            if _is_nobody(present_caller()):
+                raise DatabaseUnavailable("The database was unavailable when this call came.", hint="Try again.")
+            return opened
 
         async def record(refusal: Refusal, count: int, at: datetime) -> None:
             if not app.settings.read_only:
@@ -53,7 +56,7 @@ class Team:
 
         def namespace() -> str:
             caller = present_caller()
-            return app.namespace() if caller.access is None else _home(caller)
+            return app.namespace() if caller.access is None or _is_nobody(caller) else _home(caller)
 
         demand = app.settings.http.authentication
         refusals = Refusals(record)
@@ -72,6 +75,11 @@ class Team:
         """Write what is left to write; comes before the application's end."""
         await self.refusals.close()
         await self.keeper.close()
+
+
+def _is_nobody(caller: Caller) -> bool:
+    """Whether the doorkeeper let this caller in only to hear that the database is down."""
+    return caller.token is None and caller.access is not None
 
 
 def _home(caller: Caller) -> str:

@@ -1,0 +1,155 @@
+"""Where the server listens and how: TLS by files, behind a proxy, on an address that others reach."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import ssl
+from pathlib import Path
+
+import httpx
+import pytest
+from mcp import Client
+from mcp.client.streamable_http import streamable_http_client
+
+from folklore.config import HttpSettings, Settings
+from folklore.errors import ConfigInvalid
+from folklore.http.address import bound
+from folklore.http.certificate import tls_context
+from folklore.http.serve import run
+from tests.certificates import issued
+from tests.servers import a_session_of_work, on_http, watched
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+async def test_over_tls_a_client_does_a_session_of_work_and_nobody_gets_in_without(
+    database_url: str, tmp_path: Path, workers: str
+) -> None:
+    files = issued(tmp_path / "tls")
+    trusting = ssl.create_default_context(cafile=str(files.certificate))
+    flags = ("--workers", workers, "--tls-cert", str(files.certificate), "--tls-key", str(files.key))
+    async with on_http(watched(tmp_path, database_url=database_url), *flags, trusting=trusting) as server:
+        import httpx2
+
+        async with (
+            httpx2.AsyncClient(verify=trusting, timeout=30) as http,
+            Client(streamable_http_client(f"{server.url}/mcp", http_client=http), read_timeout_seconds=30) as client,
+        ):
+            await a_session_of_work(client)
+        async with httpx.AsyncClient() as plain:
+            with pytest.raises(httpx.TransportError):
+                await plain.get(f"http://127.0.0.1:{server.port}/healthz")
+            with pytest.raises(httpx.ConnectError, match="CERTIFICATE_VERIFY_FAILED"):
+                await plain.get(f"{server.url}/healthz")
+        with pytest.raises((ssl.SSLError, ConnectionError)):
+            await asyncio.open_connection("127.0.0.1", server.port, ssl=_only(ssl.TLSVersion.TLSv1_1))
+        took = await server.end()
+
+    assert took < 6
+    assert server.process.returncode == 0
+    assert f"https://127.0.0.1:{server.port}" in server.told()
+
+
+def _only(version: ssl.TLSVersion) -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname = False
+    context.verify_mode = ssl.CERT_NONE
+    context.set_ciphers("ALL:@SECLEVEL=0")
+    with pytest.warns(DeprecationWarning, match="TLSv1_1"):
+        context.minimum_version = context.maximum_version = version
+    return context
+
+
+def test_what_is_wrong_with_a_certificate_is_said_before_anything_listens(settings: Settings, tmp_path: Path) -> None:
+    right, other = issued(tmp_path / "a"), issued(tmp_path / "b")
+    locked = issued(tmp_path / "c", password=b"hunter2")
+    missing, nonsense = tmp_path / "missing.pem", tmp_path / "nonsense.pem"
+    nonsense.write_text("not a certificate")
+
+    def said(certificate: Path | None, key: Path | None) -> str:
+        http = HttpSettings(tls_cert=certificate, tls_key=key)
+        with pytest.raises(ConfigInvalid) as caught:
+            run(settings.model_copy(update={"http": http}), "127.0.0.1", 0)
+        return str(caught.value)
+
+    assert "http.tls_key: is not set" in said(right.certificate, None)
+    assert "http.tls_cert: is not set" in said(None, right.key)
+    assert f"http.tls_cert: {missing} cannot be read (No such file" in said(missing, right.key)
+    assert f"http.tls_key: {missing} cannot be read (No such file" in said(right.certificate, missing)
+    assert "is not the key of" in said(right.certificate, other.key)
+    assert "in PEM" in said(nonsense, right.key)
+    assert "password" in said(locked.certificate, locked.key)
+
+
+def test_without_files_there_is_no_tls() -> None:
+    assert tls_context(None, None) is None
+
+
+def test_a_port_that_is_taken_and_an_address_that_is_none_are_said(settings: Settings) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(ConfigInvalid, match=rf"http\.port: 127\.0\.0\.1:{port} cannot be listened on"):
+            run(settings, "127.0.0.1", port)
+    with pytest.raises(ConfigInvalid, match=r"http\.host"):
+        run(settings, "192.0.2.1", 0, insecure=True)
+
+
+def test_a_name_with_several_addresses_is_served_on_one_port_of_all() -> None:
+    sockets = bound("localhost", 0)
+    try:
+        assert len({one.getsockname()[1] for one in sockets}) == 1
+    finally:
+        for one in sockets:
+            one.close()
+
+
+@pytest.mark.parametrize("wrong", ["proxy.example", "10.0.0.1/8", "*"])
+def test_a_trusted_proxy_is_an_address_or_a_network(wrong: str) -> None:
+    with pytest.raises(ValueError, match=r"does not appear|host bits"):
+        HttpSettings(trusted_proxies=(wrong,))
+
+    assert HttpSettings(trusted_proxies=("10.0.0.0/8", "::1")).trusted_proxies == ("10.0.0.0/8", "::1")
+
+
+async def test_an_address_that_others_reach_is_served_if_told_so_loudly(database_url: str, tmp_path: Path) -> None:
+    settings = watched(tmp_path, database_url=database_url, http__allowed_hosts='["memory.example"]')
+    async with on_http(settings, "--insecure", host="0.0.0.0") as server, httpx.AsyncClient() as client:
+        by_name = await client.get(f"{server.url}/readyz", headers={"Host": "memory.example"})
+        by_another = await client.get(f"{server.url}/readyz", headers={"Host": "evil.example"})
+        told = server.told()
+
+    assert (by_name.status_code, by_another.status_code) == (200, 421)
+    assert "ANYBODY" in told
+    assert "warning" in told
+
+
+async def test_without_being_told_so_it_does_not_start(database_url: str, tmp_path: Path) -> None:
+    settings = watched(tmp_path, database_url=database_url)
+    with pytest.raises(AssertionError, match="--insecure"):
+        async with on_http(settings, host="0.0.0.0"):
+            pass
+
+
+async def test_only_a_trusted_proxy_is_believed_whom_it_speaks_for(database_url: str, tmp_path: Path) -> None:
+    from starlette.requests import Request
+    from starlette.responses import JSONResponse
+    from starlette.types import Receive, Scope, Send
+
+    from folklore.http.server import configured
+
+    async def tell(scope: Scope, receive: Receive, send: Send) -> None:
+        request = Request(scope, receive)
+        assert request.client is not None
+        await JSONResponse({"client": request.client.host, "scheme": request.url.scheme})(scope, receive, send)
+
+    async def asked(*trusted: str) -> dict[str, str]:
+        config, _ = configured(tell, HttpSettings(trusted_proxies=trusted))
+        config.load()
+        transport = httpx.ASGITransport(config.loaded_app, client=("10.0.0.2", 4000))
+        async with httpx.AsyncClient(transport=transport, base_url="http://here") as client:
+            headers = {"X-Forwarded-For": "203.0.113.9", "X-Forwarded-Proto": "https"}
+            return dict((await client.get("/", headers=headers)).json())
+
+    assert await asked() == {"client": "10.0.0.2", "scheme": "http"}
+    assert await asked("10.0.0.0/24") == {"client": "203.0.113.9", "scheme": "https"}
+    assert await asked("10.0.1.0/24") == {"client": "10.0.0.2", "scheme": "http"}

@@ -1,0 +1,183 @@
+"""The end of a server under load: in time, with everything it acknowledged kept and nothing left half done."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import socket
+import sys
+from collections import Counter
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import asyncpg
+import httpx
+import pytest
+from mcp import Client
+from mcp.client.sse import sse_client
+
+from tests.servers import HttpServer, Watched, on_http, watched
+from tests.wire import MCP, call, head, posted, wire
+
+BATCH = 20
+
+
+async def storing(url: str, name: str, acknowledged: list[str]) -> None:
+    """Store batches one after the other until the server is gone; note those it acknowledged."""
+    with suppress(Exception, BaseExceptionGroup):  # what the client raises when its server goes
+        async with Client(f"{url}/mcp", read_timeout_seconds=10) as client:
+            for number in range(10_000):
+                source = f"{name}-{number}"
+                memories = [{"content": f"{source}: fact {fact}", "source": source} for fact in range(BATCH)]
+                if not (await client.call_tool("memory_store", {"memories": memories})).is_error:
+                    acknowledged.append(source)
+
+
+async def asking(url: str) -> None:
+    """Recall until the server is gone."""
+    with suppress(Exception, BaseExceptionGroup):
+        async with Client(f"{url}/mcp", read_timeout_seconds=10) as client:
+            while True:
+                await client.call_tool("memory_recall", {"query": "which fact was stored"})
+
+
+async def told_by_another_process(settings: Watched) -> Counter[str]:
+    """How many memories there are of each source, as the command line exports them."""
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "folklore", "export"),
+        env=dict(settings.environment),
+        stdout=asyncio.subprocess.PIPE,
+    )
+    out, _ = await process.communicate()
+    assert process.returncode == 0
+    lines = [json.loads(line) for line in out.splitlines()]
+    return Counter(line["source"] for line in lines if line.get("type") == "memory")
+
+
+def unread(server: HttpServer) -> socket.socket:
+    """A client that asks for much and reads nothing."""
+    opened = socket.socket()
+    opened.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
+    opened.connect(("127.0.0.1", server.port))
+    opened.setblocking(False)
+    with suppress(BlockingIOError):
+        opened.send(posted(call("memory_list", limit=100)) * 100)
+    return opened
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+async def test_it_ends_in_time_with_streams_open_and_calls_running_and_keeps_what_it_acknowledged(
+    database_url: str, tmp_path: Path, workers: str
+) -> None:
+    settings = watched(tmp_path, database_url=database_url)
+    acknowledged: list[str] = []
+    async with on_http(settings, "--workers", workers) as server, AsyncExitStack() as stack:
+        client = await stack.enter_async_context(httpx.AsyncClient(base_url=server.url, timeout=30))
+        listen = {"MCP-Protocol-Version": "2025-06-18"}
+        streams = [
+            await stack.enter_async_context(client.stream("GET", path, headers=MCP | listen))
+            for path in ("/mcp", "/sse")
+        ]
+        work = [asyncio.create_task(storing(server.url, f"c{number}", acknowledged)) for number in range(4)]
+        work += [asyncio.create_task(asking(server.url)) for _ in range(4)]
+        half = await stack.enter_async_context(wire(server.port))
+        half.send(head("POST", "/mcp", "Content-Length: 1000"))
+        async with asyncio.timeout(30):
+            while len(acknowledged) < 10:
+                await asyncio.sleep(0.02)
+        stack.callback(unread(server).close)
+        took = await server.end()
+        before = list(acknowledged)
+        await asyncio.wait_for(asyncio.gather(*work), 30)
+    kept = await told_by_another_process(settings)
+
+    print(f"ended in {took:.2f} s, {len(before)} batches acknowledged")
+    assert [stream.status_code for stream in streams] == [200, 200]
+    assert took < 6
+    assert server.process.returncode == 0
+    assert "Traceback" not in server.told()
+    assert {source: kept[source] for source in acknowledged} == dict.fromkeys(acknowledged, BATCH)
+    assert set(kept.values()) == {BATCH}, "a batch that was not acknowledged is whole or absent"
+
+
+async def test_a_call_that_cannot_finish_is_cut_and_leaves_nothing(
+    database_url: str, connection: asyncpg.Connection, tmp_path: Path
+) -> None:
+    async with on_http(watched(tmp_path, database_url=database_url)) as server:
+        async with locked(server, connection):
+            calling = [asyncio.create_task(storing_one(over, "never to be")) for over in both(server)]
+            await until_waiting(connection, 2)
+            took = await server.end()
+        await asyncio.wait_for(asyncio.gather(*calling), 30)
+
+    print(f"ended in {took:.2f} s")
+    assert took < 6
+    assert server.process.returncode == 0
+    assert "Traceback" not in server.told()
+    assert [row["content"] for row in await connection.fetch("select content from memories")] == ["before"]
+
+
+async def test_a_client_that_leaves_takes_its_statement_with_it(
+    database_url: str, connection: asyncpg.Connection, tmp_path: Path
+) -> None:
+    async with on_http(watched(tmp_path, database_url=database_url)) as server:
+        async with locked(server, connection):
+            calling = [asyncio.create_task(storing_one(over, "never to be")) for over in both(server)]
+            await until_waiting(connection, 2)
+            for call_ in calling:
+                call_.cancel()
+            await until_waiting(connection, 0)
+        await asyncio.wait(calling)
+        async with Client(f"{server.url}/mcp") as client:
+            listed = await client.call_tool("memory_list", {})
+
+    assert listed.structured_content is not None
+    assert [one["content"] for one in listed.structured_content["memories"]] == ["before"]
+
+
+def both(server: HttpServer) -> list[Any]:
+    """The two ways to a server."""
+    return [f"{server.url}/mcp", sse_client(f"{server.url}/sse")]
+
+
+async def storing_one(over: Any, content: str) -> None:
+    """Store a memory, whatever becomes of the server meanwhile."""
+    with suppress(Exception, BaseExceptionGroup):
+        async with Client(over, read_timeout_seconds=10) as client:
+            await client.call_tool("memory_store", {"content": content})
+
+
+@asynccontextmanager
+async def locked(server: HttpServer, connection: asyncpg.Connection) -> AsyncIterator[None]:
+    """One memory is there, and nobody gets to it."""
+    async with Client(f"{server.url}/mcp") as client:
+        assert not (await client.call_tool("memory_store", {"content": "before"})).is_error
+    async with connection.transaction():
+        await connection.execute("lock table memories in access exclusive mode")
+        yield
+
+
+async def test_no_statement_takes_longer_than_its_time(
+    database_url: str, connection: asyncpg.Connection, tmp_path: Path
+) -> None:
+    settings = watched(tmp_path, database_url=database_url, database__statement_timeout_seconds="0.5")
+    async with on_http(settings) as server, Client(f"{server.url}/mcp", read_timeout_seconds=20) as client:
+        async with locked(server, connection):
+            late = await client.call_tool("memory_list", {})
+        after = await client.call_tool("memory_list", {})
+
+    assert late.is_error
+    assert "took too long" in str(late.content)
+    assert not after.is_error
+
+
+async def until_waiting(connection: asyncpg.Connection, count: int) -> None:
+    """Until as many statements wait for a lock; pg_stat_activity stands still within a transaction."""
+    async with asyncio.timeout(20):
+        while count != await connection.fetchval(
+            "select count(*) from pg_locks where not granted"
+            " and database = (select oid from pg_database where datname = current_database())"
+        ):
+            await asyncio.sleep(0.02)

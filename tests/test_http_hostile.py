@@ -1,0 +1,342 @@
+"""Clients that mean no good, or cannot do better: each gets its status, and the server goes on for the others."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import resource
+import socket
+from collections.abc import AsyncIterator, Iterator
+from contextlib import AsyncExitStack, suppress
+from pathlib import Path
+
+import httpx
+import pytest
+from mcp import Client
+
+from tests.conftest import Cluster
+from tests.servers import HttpServer, on_http, watched
+from tests.wire import INITIALIZE, MCP, Wire, call, head, message, posted, wire
+
+PATHS = [
+    ("POST", "/mcp"), ("GET", "/mcp"), ("DELETE", "/mcp"), ("GET", "/sse"), ("POST", "/messages/"), ("GET", "/healthz"),
+    ("GET", "/readyz"), ("GET", "/nothing/here"), ("OPTIONS", "/mcp"),
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+async def server(
+    cluster: Cluster, template: str, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[HttpServer]:
+    """A server that waits a second for a head, two for a body, and takes 100,000 bytes."""
+    async with cluster.new_database(template) as name:
+        settings = watched(
+            tmp_path_factory.mktemp("hostile"),
+            database_url=cluster.address(name),
+            http__max_body_bytes="100000",
+            http__header_seconds="1",
+            http__body_seconds="2",
+        )
+        async with on_http(settings) as running:
+            yield running
+            assert running.process.returncode is None
+            assert "Traceback" not in running.told()
+            assert settings.attempts() == ""
+
+
+@pytest.fixture
+async def client(server: HttpServer) -> AsyncIterator[httpx.AsyncClient]:
+    async with httpx.AsyncClient(base_url=server.url, timeout=30) as opened:
+        yield opened
+
+
+@pytest.mark.parametrize(("method", "path"), PATHS)
+async def test_a_wrong_host_or_origin_is_refused_on_every_path(
+    client: httpx.AsyncClient, method: str, path: str
+) -> None:
+    async def status(**headers: str) -> int:
+        return (await client.request(method, path, headers=MCP | headers)).status_code
+
+    for host in (
+        "evil.example",
+        "127.0.0.1.evil.example",
+        "localhost.evil.example:8765",
+        "xlocalhost",
+        "169.254.169.254",
+    ):
+        assert await status(Host=host) == 421, host
+    for origin in (
+        "http://evil.example",
+        "null",
+        "http://localhost.evil.example",
+        "file://",
+        "https://evil.example:443",
+    ):
+        assert await status(Origin=origin) == 403, origin
+    assert await status(Host="evil.example", Origin="http://evil.example") == 421
+
+
+async def test_a_refusal_says_what_to_do(client: httpx.AsyncClient) -> None:
+    answer = await client.get("/healthz", headers={"Host": "evil.example"})
+
+    assert answer.json()["error"]["code"] == "wrong_host"
+    assert "http.allowed_hosts" in answer.json()["error"]["hint"]
+    assert "evil" not in answer.text
+
+
+@pytest.mark.parametrize(
+    ("request_line", "headers", "status"),
+    [
+        ("GET /healthz HTTP/1.1", [], 400),
+        ("GET /healthz HTTP/1.1", ["Host: localhost", "Host: evil.example"], 400),
+        ("GET /healthz HTTP/1.1", ["Host:"], 421),
+        ("GET /healthz HTTP/1.0", [], 421),
+        ("GET http://evil.example/healthz HTTP/1.1", ["Host: evil.example"], 421),
+        ("GET /healthz HTTP/1.0", ["Host: localhost"], 200),
+    ],
+)
+async def test_a_host_is_said_once_and_right(
+    server: HttpServer, request_line: str, headers: list[str], status: int
+) -> None:
+    async with wire(server.port) as connection:
+        connection.send("\r\n".join([request_line, *headers, "", ""]).encode())
+
+        assert await connection.status() == status
+
+
+@pytest.mark.parametrize("path", ["/mcp", "/messages/", "/healthz", "/nothing/here"])
+async def test_a_body_over_the_limit_is_refused_on_every_path_declared_or_not(
+    client: httpx.AsyncClient, server: HttpServer, path: str
+) -> None:
+    async def in_pieces() -> AsyncIterator[bytes]:
+        for _ in range(11):
+            yield b"x" * 10_000
+
+    declared = await client.post(path, content=b"x" * 100_001, headers=MCP)
+    chunked = await client.post(path, content=in_pieces(), headers=MCP)
+    async with wire(server.port) as connection:  # refused by what it declares, before any of it is sent
+        connection.send(head("POST", path, "Content-Length: 1000000000000", "Expect: 100-continue"))
+        announced = await connection.status()
+
+    assert (declared.status_code, chunked.status_code, announced) == (413, 413, 413)
+    assert declared.json()["error"]["code"] == "too_large"
+
+
+async def test_a_body_of_the_limit_passes(client: httpx.AsyncClient) -> None:
+    body = json.dumps(INITIALIZE).encode()
+
+    assert (await client.post("/mcp", content=body.ljust(100_000), headers=MCP)).status_code == 200
+
+
+async def test_who_keeps_sending_a_refused_body_is_cut_off(server: HttpServer) -> None:
+    async with wire(server.port) as connection:
+        connection.send(head("POST", "/mcp", "Transfer-Encoding: chunked"))
+        with suppress(ConnectionError):
+            while not connection.writer.is_closing():
+                connection.send(b"2710\r\n" + b"x" * 10_000 + b"\r\n")
+                await connection.writer.drain()
+                await asyncio.sleep(0.01)
+        told = await connection.closed()
+
+    assert not told or told.startswith(b"HTTP/1.1 413 ")
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        posted(INITIALIZE)[:-10],
+        head("POST", "/mcp", "Transfer-Encoding: chunked") + b'5\r\n{"js',
+        b"POST /mcp HTTP/1.1\r\nHost: local",
+        b"P",
+    ],
+)
+async def test_what_ends_before_it_is_whole_is_a_clients_mistake(server: HttpServer, sent: bytes) -> None:
+    async with wire(server.port) as connection:
+        connection.send(sent)
+        connection.writer.write_eof()
+
+        assert await connection.status() == 400
+
+
+async def test_a_head_that_does_not_come_in_time_is_timed_out_whatever_trickles_in(server: HttpServer) -> None:
+    async def trickle(connection: Wire) -> None:
+        with suppress(ConnectionError):
+            for number in range(1_000):
+                connection.send(b"X-%d: y\r\n" % number)
+                await asyncio.sleep(0.05)
+
+    async with wire(server.port) as silent, wire(server.port) as half, wire(server.port) as slow:
+        half.send(b"POST /mcp HTTP/1.1\r\nHost: localhost\r\n")
+        slow.send(b"POST /mcp HTTP/1.1\r\nHost: localhost\r\n")
+        trickling = asyncio.create_task(trickle(slow))
+        statuses = [await half.status(), await slow.status()]
+        nothing = await silent.closed()
+        trickling.cancel()
+
+    assert statuses == [408, 408]
+    assert nothing == b""
+
+
+async def test_the_next_request_on_a_connection_has_the_same_time_for_its_head(server: HttpServer) -> None:
+    async with wire(server.port) as connection:
+        connection.send(head("GET", "/healthz"))
+        first = await connection.status()
+        await asyncio.sleep(1.5)  # between requests there is more time
+        connection.send(head("GET", "/healthz"))
+        connection.send(b"POST /mcp HTTP/1.1\r\nHost: lo")
+        rest = await connection.closed()
+
+    assert first == 200
+    assert rest.count(b"HTTP/1.1 200 ") == 1
+    assert rest.count(b"HTTP/1.1 408 ") == 1
+
+
+async def test_a_body_that_does_not_come_in_time_is_timed_out_whatever_trickles_in(server: HttpServer) -> None:
+    async with wire(server.port) as declared, wire(server.port) as chunked:
+        declared.send(head("POST", "/mcp", "Content-Length: 90000"))
+        chunked.send(head("POST", "/messages/", "Transfer-Encoding: chunked"))
+        with suppress(ConnectionError):
+            for _ in range(30):
+                declared.send(b" ")
+                chunked.send(b"1\r\n \r\n")
+                await asyncio.sleep(0.1)
+        answers = [await declared.closed(), await chunked.closed()]
+
+    for answer in answers:
+        assert answer.startswith(b"HTTP/1.1 408 ")
+        assert b'"too_slow"' in answer
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + bytes(200),
+        b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+        b"GET / HTTP/9.9\r\nHost: localhost\r\n\r\n",
+        b"GET  /healthz  HTTP/1.1\r\nHost: localhost\r\n\r\n",
+        b"GET /healthz\r\n\r\n",
+        b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nno colon here\r\n\r\n",
+        b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nX: a\x00b\r\n\r\n",
+        b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nX: " + b"y" * 300_000,
+        head("POST", "/mcp", "Content-Length: -1"),
+        head("POST", "/mcp", "Content-Length: ten"),
+        head("POST", "/mcp", "Content-Length: 5", "Content-Length: 6") + b"{}   ",
+        head("POST", "/mcp", "Transfer-Encoding: gzip"),
+        b"\r\n\r\n\r\n\x00\x00\x00",
+    ],
+)
+async def test_what_is_no_http_is_a_clients_mistake(server: HttpServer, sent: bytes) -> None:
+    async with wire(server.port) as connection:
+        connection.send(sent)
+
+        assert await connection.status() in (400, 404, 421, 501)
+
+
+async def test_a_chunk_that_is_none_ends_the_connection(server: HttpServer) -> None:
+    async with wire(server.port) as connection:
+        connection.send(head("POST", "/mcp", "Transfer-Encoding: chunked") + b"zz\r\n{}\r\n0\r\n\r\n")
+
+        assert await connection.status() == 400
+
+
+async def test_who_asks_and_does_not_read_is_cut_off(server: HttpServer) -> None:
+    async with Client(f"{server.url}/mcp", read_timeout_seconds=30) as client:
+        memories = [{"content": f"{number} " + "wave " * 5_000} for number in range(3)]
+        assert not (await client.call_tool("memory_store", {"memories": memories})).is_error
+    unread = socket.socket()
+    unread.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
+    unread.setblocking(False)
+    ask = posted(call("memory_list", limit=3))
+
+    async with asyncio.timeout(30):
+        await asyncio.get_running_loop().sock_connect(unread, ("127.0.0.1", server.port))
+        await asyncio.get_running_loop().sock_sendall(unread, ask * 200)
+        while connected(server, unread):
+            await asyncio.sleep(0.1)
+    unread.close()
+
+
+def connected(server: HttpServer, client: socket.socket) -> bool:
+    """Whether the server still has its end of the connection."""
+    here, there = client.getsockname()[1], client.getpeername()[1]
+    for line in Path("/proc/net/tcp").read_text().splitlines()[1:]:
+        _, local, remote, state, *_ = line.split()
+        ports = int(local.rpartition(":")[2], 16), int(remote.rpartition(":")[2], 16)
+        if ports == (there, here) and state == "01":
+            return True
+    return False
+
+
+@pytest.fixture
+def many_files() -> Iterator[None]:
+    """Enough of them for both ends of what a test opens."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, max(soft, 4_096)), hard))
+    yield
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def resident(process: int) -> int:
+    """Megabytes of memory."""
+    pages = int(Path(f"/proc/{process}/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE") // 2**20
+
+
+async def calls(server: HttpServer, count: int) -> float:
+    """Make so many calls, all of which must go well; the longest took so many seconds."""
+    longest = 0.0
+    clock = asyncio.get_running_loop().time
+    async with Client(f"{server.url}/mcp", read_timeout_seconds=20) as client:
+        for number in range(count):
+            before = clock()
+            assert not (await client.call_tool("memory_store", {"content": f"call {number}"})).is_error
+            assert not (await client.call_tool("memory_recall", {"query": "call"})).is_error
+            longest = max(longest, clock() - before)
+    return longest
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="looks at memory by /proc")
+async def test_a_thousand_connections_opened_and_abandoned_hold_nobody_up_and_no_end(
+    database_url: str, tmp_path: Path, many_files: None
+) -> None:
+    """With the limits that everybody has, so that all of them are open until the server ends."""
+    kinds = [
+        b"",
+        b"POST /mcp HTTP/1.1\r\nHost: localhost\r\n",
+        head("POST", "/mcp", "Content-Length: 90000") + b"x" * 80_000,
+        posted(message("tools/list")) * 4,  # and reads nothing
+    ]
+    async with on_http(watched(tmp_path, database_url=database_url)) as server:
+        await calls(server, 5)
+        before = resident(server.process.pid)
+        async with AsyncExitStack() as stack:
+            for number in range(1_000):
+                connection = await stack.enter_async_context(wire(server.port, seconds=60))
+                connection.reader._transport.pause_reading()  # type: ignore[attr-defined]
+                connection.send(kinds[number % len(kinds)])
+            during = await calls(server, 10)
+            grown = resident(server.process.pid) - before
+            took = await server.end()
+
+    print(f"longest call {during:.2f} s, memory grew by {grown} MB, ended in {took:.2f} s")
+    assert grown < 100
+    assert took < 6
+    assert server.process.returncode == 0
+
+
+async def test_connections_beyond_the_most_take_the_place_of_silent_ones(database_url: str, tmp_path: Path) -> None:
+    settings = watched(tmp_path, database_url=database_url, http__max_connections="20")
+    async with on_http(settings) as server, AsyncExitStack() as stack:
+        silent = [await stack.enter_async_context(wire(server.port)) for _ in range(50)]
+        await calls(server, 3)
+        first = await silent[0].closed()
+        busy = [await stack.enter_async_context(wire(server.port)) for _ in range(20)]
+        for connection in busy:
+            connection.send(head("POST", "/mcp", "Content-Length: 100", "Expect: 100-continue"))
+            assert await connection.status() == 100, "it is at work, waiting for the body"
+        async with wire(server.port) as late:
+            told = await late.closed()
+
+    assert first == b""
+    assert told.startswith(b"HTTP/1.1 503 ")

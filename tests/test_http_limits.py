@@ -1,0 +1,255 @@
+"""How much a server takes on: calls at once, calls in a queue, streams, calls of one principal, bodies together."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+
+import asyncpg
+import httpx
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from mcp import Client
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Route
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from folklore.config import HttpSettings
+from folklore.http.body import Body
+from folklore.http.crowd import Crowd
+from folklore.http.rate import Buckets
+from folklore.http.serve import limits
+from tests.servers import on_http, watched
+from tests.wire import MCP, call, head, wire
+
+
+class Authenticated:
+    """Where authentication stands: says whose the request is by its header."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        named = dict(scope["headers"]).get(b"x-principal")
+        if named is not None:
+            scope["state"] = {"principal": named.decode()}
+        await self.app(scope, receive, send)
+
+
+def calling(settings: HttpSettings) -> httpx.AsyncClient:
+    """A client of an application that answers `done`, behind the limits and authentication."""
+
+    async def done(request: Request) -> Response:
+        return PlainTextResponse(f"done {len(await request.body())}")
+
+    app: ASGIApp = Starlette(
+        routes=[Route("/mcp", done, methods=["GET", "POST"]), Route("/healthz", done)], middleware=limits(settings)
+    )
+    return httpx.AsyncClient(transport=httpx.ASGITransport(Authenticated(app)), base_url="http://here")
+
+
+async def test_a_principal_that_calls_too_often_is_told_when_to_come_again() -> None:
+    async with calling(HttpSettings(rate_per_minute=60)) as client:
+        statuses = [(await client.post("/mcp", headers={"X-Principal": "alice"})).status_code for _ in range(12)]
+        late = await client.post("/mcp", headers={"X-Principal": "alice"})
+        other = await client.post("/mcp", headers={"X-Principal": "bob"})
+        nobody = [(await client.post("/mcp")).status_code for _ in range(20)]
+
+    assert statuses == [200] * 12
+    assert late.status_code == 429
+    assert late.headers["retry-after"] == "1"
+    error = late.json()["error"]
+    assert set(error) == {"code", "message", "hint", "retry_after"}
+    assert (error["code"], error["retry_after"]) == ("rate_limited", 1)
+    assert "alice" in error["message"]
+    assert other.status_code == 200
+    assert nobody == [200] * 20
+
+
+async def test_a_rate_of_nothing_is_no_limit() -> None:
+    async with calling(HttpSettings(rate_per_minute=0)) as client:
+        statuses = {(await client.post("/mcp", headers={"X-Principal": "alice"})).status_code for _ in range(50)}
+
+    assert statuses == {200}
+
+
+@given(st.lists(st.floats(0, 30), min_size=1, max_size=60), st.integers(1, 600))
+def test_in_no_time_more_than_the_burst_and_what_the_rate_gives_is_taken(pauses: list[float], rate: int) -> None:
+    now = 0.0
+    buckets = Buckets(rate, max(1, rate / 5), lambda: now)
+    taken = []
+    for pause in pauses:
+        now += pause
+        wait = buckets.take("alice")
+        if wait == 0:
+            taken.append(now)
+        else:
+            now += wait + 1e-6
+            assert buckets.take("alice") == 0, "whoever waits as long as he was told gets through"
+            taken.append(now)
+
+    for start in range(len(taken)):
+        for end in range(start, len(taken)):
+            assert end - start + 1 <= max(1, rate / 5) + (taken[end] - taken[start]) * rate / 60 + 1
+
+
+def test_a_bucket_that_is_full_again_is_forgotten() -> None:
+    now = 0.0
+    buckets = Buckets(60, 12, lambda: now)
+    for number in range(10_000):
+        buckets.take(f"principal {number}")
+    now = 3_600.0
+    buckets.take("alice")
+
+    assert len(buckets._buckets) == 1
+
+
+class Gate:
+    """An application that answers when it is opened, and counts who is inside."""
+
+    def __init__(self) -> None:
+        self.opened = asyncio.Event()
+        self.inside = 0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        self.inside += 1
+        try:
+            await self.opened.wait()
+        finally:
+            self.inside -= 1
+        if scope["path"] == "/crash":
+            raise ZeroDivisionError
+        await PlainTextResponse("done")(scope, receive, send)
+
+
+def at(gate: Gate, *, seconds: float = 30.0) -> httpx.AsyncClient:
+    """A client at the gate: two calls run, one waits, one streams."""
+    crowd = Crowd(gate, calls=2, waiting=1, seconds=seconds, streams=1)
+    return httpx.AsyncClient(transport=httpx.ASGITransport(crowd), base_url="http://here")
+
+
+async def until_inside(gate: Gate, count: int) -> None:
+    async with asyncio.timeout(10):
+        while gate.inside != count:
+            await asyncio.sleep(0)
+
+
+async def test_beyond_the_calls_that_run_some_wait_and_the_rest_are_told_to_come_again() -> None:
+    gate = Gate()
+    async with at(gate) as client:
+        running = [asyncio.create_task(client.post("/mcp")) for _ in range(2)]
+        await until_inside(gate, 2)
+        waiting = asyncio.create_task(client.post("/mcp"))
+        for _ in range(10):
+            await asyncio.sleep(0)
+        refused = await client.post("/mcp")
+        assert gate.inside == 2
+        gate.opened.set()
+        answers = await asyncio.gather(*running, waiting)
+
+    assert refused.status_code == 503
+    assert int(refused.headers["retry-after"]) >= 1
+    assert refused.json()["error"]["code"] == "overloaded"
+    assert "http.max_calls" in refused.json()["error"]["hint"]
+    assert [answer.status_code for answer in answers] == [200] * 3
+
+
+async def test_who_has_waited_long_enough_is_told_to_come_again_and_takes_nobodys_place() -> None:
+    gate = Gate()
+    async with at(gate, seconds=0.05) as client:
+        running = [asyncio.create_task(client.post("/mcp")) for _ in range(2)]
+        await until_inside(gate, 2)
+        late = [await client.post("/mcp") for _ in range(3)]
+        gate.opened.set()
+        await asyncio.gather(*running)
+        after = [await client.post("/mcp") for _ in range(5)]
+
+    assert {answer.status_code for answer in late} == {503}
+    assert {answer.status_code for answer in after} == {200}
+
+
+async def test_streams_are_counted_apart_and_probes_not_at_all() -> None:
+    gate = Gate()
+    async with at(gate) as client:
+        running = [asyncio.create_task(client.post("/mcp")) for _ in range(2)]
+        streaming = asyncio.create_task(client.get("/sse"))
+        probing = asyncio.create_task(client.get("/healthz"))
+        await until_inside(gate, 4)
+        refused = await client.get("/mcp")
+        gate.opened.set()
+        answers = await asyncio.gather(*running, streaming, probing)
+        again = await client.get("/sse")
+
+    assert refused.status_code == 503
+    assert "http.max_streams" in refused.json()["error"]["hint"]
+    assert {answer.status_code for answer in answers} == {200}
+    assert again.status_code == 200
+
+
+async def test_a_call_that_crashes_or_is_cancelled_gives_its_place_back() -> None:
+    gate = Gate()
+    async with at(gate) as client:
+        cancelled = [asyncio.create_task(client.post("/mcp")) for _ in range(2)]
+        await until_inside(gate, 2)
+        for task in cancelled:
+            task.cancel()
+        await asyncio.wait(cancelled)
+        gate.opened.set()
+        for _ in range(3):
+            with pytest.raises(ZeroDivisionError):
+                await client.post("/crash")
+        after = await asyncio.gather(*(client.post("/mcp") for _ in range(3)))
+
+    assert {answer.status_code for answer in after} == {200}
+
+
+async def test_bodies_together_have_a_budget_that_is_given_back() -> None:
+    gate = Gate()
+    body = Body(gate, most=100, seconds=5, together=250)
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(body), base_url="http://here") as client:
+        held = [asyncio.create_task(client.post("/mcp", content=b"x" * 100)) for _ in range(2)]
+        await until_inside(gate, 2)
+        refused = await client.post("/mcp", content=b"x" * 100)
+        small = asyncio.create_task(client.post("/mcp", content=b"x" * 50))
+        await until_inside(gate, 3)
+        gate.opened.set()
+        answers = await asyncio.gather(*held, small)
+        after = [await client.post("/mcp", content=b"x" * 100) for _ in range(5)]
+
+    assert (refused.status_code, refused.json()["error"]["code"]) == (503, "overloaded")
+    assert {answer.status_code for answer in [*answers, *after]} == {200}
+
+
+async def test_a_server_with_all_hands_full_says_so_and_still_answers_probes(
+    database_url: str, connection: asyncpg.Connection, tmp_path: Path
+) -> None:
+    limited = {"http__max_calls": "2", "http__max_waiting": "2", "http__wait_seconds": "1", "http__max_streams": "2"}
+    settings = watched(tmp_path, database_url=database_url, **limited)
+    async with (
+        on_http(settings) as server,
+        httpx.AsyncClient(base_url=server.url, timeout=30, headers=MCP) as client,
+        wire(server.port) as first,
+        wire(server.port) as second,
+    ):
+        async with Client(f"{server.url}/mcp") as assistant:
+            assert not (await assistant.call_tool("memory_store", {"content": "before"})).is_error
+        async with connection.transaction():
+            await connection.execute("lock table memories in access exclusive mode")
+            calls = [asyncio.create_task(client.post("/mcp", json=call("memory_list"))) for _ in range(8)]
+            done: set[asyncio.Task[httpx.Response]] = set()
+            async with asyncio.timeout(20):
+                while len(done) < 6:
+                    done, _ = await asyncio.wait(calls, return_when=asyncio.FIRST_COMPLETED, timeout=0.1)
+            alive = await client.get("/healthz")
+        answers = await asyncio.gather(*calls)
+        for stream in (first, second):
+            stream.send(head("GET", "/sse"))
+            assert await stream.status() == 200
+        third = await client.get("/sse")
+
+    assert sorted(answer.status_code for answer in answers) == [200, 200, *[503] * 6]
+    assert alive.status_code == 200
+    assert third.status_code == 503

@@ -1,0 +1,162 @@
+"""Postgres stopped and started again under load: calls fail clearly meanwhile, and go well again by themselves."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import signal
+import time
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+import asyncpg
+import httpx2
+import pytest
+from mcp import Client, MCPError
+from mcp.client.streamable_http import streamable_http_client
+
+from folklore.db.engine import Engine
+from folklore.db.migrate import migrate
+from folklore.memory.tokens import TokenRequest, create_token
+from folklore.model import Caller
+from tests.servers import on_http, watched
+from tests.team import bearer, library_at
+from tests.temporary_engine import temporary_home
+from tests.wire import MCP, call
+
+CLIENTS = 6
+CLEAR = re.compile(
+    "The database (cannot be reached|is unavailable|was unavailable)|^Server returned an error response$"
+)
+MODES = {"immediate": signal.SIGQUIT, "fast": signal.SIGINT}
+
+
+@dataclass(frozen=True, slots=True)
+class Called:
+    """A call: whose, when by the clock of this process, and how it ended."""
+
+    client: int
+    began: float
+    ended: float
+    error: str | None
+
+
+@dataclass
+class Load:
+    """Clients that recall and store until told to end."""
+
+    url: str
+    headers: dict[str, str] = field(default_factory=dict)
+    calls: list[Called] = field(default_factory=list)
+    acknowledged: list[str] = field(default_factory=list)
+    ending: bool = False
+
+    async def client(self, number: int) -> None:
+        async with (
+            httpx2.AsyncClient(headers=self.headers, timeout=60) as http,
+            Client(streamable_http_client(f"{self.url}/mcp", http_client=http), read_timeout_seconds=60) as client,
+        ):
+            count = 0
+            while not self.ending:
+                count += 1
+                content = f"client {number}, fact {count}"
+                if await self._call(client, number, "memory_store", content=content):
+                    self.acknowledged.append(content)
+                await self._call(client, number, "memory_recall", query=f"fact {count}")
+
+    async def _call(self, client: Client, number: int, tool: str, **arguments: str) -> bool:
+        began = time.monotonic()
+        try:
+            answer = await client.call_tool(tool, dict(arguments))
+            error = str(answer.content) if answer.is_error else None
+        except MCPError as refused:  # the door's 503 when a token cannot be looked up; the client hides what it says
+            error = str(refused)
+        self.calls.append(Called(number, began, time.monotonic(), error))
+        if error:
+            await asyncio.sleep(0.05)
+        return error is None
+
+    async def until_each_went_well_since(self, moment: float) -> None:
+        async with asyncio.timeout(60):
+            while True:
+                well = {call.client for call in self.calls if call.began > moment and call.error is None}
+                if len(well) == CLIENTS:
+                    return
+                await asyncio.sleep(0.02)
+
+    async def until_failing(self) -> None:
+        async with asyncio.timeout(60):
+            while not any(call.error for call in self.calls[-CLIENTS:]):
+                await asyncio.sleep(0.02)
+
+
+async def stop(home: Path, sign: signal.Signals) -> None:
+    """What `pg_ctl stop -m` does."""
+    note = home / "engine" / "data" / "postmaster.pid"
+    process = int(note.read_text().split()[0])
+    os.kill(process, sign)
+    async with asyncio.timeout(30):
+        while note.exists() or Path(f"/proc/{process}").exists():
+            await asyncio.sleep(0.02)
+            with suppress(ProcessLookupError):
+                os.kill(process, 0)
+                continue
+            break
+
+
+async def a_token(dsn: str) -> dict[str, str]:
+    """The headers that carry a token for the notebook."""
+    await migrate(dsn)
+    async with library_at(dsn) as library:
+        asked = TokenRequest("root", ("notes:admin",), namespace="notes")
+        made = await create_token(library, asked, caller=Caller("root"), now=datetime.now(UTC))
+    return bearer(made.secret)
+
+
+@pytest.mark.parametrize("tokens", [False, True], ids=["without a token", "with a token"])
+async def test_calls_fail_clearly_while_postgres_is_down_and_recover_by_themselves(
+    tmp_path: Path, tokens: bool
+) -> None:
+    with temporary_home() as home:
+        engine = Engine(home, idle_minutes=10, shared_buffers="32MB")
+        dsn = await asyncio.to_thread(engine.start)
+        settings = watched(tmp_path, database_url=dsn)
+        async with on_http(settings) as server, httpx2.AsyncClient(base_url=server.url, timeout=30) as raw:
+            load = Load(server.url, await a_token(dsn) if tokens else {})
+            clients = [asyncio.create_task(load.client(number)) for number in range(CLIENTS)]
+            await load.until_each_went_well_since(0)
+            for name, sign in MODES.items():
+                down = time.monotonic()
+                await stop(home, sign)
+                await load.until_failing()
+                await asyncio.sleep(1)
+                told = await raw.post("/mcp", json=call("memory_list"), headers=MCP | load.headers)
+                if tokens:
+                    assert (told.status_code, told.json()["error"]["code"]) == (503, "database_unavailable")
+                assert CLEAR.search(told.text)
+                await asyncio.to_thread(engine.start)
+                back = time.monotonic()
+                await load.until_each_went_well_since(back)
+                failed = [call for call in load.calls if call.error and call.ended > down]
+                slowest = max(call.ended - call.began for call in failed)
+                last = max(call.began for call in failed) - back
+                print(
+                    f"{name}: {len(failed)} failed, the slowest in {slowest:.2f} s, the last {last:+.2f} s from return"
+                )
+                unclear = {call.error for call in failed if not CLEAR.search(str(call.error))}
+                assert not unclear
+                assert slowest < 5
+                assert last < 2
+            load.ending = True
+            await asyncio.gather(*clients)
+            took = await server.end()
+        connection = await asyncpg.connect(dsn)
+        kept = {row["content"] for row in await connection.fetch("select content from memories")}
+        await connection.close()
+
+    assert len(load.acknowledged) > 2 * CLIENTS
+    assert set(load.acknowledged) <= kept
+    assert took < 6
