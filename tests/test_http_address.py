@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 import ssl
+from datetime import UTC, datetime
 from pathlib import Path
 
 import httpx
@@ -17,8 +18,11 @@ from folklore.errors import ConfigInvalid
 from folklore.http.address import bound
 from folklore.http.certificate import tls_context
 from folklore.http.serve import run
+from folklore.memory.tokens import TokenRequest, create_token
+from folklore.model import Caller
 from tests.certificates import issued
 from tests.servers import a_session_of_work, on_http, watched
+from tests.team import bearer, library_at
 
 
 @pytest.mark.parametrize("workers", ["1", "2"])
@@ -153,3 +157,31 @@ async def test_only_a_trusted_proxy_is_believed_whom_it_speaks_for(database_url:
     assert await asked() == {"client": "10.0.0.2", "scheme": "http"}
     assert await asked("10.0.0.0/24") == {"client": "203.0.113.9", "scheme": "https"}
     assert await asked("10.0.1.0/24") == {"client": "10.0.0.2", "scheme": "http"}
+
+
+async def test_an_address_that_others_reach_is_served_once_there_is_a_token(database_url: str, tmp_path: Path) -> None:
+    settings = watched(tmp_path, database_url=database_url)
+    with pytest.raises(AssertionError, match="nobody needs a token"):
+        async with on_http(settings, host="0.0.0.0"):
+            pass
+    async with library_at(database_url) as library:
+        made = await create_token(
+            library, TokenRequest("alice", ["notes:writer"]), caller=Caller("root"), now=datetime.now(UTC)
+        )
+    async with on_http(settings, host="0.0.0.0") as server, httpx.AsyncClient(base_url=server.url) as client:
+        without = await client.post("/api/home", json={})
+        with_one = await client.post("/api/home", json={}, headers=bearer(made.secret))
+        log = server.told()
+
+    assert (without.status_code, with_one.status_code) == (401, 200)
+    assert "ANYBODY" not in log
+
+
+async def test_where_nobody_ever_needs_a_token_no_other_machine_is_served(database_url: str, tmp_path: Path) -> None:
+    settings = watched(tmp_path, database_url=database_url, http__authentication="never")
+    async with library_at(database_url) as library:
+        await create_token(library, TokenRequest("a", ["notes:writer"]), caller=Caller("root"), now=datetime.now(UTC))
+
+    with pytest.raises(AssertionError, match="nobody needs a token"):
+        async with on_http(settings, host="0.0.0.0"):
+            pass

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -20,7 +21,7 @@ from starlette.routing import Mount, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from folklore import __version__, log
-from folklore.app import App
+from folklore.app import App, running
 from folklore.config import HttpSettings, OAuthSettings, Settings
 from folklore.errors import ConfigInvalid, FolkloreError
 from folklore.http.address import bound, is_loopback
@@ -196,12 +197,13 @@ def run(
     cannot be listened on, and for a certificate that cannot be used; all that before anything listens.
     """
     http = settings.http
-    protected = is_loopback(host) or http.authentication == "always"
+    protected = is_loopback(host) or (insecure is False and _everybody_needs_a_token(settings))
     if not protected and not insecure:
         raise ConfigInvalid(
             "http.host",
-            f"{host} can be reached from other machines, and http.authentication does not say always.",
-            hint="Let everybody need a token (always), or listen on 127.0.0.1 behind a proxy, or say --insecure.",
+            f"{host} can be reached from other machines, and nobody needs a token.",
+            hint="Make the first one (`folklore tokens create --name you --owner`), or listen on 127.0.0.1,"
+            " or say --insecure.",
         )
     tls = tls_context(http.tls_cert, http.tls_key)
     app = App(settings)
@@ -216,6 +218,18 @@ def run(
         serve(build_app(app, host), http, sockets, tls)
     else:
         _serve_by_several(settings, host, sockets)
+
+
+def _everybody_needs_a_token(settings: Settings) -> bool:
+    """Whether nobody is let in without one, now and later. Raises DatabaseUnavailable where that cannot be asked."""
+
+    async def demanded() -> bool:
+        async with running(settings) as app:
+            return await Team.of(app).keeper.demands_token()
+
+    if settings.http.authentication != "auto" or settings.oauth.issuer is not None:
+        return settings.http.authentication != "never"
+    return asyncio.run(demanded())
 
 
 def _serve_by_several(settings: Settings, host: str, sockets: list[socket]) -> None:
