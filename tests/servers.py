@@ -98,13 +98,13 @@ class HttpServer:
 
 
 @asynccontextmanager
-async def on_http(server: Watched, *arguments: str) -> AsyncIterator[HttpServer]:
-    """A server on a free port of loopback that answers already."""
+async def on_http(server: Watched, *arguments: str, module: str = "folklore") -> AsyncIterator[HttpServer]:
+    """A server on a free port of loopback that answers already; `module` is what Python runs as `folklore`."""
     port = free_port()
     log = server.notes.with_name("server.log")
     with log.open("wb") as errors:
         process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "folklore", "serve", "--http", "--port", str(port), *arguments),
+            *(sys.executable, "-m", module, "serve", "--http", *arguments, "--port", str(port)),
             env=dict(server.environment),
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,
