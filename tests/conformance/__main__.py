@@ -11,7 +11,7 @@ import asyncio
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import AsyncIterator, Iterable
 from pathlib import Path
 
 from rich.console import Console
@@ -27,35 +27,28 @@ from tests.temporary_engine import temporary_engine
 _COLORS = {Verdict.PASSED: "green", Verdict.FAILED: "bold red", Verdict.NOT_OFFERED: "yellow"}
 
 
-async def everything(programs: Programs, folder: Path, database_url: str) -> dict[str, list[Line]]:
-    """All lines, by heading."""
-    lines: dict[str, list[Line]] = {}
+async def everything(programs: Programs, folder: Path, database_url: str) -> AsyncIterator[tuple[str, list[Line]]]:
+    """Headings with their lines, as they come."""
     product, reference, plain = (folder / name for name in ("product", "reference", "plain"))
     for place in (product, reference, plain):
         place.mkdir()
-    server = watched(product, database_url=database_url)
+    suite = Suite(programs, folder / "suite")
     async with (
-        on_http(server, module="tests.conformance.product") as ours,
+        on_http(watched(product, database_url=database_url), module="tests.conformance.product") as ours,
         on_http(watched(reference), module="tests.conformance.reference") as theirs,
     ):
-        suite = Suite(programs, folder / "suite")
         for revision in REVISIONS:
-            lines[f"Conformance suite, {revision}"] = await suite.lines(
-                revision, f"{ours.url}/mcp", f"{theirs.url}/mcp"
-            )
+            lines = await suite.lines(revision, f"{ours.url}/mcp", f"{theirs.url}/mcp")
+            yield f"Conformance suite, {revision}", lines
+
     server = watched(plain, database_url=database_url)
     settings = {name: value for name, value in server.environment.items() if name not in ("PATH", "HOME")}
     async with on_http(server) as running:
-        lines["Clients"] = await Clients(programs, plain, running.url, settings).lines()
-    strayed = [place.name for place in (product, plain) if (place / "attempts").exists()]
-    lines["Folklore"] = [
-        Line(
-            "reaches nothing outside this machine",
-            Verdict.FAILED if strayed else Verdict.PASSED,
-            "".join((folder / name / "attempts").read_text(encoding="utf-8") for name in strayed),
-        )
-    ]
-    return lines
+        yield "Clients", await Clients(programs, plain, running.url, settings).lines()
+
+    strayed = [notes.read_text(encoding="utf-8") for notes in folder.glob("p*/attempts")]
+    verdict = Verdict.FAILED if strayed else Verdict.PASSED
+    yield "Folklore", [Line("reaches nothing outside this machine", verdict, "".join(strayed))]
 
 
 def show(heading: str, lines: Iterable[Line]) -> None:
@@ -73,16 +66,15 @@ def show(heading: str, lines: Iterable[Line]) -> None:
     console.print(", ".join(f"{number} {verdict}" for verdict, number in counted.items()) + "\n")
 
 
-def main() -> int:
-    """Run it all; the exit code."""
-    programs = installed()
+async def report(programs: Programs) -> int:
+    """Run it all and print it; how many lines failed."""
+    failed = 0
     with tempfile.TemporaryDirectory(prefix="folklore-conformance-") as name, temporary_engine() as database_url:
-        found = asyncio.run(everything(programs, Path(name), database_url))
-    for heading, lines in found.items():
-        show(heading, lines)
-    failed = [line for lines in found.values() for line in lines if line.verdict is Verdict.FAILED]
-    return 1 if failed else 0
+        async for heading, lines in everything(programs, Path(name), database_url):
+            show(heading, lines)
+            failed += sum(line.verdict is Verdict.FAILED for line in lines)
+    return failed
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(1 if asyncio.run(report(installed())) else 0)

@@ -39,7 +39,9 @@ class Programs:
 
     @property
     def node(self) -> Path:
-        return self._of_this_machine("node-{}-{}", "bin/node")
+        """The locked one; where there is none for the machine, its own."""
+        locked = self._of_this_machine("node-{}-{}", "bin/node")
+        return locked if locked.exists() else Path(shutil.which("node") or locked)
 
     @property
     def claude(self) -> Path:
