@@ -61,4 +61,4 @@ def main(port: int) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[-1]))
+    main(int(sys.argv[sys.argv.index("--port") + 1]))
