@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import signal
 from collections.abc import AsyncIterator
@@ -162,6 +163,41 @@ async def test_until_the_database_is_there_health_is_alive_and_not_ready(tmp_pat
     assert called.is_error
     assert printed < 6
     assert "hunter2" not in ready.text + text
+
+
+WAITING = """
+select count(*) from pg_stat_activity
+where application_name = 'folklore' and datname = current_database() and wait_event_type = 'Lock'
+"""
+
+
+@pytest.mark.parametrize("revision", ["2025-11-25", "2026-07-28"])
+async def test_a_call_ends_when_its_client_hangs_up(
+    database_url: str, connection: asyncpg.Connection, tmp_path: Path, revision: str
+) -> None:
+    async def waiting(number: int) -> None:
+        async with asyncio.timeout(10):
+            while await connection.fetchval(WAITING) != number:
+                await asyncio.sleep(0.02)
+
+    store = message("tools/call", name="memory_store", arguments={"content": "never heard", "namespace": "notes"})
+    headers = MCP | {"MCP-Protocol-Version": revision}
+    if revision == "2026-07-28":
+        prefix = "io.modelcontextprotocol"
+        store["params"]["_meta"] = {f"{prefix}/protocolVersion": revision, f"{prefix}/clientCapabilities": {}}
+        headers |= {"Mcp-Method": "tools/call", "Mcp-Name": "memory_store"}
+    async with on_http(watched(tmp_path, database_url=database_url)) as server:
+        async with Client(f"{server.url}/mcp") as assistant:
+            await assistant.call_tool("memory_store", {"content": "heard", "namespace": "notes"})
+        async with connection.transaction():
+            await connection.execute("select 1 from namespaces where name = 'notes' for update")
+            async with httpx.AsyncClient(base_url=server.url, timeout=30) as client:
+                call = asyncio.create_task(client.post("/mcp", json=store, headers=headers))
+                await waiting(1)
+                call.cancel()
+            await waiting(0)
+
+    assert await connection.fetchval("select array_agg(content) from memories") == ["heard"]
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1", "example.org", ""])

@@ -89,7 +89,7 @@ async def test_a_migration_waits_for_another_process_and_says_so_when_it_takes_t
     await empty.execute("select pg_advisory_lock($1)", room._LOCK)
 
     with pytest.raises(DatabaseUnavailable, match="Another process has been migrating"):
-        await migrate(empty_database_url, timeout=0.2)
+        await migrate(empty_database_url, timeout=1)
 
 
 class OldServer:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from collections.abc import Iterator
 from datetime import UTC
 from typing import Any
 
@@ -72,6 +73,25 @@ async def test_every_tool_has_what_a_client_may_show_of_it(tools: list[Tool]) ->
         assert tool.annotations.destructive_hint is (tool.name in WRITING and tool.name != "memory_store")
         assert tool.annotations.idempotent_hint is True
         assert tool.annotations.open_world_hint is False
+
+
+def parts(schema: Any, *, names: bool = False) -> Iterator[Any]:
+    """The schema and everything inside it; what stands under "properties" is names, and no schema itself."""
+    if not names:
+        yield schema
+    if isinstance(schema, dict):
+        for key, inner in schema.items():
+            yield from parts(inner, names=key == "properties" and not names)
+    elif isinstance(schema, list):
+        for inner in schema:
+            yield from parts(inner)
+
+
+async def test_no_schema_is_left_empty(tools: list[Tool]) -> None:
+    """An empty one accepts anything and says nothing; linters of schemas warn of it, and some clients refuse it."""
+    for tool in tools:
+        for schema in (tool.input_schema, tool.output_schema):
+            assert {} not in list(parts(schema)), tool.name
 
 
 async def test_descriptions_say_when_to_call(tools: list[Tool]) -> None:

@@ -141,7 +141,9 @@ def _protocol(team: Team, host: str, seat: Seat | None, *, read_only: bool) -> S
     starlette = server.streamable_http_app(
         host=host,
         stateless_http=True,  # no session lives in a worker, so any worker may answer
-        json_response=True,
+        # A stream carries progress and ends the call when the client hangs up. At 2026-07-28 it is plain JSON all the
+        # same unless there is something to tell before the result.
+        json_response=False,
         max_request_body_size=settings.http.max_body_bytes,
         transport_security=security,
     )

@@ -91,10 +91,10 @@ def _shorten(node: Any, definitions: dict[str, Any], *, names: bool) -> Any:
     short = {
         key: _shorten(entry, definitions, names=key == "properties")
         for key, entry in node.items()
-        if key not in ("title", "$defs")
-        and not (key == "default" and entry in (None, [], {}, False))
-        and not (key == "additionalProperties" and entry is True)
+        if key not in ("title", "$defs") and not (key == "default" and entry in (None, [], {}, False))
     }
+    if short.get("additionalProperties") in (True, {}):  # anything, which is what its absence says
+        del short["additionalProperties"]
     alternatives = short.get("anyOf")
     if isinstance(alternatives, list):
         real = [entry for entry in alternatives if entry != {"type": "null"}]
