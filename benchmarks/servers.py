@@ -39,5 +39,27 @@ def ours() -> None:
     asyncio.run(serve())
 
 
+def http(port: str) -> None:
+    """`folklore serve --http`, and the trivial tool beside the others."""
+    from typing import Any
+
+    from mcp.server import MCPServer
+
+    from folklore.cli.main import main
+    from folklore.http import serve
+    from folklore.memory.host import Host
+
+    build = serve.build_server
+
+    def with_trivial(host: Host, **options: Any) -> MCPServer[Host]:
+        server = build(host, **options)
+        server.tool()(trivial)
+        return server
+
+    serve.build_server = with_trivial
+    sys.argv[1:] = ["serve", "--http", "--port", port]
+    main()
+
+
 if __name__ == "__main__":
-    {"bare": bare, "ours": ours}[sys.argv[1]]()
+    {"bare": bare, "ours": ours, "http": http}[sys.argv[1]](*sys.argv[2:])
