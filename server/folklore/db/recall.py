@@ -244,9 +244,10 @@ def _measures(row: Row) -> Measures:
 
 
 def _hits(rows: Sequence[Row], path: Literal["exact", "hnsw"] = "exact") -> Hits:
-    return Hits(
-        tuple(row["id"] for row in rows), tuple(row["score"] for row in rows), tuple(row["mass"] for row in rows), path
-    )
+    if not rows:
+        return Hits((), (), (), path)
+    ids, scores, raw, *_ = zip(*rows, strict=True)  # in the order that the statements name them
+    return Hits(ids, scores, raw, path)
 
 
 def _parameters(bm25: Bm25) -> dict[str, object]:

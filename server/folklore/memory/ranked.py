@@ -107,10 +107,9 @@ def _factors(
         value: dict[str, float | None] = {
             "importance": candidate.importance,
             "confidence": candidate.confidence,
-            "priority": None
-            if candidate.priority is None
-            else (_LOWEST_PRIORITY - candidate.priority) / (_LOWEST_PRIORITY - 1),
         }
+        if (priority := candidate.priority) is not None:
+            value["priority"] = (_LOWEST_PRIORITY - priority) / (_LOWEST_PRIORITY - 1)
         if signals.exact > 0 and exact.total > 0:
             value["exact"] = exact.likeness(candidate.content)
         if signals.overlap > 0:
