@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager
 from typing import Literal
 from uuid import UUID
 
@@ -10,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 from pgvector import HalfVector
 
-from folklore.db.database import Database, Plans, Row
+from folklore.db.database import Database, Plans, Row, Session
 from folklore.db.found import Bm25, Candidate, Form, Hits, Lexemes, Measures, Scope
+from folklore.db.held import Held
 from folklore.db.rows import memory_of, seen, visibility
 from folklore.model import Recalled
 
@@ -29,10 +31,26 @@ _SIZE_SCALE = 2.0
 
 
 class RecallStatements:
-    """Each method is one statement on a connection of its own, so that branches can run at the same time."""
+    """Each method is one statement on a connection of its own, so that branches can run at the same time.
 
-    def __init__(self, database: Database) -> None:
+    In a `conversation`, those with kept plans follow one another on one connection.
+    """
+
+    def __init__(self, database: Database, held: Held | None = None) -> None:
         self._database = database
+        self._held = held
+
+    def conversation(self) -> RecallStatements:
+        """The statements of one recall: lexemes, terms, keyword and pool share a connection, until it is let go."""
+        return RecallStatements(self._database, Held(self._database))
+
+    async def let_go(self) -> None:
+        """Give back the connection of a conversation; a later statement takes another."""
+        if self._held is not None:
+            await self._held.let_go()
+
+    def _session(self, plans: Plans = "kept") -> AbstractAsyncContextManager[Session]:
+        return self._held if self._held is not None and plans == "kept" else self._database.session(plans)
 
     async def lexemes(
         self,
@@ -49,7 +67,7 @@ class RecallStatements:
 
         Measures of the scope if asked for, its sample of vectors in `model`.
         """
-        async with self._database.session() as session:
+        async with self._session() as session:
             rows = await session.rows(
                 "recall_lexemes",
                 namespaces=list(scope.namespaces),
@@ -72,7 +90,7 @@ class RecallStatements:
         self, scope: Scope, *, terms: Sequence[str], languages: Sequence[str], bound: int
     ) -> tuple[list[Form], int, float]:
         """How the terms of an expression read, how many memories are in scope, and their mean length."""
-        async with self._database.session() as session:
+        async with self._session() as session:
             rows = await session.rows(
                 "search_terms",
                 namespaces=list(scope.namespaces),
@@ -89,7 +107,7 @@ class RecallStatements:
 
     async def expression(self, scope: Scope, *, expression: str, bm25: Bm25, fetch: int, bound: int) -> Hits:
         """Those that satisfy a tsquery, by what the weighted lexemes weigh in them, then the newest."""
-        async with self._database.session("fresh") as session:
+        async with self._session("fresh") as session:
             rows = await session.rows(
                 "search_expression",
                 namespaces=list(scope.namespaces),
@@ -131,7 +149,7 @@ class RecallStatements:
         [namespace] = scope.namespaces
         sized = np.append(query, np.float32(-slope * _SIZE_SCALE))
         _, filters = seen("recall_nearest", scope.filters, scope.now)
-        async with self._database.session("fresh") as session:
+        async with self._session("fresh") as session:
             return await session.rows(
                 f"recall_nearest/{len(sized)}",
                 namespace=namespace,
@@ -172,7 +190,7 @@ class RecallStatements:
             near = None
         statement, filters = seen(name, scope.filters, scope.now)
         while True:
-            async with self._database.session(plans) as session:
+            async with self._session(plans) as session:
                 rows = await session.rows(
                     statement, namespaces=list(scope.namespaces), fetch=fetch, scan=near, **values, **filters
                 )
@@ -195,7 +213,7 @@ class RecallStatements:
         If `related`, also those that a lender has a relation with.
         """
         statement, filters = seen("recall_pool", scope.filters, scope.now)
-        async with self._database.session() as session:
+        async with self._session() as session:
             rows = await session.rows(
                 statement,
                 namespaces=list(scope.namespaces),
@@ -213,7 +231,7 @@ class RecallStatements:
         self, scope: Scope, *, ids: Sequence[UUID], bridges: bool, tags: Sequence[str], most: int
     ) -> list[Recalled]:
         """What is tied to several of these results, and what carries one of these tags, best first."""
-        async with self._database.session("fresh") as session:
+        async with self._session("fresh") as session:
             rows = await session.rows(
                 "recall_expand",
                 namespaces=list(scope.namespaces),

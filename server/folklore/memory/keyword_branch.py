@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from uuid import UUID
 
 from folklore.db.found import NOTHING, Bm25, Form, Hits, Lexemes, Measures, Reading, Scope
+from folklore.db.recall import RecallStatements
 from folklore.memory.library import Library
 from folklore.memory.measures import Measured, Read, key_of
 from folklore.ranking.evidence import question_mass, weigh
@@ -22,6 +23,7 @@ _PIECES = 512
 
 async def read_question(
     library: Library,
+    statements: RecallStatements,
     scope: Scope,
     query: KeywordQuery,
     languages: Sequence[str],
@@ -38,7 +40,7 @@ async def read_question(
     unknown = list(dict.fromkeys(piece for piece in pieces if piece not in known))
     read = Lexemes({}, {})
     if unknown or marks or measured is None:
-        read, measures = await library.statements.lexemes(
+        read, measures = await statements.lexemes(
             scope,
             pieces=unknown,
             marks=list(marks),
@@ -83,11 +85,17 @@ def pieces_of(query: KeywordQuery) -> list[str]:
 
 
 async def expression_hits(
-    library: Library, scope: Scope, query: KeywordQuery, *, languages: Sequence[str], ranking: Ranking, fetch: int
+    statements: RecallStatements,
+    scope: Scope,
+    query: KeywordQuery,
+    *,
+    languages: Sequence[str],
+    ranking: Ranking,
+    fetch: int,
 ) -> tuple[Hits, Bm25 | None]:
     """What satisfies the query's expression, and how its words weigh. Two statements, one after the other."""
     bound = ranking.bound(len(query.bag))
-    forms, total, mean_length = await library.statements.terms(
+    forms, total, mean_length = await statements.terms(
         scope, terms=[term.text for term in query.terms], languages=languages, bound=bound
     )
     expression = to_tsquery_text(query, [_forms_of(place, forms) for place in range(len(query.terms))])
@@ -100,7 +108,7 @@ async def expression_hits(
         for lexeme, count in zip(form.lexemes, form.documents, strict=True)
     }
     bm25 = _bm25(Reading(documents, total, mean_length), ranking, bound)
-    hits = await library.statements.expression(scope, expression=expression, bm25=bm25, fetch=fetch, bound=_RANKED)
+    hits = await statements.expression(scope, expression=expression, bm25=bm25, fetch=fetch, bound=_RANKED)
     return hits, bm25
 
 
