@@ -60,10 +60,15 @@ class RecallStatements:
         marks: Sequence[str],
         languages: Sequence[str],
         bound: int,
+        saturation: float,
+        prior: float,
+        mean_length: float | None,
         measure: bool,
         model: UUID | None,
     ) -> tuple[Lexemes, Measures | None]:
         """How the text reads in these languages; document frequencies are counted up to `bound`.
+
+        What the lexemes say follows from BM25's constants and the scope's mean length, which is looked up if None.
 
         Measures of the scope if asked for, its sample of vectors in `model`.
         """
@@ -75,6 +80,9 @@ class RecallStatements:
                 marks=list(marks),
                 languages=list(languages),
                 bound=bound,
+                saturation=saturation,
+                prior=prior,
+                mean_length=mean_length,
                 measure=measure,
                 model=model,
                 sample=_SAMPLE,
@@ -83,6 +91,7 @@ class RecallStatements:
         found = Lexemes(
             {row["lexeme"]: row["documents"] for row in rows},
             {row["lexeme"]: [place - 1 for place in row["places"]] for row in rows if row["places"]},
+            {row["lexeme"]: (row["evidence"] or 0.0, row["sized"] or 0.0) for row in rows},
         )
         return found, _measures(whole) if measure else None
 
@@ -114,7 +123,11 @@ class RecallStatements:
                 expression=expression,
                 fetch=fetch,
                 bound=bound,
-                **_parameters(bm25),
+                lexemes=list(bm25.weights.keys()),
+                weights=list(bm25.weights.values()),
+                mean_length=bm25.reading.mean_length,
+                saturation=bm25.saturation,
+                prior=bm25.prior,
                 **visibility(scope.filters, scope.now),
             )
         return _hits(rows)
@@ -173,11 +186,15 @@ class RecallStatements:
             "kept",
             scope,
             fetch,
-            reading.total,
-            total=float(max(reading.total, 1)),
+            min(reading.total, sum(reading.documents[lexeme] for lexeme in bm25.weights)),
+            lexemes=list(bm25.weights.keys()),
+            weights=list(bm25.weights.values()),
+            saturation=bm25.saturation,
+            prior=bm25.prior,
+            damping=bm25.saturation / max(reading.mean_length + bm25.prior, 1.0),
+            mean_score=bm25.mean_score,
+            score_slope=bm25.score_slope,
             mean_size=reading.mean_size,
-            size_variance=reading.size_variance,
-            **_parameters(bm25),
         )
         return _hits(rows)
 
@@ -194,7 +211,7 @@ class RecallStatements:
                 rows = await session.rows(
                     statement, namespaces=list(scope.namespaces), fetch=fetch, scan=near, **values, **filters
                 )
-            if near is None or len(rows) >= fetch or (rows and rows[0].get("considered", near) < near):
+            if near is None or len(rows) >= fetch:
                 return rows
             near = None
 
@@ -266,13 +283,3 @@ def _hits(rows: Sequence[Row], path: Literal["exact", "hnsw"] = "exact") -> Hits
         return Hits((), (), (), path)
     ids, scores, raw, *_ = zip(*rows, strict=True)  # in the order that the statements name them
     return Hits(ids, scores, raw, path)
-
-
-def _parameters(bm25: Bm25) -> dict[str, object]:
-    return {
-        "lexemes": list(bm25.weights.keys()),
-        "weights": list(bm25.weights.values()),
-        "mean_length": bm25.reading.mean_length,
-        "saturation": bm25.saturation,
-        "prior": bm25.prior,
-    }

@@ -8,8 +8,9 @@ from uuid import UUID
 from folklore.db.found import NOTHING, Bm25, Form, Hits, Lexemes, Measures, Reading, Scope
 from folklore.db.recall import RecallStatements
 from folklore.memory.library import Library
-from folklore.memory.measures import Measured, Read, key_of
-from folklore.ranking.evidence import question_mass, weigh
+from folklore.memory.measures import Measured, Read, Way, key_of
+from folklore.ranking.evidence import question_mass, taken_for, weigh
+from folklore.ranking.length import score_line
 from folklore.ranking.weights import Ranking
 from folklore.text.moments import marks_asked
 from folklore.text.query import KeywordQuery
@@ -35,10 +36,11 @@ async def read_question(
     marks = marks_asked(query.bag)
     key = key_of(scope.namespaces, model)
     measured = library.measured.get(key)
-    known = {} if measured is None else measured.known(languages)
+    way: Way = (tuple(languages), ranking.saturation, ranking.length_prior)
+    known = {} if measured is None else measured.known(way)
     pieces = pieces_of(query)
     unknown = list(dict.fromkeys(piece for piece in pieces if piece not in known))
-    read = Lexemes({}, {})
+    read = Lexemes({}, {}, {})
     if unknown or marks or measured is None:
         read, measures = await statements.lexemes(
             scope,
@@ -46,6 +48,9 @@ async def read_question(
             marks=list(marks),
             languages=languages,
             bound=bound,
+            saturation=ranking.saturation,
+            prior=ranking.length_prior,
+            mean_length=None if measured is None else measured.measures.mean_length,
             measure=measured is None,
             model=model,
         )
@@ -53,7 +58,7 @@ async def read_question(
             measured = Measured.of(measures)
             library.measured.put(key, measured)
         assert measured is not None
-        measured.learn(languages, unknown, read, bound)
+        measured.learn(way, unknown, read, bound)
     assert measured is not None
     whole = measured.measures
     reading = _joined(pieces, unknown, read, known, bound, whole)
@@ -72,11 +77,18 @@ def _joined(
         lexeme: sorted(place for piece in found for place in places_of[unknown[piece]])
         for lexeme, found in read.places.items()
     }
+    sums = dict(read.sums)
+    for lexeme, count in read.documents.items():
+        if count >= bound:  # those that were not counted say on average what the others do
+            more = taken_for(count, total=whole.total, bound=bound) / count
+            evidence, sized = sums[lexeme]
+            sums[lexeme] = evidence * more, sized * more
     for piece in places_of.keys() - set(unknown):
-        for lexeme, count in known[piece]:
+        for lexeme, count, held in known[piece]:
             documents[lexeme] = min(count, bound)
             places[lexeme] = sorted({*places.get(lexeme, ()), *places_of[piece]})
-    return Reading(documents, whole.total, whole.mean_length, whole.mean_size, whole.size_variance, places)
+            sums[lexeme] = held
+    return Reading(documents, whole.total, whole.mean_length, whole.mean_size, whole.size_variance, places, sums)
 
 
 def pieces_of(query: KeywordQuery) -> list[str]:
@@ -118,7 +130,14 @@ def _bm25(reading: Reading, ranking: Ranking, bound: int, marks: Mapping[str, fl
         if mark in weights:
             weights[mark] *= share
     mass = question_mass(reading.documents, total=reading.total)
-    return Bm25(weights, mass, reading, ranking.saturation, ranking.length_prior)
+    mean, slope = score_line(
+        weights,
+        reading.sums,
+        total=reading.total,
+        mean_size=reading.mean_size,
+        size_variance=reading.size_variance,
+    )
+    return Bm25(weights, mass, reading, ranking.saturation, ranking.length_prior, mean, slope)
 
 
 def _forms_of(place: int, forms: Sequence[Form]) -> list[list[str]]:
