@@ -10,7 +10,7 @@ BENCH ?= retrieval
 PROCESSES ?= 20
 SECONDS ?= 60
 
-.PHONY: run test check bench bench-code soak schema format clean
+.PHONY: run test check bench bench-http bench-code soak schema format clean
 
 $(VENV)/.installed: pyproject.toml
 	@test -n "$(PYTHON)" || { echo "Folklore needs Python 3.11 or newer (set PYTHON=/path/to/python)." >&2; exit 1; }
@@ -34,6 +34,9 @@ check: $(VENV)/.installed  ## Types, style and the layers of the house.
 bench: $(VENV)/.installed  ## make bench SET="path/to/set.jsonl …" BENCH="retrieval --ablate" (or abstain, duplicates: one set)
 	@test -n "$(SET)" || { echo "Say which set: make bench SET=path/to/set.jsonl (its format: folklore bench retrieval --help)" >&2; exit 2; }
 	$(BIN)/folklore bench $(BENCH) $(SET)
+
+bench-http: $(VENV)/.installed  ## Recall over HTTP with 32 clients against a trivial tool of the same server, turn by turn.
+	$(BIN)/python -m benchmarks.throughput
 
 bench-code: $(VENV)/.installed  ## Known items of code, made of the installed dependencies: needs no set.
 	$(BIN)/folklore bench code
