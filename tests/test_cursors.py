@@ -67,7 +67,7 @@ def test_any_bytes_in_our_alphabet_are_refused(content: bytes) -> None:
 @pytest.mark.parametrize(
     "other", [("query2", ("a",), Filters(kinds=("note",))), ("query", ("b",), Filters(kinds=("note",))), ("query",)]
 )
-def test_a_cursor_of_another_question_is_refused(other: tuple[object, ...]) -> None:
+def test_a_cursor_of_another_question_is_refused(other: object) -> None:
     with pytest.raises(InvalidInput):
         given_before(given_cursor([UUID(int=1)], frozenset(), QUESTION), other)
     with pytest.raises(InvalidInput):

@@ -6,16 +6,14 @@ import base64
 import binascii
 import hashlib
 import json
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from dataclasses import replace
 from datetime import datetime
-from functools import lru_cache
 from uuid import UUID
 
 from folklore.db.memories import Page
 from folklore.errors import InvalidInput
 from folklore.model import Filters
-from folklore.ranking.weights import Ranking
 
 _MARK = 3
 _MOST_GIVEN = 2_000
@@ -28,15 +26,8 @@ def as_said(filters: Filters) -> Filters:
     return filters if filters.said is None else replace(filters, since=None, until=None)
 
 
-def _fingerprint(question: Sequence[object]) -> str:
-    spelled = ", ".join(_spelled(part) if isinstance(part, Ranking) else repr(part) for part in question)
-    return hashlib.sha256(spelled.encode("utf-8", "surrogatepass")).hexdigest()[:12]
-
-
-@lru_cache(maxsize=64)
-def _spelled(ranking: Ranking) -> str:
-    """A ranking has thirty numbers, and is nearly always the same."""
-    return repr(ranking)
+def _fingerprint(question: object) -> str:
+    return hashlib.sha256(repr(question).encode("utf-8", "surrogatepass")).hexdigest()[:12]
 
 
 def _encode(value: list[object]) -> str:
@@ -57,7 +48,7 @@ def _mark(id_: UUID) -> bytes:
     return hashlib.blake2b(id_.bytes, digest_size=_MARK).digest()
 
 
-def given_cursor(given: Collection[UUID], before: frozenset[bytes], question: Sequence[object]) -> str:
+def given_cursor(given: Collection[UUID], before: frozenset[bytes], question: object) -> str:
     """The cursor of a ranked answer: three bytes for each result given so far.
 
     A ranking depends on how much of it is wanted, and memories come and go, so that a count of results would repeat
@@ -67,7 +58,7 @@ def given_cursor(given: Collection[UUID], before: frozenset[bytes], question: Se
     return _encode([base64.urlsafe_b64encode(marks).decode(), _fingerprint(question)])
 
 
-def given_before(cursor: str | None, question: Sequence[object]) -> frozenset[bytes]:
+def given_before(cursor: str | None, question: object) -> frozenset[bytes]:
     """The marks of the results given before. Raises InvalidInput for a cursor of another question."""
     if cursor is None:
         return frozenset()
@@ -88,12 +79,12 @@ def is_given(id_: UUID, before: frozenset[bytes]) -> bool:
     return bool(before) and _mark(id_) in before
 
 
-def page_cursor(page: Page, question: Sequence[object]) -> str:
+def page_cursor(page: Page, question: object) -> str:
     """The cursor of a listing: its last row."""
     return _encode([page.time.isoformat(), str(page.id), _fingerprint(question)])
 
 
-def page_of(cursor: str | None, question: Sequence[object]) -> Page | None:
+def page_of(cursor: str | None, question: object) -> Page | None:
     """The row a listing goes on after. Raises InvalidInput for a cursor of another question."""
     if cursor is None:
         return None
