@@ -11,7 +11,7 @@ PROCESSES ?= 20
 SECONDS ?= 60
 CALLS ?= 20000
 
-.PHONY: run test check conformance bench bench-code soak isolation schema format clean
+.PHONY: run test check conformance bench bench-http bench-code soak isolation schema format clean
 
 $(VENV)/.installed: pyproject.toml
 	@test -n "$(PYTHON)" || { echo "Folklore needs Python 3.11 or newer (set PYTHON=/path/to/python)." >&2; exit 1; }
@@ -38,6 +38,9 @@ conformance: $(VENV)/.installed  ## The official MCP conformance suite and other
 bench: $(VENV)/.installed  ## make bench SET="path/to/set.jsonl …" BENCH="retrieval --ablate" (or abstain, duplicates: one set)
 	@test -n "$(SET)" || { echo "Say which set: make bench SET=path/to/set.jsonl (its format: folklore bench retrieval --help)" >&2; exit 2; }
 	$(BIN)/folklore bench $(BENCH) $(SET)
+
+bench-http: $(VENV)/.installed  ## Recall over HTTP with 32 clients against a trivial tool of the same server, turn by turn.
+	$(BIN)/python -m benchmarks.throughput
 
 bench-code: $(VENV)/.installed  ## Known items of code, made of the installed dependencies: needs no set.
 	$(BIN)/folklore bench code

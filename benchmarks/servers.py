@@ -22,12 +22,15 @@ def bare() -> None:
 
 def ours() -> None:
     """Folklore as `folklore serve` runs it, plus the trivial tool."""
+    from folklore import log
     from folklore.app import App
     from folklore.config import load_settings
     from folklore.tools.server import build_server
 
+    log.first("error")
+
     async def serve() -> None:
-        app = App(load_settings(log_level="error"))
+        app = App(load_settings(log_level="error"), prepare=lambda: log.configure("error", "console"))
         server = build_server(app.host)
         server.tool()(trivial)
         app.start()
@@ -39,5 +42,32 @@ def ours() -> None:
     asyncio.run(serve())
 
 
+def http(port: str) -> None:
+    """`folklore serve --http`, and the trivial tool beside its own."""
+    from typing import Any
+    from unittest.mock import patch
+
+    from mcp.server import MCPServer
+
+    from folklore.cli.main import outcome
+    from folklore.http import serve
+    from folklore.memory.host import Host
+    from folklore.tools.server import build_server
+
+    def with_trivial(host: Host, **options: Any) -> MCPServer[Host]:
+        server = build_server(host, **options)
+        server.tool()(trivial)
+        return server
+
+    with patch.object(serve, "build_server", with_trivial):
+        sys.exit(outcome(["serve", "--http", "--port", port]))
+
+
 if __name__ == "__main__":
-    {"bare": bare, "ours": ours}[sys.argv[1]]()
+    match sys.argv[1:]:
+        case ["bare"]:
+            bare()
+        case ["ours"]:
+            ours()
+        case ["http", port]:
+            http(port)

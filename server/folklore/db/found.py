@@ -53,10 +53,14 @@ class Measures:
 
 @dataclass(frozen=True, slots=True)
 class Lexemes:
-    """The lexemes of a question with their document frequency, and from which of its pieces they come, from 0."""
+    """The lexemes of a question with their document frequency, and from which of its pieces they come, from 0.
+
+    `sums`: what each says in all memories that were counted together, before weighing, and that times their size.
+    """
 
     documents: Mapping[str, int]
     places: Mapping[str, Sequence[int]]
+    sums: Mapping[str, tuple[float, float]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,13 +73,15 @@ class Reading:
     mean_size: float = 0.0
     size_variance: float = 0.0
     places: Mapping[str, Sequence[int]] = field(default_factory=dict)
+    sums: Mapping[str, tuple[float, float]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Bm25:
     """What the keyword statements need to score: weights by lexeme, and the constants of BM25.
 
-    `mass` is the weight of the whole question, words that no memory holds included.
+    `mass` is the weight of the whole question, words that no memory holds included. `mean_score` and `score_slope` are
+    the line of its scores over size.
     """
 
     weights: Mapping[str, float]
@@ -83,6 +89,8 @@ class Bm25:
     reading: Reading
     saturation: float
     prior: float
+    mean_score: float = 0.0
+    score_slope: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

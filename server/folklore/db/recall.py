@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import AbstractAsyncContextManager
 from typing import Literal
 from uuid import UUID
 
@@ -10,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 from pgvector import HalfVector
 
-from folklore.db.database import Database, Plans, Row
+from folklore.db.database import Database, Plans, Row, Session
 from folklore.db.found import Bm25, Candidate, Form, Hits, Lexemes, Measures, Scope
+from folklore.db.held import Held
 from folklore.db.rows import memory_of, seen, visibility
 from folklore.model import Recalled
 
@@ -29,10 +31,26 @@ _SIZE_SCALE = 2.0
 
 
 class RecallStatements:
-    """Each method is one statement on a connection of its own, so that branches can run at the same time."""
+    """Each method is one statement on a connection of its own, so that branches can run at the same time.
 
-    def __init__(self, database: Database) -> None:
+    In a `conversation`, those with kept plans follow one another on one connection.
+    """
+
+    def __init__(self, database: Database, held: Held | None = None) -> None:
         self._database = database
+        self._held = held
+
+    def conversation(self) -> RecallStatements:
+        """The statements of one recall: lexemes, terms, keyword and pool share a connection, until it is let go."""
+        return RecallStatements(self._database, Held(self._database))
+
+    async def let_go(self) -> None:
+        """Give back the connection of a conversation; a later statement takes another."""
+        if self._held is not None:
+            await self._held.let_go()
+
+    def _session(self, plans: Plans = "kept") -> AbstractAsyncContextManager[Session]:
+        return self._held if self._held is not None and plans == "kept" else self._database.session(plans)
 
     async def lexemes(
         self,
@@ -42,14 +60,19 @@ class RecallStatements:
         marks: Sequence[str],
         languages: Sequence[str],
         bound: int,
+        saturation: float,
+        prior: float,
+        mean_length: float | None,
         measure: bool,
         model: UUID | None,
     ) -> tuple[Lexemes, Measures | None]:
         """How the text reads in these languages; document frequencies are counted up to `bound`.
 
+        What the lexemes say follows from BM25's constants and the scope's mean length, which is looked up if None.
+
         Measures of the scope if asked for, its sample of vectors in `model`.
         """
-        async with self._database.session() as session:
+        async with self._session() as session:
             rows = await session.rows(
                 "recall_lexemes",
                 namespaces=list(scope.namespaces),
@@ -57,6 +80,9 @@ class RecallStatements:
                 marks=list(marks),
                 languages=list(languages),
                 bound=bound,
+                saturation=saturation,
+                prior=prior,
+                mean_length=mean_length,
                 measure=measure,
                 model=model,
                 sample=_SAMPLE,
@@ -65,6 +91,7 @@ class RecallStatements:
         found = Lexemes(
             {row["lexeme"]: row["documents"] for row in rows},
             {row["lexeme"]: [place - 1 for place in row["places"]] for row in rows if row["places"]},
+            {row["lexeme"]: (row["evidence"] or 0.0, row["sized"] or 0.0) for row in rows},
         )
         return found, _measures(whole) if measure else None
 
@@ -72,7 +99,7 @@ class RecallStatements:
         self, scope: Scope, *, terms: Sequence[str], languages: Sequence[str], bound: int
     ) -> tuple[list[Form], int, float]:
         """How the terms of an expression read, how many memories are in scope, and their mean length."""
-        async with self._database.session() as session:
+        async with self._session() as session:
             rows = await session.rows(
                 "search_terms",
                 namespaces=list(scope.namespaces),
@@ -89,14 +116,18 @@ class RecallStatements:
 
     async def expression(self, scope: Scope, *, expression: str, bm25: Bm25, fetch: int, bound: int) -> Hits:
         """Those that satisfy a tsquery, by what the weighted lexemes weigh in them, then the newest."""
-        async with self._database.session("fresh") as session:
+        async with self._session("fresh") as session:
             rows = await session.rows(
                 "search_expression/token" if session.of_token else "search_expression",
                 namespaces=list(scope.namespaces),
                 expression=expression,
                 fetch=fetch,
                 bound=bound,
-                **_parameters(bm25),
+                lexemes=list(bm25.weights.keys()),
+                weights=list(bm25.weights.values()),
+                mean_length=bm25.reading.mean_length,
+                saturation=bm25.saturation,
+                prior=bm25.prior,
                 **visibility(scope.filters, scope.now),
             )
         return _hits(rows)
@@ -131,7 +162,7 @@ class RecallStatements:
         [namespace] = scope.namespaces
         sized = np.append(query, np.float32(-slope * _SIZE_SCALE))
         _, filters = seen("recall_nearest", scope.filters, scope.now)
-        async with self._database.session("fresh") as session:
+        async with self._session("fresh") as session:
             return await session.rows(
                 f"recall_nearest/{len(sized)}",
                 namespace=namespace,
@@ -155,11 +186,15 @@ class RecallStatements:
             "kept",
             scope,
             fetch,
-            reading.total,
-            total=float(max(reading.total, 1)),
+            min(reading.total, sum(reading.documents[lexeme] for lexeme in bm25.weights)),
+            lexemes=list(bm25.weights.keys()),
+            weights=list(bm25.weights.values()),
+            saturation=bm25.saturation,
+            prior=bm25.prior,
+            damping=bm25.saturation / max(reading.mean_length + bm25.prior, 1.0),
+            mean_score=bm25.mean_score,
+            score_slope=bm25.score_slope,
             mean_size=reading.mean_size,
-            size_variance=reading.size_variance,
-            **_parameters(bm25),
         )
         return _hits(rows)
 
@@ -172,11 +207,11 @@ class RecallStatements:
             near = None
         statement, filters = seen(name, scope.filters, scope.now)
         while True:
-            async with self._database.session(plans) as session:
+            async with self._session(plans) as session:
                 rows = await session.rows(
                     statement, namespaces=list(scope.namespaces), fetch=fetch, scan=near, **values, **filters
                 )
-            if near is None or len(rows) >= fetch or (rows and rows[0].get("considered", near) < near):
+            if near is None or len(rows) >= fetch:
                 return rows
             near = None
 
@@ -195,7 +230,7 @@ class RecallStatements:
         If `related`, also those that a lender has a relation with.
         """
         statement, filters = seen("recall_pool", scope.filters, scope.now)
-        async with self._database.session() as session:
+        async with self._session() as session:
             rows = await session.rows(
                 statement,
                 namespaces=list(scope.namespaces),
@@ -213,7 +248,7 @@ class RecallStatements:
         self, scope: Scope, *, ids: Sequence[UUID], bridges: bool, tags: Sequence[str], most: int
     ) -> list[Recalled]:
         """What is tied to several of these results, and what carries one of these tags, best first."""
-        async with self._database.session("fresh") as session:
+        async with self._session("fresh") as session:
             rows = await session.rows(
                 "recall_expand",
                 namespaces=list(scope.namespaces),
@@ -244,16 +279,7 @@ def _measures(row: Row) -> Measures:
 
 
 def _hits(rows: Sequence[Row], path: Literal["exact", "hnsw"] = "exact") -> Hits:
-    return Hits(
-        tuple(row["id"] for row in rows), tuple(row["score"] for row in rows), tuple(row["mass"] for row in rows), path
-    )
-
-
-def _parameters(bm25: Bm25) -> dict[str, object]:
-    return {
-        "lexemes": list(bm25.weights.keys()),
-        "weights": list(bm25.weights.values()),
-        "mean_length": bm25.reading.mean_length,
-        "saturation": bm25.saturation,
-        "prior": bm25.prior,
-    }
+    if not rows:
+        return Hits((), (), (), path)
+    ids, scores, raw, *_ = zip(*rows, strict=True)  # in the order that the statements name them
+    return Hits(ids, scores, raw, path)

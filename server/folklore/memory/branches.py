@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from folklore.db.found import NOTHING, Bm25, Hits, Scope
 from folklore.db.namespaces import Notebook
+from folklore.db.recall import RecallStatements
 from folklore.embedding.embedder import Embedder, Model
 from folklore.errors import InvalidInput, Unavailable
 from folklore.memory.keyword_branch import expression_hits, pieces_of, read_question
@@ -59,6 +60,7 @@ class Branches:
     def __init__(
         self,
         library: Library,
+        statements: RecallStatements,
         scope: Scope,
         notebooks: Sequence[Notebook],
         query: KeywordQuery,
@@ -66,6 +68,7 @@ class Branches:
         embedding: Sequence[float] | None = None,
     ) -> None:
         self._library = library
+        self._statements = statements
         self._embedding = embedding
         # Taken once: in the middle of a recall the store may go over to another model.
         self._embedder = library.embedder
@@ -131,7 +134,7 @@ class Branches:
         # Of an expression, or where the words could not be read, length is not taken off: it is not worth a statement.
         line = None if measured is None else measured.line
         slope, expected = (0.0, 0.0) if line is None else line.of(vector)
-        hits = await self._library.statements.dense(
+        hits = await self._statements.dense(
             self._scope,
             model=model.id,
             query=vector,
@@ -174,7 +177,13 @@ class Branches:
         try:
             if not self._is_expression:
                 self._found.reading, self._measured = await read_question(
-                    self._library, self._scope, self._query, self._languages, self._ranking, await self._model()
+                    self._library,
+                    self._statements,
+                    self._scope,
+                    self._query,
+                    self._languages,
+                    self._ranking,
+                    await self._model(),
                 )
         except Unavailable as error:
             self._unread = error  # the dense branch can answer without
@@ -183,15 +192,26 @@ class Branches:
 
     async def _words_alone(self) -> Hits:
         await self._words()
+        await self._let_go_if_waiting()
         return NOTHING
 
+    async def _let_go_if_waiting(self) -> None:
+        """Hold no connection while a service embeds the question."""
+        if self._embedder is not None and self._found.vector is None:
+            await self._statements.let_go()
+
     async def _keyword(self, fetch: int) -> Hits:
+        hits = await self._keyword_hits(fetch)
+        await self._let_go_if_waiting()
+        return hits
+
+    async def _keyword_hits(self, fetch: int) -> Hits:
         await self._words()
         if self._unread is not None:
             raise self._unread
         if self._is_expression:
             hits, self._found.reading = await expression_hits(
-                self._library,
+                self._statements,
                 self._scope,
                 self._query,
                 languages=self._languages,
@@ -201,7 +221,7 @@ class Branches:
             return hits
         if self._found.reading is None or not self._found.reading.weights:
             return NOTHING
-        return await self._library.statements.keyword(self._scope, bm25=self._found.reading, fetch=fetch)
+        return await self._statements.keyword(self._scope, bm25=self._found.reading, fetch=fetch)
 
 
 def _unit(embedding: Sequence[float], model: Model) -> NDArray[np.float32]:

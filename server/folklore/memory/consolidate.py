@@ -133,7 +133,16 @@ async def _keywords(library: Library, notebook: Notebook, members: Sequence[Memb
         return []
     scope = Scope({notebook.id: notebook.name}, Filters(), now)
     reading, measures = await library.statements.lexemes(
-        scope, pieces=words, marks=[], languages=notebook.languages, bound=_BOUND, measure=True, model=None
+        scope,
+        pieces=words,
+        marks=[],
+        languages=notebook.languages,
+        bound=_BOUND,
+        saturation=0.0,  # only how many hold a word is asked for
+        prior=0.0,
+        mean_length=0.0,
+        measure=True,
+        model=None,
     )
     total = 0 if measures is None else measures.total
     rarity: dict[str, float] = {}

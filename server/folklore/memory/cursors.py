@@ -76,7 +76,7 @@ def given_before(cursor: str | None, question: object) -> frozenset[bytes]:
 
 def is_given(id_: UUID, before: frozenset[bytes]) -> bool:
     """Whether a result was given before (one in sixteen million is taken for another)."""
-    return _mark(id_) in before
+    return bool(before) and _mark(id_) in before
 
 
 def page_cursor(page: Page, question: object) -> str:

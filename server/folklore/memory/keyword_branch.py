@@ -6,9 +6,11 @@ from collections.abc import Mapping, Sequence
 from uuid import UUID
 
 from folklore.db.found import NOTHING, Bm25, Form, Hits, Lexemes, Measures, Reading, Scope
+from folklore.db.recall import RecallStatements
 from folklore.memory.library import Library
-from folklore.memory.measures import Measured, Read, key_of
-from folklore.ranking.evidence import question_mass, weigh
+from folklore.memory.measures import Measured, Read, Way, key_of
+from folklore.ranking.evidence import question_mass, taken_for, weigh
+from folklore.ranking.length import score_line
 from folklore.ranking.weights import Ranking
 from folklore.text.moments import marks_asked
 from folklore.text.query import KeywordQuery
@@ -22,6 +24,7 @@ _PIECES = 512
 
 async def read_question(
     library: Library,
+    statements: RecallStatements,
     scope: Scope,
     query: KeywordQuery,
     languages: Sequence[str],
@@ -33,17 +36,21 @@ async def read_question(
     marks = marks_asked(query.bag)
     key = key_of(scope.namespaces, model)
     measured = library.measured.get(key)
-    known = {} if measured is None else measured.known(languages)
+    way: Way = (tuple(languages), ranking.saturation, ranking.length_prior)
+    known = {} if measured is None else measured.known(way)
     pieces = pieces_of(query)
     unknown = list(dict.fromkeys(piece for piece in pieces if piece not in known))
-    read = Lexemes({}, {})
+    read = Lexemes({}, {}, {})
     if unknown or marks or measured is None:
-        read, measures = await library.statements.lexemes(
+        read, measures = await statements.lexemes(
             scope,
             pieces=unknown,
             marks=list(marks),
             languages=languages,
             bound=bound,
+            saturation=ranking.saturation,
+            prior=ranking.length_prior,
+            mean_length=None if measured is None else measured.measures.mean_length,
             measure=measured is None,
             model=model,
         )
@@ -51,7 +58,7 @@ async def read_question(
             measured = Measured.of(measures)
             library.measured.put(key, measured)
         assert measured is not None
-        measured.learn(languages, unknown, read, bound)
+        measured.learn(way, unknown, read, bound)
     assert measured is not None
     whole = measured.measures
     reading = _joined(pieces, unknown, read, known, bound, whole)
@@ -70,11 +77,18 @@ def _joined(
         lexeme: sorted(place for piece in found for place in places_of[unknown[piece]])
         for lexeme, found in read.places.items()
     }
+    sums = dict(read.sums)
+    for lexeme, count in read.documents.items():
+        if count >= bound:  # those that were not counted say on average what the others do
+            more = taken_for(count, total=whole.total, bound=bound) / count
+            evidence, sized = sums[lexeme]
+            sums[lexeme] = evidence * more, sized * more
     for piece in places_of.keys() - set(unknown):
-        for lexeme, count in known[piece]:
+        for lexeme, count, held in known[piece]:
             documents[lexeme] = min(count, bound)
             places[lexeme] = sorted({*places.get(lexeme, ()), *places_of[piece]})
-    return Reading(documents, whole.total, whole.mean_length, whole.mean_size, whole.size_variance, places)
+            sums[lexeme] = held
+    return Reading(documents, whole.total, whole.mean_length, whole.mean_size, whole.size_variance, places, sums)
 
 
 def pieces_of(query: KeywordQuery) -> list[str]:
@@ -83,11 +97,17 @@ def pieces_of(query: KeywordQuery) -> list[str]:
 
 
 async def expression_hits(
-    library: Library, scope: Scope, query: KeywordQuery, *, languages: Sequence[str], ranking: Ranking, fetch: int
+    statements: RecallStatements,
+    scope: Scope,
+    query: KeywordQuery,
+    *,
+    languages: Sequence[str],
+    ranking: Ranking,
+    fetch: int,
 ) -> tuple[Hits, Bm25 | None]:
     """What satisfies the query's expression, and how its words weigh. Two statements, one after the other."""
     bound = ranking.bound(len(query.bag))
-    forms, total, mean_length = await library.statements.terms(
+    forms, total, mean_length = await statements.terms(
         scope, terms=[term.text for term in query.terms], languages=languages, bound=bound
     )
     expression = to_tsquery_text(query, [_forms_of(place, forms) for place in range(len(query.terms))])
@@ -100,7 +120,7 @@ async def expression_hits(
         for lexeme, count in zip(form.lexemes, form.documents, strict=True)
     }
     bm25 = _bm25(Reading(documents, total, mean_length), ranking, bound)
-    hits = await library.statements.expression(scope, expression=expression, bm25=bm25, fetch=fetch, bound=_RANKED)
+    hits = await statements.expression(scope, expression=expression, bm25=bm25, fetch=fetch, bound=_RANKED)
     return hits, bm25
 
 
@@ -110,7 +130,14 @@ def _bm25(reading: Reading, ranking: Ranking, bound: int, marks: Mapping[str, fl
         if mark in weights:
             weights[mark] *= share
     mass = question_mass(reading.documents, total=reading.total)
-    return Bm25(weights, mass, reading, ranking.saturation, ranking.length_prior)
+    mean, slope = score_line(
+        weights,
+        reading.sums,
+        total=reading.total,
+        mean_size=reading.mean_size,
+        size_variance=reading.size_variance,
+    )
+    return Bm25(weights, mass, reading, ranking.saturation, ranking.length_prior, mean, slope)
 
 
 def _forms_of(place: int, forms: Sequence[Form]) -> list[list[str]]:

@@ -11,7 +11,10 @@ from folklore.db.found import Lexemes, Measures
 from folklore.ranking.length import LengthLine
 
 Key = tuple[tuple[UUID, ...], UUID | None]
-Read = tuple[tuple[str, int], ...]
+# A lexeme of a piece, in how many memories it is, what it says in them together, and that times their size.
+Read = tuple[tuple[str, int, tuple[float, float]], ...]
+# In which languages a piece was read, and BM25's constants, which decide what a lexeme says.
+Way = tuple[tuple[str, ...], float, float]
 
 # A lexeme of so many memories is common: its number hardly changes while it is remembered.
 _COMMON = 100
@@ -29,11 +32,11 @@ def key_of(namespaces: Iterable[UUID], model: UUID | None) -> Key:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """The measures of one scope, its length line, and how common words read there: (lexeme, documents) by piece."""
+    """The measures of one scope, its length line, and how common words read there."""
 
     measures: Measures
     line: LengthLine | None
-    _common: dict[tuple[str, ...], dict[str, Read]] = field(default_factory=dict)
+    _common: dict[Way, dict[str, Read]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, measures: Measures) -> Measured:
@@ -41,21 +44,21 @@ class Measured:
         line = LengthLine.through(measures.vectors, measures.sizes)
         return cls(replace(measures, vectors=measures.vectors[:0], sizes=measures.sizes[:0]), line)
 
-    def known(self, languages: Sequence[str]) -> dict[str, Read]:
-        """The pieces whose every lexeme is common, read in these languages."""
-        return self._common.setdefault(tuple(languages), {})
+    def known(self, way: Way) -> dict[str, Read]:
+        """The pieces whose every lexeme is common, read in this way."""
+        return self._common.setdefault(way, {})
 
-    def learn(self, languages: Sequence[str], pieces: Sequence[str], read: Lexemes, bound: int) -> None:
+    def learn(self, way: Way, pieces: Sequence[str], read: Lexemes, bound: int) -> None:
         """Remember those of the pieces that read as common words only, counted to the end."""
-        found: dict[int, list[tuple[str, int]]] = {place: [] for place in range(len(pieces))}
+        found: dict[int, list[tuple[str, int, tuple[float, float]]]] = {place: [] for place in range(len(pieces))}
         for lexeme, places in read.places.items():
             for place in places:
-                found[place].append((lexeme, read.documents[lexeme]))
-        known = self.known(languages)
+                found[place].append((lexeme, read.documents[lexeme], read.sums[lexeme]))
+        known = self.known(way)
         if len(known) > _MOST_PIECES:
             known.clear()
         for place, lexemes in found.items():
-            if all(_COMMON <= documents < bound for _, documents in lexemes):
+            if all(_COMMON <= documents < bound for _, documents, _ in lexemes):
                 known[pieces[place]] = tuple(lexemes)
 
 

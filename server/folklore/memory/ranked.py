@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from folklore.db.found import Candidate, Scope
+from folklore.db.recall import RecallStatements
+from folklore.embedding.reranker import Reranker
 from folklore.memory.branches import Found
 from folklore.memory.explain import Traced, explained
-from folklore.memory.library import Library
 from folklore.memory.reranking import reranked
 from folklore.model import Recalled
 from folklore.ranking.diversity import picked_with_redundancy
@@ -32,9 +33,17 @@ _LOWEST_PRIORITY = 4
 
 
 async def ranked(
-    library: Library, scope: Scope, found: Found, ranking: Ranking, question: str, wanted: int, *, explain: bool
+    reranker: Reranker | None,
+    statements: RecallStatements,
+    scope: Scope,
+    found: Found,
+    ranking: Ranking,
+    question: str,
+    wanted: int,
+    *,
+    explain: bool,
 ) -> list[Recalled]:
-    """The `wanted` best and one more if there is one, best first. One statement."""
+    """The `wanted` best and one more if there is one, best first. One statement, the last of its conversation."""
     fetched = ranking.fetch(wanted)
     coverage = found.coverage()
     fused = fuse(_lists(found, ranking, max(coverage.values(), default=0.0)), ranking, fetched)
@@ -42,7 +51,7 @@ async def ranked(
         return []
     # Those beyond could only come last; and who would not be in the answer himself lends next to nothing.
     seeds = fused.order[: fetched + 1]
-    candidates = await library.statements.pool(
+    candidates = await statements.pool(
         scope,
         ids=seeds,
         lenders=seeds[: wanted + _MORE_LENDERS],
@@ -50,16 +59,15 @@ async def ranked(
         related=ranking.relations > 0,
         model=found.model_id,
     )
+    await statements.let_go()
     here = {id_: candidate for id_, candidate in candidates.items() if id_ in fused.own}
     moved = _factors(here, found, ranking, coverage, scope.now)
     beside = list(_beside(candidates, ranking))
     pool = lend(fused, here, moved, beside)
     leading = _within_share(pool.order, candidates, ranking, wanted)[: fetched + 1]
     relevance = np.array([pool.relevance[id_] for id_ in leading])
-    if library.reranker is not None and "dense" in found.hits:
-        leading, relevance = await reranked(
-            library.reranker, question, list(leading), relevance, candidates, found.degraded
-        )
+    if reranker is not None and "dense" in found.hits:
+        leading, relevance = await reranked(reranker, question, list(leading), relevance, candidates, found.degraded)
     vectors = _matrix([candidates[id_].raw_vector for id_ in leading])
     picked = picked_with_redundancy(relevance, vectors @ vectors.T, wanted + 1, ranking.mmr_lambda)
     cosines = vectors @ found.vector if found.vector is not None and vectors.shape[1] == len(found.vector) else None
@@ -107,10 +115,9 @@ def _factors(
         value: dict[str, float | None] = {
             "importance": candidate.importance,
             "confidence": candidate.confidence,
-            "priority": None
-            if candidate.priority is None
-            else (_LOWEST_PRIORITY - candidate.priority) / (_LOWEST_PRIORITY - 1),
         }
+        if (priority := candidate.priority) is not None:
+            value["priority"] = (_LOWEST_PRIORITY - priority) / (_LOWEST_PRIORITY - 1)
         if signals.exact > 0 and exact.total > 0:
             value["exact"] = exact.likeness(candidate.content)
         if signals.overlap > 0:

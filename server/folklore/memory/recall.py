@@ -69,9 +69,15 @@ async def recall(library: Library, request: RecallRequest, *, now: datetime) -> 
     before = given_before(request.cursor, question)
     wanted = len(before) + request.limit
     scope = Scope(scope_of(notebooks), filters, now)
-    branches = Branches(library, scope, notebooks, parse(text), request.ranking, request.embedding)
-    found = await branches.run(request.branches, request.ranking.fetch(wanted))
-    results = await ranked(library, scope, found, request.ranking, text, wanted, explain=request.explain)
+    statements = library.statements.conversation()
+    try:
+        branches = Branches(library, statements, scope, notebooks, parse(text), request.ranking, request.embedding)
+        found = await branches.run(request.branches, request.ranking.fetch(wanted))
+        results = await ranked(
+            library.reranker, statements, scope, found, request.ranking, text, wanted, explain=request.explain
+        )
+    finally:
+        await statements.let_go()
     fresh = [result for result in results if not is_given(result.memory.id, before)]
     page = _sorted(fresh[: request.limit], request.sort)
     beyond = await expanded(library, scope, page, request.ranking.expand) if request.ranking.expand and page else []

@@ -34,10 +34,12 @@ def picked_with_redundancy(
     count = len(relevance)
     if trade_off >= 1.0 or count <= 1:
         return [(place, 0.0) for place in range(min(limit, count))]
+    similarity = _duplication(similarity)
+    if not _any_beside_itself(similarity) and bool((relevance[:-1] >= relevance[1:]).all()):
+        return [(place, 0.0) for place in range(min(limit, count))]  # nothing repeats anything, as mostly
     top = float(relevance.max())
     scaled = relevance / top if top > 0 else relevance
     redundancy = np.zeros(count)
-    similarity = _duplication(similarity)
     open_ = np.ones(count, dtype=bool)
     picked: list[tuple[int, float]] = []
     while len(picked) < min(limit, count):
@@ -49,6 +51,11 @@ def picked_with_redundancy(
         open_[best] = False
         redundancy = np.maximum(redundancy, similarity[best])
     return picked
+
+
+def _any_beside_itself(similarity: NDArray[np.float32]) -> bool:
+    """Whether anything is above 0 off the diagonal of a symmetric matrix whose diagonal is never below 0."""
+    return int(np.count_nonzero(similarity)) > int(np.count_nonzero(similarity.diagonal()))
 
 
 def _duplication(similarity: NDArray[np.float32]) -> NDArray[np.float32]:

@@ -32,11 +32,15 @@ def inverse_document_frequency(documents: float, total: float) -> float:
     return math.log1p((max(total - documents, 0.0) + 0.5) / (documents + 0.5))
 
 
+def taken_for(count: int, *, total: int, bound: int) -> int:
+    """In how many memories a lexeme is taken to be: one whose count reached `bound` in at least a quarter of them."""
+    return max(count, total // 4) if count >= bound else count
+
+
 def weigh(documents: Mapping[str, int], *, total: int, budget: int, bound: int) -> dict[str, float]:
     """Inverse document frequency of the lexemes a question may read, rarest first until `budget` postings are spent.
 
-    The rarest lexeme is always read, so that a question of common words alone is still answered. A count that reached
-    `bound` stands for a lexeme of at least a quarter of the memories.
+    The rarest lexeme is always read, so that a question of common words alone is still answered.
     """
     weights: dict[str, float] = {}
     read = 0
@@ -46,7 +50,7 @@ def weigh(documents: Mapping[str, int], *, total: int, budget: int, bound: int) 
         read += count
         if weights and read > budget:
             break
-        seen = max(count, total // 4) if count >= bound else count
+        seen = taken_for(count, total=total, bound=bound)
         weight = inverse_document_frequency(seen, max(total, seen))
         if read > _MANY and weight < _LITTLE * max(weights.values(), default=0.0):
             break  # says next to nothing beside the rarest, and takes most of the time

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -39,3 +40,26 @@ class LengthLine:
         """(slope, expected similarity at size 0) of a question's vector (dimensions,)."""
         slope = float(self.slope @ question)
         return slope, float(self.mean @ question) - slope * self.mean_size
+
+
+def score_line(
+    weights: Mapping[str, float],
+    sums: Mapping[str, tuple[float, float]],
+    *,
+    total: int,
+    mean_size: float,
+    size_variance: float,
+) -> tuple[float, float]:
+    """(mean, slope) of the line through a question's keyword scores over size, those without a match being 0.
+
+    A score is the weighted sum of what the question's lexemes say in a memory, so the line is one of theirs: `sums` has
+    for each what it says in all `total` memories together, and that times their size. Trusted as `LengthLine` is.
+    """
+    scores = sized = 0.0
+    for lexeme, weight in weights.items():
+        evidence, with_size = sums.get(lexeme, (0.0, 0.0))
+        scores += weight * evidence
+        sized += weight * with_size
+    memories = max(total, 1)
+    spread = max(memories * size_variance, 1e-9)
+    return scores / memories, (sized - scores * mean_size) / spread * memories / (memories + _DOUBT)

@@ -64,17 +64,17 @@ def fuse(lists: Sequence[Listed[Id]], ranking: Ranking, fetched: int) -> Fused[I
     rrf = reciprocal_rank_fusion(
         [(ranking.weight(listed.branch) * listed.trust, listed.ids) for listed in lists], ranking.rrf_k
     )
-    evidence = {
-        listed.branch: {
-            id_: listed.weight * value
-            for id_, value in zip(listed.ids, tail_evidence(listed.scores, fetched), strict=True)
-        }
-        for listed in lists
-    }
+    evidence: dict[Branch, dict[Id, float]] = {}
+    whole = dict.fromkeys(rrf, 0.0)
+    for listed in lists:
+        own_list = evidence[listed.branch] = {}
+        for id_, value in zip(listed.ids, tail_evidence(listed.scores, fetched), strict=True):
+            own_list[id_] = listed.weight * value
+            whole[id_] += own_list[id_]
     if ranking.fusion == "weighted":
         own = lent = _weighted_sum(lists, ranking)
     else:
-        lent = _shares({id_: sum(by_id.get(id_, 0.0) for by_id in evidence.values()) for id_ in rrf})
+        lent = _shares(whole)
         ranks = _shares(rrf)
         share = ranking.rrf_share
         own = {id_: (1.0 - share) * value + share * ranks[id_] for id_, value in lent.items()}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
+from functools import cache
 
 _NEUTRAL = 0.5
 
@@ -36,6 +37,7 @@ class Signals:
         return ("importance", "confidence", "priority")
 
     @classmethod
+    @cache
     def names(cls) -> tuple[str, ...]:
         """All of them."""
         return tuple(field.name for field in fields(cls) if field.name != "half_life")
@@ -62,11 +64,12 @@ def factors(signals: Signals, found: Sequence[Mapping[str, float | None]]) -> li
         weights[name] = weights[name] * whole / held if name in there else 0.0
     unsaid = {name: _NEUTRAL if name in there else 0.0 for name in weights}
     weighing = [(name, weight, unsaid[name]) for name, weight in weights.items() if weight > 0]
-    result = []
-    for values in found:
-        factor = 1.0
-        for name, weight, otherwise in weighing:
+    result = [1.0] * len(found)
+    for name, weight, otherwise in weighing:
+        for place, values in enumerate(found):
             value = values.get(name)
-            factor += weight * (otherwise if value is None else min(max(value, 0.0), 1.0))
-        result.append(factor)
+            if value is None:
+                result[place] += weight * otherwise
+            elif value > 0.0:
+                result[place] += weight * min(value, 1.0)
     return result

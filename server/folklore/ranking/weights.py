@@ -91,6 +91,8 @@ def chosen(preset: str = "balanced", *, weights: Mapping[str, float] | None = No
         raise InvalidInput("ranking.preset", f"unknown preset {preset!r}.", hint=f"Use one of {', '.join(PRESETS)}.")
     ranking = PRESETS[preset]
     given = {name: value for name, value in overrides.items() if value is not None}
+    if not given and not weights:
+        return ranking
     for name, value in given.items():
         low, high = _RANGES.get(name, (value, value))
         if not low <= value <= high:

@@ -1,16 +1,12 @@
 -- How the question, in pieces between white space, reads in :languages: each lexeme, the places of the pieces it comes
--- from, and how many memories in scope hold it, counted up to :bound. :marks are dates it names (text/moments.py).
+-- from, and how many memories in scope hold it, counted up to :bound, with what it says in those together (evidence.sql)
+-- and the same times their size: of these sums the line of every question's scores is made. :marks are dates it names
+-- (text/moments.py). :mean_length is that of the scope in lexemes; null where it is not known yet.
 -- If :measure, the row of the empty lexeme counts all memories in scope and says how long one is on average, in lexemes,
 -- the mean and variance of the logarithm of length + 30, its size, and draws a sample of :sample vectors in :model: each
 -- as its memory's length (two bytes) and its wire form. It also tells whether a valid HNSW index covers the scope.
-select asked.lexeme, asked.places, (
-    select count(*) from (
-        select from postings p
-        where p.namespace_id = any(:namespaces::uuid[]) and p.lexeme = asked.lexeme
-        limit :bound::integer
-    ) bounded
-) as documents, null::float8 as mean_length, null::float8 as mean_size, null::float8 as size_variance,
-    null::bytea as sample, null::boolean as indexed
+select asked.lexeme, asked.places, counted.documents, counted.evidence, counted.sized, null::float8 as mean_length,
+    null::float8 as mean_size, null::float8 as size_variance, null::bytea as sample, null::boolean as indexed
 from (
     select found.lexeme, array_agg(distinct piece.place) as places
     from unnest(:pieces::text[]) with ordinality as piece (text, place)
@@ -20,8 +16,25 @@ from (
     union all
     select mark, '{}' from unnest(:marks::text[]) as mark
 ) asked
+cross join lateral (
+    select count(*) as documents, sum(bounded.evidence) as evidence,
+        sum(bounded.evidence * ln(bounded.length + 30.0::float8)) as sized
+    from (
+        select p.length,
+-- include evidence
+            as evidence
+        from postings p
+        cross join (select :saturation::float8 / greatest(coalesce(:mean_length::float8, (
+            select avg(length)::float8
+            from postings
+            where namespace_id = any(:namespaces::uuid[]) and lexeme = ''
+        ), 0) + :prior::float8, 1) as damping) usual
+        where p.namespace_id = any(:namespaces::uuid[]) and p.lexeme = asked.lexeme
+        limit :bound::integer
+    ) bounded
+) counted
 union all
-select '', null, count(*), avg(length)::float8, avg(ln(length + 30.0::float8)), var_pop(ln(length + 30.0::float8)), (
+select '', null, count(*), null, null, avg(length)::float8, avg(ln(length + 30.0::float8)), var_pop(ln(length + 30.0::float8)), (
     select string_agg(int2send(drawn.length) || halfvec_send(drawn.vector), ''::bytea)
     from (
         select e.length, e.vector

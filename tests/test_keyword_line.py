@@ -1,0 +1,133 @@
+"""What length alone explains is taken off a keyword score: the line through the scores of all memories in scope."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections import defaultdict
+from collections.abc import Mapping
+from uuid import UUID
+
+import asyncpg
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from folklore.db.found import Bm25, Scope
+from folklore.memory.keyword_branch import read_question
+from folklore.model import Filters
+from folklore.ranking.length import score_line
+from folklore.ranking.weights import Ranking
+from folklore.text.query import parse
+from tests.person import Person
+
+WORDS = "amber birch cedar delta ember fjord grove heath inlet jetty knoll lagoon mesa night oasis".split()  # noqa: SIM905
+
+
+def texts(count: int) -> list[str]:
+    rng = random.Random(3)
+    return [" ".join(rng.choices(WORDS, range(len(WORDS), 0, -1), k=rng.randint(3, 60))) for _ in range(count)]
+
+
+@pytest.fixture
+async def crowd(person: Person) -> Person:
+    await person.keep(*texts(150))
+    return person
+
+
+async def read(person: Person, question: str, ranking: Ranking = Ranking()) -> tuple[Scope, Bm25]:
+    notebooks = await person.library.notebooks(["notes"])
+    scope = Scope({notebook.id: notebook.name for notebook in notebooks}, Filters(), person.now)
+    reading, _ = await read_question(
+        person.library, person.library.statements, scope, parse(question), ["english"], ranking, None
+    )
+    return scope, reading
+
+
+async def plain_scores(connection: asyncpg.Connection, bm25: Bm25) -> tuple[dict[UUID, float], dict[UUID, float]]:
+    """BM25 of every memory from the postings themselves, and the size of each."""
+    rows = await connection.fetch("select lexeme, memory_id, frequency, first_position, length from postings")
+    sizes = {row["memory_id"]: math.log(row["length"] + 30) for row in rows if row["lexeme"] == ""}
+    mean = sum(row["length"] for row in rows if row["lexeme"] == "") / len(sizes)
+    scores: dict[UUID, float] = defaultdict(float)
+    for row in rows:
+        count = row["frequency"] + math.exp(-row["first_position"] / 10)
+        longer = (row["length"] + bm25.prior) / (mean + bm25.prior)
+        weight = bm25.weights.get(row["lexeme"], 0.0)
+        scores[row["memory_id"]] += weight * count * (bm25.saturation + 1) / (count + bm25.saturation * longer)
+    return {id_: scores[id_] for id_ in sizes}, sizes
+
+
+def through(scores: Mapping[UUID, float], sizes: Mapping[UUID, float]) -> tuple[float, float]:
+    """Mean and slope of the regression line, its slope trusted by N / (N + 20)."""
+    x, y = np.array([sizes[id_] for id_ in scores]), np.array(list(scores.values()))
+    slope = float(np.polyfit(x, y, 1)[0])
+    return float(y.mean()), slope * len(x) / (len(x) + 20)
+
+
+async def test_the_line_is_the_one_through_all_scores(crowd: Person, connection: asyncpg.Connection) -> None:
+    _, bm25 = await read(crowd, "amber fjord oasis")
+
+    expected = through(*await plain_scores(connection, bm25))
+
+    assert (bm25.mean_score, bm25.score_slope) == pytest.approx(expected, rel=1e-5)
+
+
+async def test_a_keyword_score_is_what_is_left_of_bm25_above_the_line(
+    crowd: Person, connection: asyncpg.Connection
+) -> None:
+    scope, bm25 = await read(crowd, "amber fjord oasis")
+    plain, sizes = await plain_scores(connection, bm25)
+    mean, slope = through(plain, sizes)
+    middle = sum(sizes.values()) / len(sizes)
+
+    hits = await crowd.library.statements.keyword(scope, bm25=bm25, fetch=150)
+
+    left = {id_: plain[id_] - mean - slope * (sizes[id_] - middle) for id_ in hits.ids}
+    assert dict(zip(hits.ids, hits.scores, strict=True)) == pytest.approx(left, rel=1e-4, abs=1e-4)
+    assert list(hits.ids) == sorted(left, key=lambda id_: (-left[id_], id_))
+
+
+async def test_common_words_that_are_remembered_say_the_same_as_when_they_were_read(crowd: Person) -> None:
+    _, first = await read(crowd, "amber birch oasis")
+    _, again = await read(crowd, "amber birch oasis")
+
+    assert (again.mean_score, again.score_slope) == pytest.approx((first.mean_score, first.score_slope))
+
+
+async def test_a_word_that_was_not_counted_to_the_end_is_taken_to_be_in_a_quarter_of_all(person: Person) -> None:
+    await person.keep(*(f"amber {text} {place}" for place, text in enumerate(texts(450))))
+    await person.keep(*(f"amber {text} more {place}" for place, text in enumerate(texts(450))))
+
+    _, long = await read(person, "amber " + "zz" * 4_000)  # of a question so long, 200 of each word are counted
+    _, short = await read(person, "amber")
+
+    some, all_ = (bm25.mean_score / bm25.weights["amber"] for bm25 in (long, short))
+    assert some == pytest.approx(all_ * (900 // 4) / 900, rel=0.1)
+
+
+@given(
+    st.lists(st.tuples(st.floats(0, 9), st.floats(0, 9), st.floats(3.4, 9)), min_size=2, max_size=40),
+    st.floats(0.1, 9),
+    st.floats(0.1, 9),
+)
+def test_the_line_of_a_question_is_that_of_its_words(
+    memories: list[tuple[float, float, float]], one: float, other: float
+) -> None:
+    left, right, sizes = (np.array(column) for column in zip(*memories, strict=True))
+    variance = float(sizes.var())
+
+    mean, slope = score_line(
+        {"one": one, "other": other},
+        {"one": (left.sum(), left @ sizes), "other": (right.sum(), right @ sizes)},
+        total=len(memories),
+        mean_size=float(sizes.mean()),
+        size_variance=variance,
+    )
+
+    scores = one * left + other * right
+    assert mean == pytest.approx(scores.mean())
+    if variance > 1e-3:
+        expected = float(((scores - scores.mean()) * (sizes - sizes.mean())).mean()) / variance
+        assert slope == pytest.approx(expected * len(sizes) / (len(sizes) + 20), rel=1e-6, abs=1e-6)

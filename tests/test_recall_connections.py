@@ -1,0 +1,136 @@
+"""A recall's statements that follow one another share a connection, which nobody waits for longer than he must."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager, suppress
+from types import TracebackType
+
+import asyncpg
+import pytest
+
+from folklore.db.database import Database, Plans, PoolLimits, Session
+from folklore.db.held import Held
+from folklore.embedding.embedder import Embedder
+from folklore.errors import DatabaseUnavailable, Unavailable
+from folklore.memory.library import Library
+from tests import embedders
+from tests.person import Person
+
+FACTS = ("The cat is called Turing.", "The dog is called Hopper.", "The lease ends in March.")
+
+
+class Lending(Database):
+    """Notes which sessions were lent, and how many are out."""
+
+    def __init__(self, dsn: str) -> None:
+        super().__init__(dsn, PoolLimits(minimum=0, maximum=10))
+        self.lent: list[Plans] = []
+        self.out = 0
+
+    def session(self, plans: Plans = "kept") -> AbstractAsyncContextManager[Session]:
+        self.lent.append(plans)
+        return _Noted(self, super().session(plans))
+
+
+class _Noted(AbstractAsyncContextManager[Session]):
+    def __init__(self, database: Lending, inner: AbstractAsyncContextManager[Session]) -> None:
+        self._database, self._inner = database, inner
+
+    async def __aenter__(self) -> Session:
+        session = await self._inner.__aenter__()
+        self._database.out += 1
+        return session
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool | None:
+        self._database.out -= 1
+        return await self._inner.__aexit__(kind, error, trace)
+
+
+@pytest.fixture
+async def lending(database_url: str) -> AsyncIterator[Lending]:
+    opened = Lending(database_url)
+    await opened.open()
+    yield opened
+    await opened.close()
+
+
+async def test_a_recall_takes_one_connection_for_each_branch(lending: Lending, embedder: Embedder) -> None:
+    person = Person(Library.of(lending, embedder))
+    await person.keep(*FACTS)
+    await person.recall("Hopper", namespaces=("notes",))
+    lending.lent.clear()
+
+    answer = await person.recall("what is the cat called", namespaces=("notes",))
+
+    assert answer.memories[0].memory.content == FACTS[0]
+    assert sorted(lending.lent) == ["fresh", "kept"]
+    assert lending.out == 0
+
+
+async def test_no_connection_is_held_while_a_service_embeds_the_question(lending: Lending) -> None:
+    service = embedders.Waiting()
+    service.go.set()
+    person = Person(Library.of(lending, service))
+    await person.keep(*FACTS)
+    service.go.clear()
+    service.asked.clear()
+    lending.lent.clear()
+
+    asking = asyncio.create_task(person.recall("what is the cat called"))
+    async with asyncio.timeout(10):
+        await service.asked.wait()
+        while not lending.lent or lending.out:  # the keyword branch goes on meanwhile, and ends
+            await asyncio.sleep(0.005)
+    assert not asking.done()
+    service.go.set()
+
+    assert (await asking).memories[0].memory.content == FACTS[0]
+    assert lending.out == 0
+
+
+@pytest.mark.parametrize("lost", ["postings", "memories", "embeddings"])
+async def test_a_recall_that_fails_leaves_no_connection_out(
+    lending: Lending, embedder: Embedder, connection: asyncpg.Connection, lost: str
+) -> None:
+    person = Person(Library.of(lending, embedder))
+    await person.keep(*FACTS)
+    await connection.execute(f"alter table {lost} rename to lost")
+
+    for _ in range(3):
+        with suppress(Unavailable):
+            assert (await person.recall("what is the cat called", namespaces=("notes",))).degraded
+
+    assert lending.out == 0
+
+
+async def test_a_recall_that_is_given_up_leaves_no_connection_out(lending: Lending, embedder: Embedder) -> None:
+    person = Person(Library.of(lending, embedder))
+    await person.keep(*FACTS)
+
+    for pause in (0.0, 0.001, 0.002, 0.004, 0.006):
+        asking = asyncio.create_task(person.recall("what is the cat called", namespaces=("notes",)))
+        await asyncio.sleep(pause)
+        asking.cancel()
+        await asyncio.wait({asking})
+
+    assert lending.out == 0
+    assert (await person.recall("cat", namespaces=("notes",))).memories
+
+
+async def test_after_a_statement_that_failed_the_next_takes_another_connection(lending: Lending) -> None:
+    held = Held(lending)
+    with pytest.raises(DatabaseUnavailable):
+        async with held:
+            raise asyncpg.ConnectionDoesNotExistError("gone")
+    assert lending.out == 0
+
+    async with held as session:
+        assert await session.rows("models_active") == []
+    assert lending.out == 1
+
+    await held.let_go()
+    assert lending.out == 0
