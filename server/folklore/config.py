@@ -88,6 +88,12 @@ class HttpSettings(_Section):
     allowed_hosts: tuple[str, ...] = ()
     max_body_bytes: int = Field(4 * 1024 * 1024, ge=1024)
     graceful_seconds: int = Field(5, ge=0)
+    metrics: Literal["loopback", "open", "off"] = "loopback"
+
+    @field_validator("metrics", mode="before")
+    @classmethod
+    def _off_is_a_word(cls, value: object) -> object:
+        return "off" if value is False else value  # YAML reads a bare off as false
 
 
 class UpkeepSettings(_Section):

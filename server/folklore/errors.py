@@ -9,7 +9,9 @@
     ├── Refused                 not permitted, read-only, holds a secret
     └── Unavailable             database, engine or embedding service not reachable
         ├── DatabaseUnavailable
-        │   └── EngineFailed
+        │   ├── EngineFailed
+        │   ├── SchemaBehind
+        │   └── SchemaAhead
         ├── EmbedderUnavailable
         └── RerankerUnavailable
 
@@ -93,6 +95,18 @@ class EngineFailed(DatabaseUnavailable):
     """The embedded engine could not be started, recovered or stopped."""
 
     code = "engine_failed"
+
+
+class SchemaBehind(DatabaseUnavailable):
+    """The database lacks migrations that this role may not apply."""
+
+    code = "schema_behind"
+
+
+class SchemaAhead(DatabaseUnavailable):
+    """A newer Folklore migrated the database."""
+
+    code = "schema_ahead"
 
 
 class EmbedderUnavailable(Unavailable):

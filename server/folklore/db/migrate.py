@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from dataclasses import dataclass
+from functools import cache
 from importlib.resources import files
 
 import asyncpg
 
-from folklore.db.database import ours
-from folklore.errors import DatabaseUnavailable
+from folklore.db.database import Database, ours
+from folklore.errors import DatabaseUnavailable, SchemaAhead, SchemaBehind
 
 # One number for all of Folklore's migrations ("folk" in ASCII).
 _LOCK = 0x666F6C6B
@@ -41,15 +42,23 @@ def migrations() -> list[Migration]:
 async def migrate(dsn: str, *, timeout: float = 60.0) -> list[str]:
     """Apply what is missing and return its names.
 
-    Raises DatabaseUnavailable if Postgres or pgvector is too old, or if the database was migrated by a newer Folklore.
+    Raises DatabaseUnavailable if Postgres or pgvector is too old, SchemaAhead if the database was migrated by a newer
+    Folklore, SchemaBehind if this role may not apply what is missing.
     """
     with ours():
         connection = await asyncpg.connect(dsn, timeout=timeout, statement_cache_size=0)
         try:
             await _check_postgres(connection)
-            if not await _missing(connection):
+            lacking = await _missing(connection)
+            if not lacking:
                 return []
-            return await _apply_under_lock(connection, timeout)
+            try:
+                return await _apply_under_lock(connection, timeout)
+            except asyncpg.InsufficientPrivilegeError as error:
+                raise SchemaBehind(
+                    f"The database lacks {lacking[0].name}, which this role may not apply ({error}).",
+                    hint="Run `folklore db migrate` with a role that may.",
+                ) from error
         finally:
             await connection.close(timeout=5)
 
@@ -62,6 +71,25 @@ async def pending(dsn: str, *, timeout: float = 10.0) -> list[str]:
             return [migration.name for migration in await _missing(connection)]
         finally:
             await connection.close(timeout=5)
+
+
+async def check_schema(database: Database) -> None:
+    """Whether a database that is in use is still migrated as this installation wants it. One statement.
+
+    Raises SchemaBehind, SchemaAhead.
+    """
+    async with database.session() as session:
+        applied = {row["name"] for row in await session.rows("migrations_applied")}
+    known = _names()
+    if newer := applied - known:
+        raise SchemaAhead(f"The database was migrated by a newer Folklore ({max(newer)}).")
+    if lacking := known - applied:
+        raise SchemaBehind(f"The database lacks {min(lacking)}.", hint="Run `folklore db migrate`.")
+
+
+@cache
+def _names() -> frozenset[str]:
+    return frozenset(migration.name for migration in migrations())
 
 
 async def _check_postgres(connection: asyncpg.Connection) -> None:
@@ -93,7 +121,7 @@ async def _missing(connection: asyncpg.Connection) -> list[Migration]:
         row["name"]: row["checksum"] for row in await connection.fetch("select name, checksum from folklore_migrations")
     }
     if newer := applied.keys() - {migration.name for migration in known}:
-        raise DatabaseUnavailable(
+        raise SchemaAhead(
             f"The database was migrated by a newer Folklore ({max(newer)}).", hint="Upgrade this installation."
         )
     for migration in known:

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+import os
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
 import structlog
 import uvicorn
 from mcp.server.transport_security import TransportSecuritySettings
 from starlette.applications import Starlette
-from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from folklore import __version__
+from folklore import spans
 from folklore.app import App
 from folklore.config import Settings
-from folklore.errors import ConfigInvalid, FolkloreError
+from folklore.errors import ConfigInvalid
 from folklore.tools.server import build_server
 
 log = structlog.get_logger(__name__)
@@ -39,6 +38,11 @@ def transport_security(host: str, extra: Sequence[str]) -> TransportSecuritySett
 
 def build_app(app: App, host: str) -> Starlette:
     """The ASGI application over a running (or starting) application, which it starts and closes."""
+    # Here, since prometheus-client looks for a shared folder when it is imported: in a worker, not in who starts them.
+    from folklore.http.health import Health
+    from folklore.http.metrics import Metrics
+    from folklore.http.observe import Observed, Observer, metrics_endpoint
+
     settings = app.settings
     server = build_server(app.host, offered=settings.tools, read_only=settings.read_only)
     security = transport_security(host, settings.http.allowed_hosts)
@@ -51,37 +55,34 @@ def build_app(app: App, host: str) -> Starlette:
     )
     sse = server.sse_app(host=host, transport_security=security, max_request_body_size=settings.http.max_body_bytes)
     starlette.router.routes.extend(sse.routes)
-    starlette.router.routes.extend([Route("/healthz", _alive), Route("/readyz", _ready_of(app))])
+    health, metrics = Health(app), Metrics(app)
+    app.traces.meter = Observer(metrics)
+    starlette.router.routes.extend(
+        [
+            Route("/healthz", health.alive),
+            Route("/readyz", health.ready),
+            Route("/metrics", metrics_endpoint(metrics, settings.http.metrics, security)),
+        ]
+    )
     inner = starlette.router.lifespan_context
 
     @asynccontextmanager
     async def lifespan(outer: Starlette) -> AsyncIterator[None]:
         app.start()
         app.start_upkeep()
+        collector = spans.collect(os.environ)
         try:
-            async with inner(outer):
+            async with metrics.told(), inner(outer):
                 yield
         finally:
+            await health.close()
             await app.close()
+            if collector is not None:
+                await collector.stop()
 
     starlette.router.lifespan_context = lifespan
+    starlette.add_middleware(Observed, metrics=metrics)  # last, so outermost: refusals of the others are counted too
     return starlette
-
-
-async def _alive(_request: Request) -> Response:
-    return JSONResponse({"status": "ok", "version": __version__})
-
-
-def _ready_of(app: App) -> Callable[[Request], Awaitable[Response]]:
-    async def ready(_request: Request) -> Response:
-        try:
-            running = await app.ready()
-            await running.library.namespaces.notebooks([])
-        except FolkloreError as error:
-            return JSONResponse({"status": "unavailable", "missing": error.code, "message": error.message}, 503)
-        return JSONResponse({"status": "ready", "engine": running.where})
-
-    return ready
 
 
 def run(settings: Settings, host: str, port: int) -> None:
