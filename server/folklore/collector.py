@@ -16,7 +16,7 @@ from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExport
 from opentelemetry.sdk.resources import SERVICE_NAME, SERVICE_VERSION, OTELResourceDetector, Resource
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, SpanExportResult
-from opentelemetry.trace import Status, Tracer
+from opentelemetry.trace import SpanContext, Status, Tracer
 
 from folklore import __version__
 
@@ -105,8 +105,8 @@ def discreet(span: ReadableSpan) -> ReadableSpan:
     attributes = {name: value for name, value in (span.attributes or {}).items() if _harmless(name, value)}
     return ReadableSpan(
         name=_name(span.name),
-        context=span.context,
-        parent=span.parent,
+        context=_place(span.context),
+        parent=_place(span.parent),
         resource=span.resource,
         attributes=attributes,
         kind=span.kind,
@@ -115,6 +115,13 @@ def discreet(span: ReadableSpan) -> ReadableSpan:
         end_time=span.end_time,
         instrumentation_scope=span.instrumentation_scope,
     )
+
+
+def _place(context: SpanContext | None) -> SpanContext | None:
+    """Without the state that a client may have sent along: words of his own."""
+    if context is None:
+        return None
+    return SpanContext(context.trace_id, context.span_id, context.is_remote, context.trace_flags)
 
 
 def _harmless(name: str, value: object) -> bool:
