@@ -10,7 +10,7 @@ BENCH ?= retrieval
 PROCESSES ?= 20
 SECONDS ?= 60
 
-.PHONY: run test check bench bench-code soak schema format clean
+.PHONY: run test check package bench bench-code soak schema format clean
 
 $(VENV)/.installed: pyproject.toml
 	@test -n "$(PYTHON)" || { echo "Folklore needs Python 3.11 or newer (set PYTHON=/path/to/python)." >&2; exit 1; }
@@ -30,6 +30,9 @@ check: $(VENV)/.installed  ## Types, style and the layers of the house.
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+package: $(VENV)/.installed  ## Build the wheel, install it into a fresh environment and serve from there.
+	$(BIN)/python -m tests.packaged
 
 bench: $(VENV)/.installed  ## make bench SET="path/to/set.jsonl …" BENCH="retrieval --ablate" (or abstain, duplicates: one set)
 	@test -n "$(SET)" || { echo "Say which set: make bench SET=path/to/set.jsonl (its format: folklore bench retrieval --help)" >&2; exit 2; }

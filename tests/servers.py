@@ -98,13 +98,13 @@ class HttpServer:
 
 
 @asynccontextmanager
-async def on_http(server: Watched, *arguments: str) -> AsyncIterator[HttpServer]:
+async def on_http(server: Watched, *arguments: str, python: str = sys.executable) -> AsyncIterator[HttpServer]:
     """A server on a free port of loopback that answers already."""
     port = free_port()
     log = server.notes.with_name("server.log")
     with log.open("wb") as errors:
         process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "folklore", "serve", "--http", "--port", str(port), *arguments),
+            *(python, "-m", "folklore", "serve", "--http", "--port", str(port), *arguments),
             env=dict(server.environment),
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,
