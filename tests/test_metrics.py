@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -14,6 +15,7 @@ from pathlib import Path
 import httpx
 import pytest
 from mcp import Client
+from prometheus_client.parser import text_string_to_metric_families
 
 from folklore.app import App
 from folklore.config import HttpSettings, Settings
@@ -28,6 +30,8 @@ from tests.conftest import Cluster
 from tests.person import NOON, Person
 from tests.scraping import Scraped, scraped, until
 from tests.servers import HttpServer, Watched, free_port, on_http, watched
+
+OPERATIONS = Path(__file__).parents[1] / "docs" / "operations.md"
 
 
 @pytest.fixture(scope="module")
@@ -215,7 +219,7 @@ async def test_who_has_a_connection_and_who_waits_for_one_is_known(database_url:
 
 def reaching(settings: Settings, setting: str, client: str | None) -> httpx.AsyncClient:
     """A client at this address of a server with this setting."""
-    changed = settings.model_copy(update={"http": HttpSettings(metrics=setting)})  # type: ignore[arg-type]
+    changed = settings.model_copy(update={"http": HttpSettings(metrics=setting, allowed_hosts=("folklore.internal",))})  # type: ignore[arg-type]
     application = build_app(App(changed), "127.0.0.1")
     transport = httpx.ASGITransport(application, client=(client or "", 1))
     return httpx.AsyncClient(base_url="http://127.0.0.1:8765", transport=transport)
@@ -243,6 +247,18 @@ async def test_the_setting_decides_who_may_look(
 
     assert answer.status_code == status
     assert ("folklore_" in answer.text) == (status == 200)
+
+
+def test_every_metric_is_explained_and_every_explained_one_is_there(settings: Settings) -> None:
+    told = {
+        family.name + ("_total" if family.type == "counter" else "")
+        for family in text_string_to_metric_families(Metrics(App(settings)).text().decode())
+        if not family.name.startswith("process_")
+    }
+    table = [line.split("|")[1] for line in OPERATIONS.read_text(encoding="utf-8").splitlines() if line[:2] == "| "]
+    explained = {name for cell in table for name in re.findall(r"`(folklore_\w+)`", cell)}
+
+    assert told == explained
 
 
 def test_off_may_be_written_as_yaml_reads_it() -> None:

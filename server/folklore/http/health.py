@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from time import monotonic
 from typing import TYPE_CHECKING
 
+import structlog
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
@@ -18,6 +19,8 @@ from folklore.errors import EmbedderUnavailable, FolkloreError
 
 if TYPE_CHECKING:
     from folklore.app import App, Running
+
+log = structlog.get_logger(__name__)
 
 # An answer holds for so long, in seconds: however often somebody asks, the database is asked once.
 _HOLDS = 1.0
@@ -60,6 +63,7 @@ class Health:
         self._app = app
         self._looking: asyncio.Task[Report] | None = None
         self._looked_at = float("-inf")
+        self._lacks: str | None = None
         self._probing: asyncio.Task[str | None] | None = None
         self._probed_at = float("-inf")
 
@@ -81,14 +85,22 @@ class Health:
                 running = await self._app.ready()
                 await check_schema(running.database)
         except FolkloreError as error:
-            return Report(missing=error.code)
+            return self._lacking(error.code, error.message)
         except TimeoutError:
-            return Report(missing="starting" if self._app.here is None else "database_unavailable")
+            return self._lacking("starting" if self._app.here is None else "database_unavailable", "takes too long")
         else:
+            self._lacks = None
             degraded = await self._model(running)
             return Report(running.where, degraded=() if degraded is None else (degraded,))
         finally:
             self._looked_at = monotonic()
+
+    def _lacking(self, code: str, reason: str) -> Report:
+        """The reason goes to the log, once; who asks is told the code."""
+        if code != self._lacks:
+            log.warning("not_ready", missing=code, reason=reason)
+        self._lacks = code
+        return Report(missing=code)
 
     async def _model(self, running: Running) -> str | None:
         """What the model's code is, as far as is known: one that answered is not asked again before it fails.
