@@ -219,7 +219,7 @@ async def test_who_has_a_connection_and_who_waits_for_one_is_known(database_url:
 
 def reaching(settings: Settings, setting: str, client: str | None) -> httpx.AsyncClient:
     """A client at this address of a server with this setting."""
-    changed = settings.model_copy(update={"http": HttpSettings(metrics=setting, allowed_hosts=("folklore.internal",))})  # type: ignore[arg-type]
+    changed = settings.model_copy(update={"http": HttpSettings(metrics=setting, allowed_hosts=("folklore.internal",))})
     application = build_app(App(changed), "127.0.0.1")
     transport = httpx.ASGITransport(application, client=(client or "", 1))
     return httpx.AsyncClient(base_url="http://127.0.0.1:8765", transport=transport)
@@ -262,7 +262,7 @@ def test_every_metric_is_explained_and_every_explained_one_is_there(settings: Se
 
 
 def test_off_may_be_written_as_yaml_reads_it() -> None:
-    assert HttpSettings(metrics=False).metrics == "off"  # type: ignore[arg-type]
+    assert HttpSettings(metrics=False).metrics == "off"
 
 
 async def test_whichever_worker_is_asked_the_numbers_are_those_of_all(database_url: str, tmp_path: Path) -> None:

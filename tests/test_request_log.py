@@ -32,7 +32,7 @@ async def everything_marked(url: str) -> None:
             "memory_store", {"content": f"The {MARK} nests in holes.", "namespace": MARK, "tags": [MARK]}
         )
         assert not stored.is_error
-        for tool, arguments in [
+        calls: list[tuple[str, dict[str, Any]]] = [
             ("memory_store", {"content": f"AWS_SECRET_ACCESS_KEY={MARK}wJalrXUtnFEMIK7MDENGbPxRfiCYEXAMPLEKEY"}),
             ("memory_store", {"content": {MARK: MARK}}),
             ("memory_store", {"memories": [{"content": "x", MARK: MARK}]}),
@@ -44,7 +44,8 @@ async def everything_marked(url: str) -> None:
             ("search_keywords", {"query": MARK}),
             ("memory_get", {"ids": [MARK]}),
             (f"memory_{MARK}", {}),
-        ]:
+        ]
+        for tool, arguments in calls:
             await assistant.call_tool(tool, arguments)
         for uri in (f"memory://{MARK}s/recent", f"memory://item/{MARK}"):
             with pytest.raises(Exception, match=r"."):

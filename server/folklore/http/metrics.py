@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from folklore.app import App
     from folklore.model import Answer
 
-disable_created_metrics()  # a line more for each, of use to nobody here
+disable_created_metrics()  # type: ignore[no-untyped-call] # a line more for each, of use to nobody here
 
 CONTENT_TYPE = CONTENT_TYPE_PLAIN_0_0_4
 
