@@ -16,13 +16,16 @@ import httpx
 import pytest
 from mcp import Client
 from prometheus_client.parser import text_string_to_metric_families
+from starlette.applications import Starlette
+from starlette.routing import Route
 
 from folklore.app import App
 from folklore.config import HttpSettings, Settings
 from folklore.db.database import Database, PoolLimits
 from folklore.db.occupancy import Occupancy, occupancy
 from folklore.http.metrics import Metrics
-from folklore.http.serve import build_app
+from folklore.http.observe import metrics_endpoint
+from folklore.http.serve import build_app, transport_security
 from folklore.http.shared import bury_the_dead, shared_between
 from folklore.memory.usage import UsageLog
 from folklore.model import Caller
@@ -247,6 +250,17 @@ async def test_the_setting_decides_who_may_look(
 
     assert answer.status_code == status
     assert ("folklore_" in answer.text) == (status == 200)
+
+
+@pytest.mark.parametrize(("setting", "status"), [("loopback", 200), ("open", 200), ("off", 404)])
+async def test_the_owner_may_look_from_anywhere_unless_it_is_off(settings: Settings, setting: str, status: int) -> None:
+    security = transport_security("127.0.0.1", [])
+    endpoint = metrics_endpoint(Metrics(App(settings)), setting, security, lambda request: "owner" in request.headers)
+    transport = httpx.ASGITransport(Starlette(routes=[Route("/metrics", endpoint)]), client=("10.1.2.3", 1))
+    async with httpx.AsyncClient(base_url="http://folklore.internal", transport=transport) as client:
+        answer = await client.get("/metrics", headers={"Owner": "yes"})
+
+    assert answer.status_code == status
 
 
 def test_every_metric_is_explained_and_every_explained_one_is_there(settings: Settings) -> None:

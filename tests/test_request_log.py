@@ -13,6 +13,9 @@ from mcp import Client
 from mcp.client.sse import sse_client
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from folklore.app import App
@@ -146,11 +149,11 @@ async def test_who_is_recognised_is_named(settings: Settings) -> None:
 
 
 async def test_a_crash_is_a_500_in_the_log_and_not_told_to_the_client(settings: Settings) -> None:
-    async def crash(scope: Scope, receive: Receive, send: Send) -> None:
+    async def crash(_request: Request) -> Response:
         raise ValueError(MARK)
 
     built: Starlette = build_app(App(settings), "127.0.0.1")
-    built.add_route("/crash", crash)  # type: ignore[arg-type]
+    built.router.routes.append(Route("/crash", crash))
     transport = httpx.ASGITransport(built, raise_app_exceptions=False)
     with structlog.testing.capture_logs() as lines:
         async with httpx.AsyncClient(base_url="http://127.0.0.1", transport=transport) as client:

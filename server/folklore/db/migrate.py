@@ -5,12 +5,11 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from dataclasses import dataclass
-from functools import cache
 from importlib.resources import files
 
 import asyncpg
 
-from folklore.db.database import Database, ours
+from folklore.db.database import ours
 from folklore.errors import DatabaseUnavailable, SchemaAhead, SchemaBehind
 
 # One number for all of Folklore's migrations ("folk" in ASCII).
@@ -49,16 +48,9 @@ async def migrate(dsn: str, *, timeout: float = 60.0) -> list[str]:
         connection = await asyncpg.connect(dsn, timeout=timeout, statement_cache_size=0)
         try:
             await _check_postgres(connection)
-            lacking = await _missing(connection)
-            if not lacking:
+            if not await _missing(connection):
                 return []
-            try:
-                return await _apply_under_lock(connection, timeout)
-            except asyncpg.InsufficientPrivilegeError as error:
-                raise SchemaBehind(
-                    f"The database lacks {lacking[0].name}, which this role may not apply ({error}).",
-                    hint="Run `folklore db migrate` with a role that may.",
-                ) from error
+            return await _apply_under_lock(connection, timeout)
         finally:
             await connection.close(timeout=5)
 
@@ -71,25 +63,6 @@ async def pending(dsn: str, *, timeout: float = 10.0) -> list[str]:
             return [migration.name for migration in await _missing(connection)]
         finally:
             await connection.close(timeout=5)
-
-
-async def check_schema(database: Database) -> None:
-    """Whether a database that is in use is still migrated as this installation wants it. One statement.
-
-    Raises SchemaBehind, SchemaAhead.
-    """
-    async with database.session() as session:
-        applied = {row["name"] for row in await session.rows("migrations_applied")}
-    known = _names()
-    if newer := applied - known:
-        raise SchemaAhead(f"The database was migrated by a newer Folklore ({max(newer)}).")
-    if lacking := known - applied:
-        raise SchemaBehind(f"The database lacks {min(lacking)}.", hint="Run `folklore db migrate`.")
-
-
-@cache
-def _names() -> frozenset[str]:
-    return frozenset(migration.name for migration in migrations())
 
 
 async def _check_postgres(connection: asyncpg.Connection) -> None:
@@ -140,19 +113,29 @@ async def _apply_under_lock(connection: asyncpg.Connection, timeout: float) -> l
     try:
         done = []
         for migration in await _missing(connection):
-            async with connection.transaction():
-                await connection.execute("set local lock_timeout = '30s'")
-                await connection.execute(migration.sql)
-                await connection.execute(
-                    "create table if not exists folklore_migrations"
-                    " (name text primary key, checksum text not null, applied_at timestamptz not null)"
-                )
-                await connection.execute(
-                    "insert into folklore_migrations (name, checksum, applied_at) values ($1, $2, now())",
-                    migration.name,
-                    migration.checksum,
-                )
+            try:
+                await _apply(connection, migration)
+            except asyncpg.InsufficientPrivilegeError as error:
+                raise SchemaBehind(
+                    f"The database lacks {migration.name}, which this role may not apply ({error}).",
+                    hint="Run `folklore db migrate` with a role that may.",
+                ) from error
             done.append(migration.name)
         return done
     finally:
         await connection.execute("select pg_advisory_unlock($1)", _LOCK)
+
+
+async def _apply(connection: asyncpg.Connection, migration: Migration) -> None:
+    async with connection.transaction():
+        await connection.execute("set local lock_timeout = '30s'")
+        await connection.execute(migration.sql)
+        await connection.execute(
+            "create table if not exists folklore_migrations"
+            " (name text primary key, checksum text not null, applied_at timestamptz not null)"
+        )
+        await connection.execute(
+            "insert into folklore_migrations (name, checksum, applied_at) values ($1, $2, now())",
+            migration.name,
+            migration.checksum,
+        )

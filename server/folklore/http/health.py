@@ -78,7 +78,7 @@ class Health:
         return (await asyncio.shield(self._looking)).response()
 
     async def _look(self) -> Report:
-        from folklore.db.migrate import check_schema
+        from folklore.db.schema import check_schema
 
         try:
             async with asyncio.timeout(_PATIENCE):

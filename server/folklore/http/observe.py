@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import ipaddress
 import re
+from collections.abc import Awaitable, Callable, Sequence
 from contextvars import ContextVar
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from uuid import uuid4
 
 import structlog
@@ -17,7 +18,7 @@ from mcp.server.transport_security import TransportSecurityMiddleware, Transport
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
-from starlette.routing import Match
+from starlette.routing import BaseRoute, Match
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from folklore.http.metrics import CONTENT_TYPE, Metrics
@@ -62,12 +63,15 @@ class Observer(Meter):
 class Observed:
     """ASGI middleware, to be the outermost: counts each request, writes its line, and gives it an id.
 
-    The id stands in `X-Request-Id` of the answer, and in every line that is logged meanwhile.
+    The id stands in `X-Request-Id` of the answer, and in every line that is logged meanwhile. A request is told by the
+    pattern of `routes` that it is for, also if it never gets there, and never by its path: that may hold ids and names,
+    and there is no end of them.
     """
 
-    def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
+    def __init__(self, app: ASGIApp, metrics: Metrics, routes: Sequence[BaseRoute]) -> None:
         self._app = app
         self._metrics = metrics
+        self._routes = routes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass it on."""
@@ -76,7 +80,7 @@ class Observed:
             return
         given = Headers(scope=scope).get("x-request-id", "")
         id_ = given if _REQUEST_ID.fullmatch(given) else uuid4().hex
-        route = _route(scope)
+        route = self._route(scope)
         method = scope["method"] if scope["method"] in _METHODS else "other"
         scope.setdefault("state", {})
         status = "aborted"  # until an answer begins
@@ -106,15 +110,27 @@ class Observed:
         finally:
             _request.reset(here)
 
+    def _route(self, scope: Scope) -> str:
+        for route in self._routes:
+            path = getattr(route, "path", "")
+            if path and route.matches(scope)[0] is not Match.NONE:
+                return str(path)
+        return "other"
 
-def metrics_endpoint(metrics: Metrics, setting: str, security: TransportSecuritySettings) -> Any:
-    """GET /metrics under `http.metrics`: loopback, open or off."""
+
+def metrics_endpoint(
+    metrics: Metrics,
+    setting: str,
+    security: TransportSecuritySettings,
+    owner: Callable[[Request], bool] = lambda _request: False,
+) -> Callable[[Request], Awaitable[Response]]:
+    """GET /metrics under `http.metrics`: loopback, open or off. Where it is not off, `owner` may look from anywhere."""
     browser = TransportSecurityMiddleware(security)
 
     async def endpoint(request: Request) -> Response:
         if setting == "off":
             return JSONResponse({"error": {"code": "not_found", "message": "Metrics are off."}}, 404)
-        if setting == "loopback":
+        if setting == "loopback" and not owner(request):
             if not from_this_machine(request.scope):
                 message = "Metrics are read on this machine only."
                 hint = "Set http.metrics: open where nobody but your monitoring reaches the port."
@@ -138,14 +154,6 @@ def from_this_machine(scope: Scope) -> bool:
     if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped is not None:
         address = address.ipv4_mapped
     return address.is_loopback
-
-
-def _route(scope: Scope) -> str:
-    """The pattern that answers, never the path: that may hold ids and names, and there is no end of them."""
-    for route in getattr(scope.get("app"), "routes", ()):
-        if route.matches(scope)[0] is not Match.NONE:
-            return str(getattr(route, "path", "")) or "/"
-    return "other"
 
 
 def _who(scope: Scope | None) -> dict[str, str]:

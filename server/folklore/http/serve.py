@@ -81,7 +81,8 @@ def build_app(app: App, host: str) -> Starlette:
                 await collector.stop()
 
     starlette.router.lifespan_context = lifespan
-    starlette.add_middleware(Observed, metrics=metrics)  # last, so outermost: refusals of the others are counted too
+    # Last, so outermost: what the others refuse is counted and told too.
+    starlette.add_middleware(Observed, metrics=metrics, routes=starlette.router.routes)
     return starlette
 
 
