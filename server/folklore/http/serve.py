@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ipaddress
-import os
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
@@ -11,9 +10,7 @@ import structlog
 import uvicorn
 from mcp.server.transport_security import TransportSecuritySettings
 from starlette.applications import Starlette
-from starlette.routing import Route
 
-from folklore import spans
 from folklore.app import App
 from folklore.config import Settings
 from folklore.errors import ConfigInvalid
@@ -38,10 +35,7 @@ def transport_security(host: str, extra: Sequence[str]) -> TransportSecuritySett
 
 def build_app(app: App, host: str) -> Starlette:
     """The ASGI application over a running (or starting) application, which it starts and closes."""
-    # Here, since prometheus-client looks for a shared folder when it is imported: in a worker, not in who starts them.
-    from folklore.http.health import Health
-    from folklore.http.metrics import Metrics
-    from folklore.http.observe import Observed, Observer, metrics_endpoint
+    from folklore.http.watch import Watch  # here, in a worker: see there
 
     settings = app.settings
     server = build_server(app.host, offered=settings.tools, read_only=settings.read_only)
@@ -55,34 +49,22 @@ def build_app(app: App, host: str) -> Starlette:
     )
     sse = server.sse_app(host=host, transport_security=security, max_request_body_size=settings.http.max_body_bytes)
     starlette.router.routes.extend(sse.routes)
-    health, metrics = Health(app), Metrics(app)
-    app.traces.meter = Observer(metrics)
-    starlette.router.routes.extend(
-        [
-            Route("/healthz", health.alive),
-            Route("/readyz", health.ready),
-            Route("/metrics", metrics_endpoint(metrics, settings.http.metrics, security)),
-        ]
-    )
+    watch = Watch(app, security)
+    starlette.router.routes.extend(watch.routes)
     inner = starlette.router.lifespan_context
 
     @asynccontextmanager
     async def lifespan(outer: Starlette) -> AsyncIterator[None]:
         app.start()
         app.start_upkeep()
-        collector = spans.collect(os.environ)
         try:
-            async with metrics.told(), inner(outer):
+            async with watch.running(), inner(outer):
                 yield
         finally:
-            await health.close()
             await app.close()
-            if collector is not None:
-                await collector.stop()
 
     starlette.router.lifespan_context = lifespan
-    # Last, so outermost: what the others refuse is counted and told too.
-    starlette.add_middleware(Observed, metrics=metrics, routes=starlette.router.routes)
+    starlette.user_middleware.insert(0, watch.middleware(starlette.router.routes))
     return starlette
 
 
