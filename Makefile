@@ -11,7 +11,7 @@ PROCESSES ?= 20
 SECONDS ?= 60
 CALLS ?= 20000
 
-.PHONY: run test check conformance bench bench-http bench-code soak isolation schema format clean
+.PHONY: run test check package conformance bench bench-http bench-code soak isolation schema format clean
 
 $(VENV)/.installed: pyproject.toml
 	@test -n "$(PYTHON)" || { echo "Folklore needs Python 3.11 or newer (set PYTHON=/path/to/python)." >&2; exit 1; }
@@ -34,6 +34,9 @@ check: $(VENV)/.installed  ## Types, style and the layers of the house.
 
 conformance: $(VENV)/.installed  ## The official MCP conformance suite and other people's clients; fetches Node and them from npm (docs/conformance.md).
 	$(BIN)/python -m tests.conformance
+
+package: $(VENV)/.installed  ## Build the wheel, install it into a fresh environment and serve from there.
+	$(BIN)/python -m tests.packaged
 
 bench: $(VENV)/.installed  ## make bench SET="path/to/set.jsonl …" BENCH="retrieval --ablate" (or abstain, duplicates: one set)
 	@test -n "$(SET)" || { echo "Say which set: make bench SET=path/to/set.jsonl (its format: folklore bench retrieval --help)" >&2; exit 2; }

@@ -114,16 +114,17 @@ async def on_http(
     host: str = "127.0.0.1",
     trusting: ssl.SSLContext | bool = True,
     module: str = "folklore",
+    python: str = sys.executable,
 ) -> AsyncIterator[HttpServer]:
     """A server on a free port that answers already; over TLS if `trusting` says whose certificate is right.
 
-    `module` is what Python runs as `folklore`.
+    `module` is what `python` runs as `folklore`.
     """
     port = free_port()
     log = server.notes.with_name("server.log")
     with log.open("wb") as errors:
         process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", module, "serve", "--http", "--host", host, "--port", str(port), *arguments),
+            *(python, "-m", module, "serve", "--http", "--host", host, "--port", str(port), *arguments),
             env=dict(server.environment),
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,

@@ -15,7 +15,7 @@ from pathlib import Path
 import asyncpg
 import httpx2
 import pytest
-from mcp import Client, MCPError
+from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
 from folklore.db.engine import Engine
@@ -69,11 +69,8 @@ class Load:
 
     async def _call(self, client: Client, number: int, tool: str, **arguments: str) -> bool:
         began = time.monotonic()
-        try:
-            answer = await client.call_tool(tool, dict(arguments))
-            error = str(answer.content) if answer.is_error else None
-        except MCPError as refused:  # the door's 503 when a token cannot be looked up; the client hides what it says
-            error = str(refused)
+        answer = await client.call_tool(tool, dict(arguments))
+        error = str(answer.content) if answer.is_error else None
         self.calls.append(Called(number, began, time.monotonic(), error))
         if error:
             await asyncio.sleep(0.05)
@@ -134,8 +131,6 @@ async def test_calls_fail_clearly_while_postgres_is_down_and_recover_by_themselv
                 await load.until_failing()
                 await asyncio.sleep(1)
                 told = await raw.post("/mcp", json=call("memory_list"), headers=MCP | load.headers)
-                if tokens:
-                    assert (told.status_code, told.json()["error"]["code"]) == (503, "database_unavailable")
                 assert CLEAR.search(told.text)
                 await asyncio.to_thread(engine.start)
                 back = time.monotonic()

@@ -139,6 +139,12 @@ class App:
         assert self._starting is not None
         return await asyncio.shield(self._starting)
 
+    @property
+    def here(self) -> Running | None:
+        """The running parts if they are there; waits for nothing and starts nothing."""
+        task = self._starting
+        return None if task is None or not task.done() or _failed(task) else task.result()
+
     async def _start(self) -> Running:
         # In a thread: numpy, asyncpg and what stands on them are a fifth of a second of imports.
         await asyncio.to_thread(self._prepare)

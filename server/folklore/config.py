@@ -126,6 +126,7 @@ class HttpSettings(_Section):
     wait_seconds: float = Field(5.0, gt=0)
     max_streams: int = Field(500, ge=0)
     rate_per_minute: int = Field(12_000, ge=0)
+    metrics: Literal["loopback", "open", "off"] = "loopback"
 
     @field_validator("tls_cert", "tls_key", mode="before")
     @classmethod
@@ -139,6 +140,11 @@ class HttpSettings(_Section):
         for one in value:
             ipaddress.ip_network(one)
         return value
+
+    @field_validator("metrics", mode="before")
+    @classmethod
+    def _off_is_a_word(cls, value: object) -> object:
+        return "off" if value is False else value  # YAML reads a bare off as false
 
 
 class UpkeepSettings(_Section):

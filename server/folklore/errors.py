@@ -10,7 +10,9 @@
     │   └── Unauthenticated     no token, or none that is good
     └── Unavailable             database, engine or embedding service not reachable
         ├── DatabaseUnavailable
-        │   └── EngineFailed
+        │   ├── EngineFailed
+        │   ├── SchemaBehind
+        │   └── SchemaAhead
         ├── EmbedderUnavailable
         └── RerankerUnavailable
 
@@ -108,6 +110,18 @@ class EngineFailed(DatabaseUnavailable):
     """The embedded engine could not be started, recovered or stopped."""
 
     code = "engine_failed"
+
+
+class SchemaBehind(DatabaseUnavailable):
+    """The database lacks migrations that this role may not apply."""
+
+    code = "schema_behind"
+
+
+class SchemaAhead(DatabaseUnavailable):
+    """A newer Folklore migrated the database."""
+
+    code = "schema_ahead"
 
 
 class EmbedderUnavailable(Unavailable):

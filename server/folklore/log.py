@@ -1,17 +1,29 @@
-"""Structured logs on stderr: stdout belongs to the protocol on stdio and to results on the command line."""
+"""Structured logs on stderr: stdout belongs to the protocol on stdio and to results on the command line.
+
+No text that was stored or asked may get there, at any level. So of libraries only warnings are taken in (what they say
+at info and debug names arguments, bodies and headers), and of an error only where it happened and its type: messages
+of pydantic and Postgres repeat what they refused.
+"""
 
 from __future__ import annotations
 
 import logging
 import sys
-from typing import TYPE_CHECKING, Literal
+import traceback
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Literal
+
+from folklore.errors import FolkloreError
 
 if TYPE_CHECKING:
     import structlog
 
 LogFormat = Literal["json", "console"]
 
-_NOISY = ("mcp", "httpx", "httpx2", "uvicorn.access", "wordllama", "asyncio")
+# Libraries whose info lines say only that they start and stop.
+_HEARD = ("uvicorn.error",)
+# Errors whose messages are ours, or name an address and not what was sent there.
+_QUOTED = (FolkloreError, OSError)
 
 
 def first(level: str) -> None:
@@ -35,6 +47,7 @@ def configure(level: str, form: LogFormat) -> None:
         structlog.contextvars.merge_contextvars,
         structlog.stdlib.add_log_level,
         structlog.processors.TimeStamper(fmt="iso", utc=True),
+        structlog.processors.ExceptionRenderer(_where_it_happened),
     ]
     last: structlog.typing.Processor = (
         structlog.processors.JSONRenderer()
@@ -44,7 +57,7 @@ def configure(level: str, form: LogFormat) -> None:
         )
     )
     structlog.configure(
-        processors=[*shared, structlog.processors.format_exc_info, last],
+        processors=[*shared, last],
         wrapper_class=structlog.make_filtering_bound_logger(number),
         logger_factory=structlog.PrintLoggerFactory(sys.stderr),
         cache_logger_on_first_use=True,
@@ -58,10 +71,27 @@ def configure(level: str, form: LogFormat) -> None:
     )
     root = logging.getLogger()
     root.handlers[:] = [handler]
-    root.setLevel(number)
     _hush(number)
 
 
 def _hush(number: int) -> None:
-    for name in _NOISY:  # their INFO lines repeat ours, and some name arguments
-        logging.getLogger(name).setLevel(max(number, logging.WARNING))
+    logging.getLogger().setLevel(max(number, logging.WARNING))
+    for name in _HEARD:
+        logging.getLogger(name).setLevel(max(number, logging.INFO))
+
+
+def _where_it_happened(exc_info: Any) -> str:
+    """The traceback of an error and of those behind it, without their messages but for those of _QUOTED."""
+    return "\n".join(_told(exc_info[1]))
+
+
+def _told(error: BaseException | None) -> Iterator[str]:
+    seen = set[int]()
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
+        said = f": {error}" if isinstance(error, _QUOTED) else ""
+        yield f"{type(error).__module__}.{type(error).__qualname__}{said}"
+        yield from (line.rstrip("\n") for line in traceback.format_tb(error.__traceback__))
+        for one in error.exceptions if isinstance(error, BaseExceptionGroup) else ():
+            yield from _told(one)
+        error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)

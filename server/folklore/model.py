@@ -268,3 +268,5 @@ class Answer:
     cursor: str | None = None
     note: str | None = None
     explain: JsonObject | None = field(default=None)
+    # How many of the memories which branch brought: dense, keyword, both, or neither (beside another, or expanded).
+    found_by: Mapping[str, int] = field(default_factory=dict)

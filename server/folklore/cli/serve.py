@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import os
 import sys
 from pathlib import Path
 from typing import Any
 
 import click
 
-from folklore import log
+from folklore import log, spans
 from folklore.app import App
 from folklore.cli.context import quick_settings, settings_of
 from folklore.config import Settings
@@ -65,11 +66,14 @@ async def _serve_stdio(settings: Settings, level: str) -> None:
     # The engine, the pool and the model begin once the client has its first answers; a call does not wait for this.
     soon = asyncio.get_running_loop().call_later(0.3, app.start)
     app.start_upkeep()
+    collector = spans.collect(os.environ)
     try:
         await server.run_stdio_async()
     finally:
         soon.cancel()
         await app.close()
+        if collector is not None:
+            await collector.stop()
 
 
 def _serve_http(settings: Settings, snippets: bool, insecure: bool) -> None:

@@ -11,7 +11,7 @@ import asyncpg
 
 from folklore.db.foreign import ours
 from folklore.db.roles import lacking, settle
-from folklore.errors import DatabaseUnavailable
+from folklore.errors import DatabaseUnavailable, SchemaAhead, SchemaBehind
 
 # One number for all of Folklore's migrations ("folk" in ASCII).
 _LOCK = 0x666F6C6B
@@ -42,7 +42,8 @@ def migrations() -> list[Migration]:
 async def migrate(dsn: str, *, timeout: float = 60.0) -> list[str]:
     """Apply what is missing and return its names.
 
-    Raises DatabaseUnavailable if Postgres or pgvector is too old, or if the database was migrated by a newer Folklore.
+    Raises DatabaseUnavailable if Postgres or pgvector is too old, SchemaAhead if the database was migrated by a newer
+    Folklore, SchemaBehind if this role may not apply what is missing.
     """
     with ours():
         connection = await asyncpg.connect(dsn, timeout=timeout, statement_cache_size=0)
@@ -104,7 +105,7 @@ async def _missing(connection: asyncpg.Connection) -> list[Migration]:
         row["name"]: row["checksum"] for row in await connection.fetch("select name, checksum from folklore_migrations")
     }
     if newer := applied.keys() - {migration.name for migration in known}:
-        raise DatabaseUnavailable(
+        raise SchemaAhead(
             f"The database was migrated by a newer Folklore ({max(newer)}).", hint="Upgrade this installation."
         )
     for migration in known:
@@ -123,19 +124,29 @@ async def _apply_under_lock(connection: asyncpg.Connection, timeout: float) -> l
     try:
         done = []
         for migration in await _missing(connection):
-            async with connection.transaction():
-                await connection.execute("set local lock_timeout = '30s'")
-                await connection.execute(migration.sql)
-                await connection.execute(
-                    "create table if not exists folklore_migrations"
-                    " (name text primary key, checksum text not null, applied_at timestamptz not null)"
-                )
-                await connection.execute(
-                    "insert into folklore_migrations (name, checksum, applied_at) values ($1, $2, now())",
-                    migration.name,
-                    migration.checksum,
-                )
+            try:
+                await _apply(connection, migration)
+            except asyncpg.InsufficientPrivilegeError as error:
+                raise SchemaBehind(
+                    f"The database lacks {migration.name}, which this role may not apply ({error}).",
+                    hint="Run `folklore db migrate` with a role that may.",
+                ) from error
             done.append(migration.name)
         return done
     finally:
         await connection.execute("select pg_advisory_unlock($1)", _LOCK)
+
+
+async def _apply(connection: asyncpg.Connection, migration: Migration) -> None:
+    async with connection.transaction():
+        await connection.execute("set local lock_timeout = '30s'")
+        await connection.execute(migration.sql)
+        await connection.execute(
+            "create table if not exists folklore_migrations"
+            " (name text primary key, checksum text not null, applied_at timestamptz not null)"
+        )
+        await connection.execute(
+            "insert into folklore_migrations (name, checksum, applied_at) values ($1, $2, now())",
+            migration.name,
+            migration.checksum,
+        )

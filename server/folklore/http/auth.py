@@ -6,10 +6,11 @@ from collections.abc import Callable
 
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
 from mcp.server.auth.provider import AccessToken
+from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from folklore.errors import FolkloreError, Unauthenticated, Unavailable
+from folklore.errors import FolkloreError, Unauthenticated
 from folklore.http.failure import failure
 from folklore.memory.callers import calling
 from folklore.memory.doorkeeper import Doorkeeper
@@ -18,13 +19,16 @@ from folklore.model import Caller
 # What anybody may ask: whether we are alive, and who vouches for callers (RFC 9728).
 OPEN = ("/healthz", "/readyz", "/.well-known/oauth-protected-resource")
 
+# Says itself who may read it without a token (http.metrics); with one it must be the owner's.
+METRICS = "/metrics"
+
 Refused = Callable[[Caller, str, FolkloreError, str], None]
 
 
 class Door:
     """Asks the doorkeeper about every request but the open ones, and tells the rest of the call who it is from.
 
-    A missing or bad token is 401, a database that cannot be asked is 503: never an open door.
+    A missing or bad token is 401; while the database cannot be asked, every caller is nobody: never an open door.
     """
 
     def __init__(self, app: ASGIApp, keeper: Doorkeeper, refused: Refused, *, metadata_url: str | None = None) -> None:
@@ -35,21 +39,20 @@ class Door:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve a request."""
-        if scope["type"] != "http" or scope["path"].startswith(OPEN):
+        token = _bearer(scope) if scope["type"] == "http" else None
+        if scope["type"] != "http" or scope["path"].startswith(OPEN) or (token is None and scope["path"] == METRICS):
             await self._app(scope, receive, send)
             return
         try:
-            caller = await self._keeper.admit(_bearer(scope))
+            caller = await self._keeper.admit(token)
         except Unauthenticated as error:
             self._refused(Caller(author=error.who or "unknown"), f"http {scope['path']}"[:100], error, error.reason)
             await self._unauthenticated(error)(scope, receive, send)
             return
-        except Unavailable as error:
-            await failure(error, {"retry-after": "1"})(scope, receive, send)
-            return
         if caller.token is not None:
             state = scope.setdefault("state", {})
             state["principal"], state["token"] = caller.author, str(caller.token)
+            state["owner"] = caller.access is None
             # By this the SDK holds each session to the token that began it.
             scope["user"] = AuthenticatedUser(AccessToken(token="", client_id=str(caller.token), scopes=[]))
         with calling(caller):
@@ -64,6 +67,11 @@ class Door:
         if self._metadata_url is not None:
             parts.append(f'resource_metadata="{self._metadata_url}"')
         return failure(error, {"www-authenticate": f"Bearer {', '.join(parts)}"})
+
+
+def is_owner(request: Request) -> bool:
+    """Whether the request came with an owner's token."""
+    return bool(request.scope.get("state", {}).get("owner"))
 
 
 def _bearer(scope: Scope) -> str | None:

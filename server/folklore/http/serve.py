@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import tempfile
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,18 +15,16 @@ from mcp.server.auth.routes import build_resource_metadata_url, create_protected
 from pydantic import AnyHttpUrl
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
-from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
-from starlette.routing import Mount, Route
+from starlette.routing import BaseRoute, Mount, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from folklore import __version__, log
+from folklore import log
 from folklore.app import App, running
 from folklore.config import HttpSettings, OAuthSettings, Settings
-from folklore.errors import ConfigInvalid, FolkloreError
+from folklore.errors import ConfigInvalid
 from folklore.http.address import bound, is_loopback
 from folklore.http.api import api_routes
-from folklore.http.auth import Door
+from folklore.http.auth import Door, is_owner
 from folklore.http.body import Body
 from folklore.http.certificate import tls_context
 from folklore.http.crowd import Crowd
@@ -35,6 +33,7 @@ from folklore.http.invited import Invited, transport_security
 from folklore.http.oauth import JwtIssuer
 from folklore.http.rate import RateLimit
 from folklore.http.server import CLOSING_SECONDS, serve
+from folklore.http.shared import shared_between
 from folklore.http.siblings import Siblings
 from folklore.http.stream import Stream
 from folklore.http.team import Team
@@ -63,6 +62,8 @@ def build_app(app: App, host: str, seat: Seat | None = None) -> Starlette:
 
     `seat` says which of several workers it is for.
     """
+    from folklore.http.watch import Watch  # here, in a worker: see there
+
     oauth, http = app.settings.oauth, app.settings.http
     security = transport_security(host, http.allowed_hosts)
     team = Team.of(app, None if oauth.issuer is None else JwtIssuer(oauth))
@@ -70,12 +71,19 @@ def build_app(app: App, host: str, seat: Seat | None = None) -> Starlette:
         _protocol(team, host, seat, read_only=read_only) for read_only in (app.settings.read_only, True)
     )
 
+    watch = Watch(app, security, owner=is_owner)
+    routes: list[BaseRoute] = [*watch.routes, *_metadata(oauth), *api_routes(team.host, security)]
+
     @asynccontextmanager
     async def lifespan(_outer: Starlette) -> AsyncIterator[None]:
         app.start()
         app.start_upkeep()
         try:
-            async with writing.router.lifespan_context(writing), reading.router.lifespan_context(reading):
+            async with (
+                watch.running(),
+                writing.router.lifespan_context(writing),
+                reading.router.lifespan_context(reading),
+            ):
                 yield
         finally:
             await team.close()
@@ -83,14 +91,12 @@ def build_app(app: App, host: str, seat: Seat | None = None) -> Starlette:
 
     return Starlette(
         routes=[
-            Route("/healthz", _alive),
-            Route("/readyz", _ready_of(app)),
-            *_metadata(oauth),
-            *api_routes(team.host, security),
+            *routes,
             *([] if seat is None else seat.siblings.routes(seat.number)),
             Mount("/", ByRole(writing, reading)),
         ],
         middleware=[
+            watch.middleware([*routes, *writing.routes]),
             Middleware(Invited, security=security),
             Middleware(Door, keeper=team.keeper, refused=team.refused, metadata_url=_metadata_url(oauth)),
             *limits(http),
@@ -169,22 +175,6 @@ class ByRole:
         await (self._writing if may_write_somewhere(present_caller()) else self._reading)(scope, receive, send)
 
 
-async def _alive(_request: Request) -> Response:
-    return JSONResponse({"status": "ok", "version": __version__})
-
-
-def _ready_of(app: App) -> Callable[[Request], Awaitable[Response]]:
-    async def ready(_request: Request) -> Response:
-        try:
-            running = await app.ready()
-            await running.library.namespaces.notebooks([])
-        except FolkloreError as error:
-            return JSONResponse({"status": "unavailable", "missing": error.code, "message": error.message}, 503)
-        return JSONResponse({"status": "ready", "engine": running.where})
-
-    return ready
-
-
 def run(
     settings: Settings,
     host: str,
@@ -219,7 +209,8 @@ def run(
     if http.workers == 1:
         serve(build_app(app, host), http, sockets, tls)
     else:
-        _serve_by_several(settings, host, sockets)
+        with shared_between(http.workers):
+            _serve_by_several(settings, host, sockets)
 
 
 def _everybody_needs_a_token(settings: Settings) -> bool:

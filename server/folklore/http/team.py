@@ -10,7 +10,7 @@ from folklore.db.audit import NOWHERE, Audit
 from folklore.errors import DatabaseUnavailable, FolkloreError, InvalidInput
 from folklore.memory.access import writing_home
 from folklore.memory.callers import present_caller
-from folklore.memory.doorkeeper import Doorkeeper, Issuer
+from folklore.memory.doorkeeper import NOBODY, Doorkeeper, Issuer
 from folklore.memory.host import Host
 from folklore.memory.library import Library
 from folklore.memory.refusals import Refusal, Refusals
@@ -35,7 +35,7 @@ class Team:
 
         async def library() -> Library:
             opened = (await app.host.library()).opened_to(present_caller().access)
-            if _is_nobody(present_caller()):
+            if present_caller() is NOBODY:
                 raise DatabaseUnavailable("The database was unavailable when this call came.", hint="Try again.")
             return opened
 
@@ -56,7 +56,7 @@ class Team:
 
         def namespace() -> str:
             caller = present_caller()
-            return app.namespace() if caller.access is None or _is_nobody(caller) else _home(caller)
+            return app.namespace() if caller.access is None or caller is NOBODY else _home(caller)
 
         demand = app.settings.http.authentication
         refusals = Refusals(record)
@@ -75,11 +75,6 @@ class Team:
         """Write what is left to write; comes before the application's end."""
         await self.refusals.close()
         await self.keeper.close()
-
-
-def _is_nobody(caller: Caller) -> bool:
-    """Whether the doorkeeper let this caller in only to hear that the database is down."""
-    return caller.token is None and caller.access is not None
 
 
 def _home(caller: Caller) -> str:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from time import perf_counter
 from uuid import UUID
@@ -23,6 +24,7 @@ from folklore.memory.measures import Key, Measured, key_of
 from folklore.model import Degraded
 from folklore.ranking.evidence import piece_weights
 from folklore.ranking.weights import Branch, Ranking
+from folklore.spans import stage
 from folklore.text.query import KeywordQuery
 
 log = structlog.get_logger(__name__)
@@ -52,6 +54,12 @@ class Found:
         if self.reading is None or self.reading.mass <= 0:
             return {}
         return {id_: min(raw / self.reading.mass, 1.0) for id_, raw in zip(hits.ids, hits.raw, strict=True)}
+
+    def brought(self, ids: Iterable[UUID]) -> dict[str, int]:
+        """How many of these which branch brought: dense, keyword, both, neither."""
+        dense, keyword = (set(self.hits.get(branch, NOTHING).ids) for branch in ("dense", "keyword"))
+        told = {(True, True): "both", (True, False): "dense", (False, True): "keyword", (False, False): "neither"}
+        return dict(Counter(told[id_ in dense, id_ in keyword] for id_ in ids))
 
 
 class Branches:
@@ -110,7 +118,8 @@ class Branches:
 
     async def _timed(self, branch: Branch, work: Awaitable[Hits]) -> Hits:
         start = perf_counter()
-        hits = await work
+        with stage(f"recall.{branch}"):
+            hits = await work
         self._found.milliseconds[branch] = (perf_counter() - start) * 1e3
         return hits
 
@@ -176,15 +185,16 @@ class Branches:
         """Read the words of the question, once; an expression is read by its own statements."""
         try:
             if not self._is_expression:
-                self._found.reading, self._measured = await read_question(
-                    self._library,
-                    self._statements,
-                    self._scope,
-                    self._query,
-                    self._languages,
-                    self._ranking,
-                    await self._model(),
-                )
+                with stage("recall.words"):
+                    self._found.reading, self._measured = await read_question(
+                        self._library,
+                        self._statements,
+                        self._scope,
+                        self._query,
+                        self._languages,
+                        self._ranking,
+                        await self._model(),
+                    )
         except Unavailable as error:
             self._unread = error  # the dense branch can answer without
         finally:

@@ -20,7 +20,9 @@ from folklore.model import Access, Caller, Demand
 
 log = structlog.get_logger(__name__)
 
-_NOBODY = Caller("unknown", access=Access(UUID(int=0), "0" * 64))
+# Whoever calls while it cannot be found out who he is. He hears what every server says of itself, and his calls say
+# what is down; nothing is open to him, even if it comes back meanwhile.
+NOBODY = Caller("unknown", access=Access(UUID(int=0), "0" * 64))
 
 # How long it is believed that there are no tokens yet; that there are is true for ever.
 _BELIEVED = 1.0
@@ -72,15 +74,19 @@ class Doorkeeper:
         self._notes: set[asyncio.Task[None]] = set()
 
     async def admit(self, token: str | None) -> Caller:
-        """The caller of this token, or of none. One statement. Raises Unauthenticated, Unavailable."""
+        """The caller of this token, or of none; NOBODY while that cannot be found out. One statement.
+
+        Raises Unauthenticated.
+        """
+        try:
+            return await self._admit(token)
+        except Unavailable as error:
+            log.warning("nobody_let_in", reason=error.message)
+            return NOBODY
+
+    async def _admit(self, token: str | None) -> Caller:
         if token is None:
-            try:
-                demanded = await self.demands_token()
-            except Unavailable:
-                # It cannot be asked whether there are tokens. Who comes without one may hear what every server says of
-                # itself, and his calls will say what is down; nothing is open to him even if it comes back meanwhile.
-                return _NOBODY
-            if demanded:
+            if await self.demands_token():
                 raise Unauthenticated(
                     "missing",
                     "This server needs a token.",

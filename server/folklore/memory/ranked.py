@@ -22,6 +22,7 @@ from folklore.ranking.neighbours import guessed_length
 from folklore.ranking.pool import Listed, fuse, lend
 from folklore.ranking.signals import factors, recency
 from folklore.ranking.weights import Ranking
+from folklore.spans import stage
 from folklore.text.exact import ExactQuestion
 
 # So many beyond those wanted may lend to their neighbours.
@@ -51,15 +52,16 @@ async def ranked(
         return []
     # Those beyond could only come last; and who would not be in the answer himself lends next to nothing.
     seeds = fused.order[: fetched + 1]
-    candidates = await statements.pool(
-        scope,
-        ids=seeds,
-        lenders=seeds[: wanted + _MORE_LENDERS],
-        reach=len(ranking.neighbours),
-        related=ranking.relations > 0,
-        model=found.model_id,
-    )
-    await statements.let_go()
+    with stage("recall.pool", candidates=len(seeds)):
+        candidates = await statements.pool(
+            scope,
+            ids=seeds,
+            lenders=seeds[: wanted + _MORE_LENDERS],
+            reach=len(ranking.neighbours),
+            related=ranking.relations > 0,
+            model=found.model_id,
+        )
+        await statements.let_go()
     here = {id_: candidate for id_, candidate in candidates.items() if id_ in fused.own}
     moved = _factors(here, found, ranking, coverage, scope.now)
     beside = list(_beside(candidates, ranking))

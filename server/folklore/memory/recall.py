@@ -19,6 +19,7 @@ from folklore.memory.listing import list_memories
 from folklore.memory.ranked import ranked
 from folklore.model import Answer, Filters, Recalled, Sort
 from folklore.ranking.weights import Branch, Ranking
+from folklore.spans import stage
 from folklore.text.clean import clean
 from folklore.text.query import parse
 
@@ -73,9 +74,10 @@ async def recall(library: Library, request: RecallRequest, *, now: datetime) -> 
     try:
         branches = Branches(library, statements, scope, notebooks, parse(text), request.ranking, request.embedding)
         found = await branches.run(request.branches, request.ranking.fetch(wanted))
-        results = await ranked(
-            library.reranker, statements, scope, found, request.ranking, text, wanted, explain=request.explain
-        )
+        with stage("recall.rank"):
+            results = await ranked(
+                library.reranker, statements, scope, found, request.ranking, text, wanted, explain=request.explain
+            )
     finally:
         await statements.let_go()
     fresh = [result for result in results if not is_given(result.memory.id, before)]
@@ -92,6 +94,7 @@ async def recall(library: Library, request: RecallRequest, *, now: datetime) -> 
         cursor=given_cursor([result.memory.id for result in kept], before, question) if more else None,
         note=None if results else _why_empty(notebooks, request),
         explain=explanation(found) if request.explain else None,
+        found_by=found.brought(result.memory.id for result in kept),
     )
 
 

@@ -22,6 +22,7 @@ from folklore.memory.similar import similar
 from folklore.memory.supersede import Replacement, supersede
 from folklore.memory.vectors import vectors_of
 from folklore.model import DEFAULT_LANGUAGE, Caller, Draft, Relation, Similar, Stored, StoreStatus
+from folklore.spans import stage
 from folklore.text import names
 from folklore.text.clean import digest
 
@@ -67,17 +68,19 @@ async def store(
         for place, draft in enumerate(checked)
         if first[place] == place
     ]
-    vectors = await embed(library, [item.draft.content for item in batch])
-    inserted = await library.memories.insert(
-        name,
-        batch,
-        vectors,
-        caller=caller,
-        namespace_id=new_id(),
-        language=DEFAULT_LANGUAGE,
-        now=now,
-        then=_afterwards(checked, first, caller=caller, now=now, many=many),
-    )
+    with stage("store.embed", memories=len(batch)):
+        vectors = await embed(library, [item.draft.content for item in batch])
+    with stage("store.write", memories=len(batch)):
+        inserted = await library.memories.insert(
+            name,
+            batch,
+            vectors,
+            caller=caller,
+            namespace_id=new_id(),
+            language=DEFAULT_LANGUAGE,
+            now=now,
+            then=_afterwards(checked, first, caller=caller, now=now, many=many),
+        )
     library.stored()
     near: Mapping[UUID, tuple[Similar, ...]] = {}
     if vectors is not None:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from folklore.memory.meter import Meter
 from folklore.model import Answer, Caller, Draft
 
 if TYPE_CHECKING:
@@ -21,12 +22,14 @@ _LONGEST = 4_000
 class Traces:
     """Noted after each answer, asked before each store.
 
-    `log` makes the usage log when the first answer goes out; None where nothing may be written.
+    `log` makes the usage log when the first answer goes out; None where nothing may be written. `meter` counts, if
+    whoever runs this process has put one there that does.
     """
 
     def __init__(self, log: Callable[[], UsageLog] | None = None) -> None:
         self._make_log = log
         self.log: UsageLog | None = None
+        self.meter = Meter()
         # (namespace, digest of the text) of what was recalled here, the latest last.
         self._recalled: OrderedDict[tuple[str, bytes], None] = OrderedDict()
 
@@ -34,6 +37,7 @@ class Traces:
         """An answer goes out."""
         from folklore.text.clean import digest
 
+        self.meter.answered(answer)
         for result in answer.memories:
             if len(result.memory.content) > _LONGEST:
                 continue

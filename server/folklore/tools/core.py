@@ -75,6 +75,7 @@ async def memory_store(
         zone=host.zone,
         many=memories is not None,
     )
+    host.traces.meter.stored(len(drafts))
     note = {"note": result.note} if result.note else {}
     return result_of({"namespace": result.namespace, "stored": present.stored(result.stored), **note})
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from time import perf_counter
 from typing import Any, cast
 
 from mcp.server.mcpserver import Context
@@ -12,7 +13,8 @@ from mcp.server.mcpserver.utilities.func_metadata import ArgModelBase
 from mcp.types import ToolAnnotations
 from pydantic import ConfigDict, ValidationError
 
-from folklore.errors import FolkloreError
+from folklore.errors import FolkloreError, InvalidInput
+from folklore.memory.host import Host
 
 
 class StrictTool(Tool):
@@ -20,16 +22,25 @@ class StrictTool(Tool):
 
     async def run(self, arguments: dict[str, Any], context: Context[Any, Any], convert_result: bool = False) -> Any:
         """Run it. Raises ToolError whose text names the field and the next step; anything else stays on the server."""
+        began, outcome = perf_counter(), "cancelled"
         try:
-            return await super().run(arguments, context, convert_result)
+            result = await super().run(arguments, context, convert_result)
+            outcome = "ok"
         except ToolError as error:
             cause = error.__cause__
             if isinstance(cause, ValidationError):
+                outcome = InvalidInput.code
                 raise ToolError(self._bad_arguments(cause)) from None
             if isinstance(cause, FolkloreError):
+                outcome = cause.code
                 context.request_context.lifespan_context.refused(self.name, cause)
                 raise ToolError(str(cause)) from cause
+            outcome = "crashed"
             raise  # a crash: the SDK logs it, and tells the model only that there was one
+        finally:
+            host: Host = context.request_context.lifespan_context
+            host.traces.meter.called(self.name, outcome, perf_counter() - began)
+        return result
 
     def _bad_arguments(self, error: ValidationError) -> str:
         lines = []

@@ -1,0 +1,169 @@
+"""Alive and ready: told by codes to everybody who asks, and cheap however often somebody does."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+
+import asyncpg
+import httpx
+import pytest
+from pydantic import SecretStr
+from starlette.applications import Starlette
+
+from folklore.app import App
+from folklore.config import DatabaseSettings, EmbeddingSettings, Settings
+from folklore.db.migrate import migrations
+from folklore.http import health
+from folklore.http.serve import build_app
+from tests.servers import free_port
+
+
+@asynccontextmanager
+async def served(app: App) -> AsyncIterator[httpx.AsyncClient]:
+    """A client of the ASGI application while it runs."""
+    built: Starlette = build_app(app, "127.0.0.1")
+    async with (
+        built.router.lifespan_context(built),
+        httpx.AsyncClient(base_url="http://127.0.0.1", transport=httpx.ASGITransport(built)) as client,
+    ):
+        yield client
+
+
+@pytest.fixture(autouse=True)
+def looked_at_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(health, "_HOLDS", 0.0)
+
+
+async def test_a_schema_that_falls_behind_or_runs_ahead_is_told_and_so_is_its_return(
+    settings: Settings, connection: asyncpg.Connection
+) -> None:
+    last = migrations()[-1]
+    async with served(App(settings)) as client:
+        ready = await client.get("/readyz")
+        await connection.execute("delete from folklore_migrations where name = $1", last.name)
+        behind = await client.get("/readyz")
+        add = "insert into folklore_migrations (name, checksum, applied_at) values ($1, $2, $3)"
+        await connection.execute(add, last.name, last.checksum, datetime.now(UTC))
+        again = await client.get("/readyz")
+        await connection.execute(add, "9999_marked.sql", "?", datetime.now(UTC))
+        ahead = await client.get("/readyz")
+
+    assert (ready.status_code, ready.json()) == (200, {"status": "ready", "engine": "server"})
+    assert (behind.status_code, behind.json()["missing"]) == (503, "schema_behind")
+    assert again.status_code == 200
+    assert (ahead.status_code, ahead.json()["missing"]) == (503, "schema_ahead")
+    assert "9999" not in ahead.text
+
+
+async def test_a_role_that_may_not_migrate_is_told_that_the_schema_is_behind(
+    empty_database_url: str, settings: Settings
+) -> None:
+    joint = "&" if "?" in empty_database_url else "?"
+    limited = settings.model_copy(
+        update={"database_url": SecretStr(f"{empty_database_url}{joint}role=pg_read_all_data")}
+    )
+    async with served(App(limited)) as client:
+        told = await client.get("/readyz")
+
+    assert (told.status_code, told.json()["missing"]) == (503, "schema_behind")
+    assert "pg_read_all_data" not in told.text
+
+
+async def test_a_database_newer_than_the_server_is_told_at_its_start(
+    settings: Settings, connection: asyncpg.Connection
+) -> None:
+    await connection.execute(
+        "insert into folklore_migrations (name, checksum, applied_at) values ('9999_new.sql', '?', $1)",
+        datetime.now(UTC),
+    )
+    async with served(App(settings)) as client:
+        told = await client.get("/readyz")
+
+    assert (told.status_code, told.json()["missing"]) == (503, "schema_ahead")
+
+
+async def test_a_model_that_is_down_degrades_and_one_that_comes_back_is_noticed(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(health, "_MODEL_HOLDS", 0.0)
+    port = free_port()
+    changed = settings.model_copy(
+        update={
+            "embedding": EmbeddingSettings(
+                provider="openai", url=f"http://127.0.0.1:{port}/v1", model="marked-model", timeout_seconds=0.5
+            )
+        }
+    )
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        body = b'{"data": [{"index": 0, "embedding": [1.0, 0.0]}]}'
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n"
+                     b"Content-Length: %d\r\n\r\n%s" % (len(body), body))  # fmt: skip
+        await writer.drain()
+        writer.close()
+
+    async with served(App(changed)) as client:
+        down = await client.get("/readyz")
+        service = await asyncio.start_server(answer, "127.0.0.1", port)
+        async with service, asyncio.timeout(30):
+            while "degraded" in (back := await client.get("/readyz")).json():
+                await asyncio.sleep(0.1)
+
+    assert (down.status_code, down.json()["status"]) == (200, "ready")
+    assert down.json()["degraded"] == ["embedder_unavailable"]
+    assert str(port) not in down.text
+    assert "marked-model" not in down.text
+    assert back.json() == {"status": "ready", "engine": "server"}
+
+
+async def test_a_database_that_accepts_and_never_answers_holds_nobody_up(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(health, "_PATIENCE", 0.3)
+
+    async def silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read()
+        writer.close()
+
+    service = await asyncio.start_server(silent, "127.0.0.1", 0)
+    port = service.sockets[0].getsockname()[1]
+    url = SecretStr(f"postgresql://x:hunter2@127.0.0.1:{port}/marked")
+    changed = settings.model_copy(update={"database_url": url, "database": DatabaseSettings(connect_timeout_seconds=2)})
+    async with service, served(App(changed)) as client, asyncio.timeout(5):
+        told, alive = await client.get("/readyz"), await client.get("/healthz")
+
+    assert alive.status_code == 200
+    assert (told.status_code, told.json()["missing"]) == (503, "starting")
+    for secret in ("hunter2", "marked", str(port)):
+        assert secret not in told.text
+
+
+async def test_however_many_ask_the_database_is_asked_once(
+    settings: Settings, queries: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(health, "_HOLDS", 60.0)
+    async with served(App(settings, log_query=queries.append)) as client:
+        answers = await asyncio.gather(*(client.get("/readyz") for _ in range(100)))
+        await asyncio.sleep(0)
+        await client.get("/readyz")
+
+    assert {answer.status_code for answer in answers} == {200}
+    assert sum("folklore_migrations" in query for query in queries) == 1
+
+
+async def test_what_is_stored_shows_in_neither(settings: Settings) -> None:
+    app = App(settings)
+    async with served(app) as client:
+        running = await app.ready()
+        from folklore.memory.store import store
+        from folklore.model import Draft
+
+        await store(running.library, "marked", [Draft("marked")], caller=app.caller, now=app.now())
+        answers = [await client.get(path) for path in ("/healthz", "/readyz")]
+
+    assert [answer.status_code for answer in answers] == [200, 200]
+    assert all("marked" not in answer.text for answer in answers)

@@ -1,0 +1,356 @@
+"""GET /metrics: what the server counts of its own work, for those who may see it, and nothing of what it holds."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+import httpx
+import pytest
+from mcp import Client
+from prometheus_client.parser import text_string_to_metric_families
+from starlette.applications import Starlette
+from starlette.routing import Route
+
+from folklore.app import App
+from folklore.config import HttpSettings, Settings
+from folklore.db.database import Database, PoolLimits
+from folklore.db.occupancy import Occupancy, occupancy
+from folklore.http.invited import transport_security
+from folklore.http.metrics import Metrics
+from folklore.http.observe import metrics_endpoint
+from folklore.http.serve import build_app
+from folklore.http.shared import bury_the_dead, shared_between
+from folklore.memory.usage import UsageLog
+from folklore.model import Caller
+from tests.conftest import Cluster
+from tests.person import NOON, Person
+from tests.scraping import Scraped, scraped, until
+from tests.servers import HttpServer, Watched, free_port, on_http, watched
+
+OPERATIONS = Path(__file__).parents[1] / "docs" / "operations.md"
+
+
+@pytest.fixture(scope="module")
+async def server(
+    cluster: Cluster, template: str, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[HttpServer]:
+    async with cluster.new_database(template) as name:
+        settings = watched(tmp_path_factory.mktemp("metrics"), database_url=cluster.address(name))
+        async with on_http(settings) as running:
+            yield running
+
+
+@pytest.fixture
+async def client(server: HttpServer) -> AsyncIterator[httpx.AsyncClient]:
+    async with httpx.AsyncClient(base_url=server.url) as opened:
+        yield opened
+
+
+async def asked(server: HttpServer, tool: str, **arguments: object) -> None:
+    async with Client(f"{server.url}/mcp", read_timeout_seconds=30) as assistant:
+        await assistant.call_tool(tool, arguments)
+
+
+async def test_calls_are_counted_and_timed_by_tool_and_outcome(server: HttpServer, client: httpx.AsyncClient) -> None:
+    before = await scraped(client)
+    await asked(server, "memory_store", content="Larks nest on the ground.")
+    await asked(server, "memory_recall", query="Where do larks nest?")
+    await asked(server, "memory_recall", query="larks", limit=1000)
+    await asked(server, "memory_recall", query="larks", namespaces=["marked-namespace"])
+    await asked(server, "marked-tool", query="larks")
+    after = await scraped(client)
+
+    def more(name: str, **labels: str) -> float:
+        return after(name, **labels) - before(name, **labels)
+
+    calls = "folklore_tool_calls_total"
+    assert more(calls, tool="memory_store", outcome="ok") == 1
+    assert more(calls, tool="memory_recall", outcome="ok") == 1
+    assert more(calls, tool="memory_recall", outcome="invalid_input") == 1
+    assert more(calls, tool="memory_recall", outcome="not_found") == 1
+    assert more(calls) == 4
+    assert more("folklore_tool_seconds_count", tool="memory_recall") == 3
+    assert 0 < more("folklore_tool_seconds_sum", tool="memory_recall") < 30
+    assert more("folklore_tool_seconds_bucket", tool="memory_recall", le="30.0") == 3
+
+
+async def test_results_are_counted_by_the_branch_that_brought_them(
+    server: HttpServer, client: httpx.AsyncClient
+) -> None:
+    await asked(server, "memory_store", content="Ospreys eat herring.", namespace="ospreys")
+    before = await scraped(client)
+    await asked(server, "memory_recall", query="What do ospreys eat?", namespaces=["ospreys"])
+    await asked(server, "search_keywords", query="herring", namespaces=["ospreys"])
+    await asked(server, "search_keywords", query="ptarmigan", namespaces=["ospreys"])
+    after = await scraped(client)
+
+    results = "folklore_recall_results_total"
+    assert after(results, branch="both") - before(results, branch="both") == 1
+    assert after(results, branch="keyword") - before(results, branch="keyword") == 1
+    assert after(results, branch="dense") == before(results, branch="dense")
+    assert after("folklore_recalls_total", found="yes") - before("folklore_recalls_total", found="yes") == 2
+    assert after("folklore_recalls_total", found="no") - before("folklore_recalls_total", found="no") == 1
+
+
+async def test_batches_are_counted_by_their_size(server: HttpServer, client: httpx.AsyncClient) -> None:
+    before = await scraped(client)
+    await asked(server, "memory_store", memories=[{"content": f"Batch of {number}."} for number in range(7)])
+    await asked(server, "memory_store", content=" ")
+    after = await scraped(client)
+
+    assert after("folklore_store_batch_memories_count") - before("folklore_store_batch_memories_count") == 1
+    assert after("folklore_store_batch_memories_sum") - before("folklore_store_batch_memories_sum") == 7
+
+
+async def test_requests_are_counted_by_route_and_status_and_never_by_path(
+    server: HttpServer, client: httpx.AsyncClient
+) -> None:
+    before = await scraped(client)
+    await client.get("/healthz")
+    await client.get("/marked/path?marked=query")
+    await client.post(
+        "/mcp",
+        content=b"{",
+        headers={"Content-Type": "application/json", "Accept": "application/json, text/event-stream"},
+    )
+    await client.request("MARKED", "/mcp")
+    after = await scraped(client)
+
+    def more(**labels: str) -> float:
+        name = "folklore_http_requests_total"
+        return after(name, **labels) - before(name, **labels)
+
+    assert more(method="GET", route="/healthz", status="200") == 1
+    assert more(method="GET", route="other", status="404") == 1
+    assert more(method="POST", route="/mcp", status="400") == 1
+    assert more(method="other", route="/mcp") == 1
+    assert more(route="/metrics", status="200") == 1
+    assert after("folklore_http_requests_open", route="/metrics") == 1
+    assert after("folklore_http_requests_open", route="/mcp") == 0
+    assert "marked" not in after.text.lower()
+
+
+async def test_an_open_stream_is_counted_as_open(client: httpx.AsyncClient) -> None:
+    async with client.stream("GET", "/sse"):
+        assert (await scraped(client))("folklore_http_requests_open", route="/sse") == 1
+
+    await until(client, lambda now: now("folklore_http_requests_open", route="/sse") == 0)
+
+
+async def test_the_pool_the_build_and_the_process_are_told(client: httpx.AsyncClient) -> None:
+    told = await scraped(client)
+
+    assert told("folklore_pool_connections_limit") == 4
+    assert 1 <= told("folklore_pool_connections") <= 4
+    assert told("folklore_pool_waiting") == 0
+    assert told("folklore_build_info") == 1
+    assert told("process_resident_memory_bytes") > 0
+
+
+async def test_labels_tell_nothing_of_what_is_stored_of_whom_or_where(
+    server: HttpServer, client: httpx.AsyncClient
+) -> None:
+    await asked(server, "memory_store", content="marked content", namespace="marked-namespace", tags=["marked-tag"])
+    await asked(server, "memory_recall", query="marked question", namespaces=["marked-namespace"])
+    told = await scraped(client)
+
+    assert "marked" not in told.text
+    assert "tester" not in told.text
+    assert len(told.labels()) < 60
+
+
+async def test_what_a_branch_could_not_do_and_the_debt_are_told(database_url: str, tmp_path: Path) -> None:
+    settings = watched(
+        tmp_path,
+        database_url=database_url,
+        embedding__provider="openai",
+        embedding__url=f"http://127.0.0.1:{free_port()}/v1",
+        embedding__model="none",
+        embedding__dimensions="8",
+        embedding__timeout_seconds="0.5",
+    )
+    async with on_http(settings) as server, httpx.AsyncClient(base_url=server.url) as client:
+        await asked(server, "memory_store", memories=[{"content": "Kites hover."}, {"content": "Kites glide."}])
+        await asked(server, "memory_recall", query="What do kites do?")
+        told = await until(client, lambda now: now("folklore_embedding_debt_memories") == 2)
+
+    assert told("folklore_degraded_answers_total", branch="dense") == 1
+    assert told("folklore_recall_results_total", branch="keyword") == 2
+
+
+async def test_what_the_usage_log_drops_is_counted_once(app: App, person: Person) -> None:
+    async def record(entries: object) -> list[object]:
+        raise AssertionError(entries)
+
+    await person.store("Swifts sleep in the air.")
+    log = app.traces.log = UsageLog(record, session=None, room=0)  # type: ignore[arg-type]
+    metrics = Metrics(app)
+    log.note(await person.recall("Where do swifts sleep?"), "?", caller=Caller("tester"), now=NOON)
+
+    first, second = Scraped(metrics.text().decode()), Scraped(metrics.text().decode())
+    async with metrics.told():  # ends what counts the debt
+        pass
+
+    assert first("folklore_usage_entries_dropped_total") == 1
+    assert second("folklore_usage_entries_dropped_total") == 1
+
+
+async def test_who_has_a_connection_and_who_waits_for_one_is_known(database_url: str) -> None:
+    database = Database(database_url, PoolLimits(minimum=2, maximum=2))
+    await database.open()
+
+    async def another() -> None:
+        async with database.session():
+            return
+
+    async with database.session():
+        waiting = asyncio.create_task(another())
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        busy = occupancy(database)
+    await waiting
+    rested = occupancy(database)
+    await database.close()
+
+    assert busy == Occupancy(in_use=1, idle=1, waiting=1, most=2)
+    assert rested == Occupancy(in_use=0, idle=2, waiting=0, most=2)
+    assert occupancy(database) == Occupancy(0, 0, 0, 0)
+
+
+def reaching(settings: Settings, setting: str, client: str | None) -> httpx.AsyncClient:
+    """A client at this address of a server with this setting."""
+    changed = settings.model_copy(update={"http": HttpSettings(metrics=setting, allowed_hosts=("folklore.internal",))})
+    application = build_app(App(changed), "127.0.0.1")
+    transport = httpx.ASGITransport(application, client=(client or "", 1))
+    return httpx.AsyncClient(base_url="http://127.0.0.1:8765", transport=transport)
+
+
+@pytest.mark.parametrize(
+    ("setting", "address", "headers", "status"),
+    [
+        ("loopback", "127.0.0.1", {}, 200), ("loopback", "127.8.9.1", {}, 200), ("loopback", "::1", {}, 200),
+        ("loopback", "::ffff:127.0.0.1", {}, 200), ("loopback", "10.1.2.3", {}, 403), ("loopback", "", {}, 403),
+        ("loopback", "::ffff:10.1.2.3", {}, 403), ("loopback", "nonsense", {}, 403),
+        ("loopback", "127.0.0.1", {"X-Forwarded-For": "127.0.0.1"}, 403),
+        ("loopback", "127.0.0.1", {"Forwarded": "for=127.0.0.1"}, 403),
+        ("loopback", "127.0.0.1", {"Host": "evil.example"}, 421),
+        ("loopback", "127.0.0.1", {"Origin": "http://evil.example"}, 403),
+        ("open", "10.1.2.3", {"Host": "folklore.internal"}, 200), ("open", "127.0.0.1", {}, 200),
+        ("off", "127.0.0.1", {}, 404), ("off", "10.1.2.3", {}, 404),
+    ],
+)  # fmt: skip
+async def test_the_setting_decides_who_may_look(
+    settings: Settings, setting: str, address: str, headers: dict[str, str], status: int
+) -> None:
+    async with reaching(settings, setting, address) as client:
+        answer = await client.get("/metrics", headers=headers)
+
+    assert answer.status_code == status
+    assert ("folklore_" in answer.text) == (status == 200)
+
+
+@pytest.mark.parametrize(("setting", "status"), [("loopback", 200), ("open", 200), ("off", 404)])
+async def test_the_owner_may_look_from_anywhere_unless_it_is_off(settings: Settings, setting: str, status: int) -> None:
+    security = transport_security("127.0.0.1", [])
+    endpoint = metrics_endpoint(Metrics(App(settings)), setting, security, lambda request: "owner" in request.headers)
+    transport = httpx.ASGITransport(Starlette(routes=[Route("/metrics", endpoint)]), client=("10.1.2.3", 1))
+    async with httpx.AsyncClient(base_url="http://folklore.internal", transport=transport) as client:
+        answer = await client.get("/metrics", headers={"Owner": "yes"})
+
+    assert answer.status_code == status
+
+
+def test_every_metric_is_explained_and_every_explained_one_is_there(settings: Settings) -> None:
+    told = {
+        family.name + ("_total" if family.type == "counter" else "")
+        for family in text_string_to_metric_families(Metrics(App(settings)).text().decode())
+        if not family.name.startswith("process_")
+    }
+    table = [line.split("|")[1] for line in OPERATIONS.read_text(encoding="utf-8").splitlines() if line[:2] == "| "]
+    explained = {name for cell in table for name in re.findall(r"`(folklore_\w+)`", cell)}
+
+    assert told == explained
+
+
+def test_off_may_be_written_as_yaml_reads_it() -> None:
+    assert HttpSettings(metrics=False).metrics == "off"
+
+
+async def test_whichever_worker_is_asked_the_numbers_are_those_of_all(database_url: str, tmp_path: Path) -> None:
+    folder = tmp_path / "numbers"
+    folder.mkdir()
+
+    def worker(name: str) -> Watched:
+        (tmp_path / name).mkdir()
+        one = watched(tmp_path / name, database_url=database_url)
+        return Watched(dict(one.environment) | {"PROMETHEUS_MULTIPROC_DIR": str(folder)}, one.notes)
+
+    async with AsyncExitStack() as stack:
+        first = await stack.enter_async_context(on_http(worker("first")))
+        second = await stack.enter_async_context(on_http(worker("second")))
+        client = await stack.enter_async_context(httpx.AsyncClient(base_url=second.url))
+        await asked(first, "memory_store", content="Terns cross the world.")
+        await asked(first, "memory_recall", query="Who crosses the world?")
+        await asked(second, "memory_recall", query="Who crosses the world?")
+        both = await until(client, lambda now: now("folklore_pool_connections_limit") == 8)
+        await first.end(signal.SIGKILL)
+        left = await scraped(client)
+
+    assert both("folklore_tool_calls_total", tool="memory_recall", outcome="ok") == 2
+    assert both("folklore_tool_seconds_count", tool="memory_store") == 1
+    assert both("folklore_build_info") == 1
+    assert left("folklore_pool_connections_limit") == 4, "what has ended has no connections"
+    assert left("folklore_tool_calls_total", tool="memory_store") == 1, "what it counted stays"
+
+
+def test_workers_share_a_folder_that_is_there_as_long_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PROMETHEUS_MULTIPROC_DIR", raising=False)
+    with shared_between(1):
+        assert "PROMETHEUS_MULTIPROC_DIR" not in os.environ
+    with shared_between(2):
+        folder = Path(os.environ["PROMETHEUS_MULTIPROC_DIR"])
+        assert folder.is_dir()
+    assert not folder.exists()
+    assert "PROMETHEUS_MULTIPROC_DIR" not in os.environ
+
+
+def test_a_folder_that_is_named_already_is_used_and_left_alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("PROMETHEUS_MULTIPROC_DIR", str(tmp_path))
+
+    with shared_between(2):
+        assert os.environ["PROMETHEUS_MULTIPROC_DIR"] == str(tmp_path)
+
+    assert tmp_path.is_dir()
+
+
+def test_only_gauges_of_those_who_are_gone_are_forgotten(tmp_path: Path) -> None:
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait()
+    kept = [f"gauge_livesum_{os.getpid()}.db", f"counter_{ended.pid}.db", f"gauge_max_{ended.pid}.db"]
+    for name in (*kept, f"gauge_livesum_{ended.pid}.db"):
+        (tmp_path / name).touch()
+
+    bury_the_dead(tmp_path)
+
+    assert {file.name for file in tmp_path.iterdir()} == set(kept)
+
+
+def test_a_server_on_stdio_pays_for_none_of_it() -> None:
+    program = (
+        "import sys, folklore.cli.serve, folklore.tools.server, folklore.app, folklore.memory.traces\n"
+        "heavy = [name for name in sys.modules"
+        " if name.split('.')[0] in ('prometheus_client', 'structlog') or name.startswith('opentelemetry.sdk')]\n"
+        "sys.exit(' '.join(heavy) or 0)"
+    )
+
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+
+    assert (done.returncode, done.stderr) == (0, "")

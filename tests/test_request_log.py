@@ -1,0 +1,165 @@
+"""The log of requests: a line for each call and each request, and at no level a word of what they hold."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+import structlog
+from mcp import Client
+from mcp.client.sse import sse_client
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from folklore.app import App
+from folklore.config import Settings
+from folklore.http.serve import build_app
+from tests.servers import on_http, watched
+from tests.test_http import INITIALIZE, MCP, message
+
+MARK = "quetzal"
+TOKEN = {"Authorization": f"Bearer fk_{MARK}"}
+
+
+async def everything_marked(url: str) -> None:
+    """Texts, questions, names, tokens and mistakes that hold the mark, in every place a client may put one."""
+    async with Client(f"{url}/mcp", read_timeout_seconds=30) as assistant:
+        stored = await assistant.call_tool(
+            "memory_store", {"content": f"The {MARK} nests in holes.", "namespace": MARK, "tags": [MARK]}
+        )
+        assert not stored.is_error
+        calls: list[tuple[str, dict[str, Any]]] = [
+            ("memory_store", {"content": f"AWS_SECRET_ACCESS_KEY={MARK}wJalrXUtnFEMIK7MDENGbPxRfiCYEXAMPLEKEY"}),
+            ("memory_store", {"content": {MARK: MARK}}),
+            ("memory_store", {"memories": [{"content": "x", MARK: MARK}]}),
+            ("memory_recall", {"query": f"Where does the {MARK} nest?"}),
+            ("memory_recall", {"query": f'"{MARK} AND ('}),
+            ("memory_recall", {"query": MARK, "limit": MARK}),
+            ("memory_recall", {"query": MARK, "namespaces": [f"{MARK}s"]}),
+            ("memory_recall", {"query": MARK, "filters": {"time": MARK}}),
+            ("search_keywords", {"query": MARK}),
+            ("memory_get", {"ids": [MARK]}),
+            (f"memory_{MARK}", {}),
+        ]
+        for tool, arguments in calls:
+            await assistant.call_tool(tool, arguments)
+        for uri in (f"memory://{MARK}s/recent", f"memory://item/{MARK}"):
+            with pytest.raises(Exception, match=r"."):
+                await assistant.read_resource(uri)
+    async with Client(sse_client(f"{url}/sse"), read_timeout_seconds=30) as assistant:
+        await assistant.call_tool("memory_recall", {"query": MARK})
+    wrong: list[Any] = [
+        message("tools/call", name="memory_store", arguments=MARK),
+        message("tools/call", name={MARK: 1}),
+        message(MARK, content=MARK),
+        {"jsonrpc": MARK, "method": MARK},
+        INITIALIZE | {"params": {"protocolVersion": MARK}},
+    ]
+    async with httpx.AsyncClient(base_url=url, headers=MCP | {"X-Request-Id": f"{MARK}!"}) as client:
+        for body in [*(json.dumps(one).encode() for one in wrong), f'{{"a": "{MARK}'.encode()]:
+            await client.post(f"/mcp?token={MARK}", content=body)
+            await client.post("/mcp", content=body, headers=TOKEN)
+        async with client.stream("GET", "/sse") as stream:
+            lines = stream.aiter_lines()
+            while not (line := await anext(lines)).startswith("data:"):
+                pass
+            for body in [*(json.dumps(one).encode() for one in wrong), f'{{"a": "{MARK}'.encode()]:
+                await client.post(line.removeprefix("data:").strip(), content=body)
+        await client.get(f"/{MARK}?token={MARK}")
+        await client.get("/sse/nowhere", headers=TOKEN)
+        await client.get(f"/readyz?{MARK}")
+
+
+@pytest.mark.parametrize(("level", "form"), [("debug", "json"), ("debug", "console"), ("info", "json")])
+async def test_no_level_tells_what_was_stored_asked_or_sent(
+    database_url: str, tmp_path: Path, level: str, form: str
+) -> None:
+    settings = watched(tmp_path, database_url=database_url, log_level=level, log_format=form)
+    async with on_http(settings) as server:
+        await everything_marked(server.url)
+        await server.end()
+        text = server.log.read_text(encoding="utf-8")
+
+    assert "request" in text
+    assert "call" in text
+    assert [line for line in text.splitlines() if MARK in line.lower()] == []
+
+
+async def test_each_call_and_each_request_is_a_line(database_url: str, tmp_path: Path) -> None:
+    settings = watched(tmp_path, database_url=database_url, log_format="json")
+    async with on_http(settings) as server, httpx.AsyncClient(base_url=server.url) as client:
+        await client.get("/readyz")
+        first = await client.post("/mcp", json=INITIALIZE, headers=MCP | {"X-Request-Id": "from-a-proxy.42"})
+        second = await client.post(
+            "/mcp", json=message("tools/call", name="memory_recall", arguments={"query": "x"}), headers=MCP
+        )
+        third = await client.get("/nowhere")
+        await server.end()
+        lines = [json.loads(line) for line in server.log.read_text(encoding="utf-8").splitlines()]
+
+    ours = [line for line in lines if line["event"] in ("request", "call")]
+    assert [(line["event"], line.get("method"), line.get("route"), line.get("status")) for line in ours] == [
+        ("request", "POST", "/mcp", 200), ("call", None, None, None), ("request", "POST", "/mcp", 200),
+        ("request", "GET", "other", 404),
+    ]  # fmt: skip
+    assert {line["level"] for line in ours} == {"info"}
+    assert (ours[1]["tool"], ours[1]["outcome"]) == ("memory_recall", "ok")
+    assert all(0 <= line["ms"] < 30_000 for line in ours)
+    assert all("principal" not in line for line in ours)
+    ids = [line["request_id"] for line in ours]
+    assert ids[0] == first.headers["x-request-id"] == "from-a-proxy.42"
+    assert ids[1] == ids[2] == second.headers["x-request-id"]
+    assert ids[3] == third.headers["x-request-id"]
+    assert len(set(ids)) == 3
+
+
+class Recognised:
+    """What authentication does: says in the request's state who it is."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            scope.setdefault("state", {})["principal"] = "alice"
+        await self._app(scope, receive, send)
+
+
+async def test_who_is_recognised_is_named(settings: Settings) -> None:
+    built: Starlette = build_app(App(settings), "127.0.0.1")
+    built.user_middleware.append(Middleware(Recognised))
+    transport = httpx.ASGITransport(built)
+    with structlog.testing.capture_logs() as lines:
+        async with (
+            built.router.lifespan_context(built),
+            httpx.AsyncClient(base_url="http://127.0.0.1", transport=transport) as client,
+        ):
+            await client.post(
+                "/mcp", json=message("tools/call", name="memory_recall", arguments={"query": "x"}), headers=MCP
+            )
+            await client.get("/nowhere")
+
+    told = [(line["event"], line["principal"]) for line in lines if line["event"] in ("request", "call")]
+    assert told == [("call", "alice"), ("request", "alice"), ("request", "alice")]
+
+
+async def test_a_crash_is_a_500_in_the_log_and_not_told_to_the_client(settings: Settings) -> None:
+    async def crash(_request: Request) -> Response:
+        raise ValueError(MARK)
+
+    built: Starlette = build_app(App(settings), "127.0.0.1")
+    built.router.routes.insert(0, Route("/crash", crash))
+    transport = httpx.ASGITransport(built, raise_app_exceptions=False)
+    with structlog.testing.capture_logs() as lines:
+        async with httpx.AsyncClient(base_url="http://127.0.0.1", transport=transport) as client:
+            answer = await client.get("/crash")
+
+    assert (answer.status_code, MARK in answer.text) == (500, False)
+    assert [line["status"] for line in lines if line["event"] == "request"] == [500]
