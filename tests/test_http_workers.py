@@ -18,6 +18,8 @@ from folklore.config import Settings
 from folklore.http.workers import Workers
 from tests.conftest import Cluster
 from tests.servers import HttpServer, a_session_of_work, on_http, watched
+from tests.team import Team, bearer, library_at
+from tests.wire import INITIALIZE, MCP
 
 
 @pytest.fixture(scope="module")
@@ -164,3 +166,37 @@ def test_one_that_fails_at_its_start_is_tried_again_after_a_growing_pause(tmp_pa
 
     assert notes.read_text() == "xxx"
     assert pauses == sorted(set(pauses))
+
+
+async def test_a_token_opens_its_session_on_sse_from_any_of_them_and_no_other_token_does(
+    database_url: str, tmp_path: Path
+) -> None:
+    async with (
+        on_http(watched(tmp_path, database_url=database_url), "--workers", "2") as server,
+        library_at(database_url) as library,
+    ):
+        team = Team(server, library)
+        alice, bob = [await team.token(name, "notes:writer", namespace="notes") for name in ("alice", "bob")]
+
+        async def session() -> bool:
+            async with team.assistant(alice.secret, sse=True) as client:
+                answers = [await client.call_tool("memory_list", {}) for _ in range(4)]
+            return not any(answer.is_error for answer in answers)
+
+        well = await asyncio.gather(*(session() for _ in range(4)))
+        async with (
+            httpx.AsyncClient(base_url=server.url, timeout=30) as client,
+            client.stream("GET", "/sse", headers=bearer(alice.secret)) as stream,
+        ):
+            async for line in stream.aiter_lines():
+                if line.startswith("data:"):
+                    break
+            where = line.removeprefix("data:").strip()
+            statuses = set()
+            for secret in (bob.secret, "fk_nobody"):
+                for _ in range(6):  # each on a connection of its own, so that both workers are asked
+                    sent = {"Connection": "close"} | MCP | bearer(secret)
+                    statuses.add((await client.post(where, json=INITIALIZE, headers=sent)).status_code)
+
+    assert all(well)
+    assert statuses == {404, 401}
