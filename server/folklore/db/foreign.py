@@ -43,7 +43,8 @@ def translated(error: BaseException) -> FolkloreError:
             return _gone()
         case asyncpg.InternalClientError():
             return _gone()
-        case asyncpg.InterfaceError() if "is closed" in str(error):
+        # "released" is what asyncpg says of a connection that Postgres ended while it was held and idle.
+        case asyncpg.InterfaceError() if "is closed" in str(error) or "released back to the pool" in str(error):
             return _gone()
         case asyncpg.InvalidPasswordError():
             return DatabaseUnavailable("The database refused the user or password.", hint="Check the database_url.")
