@@ -220,7 +220,7 @@ class Trial:
         if self.random.random() < 0.2:
             memory["related"] = [{"id": ids[0], "type": "relates_to"}]
         answer = await self._tool(holder, "memory_store", memories=[memory], namespace=self.names[place])
-        stored = answer.json().get("result", {}).get("structuredContent", {}).get("stored", [])
+        stored = _message(answer).get("result", {}).get("structuredContent", {}).get("stored", [])
         for item in stored:
             self.ids.setdefault(item["id"], place)
             if holder.roles.get(place, "reader") == "reader":
@@ -265,10 +265,18 @@ class Trial:
             place = self.random.choice(hidden)
             await self._seed(place, f"{self._mark(place)} {query} {query}")
         after = await self._tool(holder, "memory_recall", **asked)
-        said = [_timeless(answer.json()) for answer in (before, after)]
+        said = [_timeless(_message(answer)) for answer in (before, after)]
         self.compared["before and after"] += 1
         if said[0] != said[1]:
             self.broken.append(f"{holder} can tell what happens elsewhere: {said}")
+
+
+def _message(answer: httpx.Response) -> Any:
+    """The one message of an answer, which comes as JSON or as an event."""
+    for line in answer.text.splitlines():
+        if line.startswith("data:"):
+            return json.loads(line.removeprefix("data:"))
+    return answer.json()
 
 
 def _opened(cursor: str) -> str:

@@ -168,7 +168,8 @@ class App:
         settings = self.settings.database
         limits = self._limits(settings.pool_min, settings.pool_max)
         revive = self._revive if where == "embedded" else None
-        database = Database(dsn, limits, self._log_query, revive, self._login_dsn)
+        login = None if settings.login_url is None else settings.login_url.get_secret_value()
+        database = Database(dsn, limits, self._log_query, revive, login)
         await database.open()
         generations = Generations(Models(database), named, embedder, to_build)
         await generations.look()
@@ -185,11 +186,6 @@ class App:
             statement_timeout=settings.statement_timeout_seconds,
             statement_cache=settings.statement_cache,
         )
-
-    @property
-    def _login_dsn(self) -> str | None:
-        url = self.settings.database.login_url
-        return None if url is None else url.get_secret_value()
 
     async def _revive(self) -> None:
         await self.dsn()

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 
-from folklore.db.database import Database, Plans, PoolLimits, Session
+from folklore.db.database import Database, Plans, PoolLimits, Row, Session
 from folklore.errors import DatabaseUnavailable
 
 
@@ -14,13 +14,35 @@ class _Over(Exception):
     """Ends the transaction without a commit."""
 
 
+class _Shared(Session):
+    """The one session there is: whoever has it lets others in between two statements."""
+
+    def __init__(self, session: Session) -> None:
+        super().__init__(session._connection, entered=True)
+        self._turn = asyncio.Lock()
+
+    async def rows(self, name: str, /, **values: object) -> list[Row]:
+        """All rows of a statement, when it is its turn."""
+        async with self._turn:
+            return await super().rows(name, **values)
+
+    async def row(self, name: str, /, **values: object) -> Row | None:
+        """The first row, likewise."""
+        async with self._turn:
+            return await super().row(name, **values)
+
+    @property
+    def of_token(self) -> bool:
+        """It is the owner's, though it is within a transaction."""
+        return False
+
+
 class Rehearsal(Database):
     """One transaction that is always rolled back. Its users take turns on the one connection that sees it."""
 
     def __init__(self, dsn: str) -> None:
         super().__init__(dsn, PoolLimits(minimum=1, maximum=1))
-        self._turn = asyncio.Lock()
-        self._session: Session | None = None
+        self._session: _Shared | None = None
 
     @asynccontextmanager
     async def stage(self) -> AsyncIterator[None]:
@@ -29,7 +51,7 @@ class Rehearsal(Database):
         try:
             with suppress(_Over):
                 async with super().transaction() as session:
-                    self._session = session
+                    self._session = _Shared(session)
                     try:
                         yield
                     finally:
@@ -40,11 +62,10 @@ class Rehearsal(Database):
 
     @asynccontextmanager
     async def session(self, plans: Plans = "kept") -> AsyncIterator[Session]:
-        """The one session there is, when it is free."""
+        """The one session there is."""
         if self._session is None:
             raise DatabaseUnavailable("The rehearsal is over.")
-        async with self._turn:
-            yield self._session
+        yield self._session
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[Session]:

@@ -6,6 +6,7 @@ import errno
 import ipaddress
 import os
 import socket
+from contextlib import ExitStack
 
 from folklore.errors import ConfigInvalid
 
@@ -50,14 +51,13 @@ def bound(host: str, port: int) -> list[socket.socket]:
 
 def _one(family: int, kind: int, protocol: int, address: tuple[object, ...]) -> socket.socket:
     opened = socket.socket(family, kind, protocol)
-    try:
+    with ExitStack() as failing:
+        failing.callback(opened.close)
         if os.name == "posix":  # elsewhere it would let two servers share a port
             opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         if family == socket.AF_INET6:
             opened.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
         opened.bind(address)
         opened.setblocking(False)
-    except BaseException:
-        opened.close()
-        raise
+        failing.pop_all()
     return opened
