@@ -233,3 +233,26 @@ def test_a_secret_may_stand_in_any_source(home: Path, monkeypatch: pytest.Monkey
     assert load_settings(written(home, f"database_url: {SECRET}")).database_url == SecretStr(SECRET)
     monkeypatch.setenv("FOLKLORE_DATABASE_URL", "postgresql://x")
     assert load_settings(None).database_url == SecretStr("postgresql://x")
+
+
+def test_off_may_be_written_bare_in_yaml(home: Path) -> None:
+    (home / ".folklore").mkdir(parents=True, exist_ok=True)
+    file = home / "settings.yaml"
+    file.write_text("secrets: off\nhttp:\n  metrics: off\n", encoding="utf-8")
+
+    settings = load_settings(file)
+
+    assert (settings.secrets, settings.http.metrics) == ("off", "off")
+
+
+@pytest.mark.parametrize("name", ["FOLKLORE_DATABASE_URL", "FOLKLORE_DATABASE__LOGIN_URL"])
+def test_an_address_that_is_none_is_refused_and_not_repeated(
+    name: str, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(name, "postgresql://me:hunter2@host:54x32/folklore")
+
+    with pytest.raises(ConfigInvalid) as refused:
+        load_settings()
+
+    assert name.removeprefix("FOLKLORE_").replace("__", ".").lower() in str(refused.value)
+    assert "hunter2" not in str(refused.value)

@@ -175,6 +175,8 @@ class Life(RuleBasedStateMachine):
         for memory in self.memories.values():
             if memory.superseded_by == id_:
                 memory.superseded_by = None
+            # What comes back by an undo does not bring back who is gone for good.
+            memory.past = [(text, gone, None if by == id_ else by, old) for text, gone, by, old in memory.past]
         self.relations = {key: strength for key, strength in self.relations.items() if id_ not in (key[0], key[2])}
 
     @rule(from_=ids, to=ids, type_=TYPES, strength=st.sampled_from([0.25, 1.0]), remove=st.booleans())

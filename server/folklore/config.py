@@ -8,10 +8,11 @@ import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
+from urllib.parse import urlsplit
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator
 from pydantic_settings import (
     BaseSettings,
     InitSettingsSource,
@@ -31,6 +32,20 @@ def _whoami() -> str:
         return getpass.getuser()
     except (KeyError, OSError):  # a container's user without a name
         return f"uid-{os.getuid()}" if hasattr(os, "getuid") else "unknown"
+
+
+def _word(value: object) -> object:
+    return "off" if value is False else value  # YAML reads a bare off as false
+
+
+def _an_address(value: SecretStr | None) -> SecretStr | None:
+    """A Postgres address as far as its port can be read; the message never repeats it, for it may hold a password."""
+    if value is not None:
+        try:
+            urlsplit(value.get_secret_value()).port  # noqa: B018 - raises for one that is no number
+        except ValueError:
+            raise ValueError("is not an address such as postgresql://user:password@host:5432/folklore") from None
+    return value
 
 
 def _or_none(value: object) -> object:
@@ -71,7 +86,7 @@ class RerankerSettings(_Section):
 class DatabaseSettings(_Section):
     """How the database is spoken to."""
 
-    login_url: SecretStr | None = None
+    login_url: Annotated[SecretStr | None, AfterValidator(_an_address)] = None
     pool_min: int = Field(2, ge=0, le=100)
     pool_max: int = Field(4, ge=2, le=100)
     connect_timeout_seconds: float = Field(10.0, gt=0)
@@ -144,7 +159,7 @@ class HttpSettings(_Section):
     @field_validator("metrics", mode="before")
     @classmethod
     def _off_is_a_word(cls, value: object) -> object:
-        return "off" if value is False else value  # YAML reads a bare off as false
+        return _word(value)
 
 
 class UpkeepSettings(_Section):
@@ -172,7 +187,7 @@ class Settings(BaseSettings):
     )
 
     home: Path = Field(default_factory=lambda: Path.home() / ".folklore")
-    database_url: SecretStr | None = None
+    database_url: Annotated[SecretStr | None, AfterValidator(_an_address)] = None
     server: str | None = Field(None, pattern=r"^https?://[^/\s]+(/\S*)?$")
     token: SecretStr | None = None
     namespace: str | None = None
@@ -191,6 +206,11 @@ class Settings(BaseSettings):
     http: HttpSettings = HttpSettings()
     oauth: OAuthSettings = OAuthSettings()
     upkeep: UpkeepSettings = UpkeepSettings()
+
+    @field_validator("secrets", mode="before")
+    @classmethod
+    def _off_is_a_word(cls, value: object) -> object:
+        return _word(value)
 
     @field_validator("log_level", mode="before")
     @classmethod
