@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 
-from folklore.db.database import Database, Plans, PoolLimits, Session
+from folklore.db.database import Database, Plans, PoolLimits, Row, Session
 from folklore.errors import DatabaseUnavailable
 
 
@@ -14,12 +14,31 @@ class _Over(Exception):
     """Ends the transaction without a commit."""
 
 
+class _InTurn(Session):
+    """The one session, which several users may hold at once: each statement waits for its turn."""
+
+    def __init__(self, session: Session) -> None:
+        super().__init__(session._connection)
+        self._turn = asyncio.Lock()
+
+    async def rows(self, name: str, /, **values: object) -> list[Row]:
+        async with self._turn:
+            return await super().rows(name, **values)
+
+    async def row(self, name: str, /, **values: object) -> Row | None:
+        async with self._turn:
+            return await super().row(name, **values)
+
+    async def carry_out(self, command: str) -> None:
+        async with self._turn:
+            await super().carry_out(command)
+
+
 class Rehearsal(Database):
     """One transaction that is always rolled back. Its users take turns on the one connection that sees it."""
 
     def __init__(self, dsn: str) -> None:
         super().__init__(dsn, PoolLimits(minimum=1, maximum=1))
-        self._turn = asyncio.Lock()
         self._session: Session | None = None
 
     @asynccontextmanager
@@ -29,7 +48,7 @@ class Rehearsal(Database):
         try:
             with suppress(_Over):
                 async with super().transaction() as session:
-                    self._session = session
+                    self._session = _InTurn(session)
                     try:
                         yield
                     finally:
@@ -40,11 +59,10 @@ class Rehearsal(Database):
 
     @asynccontextmanager
     async def session(self, plans: Plans = "kept") -> AsyncIterator[Session]:
-        """The one session there is, when it is free."""
+        """The one session there is. A recall holds it twice, once for each branch."""
         if self._session is None:
             raise DatabaseUnavailable("The rehearsal is over.")
-        async with self._turn:
-            yield self._session
+        yield self._session
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[Session]:
