@@ -173,6 +173,11 @@ class Life(RuleBasedStateMachine):
         for memory in self.memories.values():
             if memory.superseded_by == id_:
                 memory.superseded_by = None
+            # Nor does undo bring back that it was superseded by what is no more.
+            memory.past = [
+                (text, forgotten, None if by == id_ else by, superseded)
+                for text, forgotten, by, superseded in memory.past
+            ]
         self.relations = {key: strength for key, strength in self.relations.items() if id_ not in (key[0], key[2])}
 
     @rule(from_=ids, to=ids, type_=TYPES, strength=st.sampled_from([0.25, 1.0]), remove=st.booleans())
