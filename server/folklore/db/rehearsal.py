@@ -14,27 +14,24 @@ class _Over(Exception):
     """Ends the transaction without a commit."""
 
 
-class _Shared(Session):
-    """The one session there is: whoever has it lets others in between two statements."""
+class _InTurn(Session):
+    """The one session, which several users may hold at once: each statement waits for its turn."""
 
     def __init__(self, session: Session) -> None:
-        super().__init__(session._connection, entered=True)
+        super().__init__(session._connection)
         self._turn = asyncio.Lock()
 
     async def rows(self, name: str, /, **values: object) -> list[Row]:
-        """All rows of a statement, when it is its turn."""
         async with self._turn:
             return await super().rows(name, **values)
 
     async def row(self, name: str, /, **values: object) -> Row | None:
-        """The first row, likewise."""
         async with self._turn:
             return await super().row(name, **values)
 
-    @property
-    def of_token(self) -> bool:
-        """It is the owner's, though it is within a transaction."""
-        return False
+    async def carry_out(self, command: str) -> None:
+        async with self._turn:
+            await super().carry_out(command)
 
 
 class Rehearsal(Database):
@@ -42,7 +39,7 @@ class Rehearsal(Database):
 
     def __init__(self, dsn: str) -> None:
         super().__init__(dsn, PoolLimits(minimum=1, maximum=1))
-        self._session: _Shared | None = None
+        self._session: Session | None = None
 
     @asynccontextmanager
     async def stage(self) -> AsyncIterator[None]:
@@ -51,7 +48,7 @@ class Rehearsal(Database):
         try:
             with suppress(_Over):
                 async with super().transaction() as session:
-                    self._session = _Shared(session)
+                    self._session = _InTurn(session)
                     try:
                         yield
                     finally:
@@ -62,7 +59,7 @@ class Rehearsal(Database):
 
     @asynccontextmanager
     async def session(self, plans: Plans = "kept") -> AsyncIterator[Session]:
-        """The one session there is."""
+        """The one session there is. A recall holds it twice, once for each branch."""
         if self._session is None:
             raise DatabaseUnavailable("The rehearsal is over.")
         yield self._session

@@ -88,10 +88,12 @@ class Branches:
         self._measured: Measured | None = None
         self._unread: Unavailable | None = None
         self._read = asyncio.Event()
+        self._dense_over = False
 
     async def run(self, branches: Sequence[Branch], fetch: int) -> Found:
         """Run these at the same time, each for `fetch` candidates. Raises Unavailable if every one fails."""
         chosen = [branch for branch in branches if self._ranking.weight(branch) > 0]
+        self._dense_over = "dense" not in chosen
         work: dict[Branch, Callable[[int], Awaitable[Hits]]] = {"dense": self._dense, "keyword": self._keyword}
         runs: list[Awaitable[Hits]] = [self._timed(branch, work[branch](fetch)) for branch in chosen]
         if "keyword" not in chosen:
@@ -124,6 +126,12 @@ class Branches:
         return hits
 
     async def _dense(self, fetch: int) -> Hits:
+        try:
+            return await self._dense_hits(fetch)
+        finally:
+            self._dense_over = True
+
+    async def _dense_hits(self, fetch: int) -> Hits:
         embedder = self._embedder
         if embedder is None:
             if self._embedding is not None:
@@ -206,8 +214,8 @@ class Branches:
         return NOTHING
 
     async def _let_go_if_waiting(self) -> None:
-        """Hold no connection while a service embeds the question."""
-        if self._embedder is not None and self._found.vector is None:
+        """Hold no connection while the dense branch is on its way: others would wait for what stands idle."""
+        if not self._dense_over:
             await self._statements.let_go()
 
     async def _keyword(self, fetch: int) -> Hits:
