@@ -360,3 +360,11 @@ async def test_where_the_role_may_not_be_taken_tokens_say_so_and_all_else_works(
     finally:
         await cluster.admin.execute(f"drop role if exists {name}_requests")
         await cluster.admin.execute(f"drop role {name}")
+
+
+async def test_a_session_of_a_token_that_reads_cannot_write(secrets: Person) -> None:
+    alice = await holder(secrets.library, "alice", "payments:admin")
+
+    with pytest.raises(DatabaseUnavailable, match="read-only"):
+        async with alice.library.database.session() as session:
+            await session.carry_out("delete from postings")

@@ -74,7 +74,8 @@ class Database:
         self._revive = revive
         self._pools: dict[tuple[bool, Plans], asyncpg.Pool] = {}  # by whether they are for tokens
         self._opening = asyncio.Lock()
-        self._entry: str | None = None
+        self._reading: str | None = None  # how a token's transactions begin: those that read, those that write
+        self._writing: str | None = None
 
     async def open(self) -> None:
         """Connect. Raises DatabaseUnavailable; never falls back to another database."""
@@ -85,7 +86,7 @@ class Database:
         if not _KEY.fullmatch(key):
             raise ValueError("not the key of a token")
         twin = copy.copy(self)  # the pools are shared
-        twin._entry = entry(key)
+        twin._reading, twin._writing = entry(key, "read only"), entry(key, "read write")
         return twin
 
     async def _open(self, *, tokens: bool) -> None:
@@ -148,14 +149,15 @@ class Database:
     def session(self, plans: Plans = "kept") -> AbstractAsyncContextManager[Session]:
         """A connection for single statements, with plans that are kept, or fresh for these parameters.
 
-        `async with database.session() as session`; what Postgres and the network raise within leaves it as ours.
+        `async with database.session() as session`; what Postgres and the network raise within leaves it as ours. A
+        token's only reads: what writes is a `transaction`.
         """
-        return Lent(self, plans, self._entry)
+        return Lent(self, plans, self._reading)
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[Session]:
         """A connection in one transaction: committed when the block ends, rolled back when it fails or is cancelled."""
-        async with Lent(self, "kept", self._entry) as session, session.transaction():
+        async with Lent(self, "kept", self._writing, commits=True) as session, session.transaction():
             yield session
 
     @asynccontextmanager
@@ -180,7 +182,7 @@ class Database:
 
     async def acquire(self, plans: Plans) -> tuple[asyncpg.Pool, Any]:
         """A pool and a connection of it, to be released. Raises what asyncpg and the network raise."""
-        tokens = self._entry is not None
+        tokens = self._reading is not None
         if tokens and (True, plans) not in self._pools and self._pools:
             async with self._opening:
                 if (True, plans) not in self._pools:

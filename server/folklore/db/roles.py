@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from functools import cache
 from importlib.resources import files
+from typing import Literal
 
 import asyncpg
 import structlog
@@ -19,9 +20,9 @@ MEMBER = "folklore_app"
 _TRIES = 20
 
 
-def entry(key: str) -> str:
+def entry(key: str, mode: Literal["read only", "read write"]) -> str:
     """The command that begins a transaction of the token with this key (64 hexadecimal digits). One round trip."""
-    return _enter().replace("{key}", key)
+    return _enter().replace("{mode}", mode).replace("{key}", key)
 
 
 @cache

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from contextlib import nullcontext, suppress
 from typing import TYPE_CHECKING, Any, Literal, cast
 
@@ -14,6 +15,9 @@ from folklore.errors import DatabaseUnavailable, FolkloreError, Refused
 
 if TYPE_CHECKING:
     from folklore.db.database import Database
+
+# Transactions that are being ended: a task that nobody holds may be forgotten.
+_ENDING: set[asyncio.Task[None]] = set()
 
 Row = asyncpg.Record
 Plans = Literal["kept", "fresh"]
@@ -56,15 +60,17 @@ class Session:
 class Lent:
     """A connection for the length of an `async with` block: a class, since generators cost a tenth of a millisecond.
 
-    With `entry` it is one transaction, begun by that command and committed when the block ends well.
+    With `entry` it is one transaction, begun by that command: one that `commits` when the block ends well, or one that
+    only reads, whose end nobody waits for.
     """
 
-    __slots__ = ("_connection", "_database", "_entry", "_plans", "_pool")
+    __slots__ = ("_commits", "_connection", "_database", "_entry", "_plans", "_pool")
 
-    def __init__(self, database: Database, plans: Plans, entry: str | None = None) -> None:
+    def __init__(self, database: Database, plans: Plans, entry: str | None = None, *, commits: bool = False) -> None:
         self._database = database
         self._plans: Plans = plans
         self._entry = entry
+        self._commits = commits
 
     async def __aenter__(self) -> Session:
         """Acquire it. Raises DatabaseUnavailable."""
@@ -79,6 +85,12 @@ class Lent:
     async def __aexit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         """Commit if it is to be, release it, and turn what was raised into ours."""
         failed: BaseException | None = None
+        if self._entry is not None and error is None and not self._commits:
+            # Nothing was written: nobody need wait until the transaction has ended.
+            ending = asyncio.create_task(self._end(), name="folklore-end")
+            _ENDING.add(ending)
+            ending.add_done_callback(_ENDING.discard)
+            return
         if isinstance(error, asyncpg.InternalClientError):
             self._terminate()
         try:
@@ -111,6 +123,14 @@ class Lent:
                 self._terminate()
                 with suppress(*FOREIGN):
                     await self._pool.release(self._connection)
+
+    async def _end(self) -> None:
+        """End a transaction that only read, and release its connection."""
+        try:
+            await self._leave(well=True)
+        finally:
+            with suppress(*FOREIGN):
+                await self._pool.release(self._connection)
 
     async def _leave(self, *, well: bool) -> BaseException | None:
         """End the transaction; what went wrong with it. Nobody else may get a connection that is still within one."""

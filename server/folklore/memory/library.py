@@ -84,7 +84,7 @@ class Library:
             statements=RecallStatements(database),
             changes=Changes(database),
             similarities=Similarities(database),
-            recent=Recent(),
+            recent=Recent(every=True),
             # What a namespace measures is the same for everybody who may read it, and asked for by its id.
             measured=self.measured,
             whole=self,
@@ -134,13 +134,15 @@ class Library:
 class Recent:
     """Namespaces asked for by name within the last second: who they are seldom changes, and every recall asks.
 
-    "All namespaces" and empty ones are always asked anew; what this process stores clears it.
+    Empty ones are always asked anew, and "all namespaces" too, but where it is known which those are (`every`): a token's
+    come with it, on every call. What this process stores clears it.
     """
 
     _SECONDS = 1.0
     _MOST = 256
 
-    def __init__(self) -> None:
+    def __init__(self, *, every: bool = False) -> None:
+        self._every = every
         self._known: dict[tuple[str, ...], tuple[float, list[Notebook]]] = {}
 
     def get(self, asked: tuple[str, ...]) -> list[Notebook] | None:
@@ -150,7 +152,7 @@ class Recent:
 
     def put(self, asked: tuple[str, ...], found: list[Notebook]) -> None:
         """Remember it for a second."""
-        if asked:
+        if asked or self._every:
             if len(self._known) >= self._MOST:
                 self._known.clear()
             self._known[asked] = (monotonic() + self._SECONDS, found)

@@ -1,3 +1,3 @@
-begin;
+begin {mode};
 set local role folklore_app;
 select folklore_enter('{key}')

@@ -1,5 +1,6 @@
 -- Who may do what, held by the database itself: principals, their tokens, what each token opens, and row-level security
--- for a role that owns nothing (docs/security.md). Small tables, copied whole to every node of a cluster.
+-- for a role that owns nothing (docs/access.md). principals, tokens and grants stay small and are copied whole to every
+-- node of a cluster; audit is cut by namespace.
 
 create table principals (
     id uuid not null,
