@@ -134,8 +134,8 @@ class Library:
 class Recent:
     """Namespaces asked for by name within the last second: who they are seldom changes, and every recall asks.
 
-    Empty ones are always asked anew, and "all namespaces" too, but where it is known which those are (`every`): a token's
-    come with it, on every call. What this process stores clears it.
+    Empty ones are always asked anew, and "all namespaces" too, but where it is known which those are (`every`): those
+    of a token come with it, on each call. What this process stores clears it.
     """
 
     _SECONDS = 1.0
