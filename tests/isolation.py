@@ -131,7 +131,8 @@ class Trial:
             place = self.ids.get(id_, -1)
             if place >= 0 and place not in holder.roles and id_ not in said:
                 self.broken.append(f"{holder} saw the id {id_} in the answer to {what} {said}")
-        if answer.status_code >= 500 or "Error executing tool" in answer.text:
+        # The last: the database refused what the code above it had let through.
+        if answer.status_code >= 500 or re.search("Error executing tool|may not do this here", answer.text):
             self.broken.append(f"{what} {said} failed: {answer.status_code} {answer.text[:500]}")
         return answer
 

@@ -288,6 +288,21 @@ async def test_the_commands_work_alike_at_a_server_elsewhere(team: Team, folklor
     assert [("revoked_at" in item, item["opens"]) for item in listed] == [(True, "remote:admin")]
 
 
+async def test_server_and_token_may_stand_anywhere(team: Team, folklore: CommandLine) -> None:
+    made = await team.token("alice", "payments:reader")
+
+    for words in (
+        ("recall", "harbour crane", "--server", team.url, "--token", made.secret, "--json"),
+        ("recall", "--json", f"--token={made.secret}", "harbour crane", f"--server={team.url}"),
+        ("--server", team.url, "recall", "harbour crane", "--json", "--token", made.secret),
+    ):
+        ran = await asyncio.to_thread(folklore.process, *words)
+        assert ran.code == 0, ran.err
+        assert ran.json["searched"] == ["payments"]
+    ran = await asyncio.to_thread(folklore.process, "recall", "x", "--server")
+    assert ran.code == 2
+
+
 async def test_a_server_that_is_not_there_or_none_of_ours_is_a_clear_error(folklore: CommandLine) -> None:
     from tests.servers import free_port
 

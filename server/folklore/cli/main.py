@@ -73,8 +73,10 @@ class _Lazy(click.Group):
 @click.group(cls=_Lazy, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
 @click.option("--config", type=click.Path(path_type=Path, dir_okay=False), help="Settings file (YAML).")
 @click.option("--database-url", help="Use this Postgres instead of the embedded engine.")
-@click.option("--server", help="Ask the Folklore server at this address (https://host:port) instead.")
-@click.option("--token", help="The token for it; better set as FOLKLORE_TOKEN.")
+@click.option(
+    "--server", help="Ask the Folklore server at this address (https://host:port) instead; may stand anywhere."
+)
+@click.option("--token", help="The token for it, likewise; better set as FOLKLORE_TOKEN.")
 @click.option("--home", type=click.Path(path_type=Path, file_okay=False), help="Where Folklore keeps its files.")
 @click.option("--log-level", type=click.Choice(["debug", "info", "warning", "error"]), help="What to log on stderr.")
 @click.option("--debug", is_flag=True, help="Show tracebacks; may stand anywhere.")
@@ -116,7 +118,7 @@ def outcome(arguments: list[str]) -> int:
     """Run one command and return its exit code; what went wrong is told on stderr. Raises only with --debug."""
     options = arguments[: arguments.index("--")] if "--" in arguments else arguments
     debug, as_json = "--debug" in options, "--json" in options
-    arguments = [word for word in options if word != "--debug"] + arguments[len(options) :]
+    arguments = _first([word for word in options if word != "--debug"]) + arguments[len(options) :]
     try:
         # Outside click's standalone mode an exit code is the answer of `main`, as is what a command returns.
         code = cli.main(args=arguments, prog_name="folklore", standalone_mode=False)
@@ -142,6 +144,20 @@ def outcome(arguments: list[str]) -> int:
         _tell("internal", f"internal error ({words});", "run with --debug to see where.", as_json)
         return 1
     return code if isinstance(code, int) else 0
+
+
+def _first(options: list[str]) -> list[str]:
+    """The words with --server and --token, which may stand anywhere, before the command."""
+    whose, rest = [], []
+    words = iter(options)
+    for word in words:
+        if word in ("--server", "--token"):
+            whose += [word, *[value for value in [next(words, None)] if value is not None]]
+        elif word.startswith(("--server=", "--token=")):
+            whose.append(word)
+        else:
+            rest.append(word)
+    return whose + rest
 
 
 def _let_go_of_stdout() -> None:
