@@ -1,0 +1,88 @@
+"""A disk that fills up under stores: a clear error, nothing lost or half there, and on with it when there is room."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.temporary_engine import temporary_home
+from tests.test_engine import AS_ROOT
+
+# In a mount namespace of its own, which takes the file system with it. Texts that do not compress, 200 in a batch.
+PROGRAM = """
+import asyncio, base64, os, subprocess, sys, time
+from pathlib import Path
+from folklore.app import App
+from folklore.config import Settings
+from folklore.db.engine import Engine
+from folklore.errors import FolkloreError, Unavailable
+from folklore.memory.store import store
+from folklore.model import Caller, Draft
+
+home = Path(sys.argv[1])
+settings = Settings(home=home, embedding={"provider": "none"}, secrets="off")  # noise may look like one
+
+async def batch(app, number):
+    texts = [f"batch {number} text {place} {base64.b64encode(os.urandom(3000)).decode()}" for place in range(200)]
+    library = (await app.ready()).library
+    made = await store(library, "notes", [Draft(text) for text in texts], caller=Caller("a"), now=app.now())
+    assert len(made.stored) == 200
+
+async def held(app):
+    database = (await app.ready()).database
+    async with database.session() as session:
+        rows = await session._connection.fetch(
+            "select split_part(content, ' ', 2)::int as batch, count(*) from memories group by 1")
+    return {row["batch"]: row["count"] for row in rows}
+
+async def main():
+    app = App(settings)
+    done, number, told = [], 0, None
+    try:
+        while told is None and number < 400:
+            number += 1
+            try:
+                await batch(app, number)
+                done.append(number)
+            except Unavailable as error:
+                told = error
+        print("told:", told.code, str(told)[:300])
+        subprocess.run(["mount", "-o", "remount,size=900m", home], check=True)
+        deadline = time.monotonic() + 90
+        while True:
+            try:
+                await batch(app, 1000)
+                break
+            except FolkloreError as error:
+                if time.monotonic() > deadline:
+                    raise
+                await asyncio.sleep(0.5)
+        there = await held(app)
+        print("lost:", [one for one in done if there.get(one) != 200])
+        print("half:", [one for one, count in there.items() if count != 200])
+        print("acknowledged:", len(done))
+    finally:
+        await app.close()
+        Engine(home).stop()
+
+asyncio.run(main())
+"""
+
+
+@pytest.mark.skipif(not AS_ROOT, reason="only root can make a small file system")
+def test_a_disk_that_fills_up_loses_and_halves_nothing() -> None:
+    with temporary_home() as home:
+        home.mkdir(exist_ok=True)
+        script = 'mount -t tmpfs -o size=220m none "$1" && exec "$2" -c "$3" "$1"'
+        command: list[str | Path] = ["unshare", "--mount", "sh", "-c", script, "sh", home, sys.executable, PROGRAM]
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+        if "unshare" in done.stderr or "mount:" in done.stderr:
+            pytest.skip(f"no mount namespace here: {done.stderr.strip()}")
+
+    said = dict(line.split(":", 1) for line in done.stdout.splitlines())
+    assert (said.get("lost"), said.get("half")) == (" []", " []"), done.stdout + done.stderr[-2000:]
+    assert int(said["acknowledged"]) > 0
+    assert "database_unavailable" in said["told"] or "engine_failed" in said["told"]
