@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -12,7 +14,7 @@ import pytest
 from mcp import Client
 
 from folklore.db.audit import NOWHERE, Audit
-from tests.commands import CommandLine, command_line  # noqa: F401 - the fixture `folklore`
+from tests.commands import CommandLine, Ran, command_line  # noqa: F401 - the fixture `folklore`
 from tests.conftest import Cluster
 from tests.servers import on_http, watched
 from tests.team import Team, bearer, library_at
@@ -286,6 +288,28 @@ async def test_the_commands_work_alike_at_a_server_elsewhere(team: Team, folklor
     await at(secret, "recall", "x", code=5)
     listed = (await at(owner.secret, "tokens", "list", "--name", "carla", "--all", "--json")).json["tokens"]
     assert [("revoked_at" in item, item["opens"]) for item in listed] == [(True, "remote:admin")]
+
+
+async def test_an_export_from_elsewhere_holds_what_the_token_opens_and_nothing_else(
+    team: Team, folklore: CommandLine, tmp_path: Path
+) -> None:
+    made, owner = await team.token("alice", "payments:reader"), await team.token("boss", owner=True)
+
+    async def export(secret: str, *words: str) -> Ran:
+        said = ("export", str(tmp_path / "out.jsonl"), *words, "--server", team.url, "--token", secret)
+        return await asyncio.to_thread(folklore.process, *said)
+
+    ran = await export(made.secret, "--json")
+    assert ran.code == 0, ran.err
+    lines = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert lines[0]["folklore"] == 1
+    assert {line["namespace"] for line in lines[1:]} == {"payments"}
+    assert ran.json["exported"] == sum(line["type"] == "memory" for line in lines[1:]) > 0
+    assert "board" not in (tmp_path / "out.jsonl").read_text(encoding="utf-8").lower()
+    assert (await export(made.secret, "-n", "board")).code == 4
+    assert (await export("fk_" + "A" * 43)).code == 5
+    assert (await export(owner.secret)).code == 0
+    assert '"board"' in (tmp_path / "out.jsonl").read_text(encoding="utf-8")
 
 
 async def test_server_and_token_may_stand_anywhere(team: Team, folklore: CommandLine) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 from zoneinfo import ZoneInfo
 
@@ -27,11 +27,44 @@ _SECONDS = 60.0
 
 async def at_server(settings: Settings, work: Callable[[Desk], Awaitable[Result]]) -> Result:
     """Do a command's work at the desk of the server that the settings name."""
+    async with _client(settings) as client:
+        return await work(_RemoteDesk(client, settings))
+
+
+async def export_from(settings: Settings, namespaces: tuple[str, ...], embeddings: bool) -> AsyncIterator[str]:
+    """The lines of an export of the server that the settings name."""
+    async with _client(settings) as client:
+        try:
+            asked = {"namespaces": namespaces, "embeddings": embeddings}
+            async with client.stream("POST", "/api/export", json=asked) as response:
+                if response.status_code != httpx.codes.OK:
+                    await response.aread()
+                    raise _error(response, _json(response))
+                async for line in response.aiter_lines():
+                    yield line
+        except httpx.HTTPError as error:
+            raise _unreachable(settings, error) from error
+
+
+def _client(settings: Settings) -> httpx.AsyncClient:
     headers = {"user-agent": f"folklore/{__version__}"}
     if settings.token is not None:
         headers["authorization"] = f"Bearer {settings.token.get_secret_value()}"
-    async with httpx.AsyncClient(base_url=str(settings.server), headers=headers, timeout=_SECONDS) as client:
-        return await work(_RemoteDesk(client, settings))
+    return httpx.AsyncClient(base_url=str(settings.server), headers=headers, timeout=_SECONDS)
+
+
+def _unreachable(settings: Settings, error: httpx.HTTPError) -> Unavailable:
+    return Unavailable(
+        f"The server {settings.server} cannot be reached, or broke off ({type(error).__name__}).",
+        hint="Check its address and that it runs.",
+    )
+
+
+def _json(response: httpx.Response) -> object:
+    try:
+        return response.json()
+    except ValueError:
+        return None
 
 
 class _Far(Desk):
@@ -49,14 +82,8 @@ class _Far(Desk):
         try:
             response = await self._client.post(f"/api/{name}", json=call.pack(given))
         except httpx.HTTPError as error:
-            raise Unavailable(
-                f"The server {self._settings.server} cannot be reached ({type(error).__name__}).",
-                hint="Check its address and that it runs.",
-            ) from error
-        try:
-            value = response.json()
-        except ValueError:
-            value = None
+            raise _unreachable(self._settings, error) from error
+        value = _json(response)
         if response.status_code == httpx.codes.OK and isinstance(value, dict) and "result" in value:
             return call.result(value["result"])
         raise _error(response, value)

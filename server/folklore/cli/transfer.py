@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from tempfile import NamedTemporaryFile
@@ -12,7 +13,7 @@ from typing import IO, TYPE_CHECKING, BinaryIO
 
 import click
 
-from folklore.cli.context import with_app
+from folklore.cli.context import settings_of, with_app
 from folklore.cli.options import json_option, namespaces_option
 from folklore.cli.output import print_json, say
 from folklore.cli.progress import progress
@@ -44,13 +45,16 @@ def export(ctx: click.Context, file: str, namespaces: tuple[str, ...], embedding
 
     async def work(app: App, running: Running) -> int:
         from folklore.db.transfer import Transfers
-        from folklore.memory.lines import is_memory
         from folklore.memory.transfer import export_lines
+
+        return await write(export_lines(Transfers(running.database), namespaces, now=app.now(), embeddings=embeddings))
+
+    async def write(lines: AsyncIterator[str]) -> int:
+        from folklore.memory.lines import is_memory
 
         memories = 0
         with _target(file) as out, progress("Exporting", None) as tell:
-            transfers = Transfers(running.database)
-            async for line in export_lines(transfers, namespaces, now=app.now(), embeddings=embeddings):
+            async for line in lines:
                 out.write(line.encode() + b"\n")
                 if is_memory(line):
                     memories += 1
@@ -58,7 +62,12 @@ def export(ctx: click.Context, file: str, namespaces: tuple[str, ...], embedding
                         tell(memories, f"{memories:,} memories")
         return memories
 
-    count = with_app(ctx, work)
+    if (settings := settings_of(ctx)).server is not None:
+        from folklore.cli.remote import export_from
+
+        count = asyncio.run(write(export_from(settings, namespaces, embeddings)))
+    else:
+        count = with_app(ctx, work)
     if as_json:
         print_json({"file": file, "exported": count})
     elif file != "-":

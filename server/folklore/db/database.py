@@ -76,6 +76,7 @@ class Database:
         self._opening = asyncio.Lock()
         self._reading: str | None = None  # how a token's transactions begin: those that read, those that write
         self._writing: str | None = None
+        self._moment: str | None = None
 
     async def open(self) -> None:
         """Connect. Raises DatabaseUnavailable; never falls back to another database."""
@@ -87,6 +88,7 @@ class Database:
             raise ValueError("not the key of a token")
         twin = copy.copy(self)  # the pools are shared
         twin._reading, twin._writing = entry(key, "read only"), entry(key, "read write")
+        twin._moment = entry(key, "isolation level repeatable read, read only")
         return twin
 
     async def _open(self, *, tokens: bool) -> None:
@@ -118,15 +120,17 @@ class Database:
             max_inactive_connection_lifetime=300,
             init=self._prepare,
             reset=_keep,
-            server_settings={
-                "application_name": "folklore",
-                "plan_cache_mode": plan_cache_mode,
-                "jit": "off",
-                "statement_timeout": str(int(limits.statement_timeout * 1000)),
-                "timezone": "UTC",
-                **more,
-            },
+            server_settings=self._server_settings(plan_cache_mode) | more,
         )
+
+    def _server_settings(self, plan_cache_mode: str) -> dict[str, str]:
+        return {
+            "application_name": "folklore",
+            "plan_cache_mode": plan_cache_mode,
+            "jit": "off",
+            "statement_timeout": str(int(self._limits.statement_timeout * 1000)),
+            "timezone": "UTC",
+        }
 
     async def _prepare(self, connection: asyncpg.Connection) -> None:
         await register_vector(connection, schema=await _vector_schema(connection))
@@ -159,6 +163,28 @@ class Database:
         """A connection in one transaction: committed when the block ends, rolled back when it fails or is cancelled."""
         async with Lent(self, "kept", self._writing, commits=True) as session, session.transaction():
             yield session
+
+    @asynccontextmanager
+    async def apart(self) -> AsyncIterator[Session]:
+        """A connection of its own that reads, and sees one moment, however slowly: others wait for those of the pools."""
+        limits = self._limits
+        with ours():
+            connection = await asyncpg.connect(
+                self._dsn if self._moment is None else self._login_dsn,
+                timeout=limits.connect_timeout,
+                statement_cache_size=100 if limits.statement_cache else 0,
+                server_settings=self._server_settings("force_custom_plan"),
+            )
+            try:
+                await self._prepare(connection)
+                if self._moment is not None:
+                    await connection.execute(self._moment)
+                    yield Session(connection, entered=True)
+                else:
+                    async with connection.transaction(isolation="repeatable_read", readonly=True):
+                        yield Session(connection)
+            finally:
+                await connection.close(timeout=5)
 
     @asynccontextmanager
     async def unhurried(self) -> AsyncIterator[Session]:

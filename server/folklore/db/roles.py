@@ -20,7 +20,10 @@ MEMBER = "folklore_app"
 _TRIES = 20
 
 
-def entry(key: str, mode: Literal["read only", "read write"]) -> str:
+Mode = Literal["read only", "read write", "isolation level repeatable read, read only"]
+
+
+def entry(key: str, mode: Mode) -> str:
     """The command that begins a transaction of the token with this key (64 hexadecimal digits). One round trip."""
     return _enter().replace("{mode}", mode).replace("{key}", key)
 

@@ -111,8 +111,7 @@ class Transfers:
     @asynccontextmanager
     async def snapshot(self) -> AsyncIterator[Snapshot]:
         """A moment to read from for as long as the block takes."""
-        async with self._database.transaction() as session:
-            await session.rows("transfer_snapshot")
+        async with self._database.apart() as session:
             yield Snapshot(session)
 
     async def active_model(self) -> KnownModel | None:

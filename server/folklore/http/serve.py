@@ -29,6 +29,7 @@ from folklore.http.body import Body
 from folklore.http.certificate import tls_context
 from folklore.http.crowd import Crowd
 from folklore.http.departure import Departure
+from folklore.http.export import export_route
 from folklore.http.invited import Invited, transport_security
 from folklore.http.oauth import JwtIssuer
 from folklore.http.rate import RateLimit
@@ -72,7 +73,12 @@ def build_app(app: App, host: str, seat: Seat | None = None) -> Starlette:
     )
 
     watch = Watch(app, security, owner=is_owner)
-    routes: list[BaseRoute] = [*watch.routes, *_metadata(oauth), *api_routes(team.host, security)]
+    routes: list[BaseRoute] = [
+        *watch.routes,
+        *_metadata(oauth),
+        export_route(team.host),
+        *api_routes(team.host, security),
+    ]
 
     @asynccontextmanager
     async def lifespan(_outer: Starlette) -> AsyncIterator[None]:

@@ -44,6 +44,14 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True)
+class ExportRequest:
+    """What is exported: these namespaces, or all that the caller may read; with or without vectors."""
+
+    namespaces: tuple[str, ...] = ()
+    embeddings: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Stats:
     """What namespaces hold, exactly; without a model it is not known which memories owe a vector."""
 

@@ -1,0 +1,76 @@
+"""POST /api/export: what `folklore export` writes, line by line, of what the caller may read."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
+
+from pydantic import TypeAdapter, ValidationError
+from starlette.requests import Request
+from starlette.responses import Response, StreamingResponse
+from starlette.routing import Route
+
+from folklore.db.transfer import Transfers
+from folklore.errors import Conflict, FolkloreError, InvalidInput
+from folklore.http.failure import failure
+from folklore.memory.host import Host
+from folklore.memory.questions import ExportRequest
+from folklore.memory.transfer import export_lines
+
+# Each has a connection of its own for as long as its reader takes.
+_AT_ONCE = 2
+_LINES = 200
+_REQUEST = TypeAdapter(ExportRequest)
+
+
+def export_route(host: Host) -> Route:
+    """The route; Host and Origin have been checked."""
+    places = asyncio.Semaphore(_AT_ONCE)
+
+    async def export(request: Request) -> Response:
+        try:
+            lines = await _begun(host, await request.body(), places)
+        except FolkloreError as error:
+            host.refused("export", error)
+            return failure(error)
+        return StreamingResponse(lines, media_type="application/x-ndjson")
+
+    return Route("/api/export", export, methods=["POST"])
+
+
+async def _begun(host: Host, body: bytes, places: asyncio.Semaphore) -> AsyncIterator[str]:
+    """The lines, once the first is there: what goes wrong until then is told as an error."""
+    try:
+        asked = _REQUEST.validate_json(body or b"{}")
+    except ValidationError as error:
+        problem = error.errors(include_url=False, include_context=False, include_input=False)[0]
+        place = ".".join(str(part) for part in problem["loc"]) or "body"
+        raise InvalidInput(place, f"{problem['msg']}.") from None
+    if places.locked():
+        raise Conflict(f"{_AT_ONCE} exports run already.", hint="Try again when one has ended.")
+    library = await host.library()
+    pieces = _pieces(Transfers(library.database), asked, host, places)
+    first = await anext(pieces)
+
+    async def whole() -> AsyncIterator[str]:
+        async with aclosing(pieces):
+            yield first
+            async for piece in pieces:
+                yield piece
+
+    return whole()
+
+
+async def _pieces(
+    transfers: Transfers, asked: ExportRequest, host: Host, places: asyncio.Semaphore
+) -> AsyncGenerator[str, None]:
+    async with places:
+        held: list[str] = []
+        async for line in export_lines(transfers, asked.namespaces, now=host.now(), embeddings=asked.embeddings):
+            held.append(line)
+            if len(held) == _LINES:
+                yield "\n".join(held) + "\n"
+                held = []
+        if held:
+            yield "\n".join(held) + "\n"
