@@ -166,7 +166,7 @@ class Database:
 
     @asynccontextmanager
     async def apart(self) -> AsyncIterator[Session]:
-        """A connection of its own that reads and sees one moment, however slowly: others wait for those of the pools."""
+        """A connection of its own that reads and sees one moment, however slowly: pools are for those in a hurry."""
         limits = self._limits
         with ours():
             connection = await asyncpg.connect(
