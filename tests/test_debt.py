@@ -7,9 +7,11 @@ import pytest
 
 from folklore.db.database import Database
 from folklore.db.debt import FIRST, Coverage, Debts
+from folklore.db.found import Scope
 from folklore.db.memories import Vectors
 from folklore.memory.library import Library
 from folklore.memory.store import embed
+from folklore.model import Filters
 from tests import embedders
 from tests.person import NOON, Person, contents
 
@@ -83,3 +85,46 @@ async def test_what_is_forgotten_owes_nothing(
 
     assert await Debts(database).batch(notebook.id, embedders.MODEL.id, most=10) == []
     assert await Debts(database).coverage([notebook.id], embedders.MODEL.id) == {}
+
+
+async def test_vectors_paid_later_are_sampled_as_if_they_had_never_been_owed(
+    database: Database, connection: asyncpg.Connection
+) -> None:
+    person = Person(Library.of(database, embedders.ByLetter()))
+    await person.keep(*(f"{'tide ' * (number % 40)}fact {number}" for number in range(450)))
+    await person.keep(*(f"{'quay ' * (number % 40)}note {number}" for number in range(450)))
+    await connection.execute(
+        "analyze embeddings"
+    )  # where all rows are of one namespace, they are best read as they lie
+    before = await sampled(person)
+    await connection.execute(
+        "delete from embeddings where memory_id in (select memory_id from embeddings order by memory_id limit 300)"
+    )
+    assert await sampled(person) != before
+
+    [notebook] = await person.library.notebooks(["notes"])
+    debts = Debts(database)
+    while page := await debts.batch(notebook.id, embedders.MODEL.id, most=100):
+        await debts.pay(notebook.id, page, await vectors_of(database, [item.content for item in page]), NOON)
+
+    assert await sampled(person) == before
+
+
+async def sampled(person: Person) -> bytes:
+    """What a recall learns of the vectors in scope, where nothing is remembered."""
+    [notebook] = await person.library.notebooks(["notes"])
+    _, measures = await person.library.statements.lexemes(
+        Scope({notebook.id: notebook.name}, Filters(), NOON),
+        pieces=["fact"],
+        marks=[],
+        languages=["english"],
+        bound=100,
+        saturation=1.2,
+        prior=20.0,
+        mean_length=None,
+        measure=True,
+        model=embedders.MODEL.id,
+    )
+    assert measures is not None
+    assert len(measures.vectors) == 600
+    return measures.vectors.tobytes() + measures.sizes.tobytes()

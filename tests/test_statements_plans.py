@@ -126,6 +126,13 @@ async def test_document_frequencies_are_read_from_the_postings_key_alone(explain
     assert plan.scans("memories") == set()
 
 
+async def test_the_oldest_vectors_are_sampled_by_their_key_and_never_sorted(explain: Explain) -> None:
+    plan = await explain("recall_lexemes")
+
+    assert plan.scans("embeddings") == {("Index Scan", "embeddings_pkey")}
+    assert not [node for node in plan.nodes if any("memory_id" in key for key in node.get("Sort Key", []))]
+
+
 async def test_the_keyword_branch_reads_the_postings_key_alone_and_few_memories(explain: Explain) -> None:
     plan = await explain("recall_keyword")
 

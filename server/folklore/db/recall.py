@@ -19,6 +19,8 @@ from folklore.model import Recalled
 
 # From how many vectors it is learned how similarity grows with length.
 _SAMPLE = 600
+# Of one namespace among many at least so many: a line through fewer is hardly trusted.
+_SHARE = 60
 # Of how many relations of one memory are followed.
 _TIES = 5
 # How many hidden memories among the nearest are expected at most.
@@ -86,6 +88,7 @@ class RecallStatements:
                 measure=measure,
                 model=model,
                 sample=_SAMPLE,
+                share=max(_SAMPLE // max(len(scope.namespaces), 1), _SHARE),
             )
         whole = rows.pop(next(place for place, row in enumerate(rows) if row["lexeme"] == ""))
         found = Lexemes(

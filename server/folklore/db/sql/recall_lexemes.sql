@@ -3,8 +3,9 @@
 -- and the same times their size: of these sums the line of every question's scores is made. :marks are dates it names
 -- (text/moments.py). :mean_length is that of the scope in lexemes; null where it is not known yet.
 -- If :measure, the row of the empty lexeme counts all memories in scope and says how long one is on average, in lexemes,
--- the mean and variance of the logarithm of length + 30, its size, and draws a sample of :sample vectors in :model: each
--- as its memory's length (two bytes) and its wire form. It also tells whether a valid HNSW index covers the scope.
+-- the mean and variance of the logarithm of length + 30, its size, and draws a sample of :sample vectors in :model, the
+-- oldest :share of each namespace: each as its memory's length (two bytes) and its wire form. Oldest, so that it is the same
+-- wherever rows happen to lie: vectors paid later lie last. It also tells whether a valid HNSW index covers the scope.
 select asked.lexeme, asked.places, counted.documents, counted.evidence, counted.sized, null::float8 as mean_length,
     null::float8 as mean_size, null::float8 as size_variance, null::bytea as sample, null::boolean as indexed
 from (
@@ -37,10 +38,15 @@ union all
 select '', null, count(*), null, null, avg(length)::float8, avg(ln(length + 30.0::float8)), var_pop(ln(length + 30.0::float8)), (
     select string_agg(int2send(drawn.length) || halfvec_send(drawn.vector), ''::bytea)
     from (
-        select e.length, e.vector
-        from embeddings e
-        where :measure::boolean and e.namespace_id = any(:namespaces::uuid[]) and e.model_id = :model::uuid
-            and e.passage = 0
+        select oldest.length, oldest.vector
+        from unnest(:namespaces::uuid[]) as space (id)
+        cross join lateral (
+            select e.length, e.vector
+            from embeddings e
+            where :measure::boolean and e.namespace_id = space.id and e.model_id = :model::uuid and e.passage = 0
+            order by e.memory_id
+            limit :share::integer
+        ) oldest
         limit :sample::integer
     ) drawn
 ), (
