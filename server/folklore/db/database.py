@@ -156,12 +156,12 @@ class Database:
         `async with database.session() as session`; what Postgres and the network raise within leaves it as ours. A
         token's only reads: what writes is a `transaction`.
         """
-        return Lent(self, plans, self._reading)
+        return Lent(self.acquire, plans, self._reading)
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[Session]:
         """A connection in one transaction: committed when the block ends, rolled back when it fails or is cancelled."""
-        async with Lent(self, "kept", self._writing, commits=True) as session, session.transaction():
+        async with Lent(self.acquire, "kept", self._writing, commits=True) as session, session.transaction():
             yield session
 
     @asynccontextmanager

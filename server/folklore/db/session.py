@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from contextlib import nullcontext, suppress
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import Any, Literal, cast
 
 import asyncpg
 
@@ -13,14 +14,13 @@ from folklore.db.roles import MEMBER
 from folklore.db.statements import statement
 from folklore.errors import DatabaseUnavailable, FolkloreError, Refused
 
-if TYPE_CHECKING:
-    from folklore.db.database import Database
-
 # Transactions that are being ended: a task that nobody holds may be forgotten.
 _ENDING: set[asyncio.Task[None]] = set()
 
 Row = asyncpg.Record
 Plans = Literal["kept", "fresh"]
+# A pool and a connection of it, to be released.
+Acquire = Callable[[Plans], Awaitable[tuple[asyncpg.Pool, Any]]]
 
 
 class Session:
@@ -64,10 +64,10 @@ class Lent:
     only reads, whose end nobody waits for.
     """
 
-    __slots__ = ("_commits", "_connection", "_database", "_entry", "_plans", "_pool")
+    __slots__ = ("_acquire", "_commits", "_connection", "_entry", "_plans", "_pool")
 
-    def __init__(self, database: Database, plans: Plans, entry: str | None = None, *, commits: bool = False) -> None:
-        self._database = database
+    def __init__(self, acquire: Acquire, plans: Plans, entry: str | None = None, *, commits: bool = False) -> None:
+        self._acquire = acquire
         self._plans: Plans = plans
         self._entry = entry
         self._commits = commits
@@ -75,7 +75,7 @@ class Lent:
     async def __aenter__(self) -> Session:
         """Acquire it. Raises DatabaseUnavailable."""
         try:
-            self._pool, self._connection = await self._database.acquire(self._plans)
+            self._pool, self._connection = await self._acquire(self._plans)
             if self._entry is not None:
                 await self._enter(self._entry)
         except FOREIGN as error:

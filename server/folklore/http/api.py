@@ -8,7 +8,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from folklore.errors import FolkloreError, NotFound
-from folklore.http.failure import failure
+from folklore.http.refusal import failure
 from folklore.memory.calls import CALLS
 from folklore.memory.desk import Desk
 from folklore.memory.host import Host

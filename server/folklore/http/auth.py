@@ -11,7 +11,7 @@ from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from folklore.errors import FolkloreError, Unauthenticated
-from folklore.http.failure import failure
+from folklore.http.refusal import failure
 from folklore.memory.callers import calling
 from folklore.memory.doorkeeper import Doorkeeper
 from folklore.model import Caller

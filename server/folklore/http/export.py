@@ -13,7 +13,7 @@ from starlette.routing import Route
 
 from folklore.db.transfer import Transfers
 from folklore.errors import Conflict, FolkloreError, InvalidInput
-from folklore.http.failure import failure
+from folklore.http.refusal import failure
 from folklore.memory.host import Host
 from folklore.memory.questions import ExportRequest
 from folklore.memory.transfer import export_lines

@@ -4,8 +4,20 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Mapping
 
 from starlette.responses import JSONResponse, Response
+
+from folklore.errors import Conflict, FolkloreError, InvalidInput, NotFound, Refused, Unauthenticated, Unavailable
+
+_STATUS: tuple[tuple[type[FolkloreError], int], ...] = (
+    (InvalidInput, 400),
+    (Unauthenticated, 401),
+    (Refused, 403),
+    (NotFound, 404),
+    (Conflict, 409),
+    (Unavailable, 503),
+)
 
 
 def refusal(status: int, code: str, message: str, hint: str, *, retry_after: float | None = None) -> Response:
@@ -17,6 +29,12 @@ def refusal(status: int, code: str, message: str, hint: str, *, retry_after: flo
     return JSONResponse(_said(code, message, hint, retry_after), status, headers)
 
 
+def failure(error: FolkloreError, headers: Mapping[str, str] | None = None) -> JSONResponse:
+    """An error as a response."""
+    status = next((status for kind, status in _STATUS if isinstance(error, kind)), 500)
+    return JSONResponse(_said(error.code, error.message, error.hint, None), status, headers)
+
+
 def on_the_wire(status: int, phrase: str, code: str, message: str, hint: str) -> bytes:
     """The same as bytes, for a connection on which no request could be read; it ends with it."""
     body = json.dumps(_said(code, message, hint, None)).encode()
@@ -24,8 +42,10 @@ def on_the_wire(status: int, phrase: str, code: str, message: str, hint: str) ->
     return f"{head}connection: close\r\n\r\n".encode("ascii") + body
 
 
-def _said(code: str, message: str, hint: str, retry_after: float | None) -> dict[str, object]:
-    said: dict[str, object] = {"code": code, "message": message, "hint": hint}
+def _said(code: str, message: str, hint: str | None, retry_after: float | None) -> dict[str, object]:
+    said: dict[str, object] = {"code": code, "message": message}
+    if hint:
+        said["hint"] = hint
     if retry_after is not None:
         said["retry_after"] = _whole(retry_after)
     return {"error": said}
