@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 from zoneinfo import ZoneInfo
 
@@ -31,7 +31,7 @@ async def at_server(settings: Settings, work: Callable[[Desk], Awaitable[Result]
         return await work(_RemoteDesk(client, settings))
 
 
-async def export_from(settings: Settings, namespaces: tuple[str, ...], embeddings: bool) -> AsyncIterator[str]:
+async def export_from(settings: Settings, namespaces: tuple[str, ...], embeddings: bool) -> AsyncGenerator[str, None]:
     """The lines of an export of the server that the settings name."""
     async with _client(settings) as client:
         try:

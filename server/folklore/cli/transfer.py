@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
-from collections.abc import AsyncIterator, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import aclosing, contextmanager
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import IO, TYPE_CHECKING, BinaryIO
@@ -49,17 +49,18 @@ def export(ctx: click.Context, file: str, namespaces: tuple[str, ...], embedding
 
         return await write(export_lines(Transfers(running.database), namespaces, now=app.now(), embeddings=embeddings))
 
-    async def write(lines: AsyncIterator[str]) -> int:
+    async def write(lines: AsyncGenerator[str, None]) -> int:
         from folklore.memory.lines import is_memory
 
         memories = 0
-        with _target(file) as out, progress("Exporting", None) as tell:
-            async for line in lines:
-                out.write(line.encode() + b"\n")
-                if is_memory(line):
-                    memories += 1
-                    if memories % _OUT_EVERY == 0:
-                        tell(memories, f"{memories:,} memories")
+        async with aclosing(lines):
+            with _target(file) as out, progress("Exporting", None) as tell:
+                async for line in lines:
+                    out.write(line.encode() + b"\n")
+                    if is_memory(line):
+                        memories += 1
+                        if memories % _OUT_EVERY == 0:
+                            tell(memories, f"{memories:,} memories")
         return memories
 
     if (settings := settings_of(ctx)).server is not None:

@@ -67,10 +67,12 @@ async def _pieces(
 ) -> AsyncGenerator[str, None]:
     async with places:
         held: list[str] = []
-        async for line in export_lines(transfers, asked.namespaces, now=host.now(), embeddings=asked.embeddings):
-            held.append(line)
-            if len(held) == _LINES:
-                yield "\n".join(held) + "\n"
-                held = []
+        lines = export_lines(transfers, asked.namespaces, now=host.now(), embeddings=asked.embeddings)
+        async with aclosing(lines):
+            async for line in lines:
+                held.append(line)
+                if len(held) == _LINES:
+                    yield "\n".join(held) + "\n"
+                    held = []
         if held:
             yield "\n".join(held) + "\n"

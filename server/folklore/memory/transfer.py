@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import suppress
 from datetime import datetime, tzinfo
 from itertools import islice
@@ -27,7 +27,7 @@ Chunk = list[tuple[int, Line]]
 
 async def export_lines(
     transfers: Transfers, namespaces: Sequence[str], *, now: datetime, embeddings: bool = False
-) -> AsyncIterator[str]:
+) -> AsyncGenerator[str, None]:
     """The header, then every memory of these namespaces (all, if none is named), as of one moment.
 
     After the memories of a namespace stand its relations, then its revisions. The order, by namespace, creation and id,
