@@ -96,9 +96,9 @@ class Asker(asyncio.Protocol):
             end = self._buffer.find(b"\r\n\r\n")
             if end < 0:
                 return
-            head = bytes(self._buffer[:end]).lower()
-            self._missing = end + 4 + int(head.partition(b"content-length:")[2].split(b"\r\n", 1)[0])
-        if len(self._buffer) < self._missing:
+            length = bytes(self._buffer[:end]).lower().partition(b"content-length:")[2].split(b"\r\n", 1)[0]
+            self._missing = end + 4 + int(length) if length else 0  # an event stream comes in chunks
+        if len(self._buffer) < self._missing or (not self._missing and not self._buffer.endswith(b"\r\n0\r\n\r\n")):
             return
         if not self._buffer.startswith(b"HTTP/1.1 200") or b'"structuredContent"' not in self._buffer:
             self.problem = bytes(self._buffer[:600]).decode(errors="replace")
