@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import hmac
 import json
@@ -208,6 +209,14 @@ async def test_a_key_that_is_new_at_the_issuer_is_asked_for(team: Team, provider
     said = await issuer.verify(provider.token("newer", folklore_grants=["a:reader"]), now=datetime.now(UTC))
 
     assert (said.principal, said.grants, said.owner) == ("carla", ["a:reader"], False)
+
+
+async def test_tokens_that_come_for_the_first_time_at_once_are_let_in(team: Team, provider: Provider) -> None:
+    tokens = [provider.token(sub=f"new {number}", folklore_grants=["fresh:writer"]) for number in range(4)]
+
+    answers = await asyncio.gather(*(ask(team, token) for token in tokens * 4))
+
+    assert [named(answer) for answer in answers] == [["fresh"]] * 16
 
 
 async def test_an_access_token_can_be_revoked_here(team: Team, provider: Provider) -> None:

@@ -120,6 +120,32 @@ async def test_without_a_default_a_writer_of_several_says_where(team: Team) -> N
         assert (await called(client, "memory_store", content="Minutes are public."))["namespace"] == "board"
 
 
+async def test_an_owner_writes_to_the_tokens_default_and_never_to_the_servers_own_project(team: Team) -> None:
+    made, bare = await team.token("ops", owner=True, namespace="ops"), await team.token("ops", owner=True)
+
+    async with team.assistant(made.secret) as client:
+        assert (await called(client, "memory_store", content="Deploys stop on Fridays."))["namespace"] == "ops"
+    async with team.assistant(bare.secret) as client:
+        assert "may write to any" in await refused(client, "memory_store", content="anything")
+
+
+async def test_prompts_are_there_for_who_has_no_one_place_to_write(team: Team) -> None:
+    several = await team.token("walter", "payments:writer", "board:writer")
+
+    async with team.assistant(several.secret) as client:
+        for name in ("remember", "review"):
+            said = str((await client.get_prompt(name)).messages[0].content)
+            assert "a namespace that fits" in said
+
+
+async def test_what_clients_look_for_after_a_401_is_found_or_not_there_and_nothing_else_is_open(team: Team) -> None:
+    async with httpx.AsyncClient(base_url=team.url) as client:
+        for path in ("oauth-protected-resource", "oauth-protected-resource/mcp", "oauth-authorization-server", "x"):
+            assert (await client.get(f"/.well-known/{path}")).status_code == 404
+        for path in ("/healthzmcp", "/readyz/mcp", "/metricsx", "/", "/nowhere", "/.well-known"):
+            assert (await client.get(path)).status_code == 401, path
+
+
 async def test_names_counts_ids_and_resources_of_elsewhere_are_not_there(team: Team) -> None:
     (hidden,) = await team.keep("the board's secret plan", namespace="board")
     token = await team.token("walter", "payments:admin")
@@ -242,8 +268,11 @@ async def test_while_the_database_is_away_nobody_gets_in_by_a_token_and_is_told_
         async with Team(server, None).assistant(secret) as assistant:  # type: ignore[arg-type]
             told = await refused(assistant, "memory_recall", query="x")
 
+        home = await client.post("/api/home", json={})
+
     assert (answer.status_code, answer.json()["error"]["code"]) == (503, "database_unavailable")
     assert "database" in told
+    assert (home.status_code, "notes" in home.text) == (503, False), "not even a name is open to nobody"
 
 
 async def test_the_commands_work_alike_at_a_server_elsewhere(team: Team, folklore: CommandLine) -> None:

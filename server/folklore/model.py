@@ -35,15 +35,11 @@ class Grant:
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """What a token opens. `key` proves to the database whose transaction it is: a secret, never shown.
-
-    `home` is where to write when the caller does not say.
-    """
+    """What a token opens. `key` proves to the database whose transaction it is: a secret, never shown."""
 
     token: UUID
     key: str = field(repr=False)
     grants: tuple[Grant, ...] = ()
-    home: str | None = None
 
     def role_in(self, namespace: str) -> Role | None:
         """The role in the namespace of this name, whatever its case."""
@@ -59,7 +55,8 @@ class Access:
 class Caller:
     """Who asks: taken from the authenticated connection or the operating system, never from arguments.
 
-    Without `access` everything is open: the person who runs the process, or the holder of an owner's token.
+    Without `access` everything is open: the person who runs the process, or the holder of an owner's token. `home` is
+    where a token writes when the caller does not say.
     """
 
     author: str
@@ -67,6 +64,7 @@ class Caller:
     may_write: bool = True
     access: Access | None = None
     token: UUID | None = None
+    home: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -93,6 +93,7 @@ class Database:
 
     async def _open(self, *, tokens: bool) -> None:
         most = self._limits.maximum
+        made: dict[tuple[bool, Plans], asyncpg.Pool] = {}
         with ours():
             try:
                 nearest = _NEAREST if self._limits.statement_cache else {}
@@ -100,13 +101,14 @@ class Database:
                     ("fresh", "force_custom_plan", most // 2, nearest),
                     ("kept", "force_generic_plan", most - most // 2, {}),
                 ):
-                    self._pools[tokens, cast("Plans", plans)] = await self._pool(
+                    made[tokens, cast("Plans", plans)] = await self._pool(
                         self._login_dsn if tokens else self._dsn, mode, max(1, share), **more
                     )
             except BaseException:
-                if not tokens:
-                    await self.close()
+                for pool in made.values():
+                    pool.terminate()
                 raise
+        self._pools.update(made)
 
     async def _pool(self, dsn: str, plan_cache_mode: str, most: int, **more: str) -> asyncpg.Pool:
         limits = self._limits

@@ -43,20 +43,21 @@ async def settle(connection: asyncpg.Connection) -> list[str]:
 
     Nothing else needs it: who serves no tokens can do without.
     """
-    refused: set[str] = set()
+    tried: set[str] = set()
     for _ in range(_TRIES):
         commands = await lacking(connection)
-        if refused.issuperset(commands):
+        if tried.issuperset(commands):
             return commands
         for command in commands:
             try:
                 async with connection.transaction():
                     await connection.execute(command)
-            except asyncpg.InsufficientPrivilegeError as error:
+            except (asyncpg.InsufficientPrivilegeError, asyncpg.ReadOnlySQLTransactionError) as error:
                 log.info("role_lacks", command=command, reason=str(error))
-                refused.add(command)
             except (asyncpg.UndefinedObjectError, asyncpg.DuplicateObjectError):
-                refused.add(command)  # of a role that may not be made; or somebody else was quicker
+                pass  # of a role that may not be made; or somebody else was quicker
             except (asyncpg.UniqueViolationError, asyncpg.InternalServerError):
                 await asyncio.sleep(0.05)  # somebody else is at it
+                continue
+            tried.add(command)  # once: where somebody has no right to give, Postgres may only warn
     return await lacking(connection)

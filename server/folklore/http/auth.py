@@ -16,11 +16,15 @@ from folklore.memory.callers import calling
 from folklore.memory.doorkeeper import Doorkeeper
 from folklore.model import Caller
 
-# What anybody may ask: whether we are alive, and who vouches for callers (RFC 9728).
-OPEN = ("/healthz", "/readyz", "/.well-known/oauth-protected-resource")
+# What anybody may ask: whether we are alive, and what clients look for after a 401 (RFC 9728; 404 where there is none).
+OPEN = frozenset({"/healthz", "/readyz"})
+DISCOVERY = "/.well-known/"
 
-# Says itself who may read it without a token (http.metrics); with one it must be the owner's.
+# Says itself who may read it without a token (http.metrics).
 METRICS = "/metrics"
+
+# How the audit log names what somebody was kept from: no text of his, or he could fill it.
+_KNOWN = ("/mcp", "/sse", "/messages/", "/api/", METRICS)
 
 Refused = Callable[[Caller, str, FolkloreError, str], None]
 
@@ -40,14 +44,17 @@ class Door:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve a request."""
         token = _bearer(scope) if scope["type"] == "http" else None
-        if scope["type"] != "http" or scope["path"].startswith(OPEN) or (token is None and scope["path"] == METRICS):
+        if scope["type"] != "http" or _is_open(scope["path"], token):
             await self._app(scope, receive, send)
             return
         try:
             caller = await self._keeper.admit(token)
         except Unauthenticated as error:
-            self._refused(Caller(author=error.who or "unknown"), f"http {scope['path']}"[:100], error, error.reason)
+            self._refused(Caller(author=error.who or "unknown"), _what(scope["path"]), error, error.reason)
             await self._unauthenticated(error)(scope, receive, send)
+            return
+        except FolkloreError as error:
+            await failure(error)(scope, receive, send)
             return
         if caller.token is not None:
             state = scope.setdefault("state", {})
@@ -67,6 +74,14 @@ class Door:
         if self._metadata_url is not None:
             parts.append(f'resource_metadata="{self._metadata_url}"')
         return failure(error, {"www-authenticate": f"Bearer {', '.join(parts)}"})
+
+
+def _is_open(path: str, token: str | None) -> bool:
+    return path in OPEN or path.startswith(DISCOVERY) or (token is None and path == METRICS)
+
+
+def _what(path: str) -> str:
+    return f"http {next((known for known in _KNOWN if path.startswith(known)), 'other')}"
 
 
 def is_owner(request: Request) -> bool:

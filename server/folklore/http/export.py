@@ -12,8 +12,9 @@ from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
 from folklore.db.transfer import Transfers
-from folklore.errors import Conflict, FolkloreError, InvalidInput
+from folklore.errors import Conflict, FolkloreError
 from folklore.http.refusal import failure
+from folklore.memory.calls import wrong
 from folklore.memory.host import Host
 from folklore.memory.questions import ExportRequest
 from folklore.memory.transfer import export_lines
@@ -44,9 +45,7 @@ async def _begun(host: Host, body: bytes, places: asyncio.Semaphore) -> AsyncIte
     try:
         asked = _REQUEST.validate_json(body or b"{}")
     except ValidationError as error:
-        problem = error.errors(include_url=False, include_context=False, include_input=False)[0]
-        place = ".".join(str(part) for part in problem["loc"]) or "body"
-        raise InvalidInput(place, f"{problem['msg']}.") from None
+        raise wrong(error) from None
     if places.locked():
         raise Conflict(f"{_AT_ONCE} exports run already.", hint="Try again when one has ended.")
     library = await host.library()

@@ -15,13 +15,15 @@ from mcp.server.auth.routes import build_resource_metadata_url, create_protected
 from pydantic import AnyHttpUrl
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import Response
 from starlette.routing import BaseRoute, Mount, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from folklore import log
 from folklore.app import App, running
 from folklore.config import HttpSettings, OAuthSettings, Settings
-from folklore.errors import ConfigInvalid
+from folklore.errors import ConfigInvalid, NotFound
 from folklore.http.address import bound, is_loopback
 from folklore.http.api import api_routes
 from folklore.http.auth import Door, is_owner
@@ -33,6 +35,7 @@ from folklore.http.export import export_route
 from folklore.http.invited import Invited, transport_security
 from folklore.http.oauth import JwtIssuer
 from folklore.http.rate import RateLimit
+from folklore.http.refusal import failure
 from folklore.http.server import CLOSING_SECONDS, serve
 from folklore.http.shared import shared_between
 from folklore.http.siblings import Siblings
@@ -131,12 +134,18 @@ def limits(settings: HttpSettings) -> list[Middleware]:
 
 
 def _metadata(oauth: OAuthSettings) -> list[Route]:
-    """Who vouches for callers, for clients that look for it (RFC 9728)."""
+    """Who vouches for callers, for clients that look for it (RFC 9728); what else they look for there is not there."""
+    nothing = Route("/.well-known/{rest:path}", _not_there)
     if _metadata_url(oauth) is None:
-        return []
-    return create_protected_resource_routes(
+        return [nothing]
+    found = create_protected_resource_routes(
         resource_url=AnyHttpUrl(str(oauth.audience)), authorization_servers=[AnyHttpUrl(str(oauth.issuer))]
     )
+    return [*found, nothing]
+
+
+async def _not_there(_request: Request) -> Response:
+    return failure(NotFound("Nobody but this server itself vouches for callers here."))
 
 
 def _metadata_url(oauth: OAuthSettings) -> str | None:

@@ -35,8 +35,7 @@ class Team:
 
         async def library() -> Library:
             opened = (await app.host.library()).opened_to(present_caller().access)
-            if present_caller() is NOBODY:
-                raise DatabaseUnavailable("The database was unavailable when this call came.", hint="Try again.")
+            _somebody(present_caller())
             return opened
 
         async def record(refusal: Refusal, count: int, at: datetime) -> None:
@@ -55,8 +54,8 @@ class Team:
             refusals.note(present_caller(), action, error, now=app.now())
 
         def namespace() -> str:
-            caller = present_caller()
-            return app.namespace() if caller.access is None or caller is NOBODY else _home(caller)
+            caller = _somebody(present_caller())
+            return app.namespace() if caller.token is None else _home(caller)
 
         demand = app.settings.http.authentication
         refusals = Refusals(record)
@@ -77,14 +76,22 @@ class Team:
         await self.keeper.close()
 
 
+def _somebody(caller: Caller) -> Caller:
+    """Raises Unavailable where it could not be found out who calls: nothing is open to nobody, not even a name."""
+    if caller is NOBODY:
+        raise DatabaseUnavailable(
+            "The database, or the issuer of your token, was unavailable when this call came.", hint="Try again."
+        )
+    return caller
+
+
 def _home(caller: Caller) -> str:
     """Where this caller writes when he does not say. Raises InvalidInput if that is not clear."""
     if (home := writing_home(caller)) is not None:
         return home
-    assert caller.access is not None
-    own = ", ".join(grant.name for grant in caller.access.grants if grant.role != "reader")
-    raise InvalidInput(
-        "namespace",
-        "is missing, and your token has no default.",
-        hint=f"It may write to {own}." if own else "It may only read.",
-    )
+    if caller.access is None:
+        hint = "An owner's token may write to any."
+    else:
+        own = ", ".join(grant.name for grant in caller.access.grants if grant.role != "reader")
+        hint = f"It may write to {own}." if own else "It may only read."
+    raise InvalidInput("namespace", "is missing, and your token has no default.", hint=hint)

@@ -71,9 +71,7 @@ def may_write_somewhere(caller: Caller) -> bool:
 
 def writing_home(caller: Caller) -> str | None:
     """Where a token writes when the caller does not say: its default, else the only namespace it may write to."""
-    if caller.access is None:
-        return None
-    if caller.access.home is not None:
-        return caller.access.home
+    if caller.home is not None or caller.access is None:
+        return caller.home
     own = [grant.name for grant in caller.access.grants if grant.role != "reader"]
     return own[0] if len(own) == 1 else None

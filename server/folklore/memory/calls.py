@@ -41,9 +41,7 @@ class Call:
         try:
             read = self._signature[0].model_validate_json(body or b"{}")
         except ValidationError as error:
-            problem = error.errors(include_url=False, include_context=False, include_input=False)[0]
-            place = ".".join(str(part) for part in problem["loc"]) or "body"
-            raise InvalidInput(place, f"{problem['msg']}.") from None
+            raise wrong(error) from None
         return {name: getattr(read, name) for name in read.model_fields_set}
 
     def give(self, result: object) -> Any:
@@ -53,6 +51,12 @@ class Call:
     def result(self, value: object) -> Any:
         """A result that came as JSON values."""
         return self._signature[1].validate_python(value)
+
+
+def wrong(error: ValidationError) -> InvalidInput:
+    """What is wrong with a body: the first field that is, never its value."""
+    problem = error.errors(include_url=False, include_context=False, include_input=False)[0]
+    return InvalidInput(".".join(str(part) for part in problem["loc"]) or "body", f"{problem['msg']}.")
 
 
 CALLS: Mapping[str, Call] = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 import structlog
@@ -18,7 +18,7 @@ log = structlog.get_logger(__name__)
 
 _SECONDS = 2.0
 # Whoever tries tokens by the thousand fills no table: what is alike is one line with a number, and no more lines wait.
-_ROOM = 1_000
+_ROOM = 100
 _DETAIL = 200
 
 
@@ -54,10 +54,13 @@ class Refusals:
         shown, _ = guard_fields({"content": error.message}, "redact")
         detail = reason or str(shown.get("content", error.message))[:_DETAIL]
         refusal = Refusal(caller, action, error.code, detail)
+        if refusal not in self._counted and len(self._counted) >= _ROOM:
+            # Too many that differ: they are counted by who and what alone.
+            refusal = replace(refusal, detail="and others")
+            if refusal not in self._counted and len(self._counted) >= 2 * _ROOM:
+                self.dropped += 1
+                return
         count, _ = self._counted.get(refusal, (0, now))
-        if not count and len(self._counted) >= _ROOM:
-            self.dropped += 1
-            return
         self._counted[refusal] = count + 1, now
         if self._writing is None or self._writing.done():
             self._writing = asyncio.create_task(self._write(), name="folklore-refusals")

@@ -7,13 +7,14 @@ import hmac
 import re
 import secrets
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import get_args
 from uuid import UUID
 
 from folklore.db.principals import Known, NewToken, Principals, Token
-from folklore.errors import InvalidInput, NotFound, Unauthenticated
+from folklore.errors import Conflict, InvalidInput, NotFound, Unauthenticated
 from folklore.memory.access import must_own, stronger
 from folklore.memory.ids import new_id
 from folklore.memory.library import Library
@@ -176,8 +177,8 @@ async def by_key(principals: Principals, key: str, *, now: datetime) -> tuple[Ca
         raise Unauthenticated("revoked", "This token was revoked.", hint="Ask for a new one.", who=known.principal)
     if known.expires_at is not None and known.expires_at <= now:
         raise Unauthenticated("expired", "This token has expired.", hint="Ask for a new one.", who=known.principal)
-    access = None if known.owner else Access(known.id, key, known.grants, known.home)
-    return Caller(author=known.principal, agent=known.agent, access=access, token=known.id), known
+    access = None if known.owner else Access(known.id, key, known.grants)
+    return Caller(known.principal, known.agent, access=access, token=known.id, home=known.home), known
 
 
 def period(text: str, field: str) -> timedelta:
@@ -235,7 +236,11 @@ async def _namespaces(
     if not wanted:
         return {}, []
     known = {notebook.name.lower() for notebook in await library.namespaces.notebooks(wanted)}
-    created = [await create(library, name, caller=caller, now=now) for name in wanted if name.lower() not in known]
+    created = []
+    for name in wanted:
+        if name.lower() not in known:
+            with suppress(Conflict):  # somebody else has made it meanwhile
+                created.append(await create(library, name, caller=caller, now=now))
     return {notebook.name.lower(): notebook.id for notebook in await library.namespaces.notebooks(wanted)}, created
 
 

@@ -108,7 +108,7 @@ def add_prompts(server: MCPServer[Host], host: Host) -> None:
         return (
             f"Store what the team should know later{about}: decisions with their reasons, conventions, causes of bugs "
             "and their fixes, how-tos. First call memory_recall, so that you do not repeat what is known; supersede "
-            f"what is outdated. Then call memory_store for the namespace {host.namespace()}: one self-contained fact "
+            f"what is outdated. Then call memory_store for {_where(host)}: one self-contained fact "
             "per memory, with kind and tags. Never secrets. Finally say what you stored."
         )
 
@@ -116,11 +116,19 @@ def add_prompts(server: MCPServer[Host], host: Host) -> None:
     def review(namespace: str = "") -> str:
         """Look through a namespace for what is outdated, doubled or wrong."""
         return (
-            f"Go through the memories of the namespace {namespace or host.namespace()} with memory_list, page by page. "
+            f"Go through the memories of {_where(host, namespace)} with memory_list, page by page. "
             "Propose, and wait for a yes before you do: memory_store with supersedes for what is outdated, "
             "memory_forget for what is wrong or said twice, memory_relate for what belongs together or contradicts, "
             "memory_update for missing tags. List the ids with one line of reason each."
         )
+
+
+def _where(host: Host, namespace: str = "") -> str:
+    """The namespace meant, for a prompt; where none is clear, the words say to choose one."""
+    try:
+        return f"the namespace {namespace or host.namespace()}"
+    except FolkloreError:
+        return "a namespace that fits (memory_status lists them)"
 
 
 @contextmanager

@@ -50,7 +50,7 @@ async def work(job: Job) -> None:
             job.count(usage_dropped=dropped)
             await job.breathe()
     if not job.dry_run:
-        for namespace in [NOWHERE, *(item.id for item in await job.library.namespaces.all())]:
+        for namespace in [NOWHERE, *(item.id for item in await job.library.namespaces.notebooks(None))]:
             while dropped := await audit.drop(namespace, noted_before, _ENTRIES):
                 job.count(audit_dropped=dropped)
                 await job.breathe()

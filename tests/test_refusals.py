@@ -1,0 +1,57 @@
+"""Refused accesses on their way into the audit log: all counted, few lines, nothing of what they quote."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from folklore.db.audit import NOWHERE
+from folklore.errors import NotFound, Refused, Unauthenticated
+from folklore.memory.refusals import Refusal, Refusals
+from folklore.model import Access, Caller
+from tests.person import NOON
+
+HOLDER = Caller("alice", access=Access(NOWHERE, "0" * 64))
+
+
+class Book:
+    """What was recorded."""
+
+    def __init__(self) -> None:
+        self.lines: list[tuple[Refusal, int]] = []
+        self.refusals = Refusals(self.record, seconds=0.01)
+
+    async def record(self, refusal: Refusal, count: int, _at: datetime) -> None:
+        self.lines.append((refusal, count))
+
+    def total(self) -> int:
+        return sum(count for _, count in self.lines)
+
+
+async def test_whoever_tries_by_the_thousand_fills_no_table_and_is_counted() -> None:
+    book = Book()
+    for number in range(5_000):
+        book.refusals.note(HOLDER, "memory_recall", NotFound(f"There is no namespace 'n{number}'."), now=NOON)
+    await book.refusals.close()
+
+    assert len(book.lines) <= 101
+    assert (book.total(), book.refusals.dropped) == (5_000, 0)
+
+
+async def test_what_is_alike_is_one_line() -> None:
+    book = Book()
+    for _ in range(300):
+        book.refusals.note(Caller("unknown"), "http /mcp", Unauthenticated("unknown", "…"), now=NOON, reason="unknown")
+    await book.refusals.close()
+
+    assert [(refusal.detail, count) for refusal, count in book.lines] == [("unknown", 300)]
+
+
+async def test_a_secret_in_a_message_does_not_get_there_and_what_is_no_refusal_neither() -> None:
+    book = Book()
+    token = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
+    book.refusals.note(HOLDER, "memory_store", Refused(f"not {token}"), now=NOON)
+    book.refusals.note(Caller("local"), "memory_get", NotFound("There is no memory."), now=NOON)
+    await book.refusals.close()
+
+    assert len(book.lines) == 1
+    assert token not in book.lines[0][0].detail
