@@ -80,7 +80,7 @@ def _somebody(caller: Caller) -> Caller:
     """Raises Unavailable where it could not be found out who calls: nothing is open to nobody, not even a name."""
     if caller is NOBODY:
         raise DatabaseUnavailable(
-            "The database, or the issuer of your token, was unavailable when this call came.", hint="Try again."
+            "The database is unavailable, or your token's issuer: it cannot be found out who calls.", hint="Try again."
         )
     return caller
 
