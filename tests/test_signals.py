@@ -48,7 +48,8 @@ def test_recency_halves_with_every_half_life_and_the_future_counts_as_now() -> N
 
 
 def test_every_number_of_a_preset_can_be_overridden_and_names_itself_when_it_is_wrong() -> None:
-    ranking = chosen("roaming", weights={"dense": 2, "relations": 0.1, "nearness": 0.5, "recency": 0.3}, fusion="weighted", rrf_k=60)
+    weights = {"dense": 2, "relations": 0.1, "nearness": 0.5, "recency": 0.3}
+    ranking = chosen("roaming", weights=weights, fusion="weighted", rrf_k=60)
 
     assert (ranking.dense, ranking.relations, ranking.nearness, ranking.signals.recency) == (2, 0.1, 0.5, 0.3)
     assert (ranking.fusion, ranking.rrf_k, ranking.keyword) == ("weighted", 60, 0.0)
