@@ -42,7 +42,7 @@ class Ranking:
     nearness: float = 0.7
     # The evidence of vectors counts whole if the best stands out so many times further than chance would have it
     # (ranking/evidence.py); 0 never asks.
-    standing: float = 1.25
+    standing: float = 1.1
     signals: Signals = Signals()
     mmr_lambda: float = 0.7
     # Results with less calibrated evidence are left out.
