@@ -8,7 +8,9 @@ from time import monotonic
 from uuid import UUID
 
 from folklore.db.found import Lexemes, Measures
+from folklore.db.recall import SAMPLED_TEXTS
 from folklore.ranking.length import LengthLine
+from folklore.text.usual import UsualWords
 
 Key = tuple[tuple[UUID, ...], UUID | None]
 # A lexeme of a piece, in how many memories it is, what it says in them together, and that times their size.
@@ -32,17 +34,18 @@ def key_of(namespaces: Iterable[UUID], model: UUID | None) -> Key:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """The measures of one scope, its length line, and how common words read there."""
+    """The measures of one scope, its length line, its usual words, and how common words read there."""
 
     measures: Measures
     line: LengthLine | None
+    usual: UsualWords
     _common: dict[Way, dict[str, Read]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, measures: Measures) -> Measured:
-        """From what the database measured; the sample has said what it had to, and is not kept."""
+    def of(cls, measures: Measures, usual: UsualWords) -> Measured:
+        """From what the database measured; the samples have said what they had to, and are not kept."""
         line = LengthLine.through(measures.vectors, measures.sizes)
-        return cls(replace(measures, vectors=measures.vectors[:0], sizes=measures.sizes[:0]), line)
+        return cls(replace(measures, vectors=measures.vectors[:0], sizes=measures.sizes[:0], texts=()), line, usual)
 
     def known(self, way: Way) -> dict[str, Read]:
         """The pieces whose every lexeme is common, read in this way."""
@@ -67,6 +70,21 @@ class RecentMeasures:
 
     def __init__(self) -> None:
         self._known: dict[Key, tuple[float, Measured]] = {}
+        self._usual: dict[tuple[UUID, ...], tuple[float, UsualWords]] = {}
+
+    def usual(self, namespaces: Iterable[UUID]) -> UsualWords | None:
+        """The usual words of a scope, unless they were learned too long ago."""
+        until, usual = self._usual.get(tuple(sorted(namespaces)), (0.0, None))
+        return usual if monotonic() < until else None
+
+    def learn(self, namespaces: Iterable[UUID], texts: Sequence[str]) -> UsualWords:
+        """Learn the usual words from the oldest texts of a scope, which stay the same once there are enough."""
+        if len(self._usual) >= _MOST_SCOPES:
+            self._usual.clear()
+        usual = UsualWords.of(texts)
+        seconds = _SECONDS if usual.total >= SAMPLED_TEXTS else _SECONDS_OF_SMALL
+        self._usual[tuple(sorted(namespaces))] = monotonic() + seconds, usual
+        return usual
 
     def get(self, key: Key) -> Measured | None:
         """What is known of a scope, unless it is too old."""
@@ -83,3 +101,4 @@ class RecentMeasures:
     def clear_small(self) -> None:
         """Forget the scopes that what was just stored may have changed."""
         self._known = {key: entry for key, entry in self._known.items() if entry[1].measures.total >= _LARGE}
+        self._usual = {key: entry for key, entry in self._usual.items() if entry[1].total >= SAMPLED_TEXTS}

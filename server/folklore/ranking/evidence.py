@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-_FUNCTION_WORD = math.log(2)
+_EVERY_SECOND = math.log(2)
 _FLATNESS = 0.25
 _UNCOVERED_GAIN = 0.5
 _MANY, _LITTLE = 1_500, 0.1
@@ -67,12 +67,16 @@ def rarest_weights(places: Mapping[str, Sequence[int]], weights: Mapping[str, fl
     return rarest
 
 
-def piece_weights(places: Mapping[str, Sequence[int]], weights: Mapping[str, float], pieces: int) -> list[float]:
-    """How much each piece of a question counts in its vector: the square root of its rarest lexeme's weight.
+def piece_weights(documents: Sequence[int | None], total: int) -> list[float]:
+    """How much each piece of a question counts in its vector: the square root of its inverse document frequency.
 
-    A piece without a lexeme is a function word, and counts as a word that every second memory holds.
+    `documents`: how many of a sample of `total` texts hold its rarest word. A word of every second text or more counts
+    as one of every second, and so does a piece without a word (None).
     """
-    return [math.sqrt(max(weight, _FUNCTION_WORD)) for weight in rarest_weights(places, weights, pieces)]
+    return [
+        math.sqrt(_EVERY_SECOND if held is None else max(inverse_document_frequency(held, total), _EVERY_SECOND))
+        for held in documents
+    ]
 
 
 def question_mass(documents: Mapping[str, int], *, total: int) -> float:
