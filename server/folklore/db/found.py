@@ -39,7 +39,7 @@ class Measures:
     """What a scope holds: so many memories of that mean length, in lexemes; `size` is the logarithm of length + 30.
 
     A sample of vectors (n, dimensions) and the sizes (n,) of their texts go with it, and if asked for a sample of
-    texts. `indexed`: it is one namespace, and an HNSW index covers its vectors.
+    texts, None of a scope that holds too few. `indexed`: it is one namespace, and an HNSW index covers its vectors.
     """
 
     total: int
@@ -49,7 +49,7 @@ class Measures:
     vectors: NDArray[np.float32]
     sizes: NDArray[np.float32]
     indexed: bool = False
-    texts: tuple[str, ...] = ()
+    texts: Sequence[str] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,8 +21,8 @@ from folklore.model import Recalled
 _SAMPLE = 600
 # Of one namespace among many at least so many: a line through fewer is hardly trusted.
 _SHARE = 60
-# From how many texts, and how far into each, it is learned which words are usual; of one namespace at least so many.
-SAMPLED_TEXTS, _READ_OF_TEXT, _SHARE_OF_TEXTS = 200, 300, 20
+# The same of texts and their usual words, and how far each is read; a scope that holds fewer is not sampled.
+_TEXTS, _SHARE_OF_TEXTS, _READ_OF_TEXT = 200, 20, 300
 # Of how many relations of one memory are followed.
 _TIES = 5
 # How many hidden memories among the nearest are expected at most.
@@ -78,7 +78,7 @@ class RecallStatements:
         """How the text reads in these languages; document frequencies are counted up to `bound`.
 
         What the lexemes say follows from BM25's constants and the scope's mean length, which is looked up if None.
-        Measures of the scope if asked for, its sample of vectors in `model`, and of `texts` if asked for as well.
+        Measures of the scope if asked for, its sample of vectors in `model`, and one of `texts` if asked for and many.
         """
         spaces = max(len(scope.namespaces), 1)
         async with self._session() as session:
@@ -96,8 +96,8 @@ class RecallStatements:
                 model=model,
                 sample=_SAMPLE,
                 share=max(_SAMPLE // spaces, _SHARE),
-                texts=SAMPLED_TEXTS if texts else 0,
-                text_share=max(-(-SAMPLED_TEXTS // spaces), _SHARE_OF_TEXTS),
+                texts=_TEXTS if texts else 0,
+                text_share=max(_TEXTS // spaces, _SHARE_OF_TEXTS),
                 text_read=_READ_OF_TEXT,
             )
         whole = rows.pop(next(place for place, row in enumerate(rows) if row["lexeme"] == ""))
@@ -289,7 +289,7 @@ def _measures(row: Row) -> Measures:
         drawn["vector"].astype(np.float32),
         np.log(drawn["length"].astype(np.float32) + 30),
         bool(row["indexed"]),
-        tuple(row["texts"] or ()),
+        row["texts"],
     )
 
 

@@ -22,7 +22,7 @@ from folklore.memory.keyword_branch import expression_hits, pieces_of, read_ques
 from folklore.memory.library import Library
 from folklore.memory.measures import Measured, key_of
 from folklore.model import Degraded
-from folklore.ranking.evidence import piece_weights
+from folklore.ranking.evidence import piece_weights, rarest_weights, sampled_weights
 from folklore.ranking.weights import Branch, Ranking
 from folklore.spans import stage
 from folklore.text.query import KeywordQuery
@@ -164,7 +164,8 @@ class Branches:
     async def _vector(self, embedder: Embedder) -> NDArray[np.float32]:
         """The vector the caller gave, else that of the question, in which rare words count more if the model can do so.
 
-        How rare they are is told by a sample of the scope, so that this branch need not wait for the other's reading.
+        How rare they are is told by a sample of a scope that holds many, so that this branch need not wait for the
+        other to read them; among few it waits.
         """
         if self._embedding is not None:
             return _unit(self._embedding, await embedder.model())
@@ -172,9 +173,13 @@ class Branches:
         weights = [1.0] * len(pieces)
         if embedder.weighs_words and not self._is_expression:
             measured = await self._measures((await embedder.model()).id)
-            if measured is not None:
+            if measured is not None and measured.usual is not None:
                 usual = measured.usual
-                weights = piece_weights([usual.holding(piece) for piece in pieces], usual.total)
+                weights = piece_weights(sampled_weights([usual.holding(piece) for piece in pieces], usual.total))
+            else:
+                await self._read.wait()
+                if (read := self._found.reading) is not None:
+                    weights = piece_weights(rarest_weights(read.reading.places, read.weights, len(pieces)))
         return await embedder.embed_question(pieces, weights)
 
     async def _measures(self, model: UUID) -> Measured | None:

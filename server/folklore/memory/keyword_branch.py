@@ -53,11 +53,13 @@ async def read_question(
             prior=ranking.length_prior,
             mean_length=None if measured is None else measured.measures.mean_length,
             measure=measured is None,
-            texts=usual is None,
+            texts=model is not None and usual is None,
             model=model,
         )
         if measures is not None:
-            measured = Measured.of(measures, usual or library.measured.learn(scope.namespaces, measures.texts))
+            if measures.texts is not None:
+                usual = library.measured.learn(scope.namespaces, measures.texts)
+            measured = Measured.of(measures, usual)
             library.measured.put(key, measured)
         assert measured is not None
         measured.learn(way, unknown, read, bound)

@@ -8,7 +8,6 @@ from time import monotonic
 from uuid import UUID
 
 from folklore.db.found import Lexemes, Measures
-from folklore.db.recall import SAMPLED_TEXTS
 from folklore.ranking.length import LengthLine
 from folklore.text.usual import UsualWords
 
@@ -24,7 +23,7 @@ _MOST_PIECES = 5_000
 _MOST_SCOPES = 64
 # From so many memories on, what is stored within a minute does not change what is usual.
 _LARGE = 1_000
-_SECONDS, _SECONDS_OF_SMALL = 60.0, 2.0
+_SECONDS, _SECONDS_OF_SMALL, _SECONDS_OF_USUAL = 60.0, 2.0, 3600.0
 
 
 def key_of(namespaces: Iterable[UUID], model: UUID | None) -> Key:
@@ -34,18 +33,18 @@ def key_of(namespaces: Iterable[UUID], model: UUID | None) -> Key:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """The measures of one scope, its length line, its usual words, and how common words read there."""
+    """The measures of one scope, its length line, its usual words if it holds many, and how common words read there."""
 
     measures: Measures
     line: LengthLine | None
-    usual: UsualWords
+    usual: UsualWords | None
     _common: dict[Way, dict[str, Read]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, measures: Measures, usual: UsualWords) -> Measured:
+    def of(cls, measures: Measures, usual: UsualWords | None) -> Measured:
         """From what the database measured; the samples have said what they had to, and are not kept."""
         line = LengthLine.through(measures.vectors, measures.sizes)
-        return cls(replace(measures, vectors=measures.vectors[:0], sizes=measures.sizes[:0], texts=()), line, usual)
+        return cls(replace(measures, vectors=measures.vectors[:0], sizes=measures.sizes[:0], texts=None), line, usual)
 
     def known(self, way: Way) -> dict[str, Read]:
         """The pieces whose every lexeme is common, read in this way."""
@@ -73,17 +72,16 @@ class RecentMeasures:
         self._usual: dict[tuple[UUID, ...], tuple[float, UsualWords]] = {}
 
     def usual(self, namespaces: Iterable[UUID]) -> UsualWords | None:
-        """The usual words of a scope, unless they were learned too long ago."""
+        """The usual words of a scope, if they were learned within the hour."""
         until, usual = self._usual.get(tuple(sorted(namespaces)), (0.0, None))
         return usual if monotonic() < until else None
 
     def learn(self, namespaces: Iterable[UUID], texts: Sequence[str]) -> UsualWords:
-        """Learn the usual words from the oldest texts of a scope, which stay the same once there are enough."""
+        """Learn the usual words of a scope from its oldest texts, which stay while others come."""
         if len(self._usual) >= _MOST_SCOPES:
             self._usual.clear()
         usual = UsualWords.of(texts)
-        seconds = _SECONDS if usual.total >= SAMPLED_TEXTS else _SECONDS_OF_SMALL
-        self._usual[tuple(sorted(namespaces))] = monotonic() + seconds, usual
+        self._usual[tuple(sorted(namespaces))] = monotonic() + _SECONDS_OF_USUAL, usual
         return usual
 
     def get(self, key: Key) -> Measured | None:
@@ -101,4 +99,3 @@ class RecentMeasures:
     def clear_small(self) -> None:
         """Forget the scopes that what was just stored may have changed."""
         self._known = {key: entry for key, entry in self._known.items() if entry[1].measures.total >= _LARGE}
-        self._usual = {key: entry for key, entry in self._usual.items() if entry[1].total >= SAMPLED_TEXTS}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
-_EVERY_SECOND = math.log(2)
+_FUNCTION_WORD = math.log(2)
 _FLATNESS = 0.25
 _UNCOVERED_GAIN = 0.5
 _MANY, _LITTLE = 1_500, 0.1
@@ -67,16 +67,20 @@ def rarest_weights(places: Mapping[str, Sequence[int]], weights: Mapping[str, fl
     return rarest
 
 
-def piece_weights(documents: Sequence[int | None], total: int) -> list[float]:
-    """How much each piece of a question counts in its vector: the square root of its inverse document frequency.
+def sampled_weights(documents: Sequence[int | None], total: int) -> list[float]:
+    """The weight of each piece of a question by how many of a sample of `total` texts hold its rarest word.
 
-    `documents`: how many of a sample of `total` texts hold its rarest word. A word of every second text or more counts
-    as one of every second, and so does a piece without a word (None).
+    0 of a piece without a word (None).
     """
-    return [
-        math.sqrt(_EVERY_SECOND if held is None else max(inverse_document_frequency(held, total), _EVERY_SECOND))
-        for held in documents
-    ]
+    return [0.0 if held is None else inverse_document_frequency(held, total) for held in documents]
+
+
+def piece_weights(rarest: Sequence[float]) -> list[float]:
+    """How much each piece of a question counts in its vector: the square root of the weight of what is rarest in it.
+
+    None counts less than a word that every second memory holds, as a function word does.
+    """
+    return [math.sqrt(max(weight, _FUNCTION_WORD)) for weight in rarest]
 
 
 def question_mass(documents: Mapping[str, int], *, total: int) -> float:

@@ -14,7 +14,10 @@ _PARTING = str.maketrans(dict.fromkeys(string.punctuation.replace("_", "") + "â€
 
 @dataclass(frozen=True, slots=True)
 class UsualWords:
-    """In how many of a sample of `total` texts each word occurs, in lower case, as it is spelled."""
+    """In how many of a sample of `total` texts each word occurs, in lower case, as it is spelled.
+
+    Words of one text alone, which are most, are not kept: they are as rare as those of none.
+    """
 
     documents: Mapping[str, int]
     total: int
@@ -26,10 +29,13 @@ class UsualWords:
         documents: Counter[str] = Counter()
         for words in held:
             documents.update(words)
-        return cls(documents, len(held))
+        return cls({word: count for word, count in documents.items() if count > 1}, len(held))
 
     def holding(self, piece: str) -> int | None:
-        """How many texts of the sample hold the rarest word of a piece of a question; None if it has no word."""
+        """How many texts of the sample hold the rarest word of a piece of a question, 0 if one does or none.
+
+        None if the piece has no word.
+        """
         return min((self.documents.get(word, 0) for word in _words(piece)), default=None)
 
 
