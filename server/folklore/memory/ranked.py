@@ -12,12 +12,13 @@ from numpy.typing import NDArray
 from folklore.db.found import Candidate, Scope
 from folklore.db.recall import RecallStatements
 from folklore.embedding.reranker import Reranker
+from folklore.memory.assured import assured
 from folklore.memory.branches import Found
 from folklore.memory.explain import Traced, explained
 from folklore.memory.reranking import reranked
 from folklore.model import Recalled
 from folklore.ranking.diversity import picked_with_redundancy
-from folklore.ranking.evidence import calibrated, dense_weight, rarest_weights, sharpness
+from folklore.ranking.evidence import dense_weight, rarest_weights, sharpness
 from folklore.ranking.neighbours import guessed_length
 from folklore.ranking.pool import Listed, fuse, lend
 from folklore.ranking.signals import factors, recency
@@ -73,11 +74,10 @@ async def ranked(
     vectors = _matrix([candidates[id_].raw_vector for id_ in leading])
     picked = picked_with_redundancy(relevance, vectors @ vectors.T, wanted + 1, ranking.mmr_lambda)
     cosines = vectors @ found.vector if found.vector is not None and vectors.shape[1] == len(found.vector) else None
-    around = _around(coverage, beside)
+    told = [leading[place] for place, _ in picked]
+    near = [0.0 if cosines is None else float(cosines[place]) for place, _ in picked]
     results = []
-    for place, redundancy in picked:
-        id_ = leading[place]
-        evidence = calibrated(around.get(id_, 0.0), 0.0 if cosines is None else float(cosines[place]))
+    for id_, (_, redundancy), evidence in zip(told, picked, assured(told, near, found, beside), strict=True):
         if evidence >= ranking.min_score:
             terms = explained(id_, found, Traced(fused, pool, moved, redundancy)) if explain else None
             results.append(Recalled(candidates[id_].memory, round(evidence, 3), terms))
@@ -163,15 +163,6 @@ def _room(gainer: Candidate, ranking: Ranking) -> float:
     """How much of what neighbours say is missing from a text: all from a short one, little from a long one."""
     length = guessed_length(gainer.content) if gainer.length is None else gainer.length
     return min(1.0, ranking.neighbours_length / max(length, 1))
-
-
-def _around(coverage: Mapping[UUID, float], beside: Sequence[tuple[UUID, UUID, float]]) -> dict[UUID, float]:
-    """How much of the question a memory or one beside it covers: what a reply answers was asked before it."""
-    around = dict(coverage)
-    for lender, gainer, _ in beside:
-        if coverage.get(lender, 0.0) > around.get(gainer, 0.0):
-            around[gainer] = coverage[lender]
-    return around
 
 
 def _within_share(
