@@ -40,10 +40,11 @@ def abstain(ctx: click.Context, set_: Path, floors: tuple[float, ...], wanted: W
     namespace's memories begin with; one that both conversations have stays. Roles that every conversation has (user,
     assistant) are left as they are. A set with one namespace, or without speakers, cannot be measured so.
 
-    The score of an answer is that of its best result, 0 if it is empty; AUROC is also told for the first one's. AUROC: how probably a real question's score is
-    above an unanswerable one's. Refused at 95 %: the share of unanswerable questions below the score that 95 % of the
-    real ones reach. For each floor: the real questions answered, the others refused, the precision (of the questions
-    answered, the share that can be, were there as many of each), R@10 asked again with this min_score, which drops
+    The score of an answer is that of its best result, 0 if it is empty; the first one's is told beside it. AUROC: how
+    probably a real question's score is above an unanswerable one's. Refused at 95 %: the share of unanswerable
+    questions below the score that 95 % of the real ones reach. For each floor: the real questions answered, the others
+    refused, the precision (of the questions answered, the share that can be, were there as many of each), R@10 asked
+    again with this min_score, which drops
     single results, and R@10 if only the answers whose best result is below it were refused and the others came whole.
     """
     from folklore.bench.abstention import FLOORS, asked_in_all
