@@ -56,9 +56,9 @@ def fused_as_one(
     they had in `apart`, with nothing of their own."""
     fused = fuse([_without_copies(listed, of) for listed in lists], ranking, fetched)
     evidence = {branch: {**apart.evidence.get(branch, {}), **values} for branch, values in fused.evidence.items()}
-    own = {**dict.fromkeys(apart.own, 0.0), **fused.own}
-    rrf = {**apart.rrf, **fused.rrf}
-    lent = {**dict.fromkeys(apart.lent, 0.0), **fused.lent}
+    nothing = dict.fromkeys(of, 0.0)
+    own, lent = {**fused.own, **nothing}, {**fused.lent, **nothing}
+    rrf = {**fused.rrf, **{copy: apart.rrf[copy] for copy in of}}
     return Fused(best_first({id_: (own[id_], rrf[id_]) for id_ in own}), rrf, evidence, own, lent)
 
 
@@ -73,6 +73,8 @@ def as_one(beside: Iterable[tuple[Id, Id, float]], of: Mapping[Id, Id]) -> Itera
 
 
 def _without_copies(listed: Listed[Id], of: Mapping[Id, Id]) -> Listed[Id]:
+    """Whom a copy is of stands in the place of the best of them. The list is then short of different texts, and its
+    evidence is measured as that of one which ended before."""
     places: dict[Id, int] = {}
     for place, id_ in enumerate(listed.ids):
         places.setdefault(of.get(id_, id_), place)
