@@ -22,13 +22,15 @@ class Hits:
 
     `scores` order the list and lie around 0, the mean of the scope. `raw` is what a score was before length was taken
     off: the cosine, or how much of the question's weight (inverse document frequency) a memory holds. `path` is the way
-    the vectors were searched.
+    the vectors were searched. `held` are the lexemes a memory holds, one bit each in the order of their weights (the
+    first 62); only words are held.
     """
 
     ids: tuple[UUID, ...]
     scores: tuple[float, ...]
     raw: tuple[float, ...]
     path: Literal["exact", "hnsw"] = "exact"
+    held: tuple[int, ...] = ()
 
 
 NOTHING = Hits((), (), ())

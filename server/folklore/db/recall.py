@@ -296,5 +296,5 @@ def _measures(row: Row) -> Measures:
 def _hits(rows: Sequence[Row], path: Literal["exact", "hnsw"] = "exact") -> Hits:
     if not rows:
         return Hits((), (), (), path)
-    ids, scores, raw, *_ = zip(*rows, strict=True)  # in the order that the statements name them
-    return Hits(ids, scores, raw, path)
+    ids, scores, raw, *held = zip(*rows, strict=True)  # in the order that the statements name them
+    return Hits(ids, scores, raw, path, *held)

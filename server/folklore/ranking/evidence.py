@@ -9,8 +9,6 @@ _FUNCTION_WORD = math.log(2)
 _FLATNESS = 0.25
 _UNCOVERED_GAIN = 0.5
 _MANY, _LITTLE = 1_500, 0.1
-# Fitted on questions of one conversation asked of another (benchmarks/RESULTS.md).
-_CALIBRATED_SLOPE, _CALIBRATED_BIAS = 5.4, -5.1
 
 
 def tail_evidence(scores: Sequence[float], fetched: int) -> list[float]:
@@ -98,9 +96,3 @@ def dense_weight(base: float, coverage: float) -> float:
 def sharpness(blurs_beyond: float | None, mean_length: float) -> float:
     """How far a model's nearness is to be trusted among texts of this mean length in lexemes, 0 to 1."""
     return 1.0 if blurs_beyond is None else min(1.0, blurs_beyond / max(mean_length, 1.0))
-
-
-def calibrated(coverage: float, cosine: float) -> float:
-    """The probability-like evidence, 0 to 1, that a memory answers: from how much of the question's weight its words
-    cover (0 to 1) and its cosine."""
-    return 1.0 / (1.0 + math.exp(-(_CALIBRATED_SLOPE * (coverage + cosine) + _CALIBRATED_BIAS)))
