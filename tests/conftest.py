@@ -133,7 +133,7 @@ async def database_url(cluster: Cluster, template: str) -> AsyncIterator[str]:
 
 @pytest.fixture
 def queries() -> list[str]:
-    """What `database` or `app` said to Postgres, in order. asyncpg tells in the loop's next turn: see `said`."""
+    """What `database` or `app` said to Postgres, in order. asyncpg tells in the loop's next turn."""
     return []
 
 

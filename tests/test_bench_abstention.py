@@ -122,7 +122,7 @@ async def test_abstention_is_measured_end_to_end(folklore: CommandLine, set_path
 
     assert told["applies"]
     assert (told["questions"], told["foreign"]) == (2, 2)
-    assert (told["AUROC"], told["R@10"]) == (1.0, 1.0)
+    assert (told["AUROC"], told["AUROC_of_first"], told["R@10"]) == (1.0, 1.0, 1.0)
     assert told["at_95_answered"]["answered"] == told["at_95_answered"]["refused"] == 1.0
     nothing, everything = told["floors"]
     assert nothing.items() >= {"answered": 1.0, "refused": 0.0, "precision": 0.5, "R@10": 1.0, "cost": 0.0}.items()

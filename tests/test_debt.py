@@ -123,6 +123,7 @@ async def sampled(person: Person) -> bytes:
         prior=20.0,
         mean_length=None,
         measure=True,
+        texts=True,
         model=embedders.MODEL.id,
     )
     assert measures is not None

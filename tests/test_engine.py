@@ -200,7 +200,7 @@ def test_what_an_engine_is_set_to(home: Path) -> None:
     assert settings == {
         "shared_buffers": "64MB",
         "jit": "off",
-        "max_connections": "120",
+        "max_connections": "160",
         "fsync": "on",
         "autovacuum": "on",
         "data_checksums": "on",

@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from folklore.ranking.evidence import (
-    calibrated,
     dense_weight,
     inverse_document_frequency,
     sharpness,
@@ -138,12 +137,6 @@ def test_a_rarer_word_never_weighs_less(documents: int, total: int) -> None:
 def test_the_dense_branch_counts_more_where_words_cover_less() -> None:
     assert dense_weight(1.0, 0.0) == 1.5
     assert dense_weight(1.0, 1.0) == 1.0
-
-
-@given(st.floats(0, 1), st.floats(-1, 1))
-def test_calibrated_evidence_lies_between_nothing_and_certainty(coverage: float, cosine: float) -> None:
-    assert 0 < calibrated(coverage, cosine) < 1
-    assert calibrated(coverage, cosine) <= calibrated(1.0, 1.0)
 
 
 @pytest.mark.parametrize(

@@ -357,6 +357,7 @@ async def test_a_question_is_never_compared_with_vectors_of_another_model(databa
 async def test_a_recall_runs_at_most_five_statements(reader: Person, queries: list[str]) -> None:
     await reader.recall("Turing")  # both connections are there
     await asyncio.sleep(0)
+    await asyncio.sleep(0)
     queries.clear()
 
     await reader.recall("what is the cat called")
@@ -366,6 +367,7 @@ async def test_a_recall_runs_at_most_five_statements(reader: Person, queries: li
 
 
 async def test_listing_runs_two_statements(reader: Person, queries: list[str]) -> None:
+    await asyncio.sleep(0)
     await asyncio.sleep(0)
     queries.clear()
 

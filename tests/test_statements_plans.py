@@ -6,12 +6,13 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import asyncpg
 import pytest
 
-from folklore.db.database import Database, Session
+from folklore.db.database import Database, Plans, Session
 from folklore.db.rows import visibility
 from folklore.db.statements import statement
 from folklore.embedding.embedder import Embedder
@@ -104,33 +105,40 @@ async def explain(request: pytest.FixtureRequest, crowd: Crowd) -> Explain:
     A policy asks the token's own tables; they are no part of what a statement reads.
     """
 
-    async def explained(name: str) -> Plan:
-        found = statement(name)
-        nothing = ", ".join(["null"] * len(found.parameters))
-        async with crowd.seen_by(request.param).session() as session:
-            connection = session._connection
-            assert await connection.fetchval("show plan_cache_mode") == "force_generic_plan"
-            await connection.execute(f"prepare explained as {found.sql}")
-            try:
-                return Plan.of(await connection.fetchval(f"explain (format json) execute explained ({nothing})"))
-            finally:
-                await connection.execute("deallocate explained")
+    return partial(kept_plan, crowd.seen_by(request.param), "kept")
 
-    return explained
+
+@pytest.fixture(params=["owner", "token"])
+async def explain_scan(request: pytest.FixtureRequest, crowd: Crowd) -> Explain:
+    """The plan that the connections for scans keep for a statement."""
+    return partial(kept_plan, crowd.seen_by(request.param), "scan")
+
+
+async def kept_plan(database: Database, plans: Plans, name: str) -> Plan:
+    found = statement(name)
+    nothing = ", ".join(["null"] * len(found.parameters))
+    async with database.session(plans) as session:
+        connection = session._connection
+        assert await connection.fetchval("show plan_cache_mode") == "force_generic_plan"
+        await connection.execute(f"prepare explained as {found.sql}")
+        try:
+            return Plan.of(await connection.fetchval(f"explain (format json) execute explained ({nothing})"))
+        finally:
+            await connection.execute("deallocate explained")
 
 
 async def test_document_frequencies_are_read_from_the_postings_key_alone(explain: Explain) -> None:
     plan = await explain("recall_lexemes")
 
     assert plan.scans("postings") == {("Index Only Scan", "postings_pkey")}
-    assert plan.scans("memories") == set()
 
 
-async def test_the_oldest_vectors_are_sampled_by_their_key_and_never_sorted(explain: Explain) -> None:
+async def test_the_oldest_vectors_and_texts_are_sampled_by_their_keys_and_never_sorted(explain: Explain) -> None:
     plan = await explain("recall_lexemes")
 
     assert plan.scans("embeddings") == {("Index Scan", "embeddings_pkey")}
-    assert not [node for node in plan.nodes if any("memory_id" in key for key in node.get("Sort Key", []))]
+    assert plan.scans("memories") == {("Index Scan", "memories_pkey")}
+    assert not [node for node in plan.nodes if any("id" in key for key in node.get("Sort Key", []))]
 
 
 async def test_the_keyword_branch_reads_the_postings_key_alone_and_few_memories(explain: Explain) -> None:
@@ -159,6 +167,13 @@ async def test_the_dense_branch_reads_no_vectors_of_other_namespaces(crowd: Crow
         plan = Plan.of(await connection.fetchval(f"explain (format json) {found.sql}", *found.arguments(given)))
 
     assert plan.scans("embeddings") <= {("Index Scan", "embeddings_pkey"), ("Bitmap Heap Scan", None)}
+
+
+async def test_the_plan_kept_for_scans_reads_no_vectors_of_other_namespaces(explain_scan: Explain) -> None:
+    plan = await explain_scan("recall_dense/plain")
+
+    assert plan.scans("embeddings") <= {("Index Scan", "embeddings_pkey"), ("Bitmap Heap Scan", None)}
+    assert plan.scans("memories") == {("Index Scan", "memories_pkey")}
 
 
 async def test_session_neighbours_are_found_by_their_index(explain: Explain) -> None:

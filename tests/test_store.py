@@ -290,6 +290,7 @@ async def test_a_store_runs_the_same_number_of_statements_whatever_its_size(pers
     for size in (1, 500):
         drafts = [Draft(f"fact {uuid4()}", session="s", idempotency_key=str(uuid4())) for _ in range(size)]
         await asyncio.sleep(0)  # asyncpg tells about a query in the loop's next turn
+        await asyncio.sleep(0)
         queries.clear()
         await person.store(*drafts)
         await asyncio.sleep(0)

@@ -292,6 +292,7 @@ async def test_a_recall_costs_no_statement_more_for_noticing(world: World, queri
     server = world.server()
     await server.recall("captain")
     await asyncio.sleep(0)
+    await asyncio.sleep(0)
     queries.clear()
 
     await server.recall("anchor and gull")

@@ -522,6 +522,7 @@ async def test_a_batch_costs_a_constant_number_of_statements(mover: Mover, queri
     counts = []
     for size in (10, 400):
         await asyncio.sleep(0)  # asyncpg tells in the loop's next turn
+        await asyncio.sleep(0)
         queries.clear()
         await mover.put([{"content": f"fact {uuid4()}", "session": "s"} for _ in range(size)])
         await asyncio.sleep(0)

@@ -146,6 +146,7 @@ async def test_vectors_cost_no_statement_a_memory(mover: VectorMover, queries: l
         await mover.put([{"content": f"fact {number}", "namespace": f"of{size}"} for number in range(size)])
         await mover.take(f"of{size}")
         await asyncio.sleep(0)
+        await asyncio.sleep(0)
         queries.clear()
         assert len(await mover.memories(f"of{size}")) == size
         await asyncio.sleep(0)
@@ -388,6 +389,7 @@ async def test_a_batch_with_vectors_costs_a_constant_number_of_statements(
     counts = []
     for size in (10, 400):
         await asyncio.sleep(0)  # asyncpg tells in the loop's next turn
+        await asyncio.sleep(0)
         queries.clear()
         await mover.put([{"content": f"fact {size} {number}", "embedding": carrying()} for number in range(size)])
         await asyncio.sleep(0)

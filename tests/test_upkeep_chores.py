@@ -54,6 +54,7 @@ async def test_debt_is_paid_in_batches_of_a_constant_number_of_statements(
     embedder = ByLetter()
     debts = Debts(database)
     namespaces = [one.id for one in await Library.of(database, embedder).namespaces.notebooks(None)]
+    await asyncio.sleep(0)
     queries.clear()
 
     paid = [one.written async for one in pay(debts, embedder, namespaces, now=NOON, batch=40)]
@@ -201,6 +202,7 @@ async def test_a_batch_takes_the_same_number_of_statements_however_many_are_in_i
     kept = await person.keep(*(f"used {place}" for place in range(count)))
     await connection.execute("update memories set recall_count = 1 where id = any($1)", kept)
     (notebook,) = await person.library.notebooks([])
+    await asyncio.sleep(0)
     queries.clear()
 
     assert await hygiene.erase_forgotten(notebook.id, NOON + DAY, 100) == count

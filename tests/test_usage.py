@@ -78,6 +78,7 @@ async def test_logging_takes_one_statement_a_namespace_however_many_answers(
     database: Database, person: Person, queries: list[str]
 ) -> None:
     ids = await person.keep(*(f"text {place}" for place in range(20)))
+    await asyncio.sleep(0)
     queries.clear()
 
     left = await UsageStore(database).record([used(id_, rank=rank) for id_ in ids for rank in range(1, 11)])

@@ -88,7 +88,7 @@ class DatabaseSettings(_Section):
 
     login_url: Annotated[SecretStr | None, AfterValidator(_an_address)] = None
     pool_min: int = Field(2, ge=0, le=100)
-    pool_max: int = Field(4, ge=2, le=100)
+    pool_max: int = Field(6, ge=2, le=100)
     connect_timeout_seconds: float = Field(10.0, gt=0)
     statement_timeout_seconds: float = Field(30.0, gt=0)
     statement_cache: bool = True

@@ -20,10 +20,11 @@ _ROUNDING = 0.0005  # scores are told with three decimals
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """A question, the best score of its answer (0 if that is empty), and its R@10."""
+    """A question, the best score of its answer and that of its first result (0 if it is empty), and its R@10."""
 
     question: Question
     best: float
+    first: float
     recall: float
 
 
@@ -78,6 +79,11 @@ class Abstained:
         """The probability that a real question's best score is above a foreign one's."""
         return auroc([one.best for one in self.real], [one.best for one in self.strange])
 
+    @property
+    def auroc_of_first(self) -> float:
+        """The same of the first result's score, which is not always the best."""
+        return auroc([one.first for one in self.real], [one.first for one in self.strange])
+
     def by_category(self) -> dict[str, float]:
         """The AUROC of each category of questions against its own foreign twins."""
         names = sorted({one.question.category for one in self.real})
@@ -99,6 +105,7 @@ class Abstained:
             "questions": len(self.real),
             "foreign": len(self.strange),
             "AUROC": round(self.auroc, 4),
+            "AUROC_of_first": round(self.auroc_of_first, 4),
             "AUROC_by_category": {name: round(value, 4) for name, value in self.by_category().items()},
             "R@10": round(mean([one.recall for one in self.real]), 4),
             "at_95_answered": self.at_95.as_json(),
@@ -161,6 +168,7 @@ async def _ask(
     found = []
     for place, question in enumerate(questions, start=1):
         told = await assistant.ask(question.query, question.namespaces, limit, dict(options))
-        found.append(Scored(question, max(told.scores, default=0.0), recall_at(10, told.sources, question.evidence)))
+        recall = recall_at(10, told.sources, question.evidence)
+        found.append(Scored(question, max(told.scores, default=0.0), next(iter(told.scores), 0.0), recall))
         tell(done + place, f"asked {place:,} of {len(questions):,}")
     return found

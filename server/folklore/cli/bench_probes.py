@@ -40,10 +40,11 @@ def abstain(ctx: click.Context, set_: Path, floors: tuple[float, ...], wanted: W
     namespace's memories begin with; one that both conversations have stays. Roles that every conversation has (user,
     assistant) are left as they are. A set with one namespace, or without speakers, cannot be measured so.
 
-    The score of an answer is that of its best result, 0 if it is empty. AUROC: how probably a real question's score is
-    above an unanswerable one's. Refused at 95 %: the share of unanswerable questions below the score that 95 % of the
-    real ones reach. For each floor: the real questions answered, the others refused, the precision (of the questions
-    answered, the share that can be, were there as many of each), R@10 asked again with this min_score, which drops
+    The score of an answer is that of its best result, 0 if it is empty; the first one's is told beside it. AUROC: how
+    probably a real question's score is above an unanswerable one's. Refused at 95 %: the share of unanswerable
+    questions below the score that 95 % of the real ones reach. For each floor: the real questions answered, the others
+    refused, the precision (of the questions answered, the share that can be, were there as many of each), R@10 asked
+    again with this min_score, which drops
     single results, and R@10 if only the answers whose best result is below it were refused and the others came whole.
     """
     from folklore.bench.abstention import FLOORS, asked_in_all
@@ -78,7 +79,8 @@ def _print_abstained(found: Abstained) -> None:
         say(f"{found.name}: does not apply: {found.foreign.why_not}.")
         return
     say(f"{found.name}: {len(found.real):,} questions, {len(found.strange):,} that nothing stored answers", bold=True)
-    say(f"AUROC {found.auroc:.4f}; at 95 % answered {found.at_95.refused:.1%} of the others are refused")
+    say(f"AUROC {found.auroc:.4f} ({found.auroc_of_first:.4f} by the first result alone)")
+    say(f"At 95 % answered {found.at_95.refused:.1%} of the others are refused")
     rows = [
         [
             one.min_score,

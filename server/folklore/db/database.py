@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import copy
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, cast
@@ -29,6 +29,9 @@ _KEY = re.compile(r"[0-9a-f]{64}")
 # the extension is loaded. Not where a pooler may be (no statement cache): it may refuse settings that it does not know;
 # then the index is searched less far.
 _NEAREST = {"hnsw.ef_search": "200", "hnsw.iterative_scan": "relaxed_order"}
+# A kept plan reckons with namespaces of the average size, and where there is one for most of what there is, with all of
+# the table. By index each reads its own.
+_BY_INDEX = {"enable_seqscan": "off"}
 # One core at most, so that others have some, and no shared memory, of which a container has little; but enough of one's
 # own that the graph of some 200,000 vectors is built in memory.
 _BUILDING = {"maintenance_work_mem": "256MB", "max_parallel_maintenance_workers": "0"}
@@ -48,15 +51,16 @@ class PoolLimits:
 class Database:
     """Connections to one Postgres, embedded or a server; nobody above knows which.
 
-    One statement is one round trip: no reset on release (only SET LOCAL is ever used). There are two pools. In the one,
-    plans are generic and kept: most statements look rows up by key, one shape is right for every parameter, and to plan
-    anew takes 0.5 ms of each. In the other, plans are made for the parameters, for the statements whose right shape
-    depends on them: a kept plan reckons with namespaces of the average size, and would read every vector there is for
-    the smallest of them.
+    One statement is one round trip: no reset on release (only SET LOCAL is ever used). There are three pools. In the
+    first, plans are generic and kept: most statements look rows up by key, one shape is right for every parameter, and
+    to plan anew takes 0.5 ms of each. So they are in the second, for scans of all vectors of small namespaces, behind
+    which nobody who looks up should have to wait; they go by the index, since a kept plan would read every vector there
+    is for the smallest namespace. In the third, plans are made for the parameters, for the statements whose right shape
+    depends on them.
 
     `bound(key)` is the same database as the holder of a token sees it: each of its sessions is one transaction in the
-    role that owns nothing, which has said whose it is. These have a pair of pools of their own, made when the first is
-    asked for: a plan made in one role is not good in another.
+    role that owns nothing, which has said whose it is. These have pools of their own, made when the first is asked for:
+    a plan made in one role is not good in another.
     """
 
     def __init__(
@@ -92,29 +96,35 @@ class Database:
         return twin
 
     async def _open(self, *, tokens: bool) -> None:
-        most = self._limits.maximum
+        limits = self._limits
         made: dict[tuple[bool, Plans], asyncpg.Pool] = {}
+        dsn = self._login_dsn if tokens else self._dsn
+        # Of two connections none is left for scans, and where nothing is prepared no plan is kept.
+        scan = limits.maximum // 3 if limits.statement_cache else 0
+        fresh = max(1, (limits.maximum - scan) // 2)
+        kept = max(1, limits.maximum - scan - fresh)
         with ours():
             try:
-                nearest = _NEAREST if self._limits.statement_cache else {}
-                for plans, mode, share, more in (
-                    ("fresh", "force_custom_plan", most // 2, nearest),
-                    ("kept", "force_generic_plan", most - most // 2, {}),
-                ):
-                    made[tokens, cast("Plans", plans)] = await self._pool(
-                        self._login_dsn if tokens else self._dsn, mode, max(1, share), **more
-                    )
+                nearest = _NEAREST if limits.statement_cache else {}
+                made[tokens, "kept"] = await self._pool(dsn, "force_generic_plan", kept)
+                made[tokens, "fresh"] = await self._pool(dsn, "force_custom_plan", fresh, nearest, spare=scan > 0)
+                made[tokens, "scan"] = made[tokens, "fresh"]
+                if scan:
+                    made[tokens, "scan"] = await self._pool(dsn, "force_generic_plan", scan, _BY_INDEX)
             except BaseException:
                 for pool in made.values():
                     pool.terminate()
                 raise
         self._pools.update(made)
 
-    async def _pool(self, dsn: str, plan_cache_mode: str, most: int, **more: str) -> asyncpg.Pool:
+    async def _pool(
+        self, dsn: str, plan_cache_mode: str, most: int, more: Mapping[str, str] = {}, *, spare: bool = False
+    ) -> asyncpg.Pool:
+        """At most so many connections; if `spare`, a recall without filters needs none, and none is made beforehand."""
         limits = self._limits
         return await asyncpg.create_pool(
             dsn,
-            min_size=min(most, max(1, limits.minimum // 2) if limits.minimum else 0),
+            min_size=min(most, max(1, limits.minimum // 2) if limits.minimum and not spare else 0),
             max_size=most,
             timeout=limits.connect_timeout,
             command_timeout=limits.statement_timeout + 5,
@@ -122,7 +132,7 @@ class Database:
             max_inactive_connection_lifetime=300,
             init=self._prepare,
             reset=_keep,
-            server_settings=self._server_settings(plan_cache_mode) | more,
+            server_settings=self._server_settings(plan_cache_mode) | dict(more),
         )
 
     def _server_settings(self, plan_cache_mode: str) -> dict[str, str]:
@@ -144,7 +154,7 @@ class Database:
 
     async def close(self) -> None:
         """Give the connections back; what runs may finish for a moment, then it is cut."""
-        pools = list(self._pools.values())
+        pools = list(dict.fromkeys(self._pools.values()))
         self._pools.clear()
         for pool in pools:
             try:
@@ -152,13 +162,13 @@ class Database:
             except TimeoutError:
                 pool.terminate()
 
-    def session(self, plans: Plans = "kept") -> AbstractAsyncContextManager[Session]:
-        """A connection for single statements, with plans that are kept, or fresh for these parameters.
+    def session(self, plans: Plans = "kept", *, hurried: bool = False) -> AbstractAsyncContextManager[Session]:
+        """A connection for single statements, with plans that are kept, kept for a `scan`, or fresh for the parameters.
 
         `async with database.session() as session`; what Postgres and the network raise within leaves it as ours. A
-        token's only reads: what writes is a `transaction`.
+        token's only reads: what writes is a `transaction`. `hurried`: go on before the connection is back.
         """
-        return Lent(self.acquire, plans, self._reading)
+        return Lent(self.acquire, plans, self._reading, hurried=hurried)
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[Session]:

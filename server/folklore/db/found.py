@@ -22,13 +22,15 @@ class Hits:
 
     `scores` order the list and lie around 0, the mean of the scope. `raw` is what a score was before length was taken
     off: the cosine, or how much of the question's weight (inverse document frequency) a memory holds. `path` is the way
-    the vectors were searched.
+    the vectors were searched. `held` are the lexemes a memory holds, one bit each in the order of their weights (the
+    first 62); only words are held.
     """
 
     ids: tuple[UUID, ...]
     scores: tuple[float, ...]
     raw: tuple[float, ...]
     path: Literal["exact", "hnsw"] = "exact"
+    held: tuple[int, ...] = ()
 
 
 NOTHING = Hits((), (), ())
@@ -38,8 +40,8 @@ NOTHING = Hits((), (), ())
 class Measures:
     """What a scope holds: so many memories of that mean length, in lexemes; `size` is the logarithm of length + 30.
 
-    A sample of vectors (n, dimensions) and the sizes (n,) of their texts go with it. `indexed`: it is one namespace,
-    and an HNSW index covers its vectors.
+    A sample of vectors (n, dimensions) and the sizes (n,) of their texts go with it, and if asked for a sample of
+    texts, None of a scope that holds too few. `indexed`: it is one namespace, and an HNSW index covers its vectors.
     """
 
     total: int
@@ -49,6 +51,7 @@ class Measures:
     vectors: NDArray[np.float32]
     sizes: NDArray[np.float32]
     indexed: bool = False
+    texts: Sequence[str] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,7 @@ class Held:
     async def __aenter__(self) -> Session:
         """The session. Raises DatabaseUnavailable."""
         if self._session is None:
-            lent = self._database.session()
+            lent = self._database.session(hurried=True)
             self._session = await lent.__aenter__()
             self._lent = lent
         return self._session

@@ -20,7 +20,7 @@ class Occupancy:
 def occupancy(database: Database) -> Occupancy:
     """As it is at this moment. Asks nothing of Postgres."""
     in_use = idle = waiting = most = 0
-    for pool in database._pools.values():
+    for pool in set(database._pools.values()):
         resting = pool.get_idle_size()
         idle += resting
         in_use += pool.get_size() - resting

@@ -21,6 +21,8 @@ from folklore.model import Recalled
 _SAMPLE = 600
 # Of one namespace among many at least so many: a line through fewer is hardly trusted.
 _SHARE = 60
+# The same of texts and their usual words, and how far each is read; a scope that holds fewer is not sampled.
+_TEXTS, _SHARE_OF_TEXTS, _READ_OF_TEXT = 200, 20, 300
 # Of how many relations of one memory are followed.
 _TIES = 5
 # How many hidden memories among the nearest are expected at most.
@@ -28,6 +30,8 @@ _HIDDEN = 40
 # How many of the best an index is asked for at least (as many as it looks at anyway: hnsw.ef_search in database.py),
 # and for each that is wanted, since some may be hidden.
 _NEAR, _NEAR_EACH = 200, 4
+# Of so few memories a plan made for them would save less than making it takes.
+_SMALL = 20_000
 # By what a vector's last number in the index times this is its size, but for a constant (folklore_sized).
 _SIZE_SCALE = 2.0
 
@@ -52,7 +56,9 @@ class RecallStatements:
             await self._held.let_go()
 
     def _session(self, plans: Plans = "kept") -> AbstractAsyncContextManager[Session]:
-        return self._held if self._held is not None and plans == "kept" else self._database.session(plans)
+        if self._held is not None and plans == "kept":
+            return self._held
+        return self._database.session(plans, hurried=plans == "scan")
 
     async def lexemes(
         self,
@@ -66,14 +72,15 @@ class RecallStatements:
         prior: float,
         mean_length: float | None,
         measure: bool,
+        texts: bool,
         model: UUID | None,
     ) -> tuple[Lexemes, Measures | None]:
         """How the text reads in these languages; document frequencies are counted up to `bound`.
 
         What the lexemes say follows from BM25's constants and the scope's mean length, which is looked up if None.
-
-        Measures of the scope if asked for, its sample of vectors in `model`.
+        Measures of the scope if asked for, its sample of vectors in `model`, and one of `texts` if asked for and many.
         """
+        spaces = max(len(scope.namespaces), 1)
         async with self._session() as session:
             rows = await session.rows(
                 "recall_lexemes",
@@ -88,7 +95,10 @@ class RecallStatements:
                 measure=measure,
                 model=model,
                 sample=_SAMPLE,
-                share=max(_SAMPLE // max(len(scope.namespaces), 1), _SHARE),
+                share=max(_SAMPLE // spaces, _SHARE),
+                texts=_TEXTS if texts else 0,
+                text_share=max(_TEXTS // spaces, _SHARE_OF_TEXTS),
+                text_read=_READ_OF_TEXT,
             )
         whole = rows.pop(next(place for place, row in enumerate(rows) if row["lexeme"] == ""))
         found = Lexemes(
@@ -156,7 +166,8 @@ class RecallStatements:
             rows = await self._nearest(scope, fetch, query, model=model, slope=slope)
             if len(rows) >= fetch:
                 return _hits(rows, "hnsw")
-        rows = await self._best("recall_dense", "fresh", scope, fetch, total, model=model, query=vector, slope=slope)
+        plans: Plans = "scan" if scope.filters.empty and total is not None and total <= _SMALL else "fresh"
+        rows = await self._best("recall_dense", plans, scope, fetch, total, model=model, query=vector, slope=slope)
         return _hits(rows)
 
     async def _nearest(
@@ -278,11 +289,12 @@ def _measures(row: Row) -> Measures:
         drawn["vector"].astype(np.float32),
         np.log(drawn["length"].astype(np.float32) + 30),
         bool(row["indexed"]),
+        row["texts"],
     )
 
 
 def _hits(rows: Sequence[Row], path: Literal["exact", "hnsw"] = "exact") -> Hits:
     if not rows:
         return Hits((), (), (), path)
-    ids, scores, raw, *_ = zip(*rows, strict=True)  # in the order that the statements name them
-    return Hits(ids, scores, raw, path)
+    ids, scores, raw, *held = zip(*rows, strict=True)  # in the order that the statements name them
+    return Hits(ids, scores, raw, path, *held)

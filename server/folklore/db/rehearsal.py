@@ -58,7 +58,7 @@ class Rehearsal(Database):
             await self.close()
 
     @asynccontextmanager
-    async def session(self, plans: Plans = "kept") -> AsyncIterator[Session]:
+    async def session(self, plans: Plans = "kept", *, hurried: bool = False) -> AsyncIterator[Session]:
         """The one session there is. A recall holds it twice, once for each branch."""
         if self._session is None:
             raise DatabaseUnavailable("The rehearsal is over.")

@@ -18,7 +18,7 @@ from folklore.errors import DatabaseUnavailable, FolkloreError, Refused
 _ENDING: set[asyncio.Task[None]] = set()
 
 Row = asyncpg.Record
-Plans = Literal["kept", "fresh"]
+Plans = Literal["kept", "scan", "fresh"]
 # A pool and a connection of it, to be released.
 Acquire = Callable[[Plans], Awaitable[tuple[asyncpg.Pool, Any]]]
 
@@ -61,16 +61,19 @@ class Lent:
     """A connection for the length of an `async with` block: a class, since generators cost a tenth of a millisecond.
 
     With `entry` it is one transaction, begun by that command: one that `commits` when the block ends well, or one that
-    only reads, whose end nobody waits for.
+    only reads, whose end nobody waits for. `hurried`: nor does anybody wait until a connection without one is back; for
+    those who do not want another at once, which might be a new one.
     """
 
-    __slots__ = ("_acquire", "_commits", "_connection", "_entry", "_plans", "_pool")
+    __slots__ = ("_acquire", "_connection", "_entry", "_plans", "_pool", "_waits")
 
-    def __init__(self, acquire: Acquire, plans: Plans, entry: str | None = None, *, commits: bool = False) -> None:
+    def __init__(
+        self, acquire: Acquire, plans: Plans, entry: str | None = None, *, commits: bool = False, hurried: bool = False
+    ) -> None:
         self._acquire = acquire
         self._plans: Plans = plans
         self._entry = entry
-        self._commits = commits
+        self._waits = commits or (entry is None and not hurried)
 
     async def __aenter__(self) -> Session:
         """Acquire it. Raises DatabaseUnavailable."""
@@ -85,8 +88,8 @@ class Lent:
     async def __aexit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         """Commit if it is to be, release it, and turn what was raised into ours."""
         failed: BaseException | None = None
-        if self._entry is not None and error is None and not self._commits:
-            # Nothing was written: nobody need wait until the transaction has ended.
+        if error is None and not self._waits:
+            # What only read has no end that anybody need wait for.
             ending = asyncio.create_task(self._end(), name="folklore-end")
             _ENDING.add(ending)
             ending.add_done_callback(_ENDING.discard)
@@ -125,9 +128,10 @@ class Lent:
                     await self._pool.release(self._connection)
 
     async def _end(self) -> None:
-        """End a transaction that only read, and release its connection."""
+        """End a transaction that only read, if it is one, and release the connection."""
         try:
-            await self._leave(well=True)
+            if self._entry is not None:
+                await self._leave(well=True)
         finally:
             with suppress(*FOREIGN):
                 await self._pool.release(self._connection)

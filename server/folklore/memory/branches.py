@@ -20,9 +20,9 @@ from folklore.embedding.embedder import Embedder, Model
 from folklore.errors import InvalidInput, Unavailable
 from folklore.memory.keyword_branch import expression_hits, pieces_of, read_question
 from folklore.memory.library import Library
-from folklore.memory.measures import Key, Measured, key_of
+from folklore.memory.measures import Measured, key_of
 from folklore.model import Degraded
-from folklore.ranking.evidence import piece_weights
+from folklore.ranking.evidence import piece_weights, rarest_weights, sampled_weights
 from folklore.ranking.length import LengthLine
 from folklore.ranking.weights import Branch, Ranking
 from folklore.spans import stage
@@ -99,11 +99,14 @@ class Branches:
         chosen = [branch for branch in branches if self._ranking.weight(branch) > 0]
         self._dense_over = "dense" not in chosen
         work: dict[Branch, Callable[[int], Awaitable[Hits]]] = {"dense": self._dense, "keyword": self._keyword}
-        runs: list[Awaitable[Hits]] = [self._timed(branch, work[branch](fetch)) for branch in chosen]
+        # The words begin: theirs are two statements, one after the other, and the question is embedded meanwhile.
+        begun = sorted(chosen, key=("keyword", "dense").index)
+        runs: list[Awaitable[Hits]] = [self._timed(branch, work[branch](fetch)) for branch in begun]
         if "keyword" not in chosen:
             runs.append(self._words_alone())
-        outcomes = await asyncio.gather(*runs, return_exceptions=True)
-        for branch, outcome in zip(chosen, outcomes, strict=False):
+        outcomes = dict(zip(begun, await asyncio.gather(*runs, return_exceptions=True), strict=False))
+        for branch in chosen:
+            outcome = outcomes[branch]
             if isinstance(outcome, Unavailable):
                 log.warning("branch_degraded", branch=branch, reason=outcome.message)
                 self._found.degraded.append(Degraded(branch, outcome.message))
@@ -148,11 +151,7 @@ class Branches:
         self._found.model, self._found.vector = model, vector
         if not vector.any():
             return NOTHING
-        measured = self._library.measured.get(self._key(model.id))
-        if measured is None and not self._is_expression:
-            await self._read.wait()  # the words' statement measures the scope along with them
-            measured = self._measured
-        # Of an expression, or where the words could not be read, length is not taken off: it is not worth a statement.
+        measured = await self._measures(model.id)
         line = None if measured is None else measured.line
         slope, expected = (0.0, 0.0) if line is None else line.of(vector)
         if measured is not None:
@@ -171,20 +170,35 @@ class Branches:
     async def _vector(self, embedder: Embedder) -> NDArray[np.float32]:
         """The vector the caller gave, else that of the question, in which rare words count more if the model can do so.
 
-        How rare words are is known once they are read; a model that does not weigh them is asked meanwhile.
+        How rare they are is told by a sample of a scope that holds many, so that this branch need not wait for the
+        other to read them; among few it waits.
         """
         if self._embedding is not None:
             return _unit(self._embedding, await embedder.model())
         pieces = self._found.pieces
         weights = [1.0] * len(pieces)
-        if embedder.weighs_words:
-            await self._read.wait()
-            if (read := self._found.reading) is not None:
-                weights = piece_weights(read.reading.places, read.weights, len(pieces))
+        if embedder.weighs_words and not self._is_expression:
+            measured = await self._measures((await embedder.model()).id)
+            if measured is not None and measured.usual is not None:
+                usual = measured.usual
+                weights = piece_weights(sampled_weights([usual.holding(piece) for piece in pieces], usual.total))
+            else:
+                await self._read.wait()
+                if (read := self._found.reading) is not None:
+                    weights = piece_weights(rarest_weights(read.reading.places, read.weights, len(pieces)))
         return await embedder.embed_question(pieces, weights)
 
-    def _key(self, model: UUID | None) -> Key:
-        return key_of(self._scope.namespaces, model)
+    async def _measures(self, model: UUID) -> Measured | None:
+        """What the scope holds, known from a question before; else it is measured along with the words.
+
+        None for an expression or where the words could not be read: without measures neither words are weighed nor
+        length is taken off, which is not worth a statement.
+        """
+        known = self._library.measured.get(key_of(self._scope.namespaces, model))
+        if known is None and not self._is_expression:
+            await self._read.wait()
+            known = self._measured
+        return known
 
     async def _model(self) -> UUID | None:
         """The model the question is embedded with, if it can be reached."""

@@ -142,6 +142,7 @@ async def _keywords(library: Library, notebook: Notebook, members: Sequence[Memb
         prior=0.0,
         mean_length=0.0,
         measure=True,
+        texts=False,
         model=None,
     )
     total = 0 if measures is None else measures.total

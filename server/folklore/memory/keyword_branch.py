@@ -41,6 +41,7 @@ async def read_question(
     pieces = pieces_of(query)
     unknown = list(dict.fromkeys(piece for piece in pieces if piece not in known))
     read = Lexemes({}, {}, {})
+    usual = None if measured is not None else library.measured.usual(scope.namespaces)
     if unknown or marks or measured is None:
         read, measures = await statements.lexemes(
             scope,
@@ -52,10 +53,13 @@ async def read_question(
             prior=ranking.length_prior,
             mean_length=None if measured is None else measured.measures.mean_length,
             measure=measured is None,
+            texts=model is not None and usual is None,
             model=model,
         )
         if measures is not None:
-            measured = Measured.of(measures)
+            if measures.texts is not None:
+                usual = library.measured.learn(scope.namespaces, measures.texts)
+            measured = Measured.of(measures, usual)
             library.measured.put(key, measured)
         assert measured is not None
         measured.learn(way, unknown, read, bound)

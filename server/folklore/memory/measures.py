@@ -9,6 +9,7 @@ from uuid import UUID
 
 from folklore.db.found import Lexemes, Measures
 from folklore.ranking.length import LengthLine
+from folklore.text.usual import UsualWords
 
 Key = tuple[tuple[UUID, ...], UUID | None]
 # A lexeme of a piece, in how many memories it is, what it says in them together, and that times their size.
@@ -22,7 +23,7 @@ _MOST_PIECES = 5_000
 _MOST_SCOPES = 64
 # From so many memories on, what is stored within a minute does not change what is usual.
 _LARGE = 1_000
-_SECONDS, _SECONDS_OF_SMALL = 60.0, 2.0
+_SECONDS, _SECONDS_OF_SMALL, _SECONDS_OF_USUAL = 60.0, 2.0, 3600.0
 
 
 def key_of(namespaces: Iterable[UUID], model: UUID | None) -> Key:
@@ -32,17 +33,18 @@ def key_of(namespaces: Iterable[UUID], model: UUID | None) -> Key:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """The measures of one scope, its length line, and how common words read there."""
+    """The measures of one scope, its length line, its usual words if it holds many, and how common words read there."""
 
     measures: Measures
     line: LengthLine | None
+    usual: UsualWords | None
     _common: dict[Way, dict[str, Read]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, measures: Measures) -> Measured:
-        """From what the database measured; the sample has said what it had to, and is not kept."""
+    def of(cls, measures: Measures, usual: UsualWords | None) -> Measured:
+        """From what the database measured; the samples have said what they had to, and are not kept."""
         line = LengthLine.through(measures.vectors, measures.sizes)
-        return cls(replace(measures, vectors=measures.vectors[:0], sizes=measures.sizes[:0]), line)
+        return cls(replace(measures, vectors=measures.vectors[:0], sizes=measures.sizes[:0], texts=None), line, usual)
 
     def known(self, way: Way) -> dict[str, Read]:
         """The pieces whose every lexeme is common, read in this way."""
@@ -67,6 +69,20 @@ class RecentMeasures:
 
     def __init__(self) -> None:
         self._known: dict[Key, tuple[float, Measured]] = {}
+        self._usual: dict[tuple[UUID, ...], tuple[float, UsualWords]] = {}
+
+    def usual(self, namespaces: Iterable[UUID]) -> UsualWords | None:
+        """The usual words of a scope, if they were learned within the hour."""
+        until, usual = self._usual.get(tuple(sorted(namespaces)), (0.0, None))
+        return usual if monotonic() < until else None
+
+    def learn(self, namespaces: Iterable[UUID], texts: Sequence[str]) -> UsualWords:
+        """Learn the usual words of a scope from its oldest texts, which stay while others come."""
+        if len(self._usual) >= _MOST_SCOPES:
+            self._usual.clear()
+        usual = UsualWords.of(texts)
+        self._usual[tuple(sorted(namespaces))] = monotonic() + _SECONDS_OF_USUAL, usual
+        return usual
 
     def get(self, key: Key) -> Measured | None:
         """What is known of a scope, unless it is too old."""

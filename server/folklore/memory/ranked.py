@@ -12,12 +12,14 @@ from numpy.typing import NDArray
 from folklore.db.found import Candidate, Scope
 from folklore.db.recall import RecallStatements
 from folklore.embedding.reranker import Reranker
+from folklore.memory.assured import assured
 from folklore.memory.branches import Found
 from folklore.memory.explain import Traced, explained
 from folklore.memory.reranking import reranked
 from folklore.model import Recalled
 from folklore.ranking.diversity import picked_with_redundancy
-from folklore.ranking.evidence import calibrated, dense_weight, rarest_weights, sharpness, standing
+from folklore.ranking.evidence import dense_weight, rarest_weights, sharpness, standing
+from folklore.ranking.merging import as_one, copies, fused_as_one
 from folklore.ranking.neighbours import guessed_length, room
 from folklore.ranking.pool import Listed, fuse, lend
 from folklore.ranking.signals import factors, recency
@@ -48,7 +50,8 @@ async def ranked(
     """The `wanted` best and one more if there is one, best first. One statement, the last of its conversation."""
     fetched = ranking.fetch(wanted)
     coverage = found.coverage()
-    fused = fuse(_lists(found, ranking, max(coverage.values(), default=0.0)), ranking, fetched)
+    lists = _lists(found, ranking, max(coverage.values(), default=0.0))
+    fused = fuse(lists, ranking, fetched)
     if not fused.order:
         return []
     # Those beyond could only come last; and who would not be in the answer himself lends next to nothing.
@@ -63,30 +66,39 @@ async def ranked(
             model=found.model_id,
         )
         await statements.let_go()
+    beside = list(_beside(candidates, candidates, ranking))
+    rows = {id_: row for row, id_ in enumerate(candidates)}
+    matrix = _matrix([candidate.raw_vector for candidate in candidates.values()])
+    if ranking.mmr_lambda < 1.0 and (of := _copies([id_ for id_ in seeds if id_ in rows], candidates, rows, matrix)):
+        fused = fused_as_one(lists, fused, of, ranking, fetched)
+        beside = list(as_one(beside, of))
     here = {id_: candidate for id_, candidate in candidates.items() if id_ in fused.own}
     moved = _factors(here, found, ranking, coverage, scope.now)
-    beside = list(_beside(candidates, here, ranking))
-    vectors = _matrix([candidate.raw_vector for candidate in candidates.values()])
-    cosines = _cosines(vectors, found)
-    near = {} if cosines is None else _nearness(candidates, cosines, found, ranking)
-    pool = lend(fused, here, moved, beside, near)
+    cosines = _cosines(matrix, found)
+    nearness = {} if cosines is None else _nearness(candidates, cosines, found, ranking)
+    pool = lend(fused, here, moved, beside, nearness)
     leading = _within_share(pool.order, candidates, ranking, wanted)[: fetched + 1]
     relevance = np.array([pool.relevance[id_] for id_ in leading])
     if reranker is not None and "dense" in found.hits:
         leading, relevance = await reranked(reranker, question, list(leading), relevance, candidates, found.degraded)
-    row = {id_: place for place, id_ in enumerate(candidates)}
-    rows = [row[id_] for id_ in leading]
-    vectors = vectors[rows]
+    vectors = matrix[[rows[id_] for id_ in leading]]
     picked = picked_with_redundancy(relevance, vectors @ vectors.T, wanted + 1, ranking.mmr_lambda)
-    around = _around(coverage, beside)
+    told = [leading[place] for place, _ in picked]
+    near = [0.0 if cosines is None else float(cosines[rows[leading[place]]]) for place, _ in picked]
     results = []
-    for place, redundancy in picked:
-        id_ = leading[place]
-        evidence = calibrated(around.get(id_, 0.0), 0.0 if cosines is None else float(cosines[rows[place]]))
+    for id_, (_, redundancy), evidence in zip(told, picked, assured(told, near, found, beside), strict=True):
         if evidence >= ranking.min_score:
-            terms = explained(id_, found, Traced(fused, pool, moved, near, redundancy)) if explain else None
+            terms = explained(id_, found, Traced(fused, pool, moved, nearness, redundancy)) if explain else None
             results.append(Recalled(candidates[id_].memory, round(evidence, 3), terms))
     return results
+
+
+def _copies(
+    order: Sequence[UUID], candidates: Mapping[UUID, Candidate], rows: Mapping[UUID, int], matrix: NDArray[np.float32]
+) -> dict[UUID, UUID]:
+    """Which of the best candidates are copies, and of whom."""
+    vectors = matrix[[rows[id_] for id_ in order]]
+    return copies(order, vectors @ vectors.T, lambda id_: (candidates[id_].content, _length(candidates[id_])))
 
 
 def _lists(found: Found, ranking: Ranking, coverage: float) -> list[Listed[UUID]]:
@@ -197,17 +209,11 @@ def _beside(
 
 
 def _room(gainer: Candidate, ranking: Ranking) -> float:
-    length = guessed_length(gainer.content) if gainer.length is None else gainer.length
-    return room(length, ranking, asks=asks(gainer.content))
+    return room(_length(gainer), ranking, asks=asks(gainer.content))
 
 
-def _around(coverage: Mapping[UUID, float], beside: Sequence[tuple[UUID, UUID, float]]) -> dict[UUID, float]:
-    """How much of the question a memory or one beside it covers: what a reply answers was asked before it."""
-    around = dict(coverage)
-    for lender, gainer, _ in beside:
-        if coverage.get(lender, 0.0) > around.get(gainer, 0.0):
-            around[gainer] = coverage[lender]
-    return around
+def _length(candidate: Candidate) -> int:
+    return guessed_length(candidate.content) if candidate.length is None else candidate.length
 
 
 def _within_share(

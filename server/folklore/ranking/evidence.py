@@ -9,8 +9,6 @@ _FUNCTION_WORD = math.log(2)
 _FLATNESS = 0.25
 _UNCOVERED_GAIN = 0.5
 _MANY, _LITTLE = 1_500, 0.1
-# Fitted on questions of one conversation asked of another (benchmarks/RESULTS.md).
-_CALIBRATED_SLOPE, _CALIBRATED_BIAS = 5.4, -5.1
 
 
 def tail_evidence(scores: Sequence[float], fetched: int) -> list[float]:
@@ -67,12 +65,20 @@ def rarest_weights(places: Mapping[str, Sequence[int]], weights: Mapping[str, fl
     return rarest
 
 
-def piece_weights(places: Mapping[str, Sequence[int]], weights: Mapping[str, float], pieces: int) -> list[float]:
-    """How much each piece of a question counts in its vector: the square root of its rarest lexeme's weight.
+def sampled_weights(documents: Sequence[int | None], total: int) -> list[float]:
+    """The weight of each piece of a question by how many of a sample of `total` texts hold its rarest word.
 
-    A piece without a lexeme is a function word, and counts as a word that every second memory holds.
+    0 of a piece without a word (None).
     """
-    return [math.sqrt(max(weight, _FUNCTION_WORD)) for weight in rarest_weights(places, weights, pieces)]
+    return [0.0 if held is None else inverse_document_frequency(held, total) for held in documents]
+
+
+def piece_weights(rarest: Sequence[float]) -> list[float]:
+    """How much each piece of a question counts in its vector: the square root of the weight of what is rarest in it.
+
+    None counts less than a word that every second memory holds, as a function word does.
+    """
+    return [math.sqrt(max(weight, _FUNCTION_WORD)) for weight in rarest]
 
 
 def question_mass(documents: Mapping[str, int], *, total: int) -> float:
@@ -101,9 +107,3 @@ def standing(best: float, spread: float, total: int, times: float) -> float:
 def sharpness(blurs_beyond: float | None, mean_length: float) -> float:
     """How far a model's nearness is to be trusted among texts of this mean length in lexemes, 0 to 1."""
     return 1.0 if blurs_beyond is None else min(1.0, blurs_beyond / max(mean_length, 1.0))
-
-
-def calibrated(coverage: float, cosine: float) -> float:
-    """The probability-like evidence, 0 to 1, that a memory answers: from how much of the question's weight its words
-    cover (0 to 1) and its cosine."""
-    return 1.0 / (1.0 + math.exp(-(_CALIBRATED_SLOPE * (coverage + cosine) + _CALIBRATED_BIAS)))

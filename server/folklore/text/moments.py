@@ -9,7 +9,7 @@ from __future__ import annotations
 import calendar
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import date, timedelta
 
 _MONTHS = {name.lower(): number for number, name in enumerate(calendar.month_name) if name}
@@ -55,17 +55,33 @@ def marks_asked(question: str) -> dict[str, float]:
     return marks
 
 
+def dated_pieces(pieces: Sequence[str]) -> set[int]:
+    """Which pieces of a question name a day, a month or a year, but not the words around them."""
+    text = " ".join(pieces)[:_LONGEST_READ]
+    return {
+        text.count(" ", 0, match.start(group))
+        for match in _matches(text)
+        for group, named in match.groupdict().items()
+        if named is not None
+    }
+
+
 def _dates(text: str) -> Iterator[tuple[int | None, int | None, int | None]]:
+    for match in _matches(text):
+        found = match.groupdict()
+        named = found.get("month")
+        month = _MONTHS[named.lower()] if named else int(found.get("number") or 0) or None
+        yield _number(found.get("year")), month, _number(found.get("day"))
+
+
+def _matches(text: str) -> Iterator[re.Match[str]]:
     taken: list[tuple[int, int]] = []
     for pattern in _PATTERNS:
         for match in pattern.finditer(text):
             if any(start < match.end() and match.start() < end for start, end in taken):
                 continue
             taken.append(match.span())
-            found = match.groupdict()
-            named = found.get("month")
-            month = _MONTHS[named.lower()] if named else int(found.get("number") or 0) or None
-            yield _number(found.get("year")), month, _number(found.get("day"))
+            yield match
 
 
 def _number(text: str | None) -> int | None:

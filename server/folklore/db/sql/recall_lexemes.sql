@@ -5,9 +5,11 @@
 -- If :measure, the row of the empty lexeme counts all memories in scope and says how long one is on average, in lexemes,
 -- the mean and variance of the logarithm of length + 30, its size, and draws a sample of :sample vectors in :model, the
 -- oldest :share of each namespace: each as its memory's length (two bytes) and its wire form. Oldest, so that it is the same
--- wherever rows happen to lie: vectors paid later lie last. It also tells whether a valid HNSW index covers the scope.
+-- wherever rows happen to lie: vectors paid later lie last. A scope of :texts memories or more gives a sample of so many
+-- texts likewise, each as far as :text_read characters, unless :texts is 0. The row also tells whether a valid HNSW index covers the scope.
 select asked.lexeme, asked.places, counted.documents, counted.evidence, counted.sized, null::float8 as mean_length,
-    null::float8 as mean_size, null::float8 as size_variance, null::bytea as sample, null::boolean as indexed
+    null::float8 as mean_size, null::float8 as size_variance, null::bytea as sample, null::boolean as indexed,
+    null::text[] as texts
 from (
     select found.lexeme, array_agg(distinct piece.place) as places
     from unnest(:pieces::text[]) with ordinality as piece (text, place)
@@ -54,6 +56,20 @@ select '', null, count(*), null, null, avg(length)::float8, avg(ln(length + 30.0
     from pg_index x
     where :measure::boolean and cardinality(:namespaces::uuid[]) = 1
         and x.indexrelid = to_regclass(folklore_hnsw((:namespaces::uuid[])[1], :model::uuid))
-)
+), case when :texts::integer > 0 and count(*) >= :texts::integer then (
+    select array_agg(left(drawn.content, :text_read::integer))
+    from (
+        select oldest.content
+        from unnest(:namespaces::uuid[]) as space (id)
+        cross join lateral (
+            select m.content
+            from memories m
+            where m.namespace_id = space.id and m.forgotten_at is null
+            order by m.id
+            limit :text_share::integer
+        ) oldest
+        limit :texts::integer
+    ) drawn
+) end
 from postings
 where :measure::boolean and namespace_id = any(:namespaces::uuid[]) and lexeme = ''

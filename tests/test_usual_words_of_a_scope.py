@@ -1,0 +1,118 @@
+"""Which words are usual in a scope that holds many is told by a sample, so that no branch waits for the other."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager
+from typing import Any
+
+import pytest
+
+from folklore.db.database import Database, Plans, PoolLimits, Row, Session
+from folklore.db.found import Measures, Scope
+from folklore.embedding.embedder import Embedder
+from folklore.memory.library import Library
+from folklore.model import Filters
+from tests.person import NOON, Person
+
+MANY = 200
+
+
+async def measured(person: Person, *, texts: bool = True) -> Measures:
+    [notebook] = await person.library.notebooks(["notes"])
+    _, measures = await person.library.statements.lexemes(
+        Scope({notebook.id: notebook.name}, Filters(), NOON),
+        pieces=["fact"],
+        marks=[],
+        languages=["english"],
+        bound=100,
+        saturation=1.2,
+        prior=20.0,
+        mean_length=None,
+        measure=True,
+        texts=texts,
+        model=None,
+    )
+    assert measures is not None
+    return measures
+
+
+async def test_the_oldest_of_many_are_sampled_as_far_as_their_beginning_and_what_was_forgotten_is_not(
+    person: Person,
+) -> None:
+    kept = [f"fact {place} " + "and more of it " * 30 for place in range(MANY + 2)]
+    first, *_ = await person.keep(*kept)
+    assert (await measured(person)).texts == [text[:300] for text in kept[:MANY]]
+    assert (await measured(person, texts=False)).texts is None
+
+    await person.forget(first)
+
+    assert (await measured(person)).texts == [text[:300] for text in kept[1 : MANY + 1]]
+
+
+async def test_few_are_not_sampled(person: Person) -> None:
+    await person.keep(*(f"fact {place}" for place in range(MANY - 1)))
+
+    assert (await measured(person)).texts is None
+
+
+class _Patient(Session):
+    """Answers how the words of a question read only once its vector was asked for."""
+
+    def __init__(self, inner: Session, dense: asyncio.Event) -> None:
+        super().__init__(inner._connection)
+        self._dense = dense
+
+    async def rows(self, name: str, /, **values: object) -> list[Row]:
+        if name.startswith("recall_dense"):
+            self._dense.set()
+        if name == "recall_lexemes":
+            await self._dense.wait()
+        return await super().rows(name, **values)
+
+
+class _Lent(AbstractAsyncContextManager[Session]):
+    def __init__(self, inner: AbstractAsyncContextManager[Session], dense: asyncio.Event) -> None:
+        self._inner, self._dense = inner, dense
+
+    async def __aenter__(self) -> Session:
+        return _Patient(await self._inner.__aenter__(), self._dense)
+
+    async def __aexit__(self, *left: Any) -> bool | None:
+        return await self._inner.__aexit__(*left)
+
+
+class Waiting(Database):
+    """Keeps the words back until the dense branch has asked, from when it is told to."""
+
+    dense: asyncio.Event | None = None
+
+    def session(self, plans: Plans = "kept", *, hurried: bool = False) -> AbstractAsyncContextManager[Session]:
+        lent = super().session(plans, hurried=hurried)
+        return lent if self.dense is None else _Lent(lent, self.dense)
+
+
+@pytest.fixture
+async def waiting(database_url: str) -> AsyncIterator[Waiting]:
+    opened = Waiting(database_url, PoolLimits(minimum=0, maximum=10))
+    await opened.open()
+    yield opened
+    await opened.close()
+
+
+async def test_the_dense_branch_of_a_scope_that_is_known_does_not_wait_until_the_words_are_read(
+    waiting: Waiting, embedder: Embedder
+) -> None:
+    person = Person(Library.of(waiting, embedder))
+    await person.keep("Turing is the cat's name.")
+    for start in (0, 500):
+        await person.keep(*(f"fact {start + place} about harbours" for place in range(500)))
+    await person.recall("harbours", namespaces=("notes",))
+    waiting.dense = asyncio.Event()
+
+    async with asyncio.timeout(20):
+        answer = await person.recall("what is the name of the cat", namespaces=("notes",))
+
+    assert answer.memories[0].memory.content == "Turing is the cat's name."
+    assert not answer.degraded
