@@ -156,7 +156,7 @@ def test_the_numbers_of_a_recall_are_told_with_their_defaults(product: Product) 
     text = (ROOT / "docs" / "recall.md").read_text(encoding="utf-8")
     told = dict(re.findall(r"^\| `([\w.]+)` \| (\S+) \|", text, re.MULTILINE))
     ranking = Ranking()
-    weights = {name: getattr(ranking, name) for name in ("dense", "keyword", "relations")}
+    weights = {name: getattr(ranking, name) for name in ("dense", "keyword", "relations", "nearness")}
     weights |= {name: getattr(ranking.signals, name) for name in Signals.names()}
     numbers = ("fusion", "rrf_k", "fetch_multiplier", "mmr_lambda", "min_score", "include_reflections",
                "reflections_only", "reflection_boost")  # fmt: skip

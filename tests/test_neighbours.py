@@ -8,7 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from folklore.ranking.neighbours import spread
+from folklore.ranking.neighbours import room, spread
+from folklore.ranking.weights import Ranking
+from folklore.text.asking import asks
 
 ids = st.integers(0, 12)
 scores = st.dictionaries(ids, st.floats(0, 10), max_size=10)
@@ -28,16 +30,38 @@ def test_only_own_scores_are_lent_so_that_nothing_cascades() -> None:
 def test_neighbours_that_both_answer_strengthen_each_other() -> None:
     gained = spread({"a": 1.0, "b": 0.6}, [("a", "b", 0.5), ("b", "a", 0.5)])
 
-    # The best lends all its strength, another one in proportion: 0.5 x 0.6 x 0.6 / 1.
-    assert gained == {"a": pytest.approx(0.18), "b": pytest.approx(0.5)}
+    assert gained == {"a": pytest.approx(0.3), "b": pytest.approx(0.5)}
 
 
-def test_middling_neighbours_do_not_carry_one_another() -> None:
-    middling = dict.fromkeys(range(10), 0.2) | {99: 1.0}
+def test_a_text_of_few_words_or_of_many_gains_less() -> None:
+    ranking = Ranking(neighbours_least=10, neighbours_length=100)
 
-    gained = spread(middling, [(n, n + 1, 0.5) for n in range(9)])
+    assert [room(length, ranking, asks=False) for length in (0, 2.5, 10, 100, 400)] == [0.0, 0.5, 1.0, 1.0, 0.25]
 
-    assert max(gained.values()) < 0.05
+
+def test_who_asks_gains_less_than_who_tells() -> None:
+    ranking = Ranking(neighbours_asking=0.6)
+
+    assert room(20, ranking, asks=True) == pytest.approx(0.6 * room(20, ranking, asks=False))
+
+
+@pytest.mark.parametrize(
+    ("text", "asking"),
+    [
+        ("Wow! What happened?", True),
+        ("Comment \u00e7a va ?", True),
+        ('She said "are you sure?" and left.', True),
+        ("Really?\nI was there.", True),
+        ("\u4f60\u597d\u5417\uff1f", True),
+        ("\u0647\u0644 \u062a\u0639\u0631\u0641\u061f", True),
+        ("See https://example.org/find?q=lamp for more.", False),
+        ("Read value?.length here.", False),
+        ("It was a lamp.", False),
+        ("", False),
+    ],
+)
+def test_a_question_mark_that_ends_a_sentence_asks(text: str, asking: bool) -> None:
+    assert asks(text) is asking
 
 
 def test_where_nothing_answers_nothing_is_lent() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,6 +12,7 @@ from folklore.ranking.evidence import (
     dense_weight,
     inverse_document_frequency,
     sharpness,
+    standing,
     tail_evidence,
     weigh,
 )
@@ -81,6 +84,17 @@ def test_a_signal_moves_what_answers_and_spreads_to_nobody() -> None:
 
     assert moved.relevance["hit"] == pytest.approx(2 * plain.relevance["hit"])
     assert moved.relevance["beside"] == plain.relevance["beside"], "who has no evidence of his own has none to move"
+
+
+def test_nearness_moves_what_was_lent_too() -> None:
+    fused = fuse([Listed("keyword", ["hit", "weak"], [5.0, 1.0], 1.0)], Ranking(), 30)
+    beside = [("hit", "beside", 0.7), ("hit", "far", 0.7)]
+
+    pool = lend(fused, {"hit", "weak", "beside", "far"}, {"hit": 2.0}, beside, {"hit": 1.5, "beside": 1.7})
+
+    assert pool.relevance["hit"] == pytest.approx(1.5 * 2.0 * fused.own["hit"])
+    assert pool.relevance["beside"] == pytest.approx(1.7 * pool.relevance["far"])
+    assert pool.gained == {"beside": pytest.approx(0.7), "far": pytest.approx(0.7)}
 
 
 def test_a_weighted_sum_keeps_similarities_as_they_are_and_hands_the_weight_of_an_empty_list_on() -> None:
@@ -163,6 +177,26 @@ def test_a_model_that_blurs_long_texts_is_trusted_less_among_them() -> None:
     assert sharpness(None, 1_000) == 1.0
     assert sharpness(60, 30) == sharpness(60, 0) == 1.0
     assert sharpness(60, 240) == 0.25
+
+
+def test_a_list_whose_best_is_no_more_than_chance_counts_less() -> None:
+    chance = math.sqrt(2 * math.log(1_000))
+
+    assert standing(1.25 * chance * 0.1, 0.1, 1_000, 1.25) == pytest.approx(1.0)
+    assert standing(chance * 0.1, 0.1, 1_000, 1.25) == pytest.approx(1 / 1.25**2)
+    assert standing(9.0, 0.1, 1_000, 1.25) == 1.0
+    assert standing(-1.0, 0.1, 1_000, 1.25) == 0.0
+
+
+@given(st.floats(0.01, 5), st.floats(0.01, 2), st.integers(2, 100_000))
+def test_the_same_best_says_less_among_more(best: float, spread: float, total: int) -> None:
+    assert standing(best, spread, 2 * total, 1.25) <= standing(best, spread, total, 1.25)
+
+
+def test_where_nothing_varies_or_nobody_asks_a_list_counts_whole() -> None:
+    assert standing(0.1, 0.0, 1_000, 1.25) == 1.0
+    assert standing(0.1, 0.1, 1_000, 0.0) == 1.0
+    assert standing(0.1, 0.1, 1, 1.25) <= 1.0
 
 
 def test_ranks_that_are_not_trusted_count_less() -> None:

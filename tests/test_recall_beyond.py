@@ -160,7 +160,9 @@ async def test_explain_tells_what_signals_neighbours_and_likeness_made_of_a_resu
     first = answer.memories[0].explain
     assert first is not None
     assert first["signals"] > 1  # type: ignore[operator]
-    assert first["relevance"] == pytest.approx(first["own"] * first["signals"] + first["neighbours"], abs=0.01)  # type: ignore[operator]
+    before = first["own"] * first["signals"] + first["neighbours"]  # type: ignore[operator]
+    assert first["relevance"] == pytest.approx(before * first["nearness"], abs=0.01)
+    assert first["nearness"] == pytest.approx(1 + Ranking().nearness), "nobody is nearer"
     assert first["redundancy"] == 0
 
 

@@ -48,13 +48,14 @@ def test_recency_halves_with_every_half_life_and_the_future_counts_as_now() -> N
 
 
 def test_every_number_of_a_preset_can_be_overridden_and_names_itself_when_it_is_wrong() -> None:
-    ranking = chosen("roaming", weights={"dense": 2, "relations": 0.1, "recency": 0.3}, fusion="weighted", rrf_k=60)
+    weights = {"dense": 2, "relations": 0.1, "nearness": 0.5, "recency": 0.3}
+    ranking = chosen("roaming", weights=weights, fusion="weighted", rrf_k=60)
 
-    assert (ranking.dense, ranking.relations, ranking.signals.recency) == (2, 0.1, 0.3)
+    assert (ranking.dense, ranking.relations, ranking.nearness, ranking.signals.recency) == (2, 0.1, 0.5, 0.3)
     assert (ranking.fusion, ranking.rrf_k, ranking.keyword) == ("weighted", 60, 0.0)
     with pytest.raises(InvalidInput, match=r"ranking\.mmr_lambda.*between 0 and 1"):
         chosen(mmr_lambda=2.0)
-    with pytest.raises(InvalidInput, match=r"unknown weight 'graph'.*dense, keyword, relations, exact"):
+    with pytest.raises(InvalidInput, match=r"unknown weight 'graph'.*dense, keyword, relations, nearness, exact"):
         chosen(weights={"graph": 1.0})
     with pytest.raises(InvalidInput, match=r"at least one branch"):
         chosen("keyword", weights={"keyword": 0.0})
@@ -81,4 +82,7 @@ def test_the_line_through_similarities_is_that_of_a_regression() -> None:
     expected = np.polyfit(sizes, vectors @ question, 1)[0] * 80 / 100
     assert slope == pytest.approx(expected, rel=1e-3)
     assert start + slope * sizes.mean() == pytest.approx((vectors @ question).mean(), abs=1e-4)
+    similarities = vectors @ question
+    rest = similarities - similarities.mean() - slope * (sizes - sizes.mean())
+    assert line.spread(question) == pytest.approx(rest.std(), rel=1e-3)
     assert LengthLine.through(vectors[:0], sizes[:0]) is None

@@ -17,9 +17,10 @@ from folklore.bench.sweep import GRID, Constant, Lists, Place, Sessions, ranked
 from folklore.memory.library import Library
 from folklore.memory.recall import MAX_LIMIT, RecallRequest, recall
 from folklore.model import Answer
-from folklore.ranking.neighbours import guessed_length
+from folklore.ranking.neighbours import guessed_length, room
 from folklore.ranking.signals import Signals
 from folklore.ranking.weights import Branch, Ranking
+from folklore.text.asking import asks
 
 KEYWORD_ALONE = "keyword branch alone"
 DENSE_ALONE = "dense branch alone"
@@ -45,6 +46,10 @@ ABLATIONS: tuple[Ablation, ...] = (
     Ablation("no diversity (MMR)", {"mmr_lambda": 1.0}),
     Ablation("no session neighbours", {"neighbours": ()}),
     Ablation("long texts gain from neighbours like short ones", {"neighbours_length": _ENDLESS}),
+    Ablation("texts of few words gain from neighbours like others", {"neighbours_least": 1.0}),
+    Ablation("texts that ask gain from neighbours like others", {"neighbours_asking": 1.0}),
+    Ablation("nearness of every candidate not counted", {"nearness": 0.0}),
+    Ablation("vectors' evidence counts whole, however far the best stands out", {"standing": 0.0}),
     Ablation("evidence alone, no ranks", {"rrf_share": 0.0}),
     Ablation("ranks alone, no evidence", {"rrf_share": 1.0}),
     Ablation("weighted sum in place of RRF", {"fusion": "weighted"}),
@@ -179,7 +184,7 @@ async def _sweep(
     direct: Direct, questions: Sequence[Question], heard: Callable[[int], None]
 ) -> dict[Constant, list[float]]:
     ranking, limit = direct.request.ranking, direct.request.limit
-    sources, sessions = await everything(direct.assistant, ranking.neighbours_length)
+    sources, sessions = await everything(direct.assistant, ranking)
     fetched = min(ranking.fetch(limit), MAX_LIMIT)
     found: dict[Constant, list[float]] = {setting: [] for setting in GRID}
     for place, question in enumerate(questions, start=1):
@@ -191,9 +196,7 @@ async def _sweep(
     return found
 
 
-async def everything(
-    assistant: Assistant, neighbours_length: float = Ranking().neighbours_length
-) -> tuple[dict[str, str], Sessions[str]]:
+async def everything(assistant: Assistant, ranking: Ranking = Ranking()) -> tuple[dict[str, str], Sessions[str]]:
     """The source of every memory stored, by id, and where those of a session stand; listed page by page."""
     sources: dict[str, str] = {}
     places: dict[str, Place] = {}
@@ -204,7 +207,8 @@ async def everything(
         answer = await assistant.call("memory_recall", page | ({"cursor": cursor} if cursor else {}))
         for memory in answer["memories"]:
             sources[memory["id"]] = memory["source"]
-            rooms[memory["id"]] = min(1.0, neighbours_length / guessed_length(memory["content"]))
+            text = memory["content"]
+            rooms[memory["id"]] = room(guessed_length(text), ranking, asks=asks(text))
             if "session" in memory and "position" in memory:
                 places[memory["id"]] = (memory["namespace"], memory["session"], memory["position"])
         cursor = answer.get("cursor")

@@ -146,7 +146,11 @@ _RANKING: list[tuple[str, Callable[[Any], Any]]] = [
     (
         "weights",
         click.option(
-            "--weight", "weights", type=Weight(), multiple=True, help="dense=…, keyword=…, relations=… or a signal."
+            "--weight",
+            "weights",
+            type=Weight(),
+            multiple=True,
+            help="dense=…, keyword=…, relations=…, nearness=… or a signal.",
         ),
     ),
     ("rrf_k", click.option("--rrf-k", type=click.FloatRange(0, 1000), help="How flat reciprocal rank fusion is.")),

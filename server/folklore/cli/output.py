@@ -56,7 +56,7 @@ def print_answer(answer: Answer, form: Format, *, as_json: bool, zone: tzinfo) -
         say(f"There is more: --cursor {answer.cursor}", dim=True)
 
 
-_TERMS = ("rrf", "own", "signals", "neighbours", "relevance", "redundancy")
+_TERMS = ("rrf", "own", "signals", "neighbours", "nearness", "relevance", "redundancy")
 
 
 def print_explanation(answer: Answer) -> None:

@@ -23,6 +23,7 @@ from folklore.memory.library import Library
 from folklore.memory.measures import Measured, key_of
 from folklore.model import Degraded
 from folklore.ranking.evidence import piece_weights, rarest_weights, sampled_weights
+from folklore.ranking.length import LengthLine
 from folklore.ranking.weights import Branch, Ranking
 from folklore.spans import stage
 from folklore.text.query import KeywordQuery
@@ -42,6 +43,9 @@ class Found:
     reading: Bm25 | None = None
     model: Model | None = None
     vector: NDArray[np.float32] | None = None
+    # How similarity grows with length among so many memories, where it was measured.
+    line: LengthLine | None = None
+    total: int = 0
 
     @property
     def model_id(self) -> UUID | None:
@@ -150,6 +154,8 @@ class Branches:
         measured = await self._measures(model.id)
         line = None if measured is None else measured.line
         slope, expected = (0.0, 0.0) if line is None else line.of(vector)
+        if measured is not None:
+            self._found.line, self._found.total = line, measured.measures.total
         hits = await self._statements.dense(
             self._scope,
             model=model.id,

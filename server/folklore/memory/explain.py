@@ -18,12 +18,14 @@ class Traced:
     fused: Fused[UUID]
     pool: Pool[UUID]
     factors: Mapping[UUID, float]
+    nearness: Mapping[UUID, float]
     redundancy: float
 
 
 def explained(id_: UUID, found: Found, traced: Traced) -> JsonObject:
     """One result: rank, raw score and evidence in every branch, its RRF sum, and its own relevance (half of each, as
-    shares of the best); what signals make of it, what neighbours lent, the relevance, how far it repeats one above."""
+    shares of the best); what signals make of it, what neighbours lent, what nearness makes of both, the relevance, how
+    far it repeats one above."""
     fused, pool = traced.fused, traced.pool
     branches = {}
     for branch, hits in found.hits.items():
@@ -40,7 +42,8 @@ def explained(id_: UUID, found: Found, traced: Traced) -> JsonObject:
         "rrf": round(fused.rrf.get(id_, 0.0), 5),
         "own": round(fused.own.get(id_, 0.0), 3),
         "signals": round(traced.factors.get(id_, 1.0), 3),
-        "neighbours": round(pool.relevance[id_] - pool.moved.get(id_, 0.0), 3),
+        "neighbours": round(pool.gained.get(id_, 0.0), 3),
+        "nearness": round(traced.nearness.get(id_, 1.0), 3),
         "relevance": round(pool.relevance[id_], 3),
         "redundancy": round(traced.redundancy, 3),
     }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from datetime import datetime
 from uuid import UUID
 
@@ -18,13 +18,14 @@ from folklore.memory.explain import Traced, explained
 from folklore.memory.reranking import reranked
 from folklore.model import Recalled
 from folklore.ranking.diversity import picked_with_redundancy
-from folklore.ranking.evidence import dense_weight, rarest_weights, sharpness
+from folklore.ranking.evidence import dense_weight, rarest_weights, sharpness, standing
 from folklore.ranking.merging import as_one, copies, fused_as_one
-from folklore.ranking.neighbours import guessed_length
+from folklore.ranking.neighbours import guessed_length, room
 from folklore.ranking.pool import Listed, fuse, lend
 from folklore.ranking.signals import factors, recency
 from folklore.ranking.weights import Ranking
 from folklore.spans import stage
+from folklore.text.asking import asks
 from folklore.text.exact import ExactQuestion
 
 # So many beyond those wanted may lend to their neighbours.
@@ -65,7 +66,7 @@ async def ranked(
             model=found.model_id,
         )
         await statements.let_go()
-    beside = list(_beside(candidates, ranking))
+    beside = list(_beside(candidates, candidates, ranking))
     rows = {id_: row for row, id_ in enumerate(candidates)}
     matrix = _matrix([candidate.raw_vector for candidate in candidates.values()])
     if ranking.mmr_lambda < 1.0 and (of := _copies([id_ for id_ in seeds if id_ in rows], candidates, rows, matrix)):
@@ -73,20 +74,21 @@ async def ranked(
         beside = list(as_one(beside, of))
     here = {id_: candidate for id_, candidate in candidates.items() if id_ in fused.own}
     moved = _factors(here, found, ranking, coverage, scope.now)
-    pool = lend(fused, here, moved, beside)
+    cosines = _cosines(matrix, found)
+    nearness = {} if cosines is None else _nearness(candidates, cosines, found, ranking)
+    pool = lend(fused, here, moved, beside, nearness)
     leading = _within_share(pool.order, candidates, ranking, wanted)[: fetched + 1]
     relevance = np.array([pool.relevance[id_] for id_ in leading])
     if reranker is not None and "dense" in found.hits:
         leading, relevance = await reranked(reranker, question, list(leading), relevance, candidates, found.degraded)
     vectors = matrix[[rows[id_] for id_ in leading]]
     picked = picked_with_redundancy(relevance, vectors @ vectors.T, wanted + 1, ranking.mmr_lambda)
-    cosines = vectors @ found.vector if found.vector is not None and vectors.shape[1] == len(found.vector) else None
     told = [leading[place] for place, _ in picked]
-    near = [0.0 if cosines is None else float(cosines[place]) for place, _ in picked]
+    near = [0.0 if cosines is None else float(cosines[rows[leading[place]]]) for place, _ in picked]
     results = []
     for id_, (_, redundancy), evidence in zip(told, picked, assured(told, near, found, beside), strict=True):
         if evidence >= ranking.min_score:
-            terms = explained(id_, found, Traced(fused, pool, moved, redundancy)) if explain else None
+            terms = explained(id_, found, Traced(fused, pool, moved, nearness, redundancy)) if explain else None
             results.append(Recalled(candidates[id_].memory, round(evidence, 3), terms))
     return results
 
@@ -109,6 +111,8 @@ def _lists(found: Found, ranking: Ranking, coverage: float) -> list[Listed[UUID]
                 mean_length = 0.0 if found.reading is None else found.reading.reading.mean_length
                 trust = sharpness(found.model.blurs_beyond, mean_length)
                 weight *= dense_weight(found.model.weight, coverage) * trust
+            if found.line is not None and found.vector is not None and hits.scores:
+                weight *= standing(hits.scores[0], found.line.spread(found.vector), found.total, ranking.standing)
             similarities: Sequence[float] = hits.raw
         else:
             best = max((score for score in hits.scores), default=0.0)
@@ -152,31 +156,60 @@ def _factors(
     }
 
 
-def _beside(candidates: Mapping[UUID, Candidate], ranking: Ranking) -> Iterator[tuple[UUID, UUID, float]]:
-    """Who may lend how much to whom: neighbours in a session, both ways, and those tied by a relation."""
-    sessions: dict[tuple[UUID, str], list[tuple[int, Candidate]]] = {}
+def _cosines(vectors: NDArray[np.float32], found: Found) -> NDArray[np.float32] | None:
+    """The cosine (n,) of each row (n, dimensions) with the question; None without its vector in their space."""
+    if "dense" not in found.hits or found.vector is None or vectors.shape[1] != len(found.vector):
+        return None
+    cosines: NDArray[np.float32] = vectors @ found.vector
+    return cosines
+
+
+def _nearness(
+    candidates: Mapping[UUID, Candidate], cosines: NDArray[np.float32], found: Found, ranking: Ranking
+) -> dict[UUID, float]:
+    """By what each candidate counts for how near it is, length taken off, as a share of the nearest: at least 1.
+
+    One whose vector is owed lies in the middle.
+    """
+    slope, expected = (0.0, 0.0) if found.line is None or found.vector is None else found.line.of(found.vector)
+    lengths = np.array([-1 if candidate.length is None else candidate.length for candidate in candidates.values()])
+    owed = lengths < 0
+    beyond = np.where(owed, 0.0, cosines - slope * np.log(lengths + 30.0) - expected)
+    nearest = float(beyond.max(initial=0.0))
+    if nearest <= 0.0:
+        return {}
+    shares = np.where(owed, 0.5, np.maximum(beyond, 0.0) / nearest)
+    return dict(zip(candidates, (1.0 + ranking.nearness * shares).tolist(), strict=True))
+
+
+def _beside(
+    candidates: Mapping[UUID, Candidate], lenders: Container[UUID], ranking: Ranking
+) -> Iterator[tuple[UUID, UUID, float]]:
+    """Which of the lenders may lend how much to whom: to neighbours in the session, and by a relation."""
+    sessions: dict[tuple[UUID, str], list[tuple[int, UUID, float, bool]]] = {}
     for candidate in candidates.values():
         if candidate.place is not None:
             session, position = candidate.place
-            sessions.setdefault(session, []).append((position, candidate))
+            id_ = candidate.id
+            sessions.setdefault(session, []).append((position, id_, _room(candidate, ranking), id_ in lenders))
         for lender, strength in candidate.ties:
             yield lender, candidate.id, ranking.relations * strength
     strengths = ranking.neighbours
     for members in sessions.values():
-        members.sort(key=lambda member: (member[0], member[1].id))
-        for place, (position, one) in enumerate(members):
-            for other_position, other in members[place + 1 :]:
+        members.sort()
+        for place, (position, one, room_of_one, one_lends) in enumerate(members):
+            for other_position, other, room_of_other, other_lends in members[place + 1 :]:
                 gap = other_position - position
                 if gap > len(strengths):
                     break
-                if gap > 0:
-                    yield one.id, other.id, strengths[gap - 1] * _room(other, ranking)
-                    yield other.id, one.id, strengths[gap - 1] * _room(one, ranking)
+                if gap > 0 and one_lends:
+                    yield one, other, strengths[gap - 1] * room_of_other
+                if gap > 0 and other_lends:
+                    yield other, one, strengths[gap - 1] * room_of_one
 
 
 def _room(gainer: Candidate, ranking: Ranking) -> float:
-    """How much of what neighbours say is missing from a text: all from a short one, little from a long one."""
-    return min(1.0, ranking.neighbours_length / max(_length(gainer), 1))
+    return room(_length(gainer), ranking, asks=asks(gainer.content))
 
 
 def _length(candidate: Candidate) -> int:
@@ -205,6 +238,6 @@ def _matrix(vectors: Sequence[bytes | None]) -> NDArray[np.float32]:
     size = next((len(vector) for vector in vectors if vector is not None), 2)
     joined = b"".join(bytes(size) if vector is None else vector for vector in vectors)
     matrix = np.frombuffer(joined, dtype=">f2").reshape(len(vectors), size // 2).astype(np.float32)
-    lengths = np.linalg.norm(matrix, axis=1, keepdims=True)
-    np.divide(matrix, lengths, out=matrix, where=lengths > 0)
+    lengths = np.sqrt(np.einsum("ij,ij->i", matrix, matrix))
+    matrix /= np.maximum(lengths, np.float32(1e-9))[:, None]
     return matrix

@@ -93,6 +93,17 @@ def dense_weight(base: float, coverage: float) -> float:
     return base * (1.0 + _UNCOVERED_GAIN * (1.0 - min(max(coverage, 0.0), 1.0)))
 
 
+def standing(best: float, spread: float, total: int, times: float) -> float:
+    """How far the best of a list is no chance, 0 to 1, by which its evidence counts.
+
+    `best` is its score and `spread` the standard deviation of the scores of all `total` memories, whose mean is 0. The
+    best of so many scores that mean nothing stands out by about sqrt(2 ln total) deviations; one that stands out
+    `times` as far counts whole, less far by the square.
+    """
+    chance = math.sqrt(2.0 * math.log(max(total, 2))) * spread * times
+    return 1.0 if chance <= 0.0 else min(1.0, (max(best, 0.0) / chance) ** 2)
+
+
 def sharpness(blurs_beyond: float | None, mean_length: float) -> float:
     """How far a model's nearness is to be trusted among texts of this mean length in lexemes, 0 to 1."""
     return 1.0 if blurs_beyond is None else min(1.0, blurs_beyond / max(mean_length, 1.0))

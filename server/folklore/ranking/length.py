@@ -8,6 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+# Of so many texts at least, if there are, it is kept how far they lie from the line.
+_KEPT = 150
 # A line through few memories would be bent by one that stands out: it is trusted by N / (N + 20).
 _DOUBT = 20
 
@@ -17,12 +19,14 @@ class LengthLine:
     """How similarity to any question grows with a text's size, the logarithm of its length + 30.
 
     The regression line of q · v over size is linear in q: its slope is q · `slope` and its mean q · `mean`, so one pass
-    over a sample of vectors serves every question.
+    over a sample of vectors serves every question. `around` (rows, dimensions) are some of the sample without what the
+    line explains, by which the spread around it is told for any question.
     """
 
     mean: NDArray[np.float32]
     slope: NDArray[np.float32]
     mean_size: float
+    around: NDArray[np.float32]
 
     @classmethod
     def through(cls, vectors: NDArray[np.float32], sizes: NDArray[np.float32]) -> LengthLine | None:
@@ -34,12 +38,19 @@ class LengthLine:
         mean = vectors.mean(axis=0)
         trust = len(sizes) / (len(sizes) + _DOUBT)
         slope = away @ (vectors - mean) * (trust / spread) if spread > 1e-6 else np.zeros_like(mean)
-        return cls(mean, slope.astype(np.float32), float(sizes.mean()))
+        some = slice(None, None, max(len(sizes) // _KEPT, 1))
+        around = vectors[some] - mean - np.outer(away[some], slope)
+        return cls(mean, slope.astype(np.float32), float(sizes.mean()), around.astype(np.float32))
 
     def of(self, question: NDArray[np.float32]) -> tuple[float, float]:
         """(slope, expected similarity at size 0) of a question's vector (dimensions,)."""
         slope = float(self.slope @ question)
         return slope, float(self.mean @ question) - slope * self.mean_size
+
+    def spread(self, question: NDArray[np.float32]) -> float:
+        """The standard deviation of similarities to a question's vector (dimensions,) around the line."""
+        away = self.around @ question
+        return float(np.sqrt(away @ away / len(away)))
 
 
 def score_line(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Generic, TypeVar
 from uuid import UUID
 
@@ -47,11 +48,11 @@ class Fused(Generic[Id]):
 
 @dataclass(frozen=True, slots=True)
 class Pool(Generic[Id]):
-    """The candidates and their neighbours by relevance, best first: their own, moved by signals, and what was lent."""
+    """The candidates and their neighbours by relevance, best first, and what neighbours lent to whom."""
 
     order: Sequence[Id]
     relevance: Mapping[Id, float]
-    moved: Mapping[Id, float]
+    gained: Mapping[Id, float]
 
 
 def fuse(lists: Sequence[Listed[Id]], ranking: Ranking, fetched: int) -> Fused[Id]:
@@ -102,15 +103,18 @@ def lend(
     present: Collection[Id],
     factors: Mapping[Id, float],
     beside: Iterable[tuple[Id, Id, float]],
+    nearness: Mapping[Id, float] = MappingProxyType({}),
 ) -> Pool[Id]:
     """Move those who are `present` by the factor of their signals, and let them lend to those beside them.
 
     `beside` holds (lender, gainer, strength). What is lent is evidence alone: neither ranks, which are never far apart,
-    nor importance or another boost spread.
+    nor importance or another boost spread. All of it, what was lent too, counts by the factor of its `nearness`.
     """
     moved = {id_: value * factors.get(id_, 1.0) for id_, value in fused.own.items() if id_ in present}
     lent = {id_: fused.lent[id_] for id_ in moved}
     gained = spread(lent, beside)
-    relevance = {id_: moved.get(id_, 0.0) + gained.get(id_, 0.0) for id_ in {**moved, **gained}}
+    relevance = {
+        id_: (moved.get(id_, 0.0) + gained.get(id_, 0.0)) * nearness.get(id_, 1.0) for id_ in {**moved, **gained}
+    }
     order = best_first({id_: (value, fused.rrf.get(id_, 0.0)) for id_, value in relevance.items()})
-    return Pool(order, relevance, moved)
+    return Pool(order, relevance, gained)

@@ -29,12 +29,20 @@ class Ranking:
     # What ranks count beside evidence, which knows how far a hit stands out: either alone lost some set.
     rrf_share: float = 0.5
     fetch_multiplier: float = 3.0
-    # What a session neighbour one and two places away lends of its own evidence, to a text of at most so many lexemes;
-    # longer ones have words of their own, and gain in proportion less.
+    # What a session neighbour one and two places away lends of its own evidence, to a text of at least and at most so
+    # many lexemes; shorter and longer ones gain less (ranking/neighbours.py), and so does one that asks.
     neighbours: tuple[float, ...] = (0.7, 0.5)
+    neighbours_least: float = 16.0
     neighbours_length: float = 80.0
+    neighbours_asking: float = 0.6
     # What a memory lends to those it has a relation of strength 1 with, either way.
     relations: float = 0.5
+    # How much more counts what is as near to the question as the nearest candidate than what is no nearer than usual:
+    # each branch brings its best, and so says nothing of what the other or a neighbour brought.
+    nearness: float = 0.7
+    # The evidence of vectors counts whole if the best stands out so many times further than chance would have it
+    # (ranking/evidence.py); 0 never asks.
+    standing: float = 1.1
     signals: Signals = Signals()
     mmr_lambda: float = 0.7
     # Results with less calibrated evidence are left out.
@@ -69,11 +77,16 @@ PRESETS: dict[str, Ranking] = {
     "semantic": Ranking(keyword=0.0),
     "roaming": Ranking(keyword=0.0, relations=1.0, expand=("relations", "entities")),
 }
+# What has a weight beside the signals.
+_OWN = ("dense", "keyword", "relations", "nearness")
 _RANGES: dict[str, tuple[float, float]] = {
     "rrf_k": (0, 1_000),
     "rrf_share": (0, 1),
     "fetch_multiplier": (1, 20),
+    "neighbours_least": (0.001, 100_000),
     "neighbours_length": (1, 100_000),
+    "neighbours_asking": (0, 1),
+    "standing": (0, 100),
     "relations": (0, 10),
     "mmr_lambda": (0, 1),
     "min_score": (0, 1),
@@ -84,8 +97,8 @@ _RANGES: dict[str, tuple[float, float]] = {
 def chosen(preset: str = "balanced", *, weights: Mapping[str, float] | None = None, **overrides: Any) -> Ranking:
     """A preset with some numbers of the caller's; None leaves the preset's.
 
-    `weights` are those of the branches (dense, keyword), of what relations lend, and of the signals by name. Raises
-    InvalidInput that names the number and its range.
+    `weights` are those of the branches (dense, keyword), of what relations lend, of nearness, and of the signals by
+    name. Raises InvalidInput that names the number and its range.
     """
     if preset not in PRESETS:
         raise InvalidInput("ranking.preset", f"unknown preset {preset!r}.", hint=f"Use one of {', '.join(PRESETS)}.")
@@ -108,12 +121,12 @@ def chosen(preset: str = "balanced", *, weights: Mapping[str, float] | None = No
 
 
 def _weighted(ranking: Ranking, weights: Mapping[str, float]) -> Ranking:
-    known = ("dense", "keyword", "relations", *Signals.names())
+    known = (*_OWN, *Signals.names())
     for name, weight in weights.items():
         if name not in known:
             raise InvalidInput("ranking.weights", f"unknown weight {name!r}.", hint=f"Use {', '.join(known)}.")
         if not 0 <= weight <= 100:
             raise InvalidInput(f"ranking.weights.{name}", "must be between 0 and 100.")
-    own: dict[str, Any] = {name: weight for name, weight in weights.items() if name in known[:3]}
+    own: dict[str, Any] = {name: weight for name, weight in weights.items() if name in _OWN}
     signals: dict[str, Any] = {name: weight for name, weight in weights.items() if name not in own}
     return replace(ranking, **own, signals=replace(ranking.signals, **signals))

@@ -111,7 +111,9 @@ class RankingIn(_In):
 
     preset: Literal["balanced", "keyword", "semantic", "roaming"] = "balanced"
     fusion: Literal["rrf", "weighted"] | None = None
-    weights: Annotated[dict[str, float] | None, Field(description="of dense, keyword, relations, or a signal")] = None
+    weights: Annotated[
+        dict[str, float] | None, Field(description="of dense, keyword, relations, nearness or a signal")
+    ] = None
     rrf_k: float | None = None
     fetch_multiplier: float | None = None
     mmr_lambda: float | None = None
