@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Any
+from uuid import UUID
 
 import pytest
 
@@ -16,7 +17,11 @@ from folklore.memory.library import Library
 from folklore.model import Filters
 from tests.person import NOON, Person
 
-MANY = 200
+MANY = 1_000
+
+
+async def keep(person: Person, texts: Sequence[str]) -> list[UUID]:
+    return [id_ for start in range(0, len(texts), 500) for id_ in await person.keep(*texts[start : start + 500])]
 
 
 async def measured(person: Person, *, texts: bool = True) -> Measures:
@@ -42,17 +47,17 @@ async def test_the_oldest_of_many_are_sampled_as_far_as_their_beginning_and_what
     person: Person,
 ) -> None:
     kept = [f"fact {place} " + "and more of it " * 30 for place in range(MANY + 2)]
-    first, *_ = await person.keep(*kept)
-    assert (await measured(person)).texts == [text[:300] for text in kept[:MANY]]
+    first, *_ = await keep(person, kept)
+    assert (await measured(person)).texts == [text[:200] for text in kept[:MANY]]
     assert (await measured(person, texts=False)).texts is None
 
     await person.forget(first)
 
-    assert (await measured(person)).texts == [text[:300] for text in kept[1 : MANY + 1]]
+    assert (await measured(person)).texts == [text[:200] for text in kept[1 : MANY + 1]]
 
 
 async def test_few_are_not_sampled(person: Person) -> None:
-    await person.keep(*(f"fact {place}" for place in range(MANY - 1)))
+    await keep(person, [f"fact {place}" for place in range(MANY - 1)])
 
     assert (await measured(person)).texts is None
 
@@ -105,9 +110,7 @@ async def test_the_dense_branch_of_a_scope_that_is_known_does_not_wait_until_the
     waiting: Waiting, embedder: Embedder
 ) -> None:
     person = Person(Library.of(waiting, embedder))
-    await person.keep("Turing is the cat's name.")
-    for start in (0, 500):
-        await person.keep(*(f"fact {start + place} about harbours" for place in range(500)))
+    await keep(person, ["Turing is the cat's name.", *(f"fact {place} about harbours" for place in range(MANY))])
     await person.recall("harbours", namespaces=("notes",))
     waiting.dense = asyncio.Event()
 

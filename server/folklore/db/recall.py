@@ -22,7 +22,7 @@ _SAMPLE = 600
 # Of one namespace among many at least so many: a line through fewer is hardly trusted.
 _SHARE = 60
 # The same of texts and their usual words, and how far each is read; a scope that holds fewer is not sampled.
-_TEXTS, _SHARE_OF_TEXTS, _READ_OF_TEXT = 200, 20, 300
+_TEXTS, _SHARE_OF_TEXTS, _READ_OF_TEXT = 1_000, 20, 200
 # Of how many relations of one memory are followed.
 _TIES = 5
 # How many hidden memories among the nearest are expected at most.
