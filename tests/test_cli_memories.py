@@ -75,6 +75,18 @@ async def test_text_comes_from_stdin_and_the_same_is_not_stored_twice(folklore: 
     assert second["stored"] == [{"id": first["stored"][0]["id"], "status": "duplicate"}]
 
 
+async def test_what_a_text_names_is_offered_as_tags_and_with_entities_it_is_tagged_so(folklore: CommandLine) -> None:
+    told = await folklore.done("store", "Sarah Connor moved billing to Postgres.", "--tag", "entity:tool:postgres")
+    plain = await folklore.done("store", "the lease ends in spring")
+    await folklore.done("store", "Sarah Connor keeps the keys.", "--entities", "--tag", "keys")
+
+    assert "names entity:person:sarah-connor: with --entities it is tagged so" in " ".join(told.split())
+    assert "names" not in plain
+    [found] = (await folklore.json("list", "--tag", "entity:person"))["memories"]
+    assert found["content"] == "Sarah Connor keeps the keys."
+    assert found["tags"] == ["keys", "entity:person:sarah-connor"]
+
+
 @pytest.fixture
 async def colours(folklore: CommandLine) -> CommandLine:
     """Three memories that differ in every filter."""

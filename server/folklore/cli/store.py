@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 @click.option("--summary", help="A shorter wording for tight budgets.")
 @click.option("--kind", default=DEFAULT_KIND, show_default=True, help="note, semantic, episodic, decision, bug, …")
 @click.option("--tag", "tags", multiple=True, help="Repeatable.")
+@click.option("--entities", is_flag=True, help="Tag it also with what it names: people, tools, files, …")
 @click.option("--source", help="Where it is from.")
 @click.option("--session", help="What it belongs to; memories of a session keep their order.")
 @click.option("--occurred-at", type=Moment(), help="When it was true, if not now.")
@@ -47,6 +48,7 @@ def store(
     text: tuple[str, ...],
     namespace: str | None,
     tags: tuple[str, ...],
+    entities: bool,
     paths: tuple[str, ...],
     metadata: str | None,
     supersedes: str | None,
@@ -55,9 +57,10 @@ def store(
 ) -> None:
     """Store TEXT as one memory; - reads it from stdin. What is known already is not stored twice."""
     content = sys.stdin.buffer.read().decode("utf-8", "replace") if text == ("-",) else " ".join(text)
+    named = [tag for tag in _named(content) if tag not in tags]
     draft = Draft(
         content=content,
-        tags=tags,
+        tags=(*tags, *named) if entities else tags,
         paths=paths,
         metadata=_metadata(metadata),
         supersedes=None if supersedes is None else id_of(supersedes),
@@ -75,10 +78,19 @@ def store(
                 for near in item.similar:
                     said = present.beginning(near.content).replace("\n", " ")
                     say(f"  nearly the same ({near.similarity:.2f}): {near.id} by {near.author}: {said}", dim=True)
+            if named and not entities:
+                say(f"  names {', '.join(named)}: with --entities it is tagged so", dim=True)
             if result.note:
                 click.echo(result.note, err=True)
 
     with_desk(ctx, work)
+
+
+def _named(content: str) -> list[str]:
+    """The tags of what a text names."""
+    from folklore.text.entities import find_entities
+
+    return [entity.tag for entity in find_entities(content)]
 
 
 def _metadata(text: str | None) -> dict[str, object] | None:
