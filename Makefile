@@ -24,7 +24,7 @@ run: $(VENV)/.installed  ## Serve MCP over HTTP on loopback, on an embedded Post
 	@$(BIN)/folklore serve --http --host $(HOST) --port $(PORT) --snippets
 
 test: $(VENV)/.installed  ## Run the tests.
-	$(BIN)/python -m pytest -n 2 --dist loadfile
+	$(BIN)/python -m pytest -n 3 --dist loadfile
 
 check: $(VENV)/.installed  ## Types, style and the layers of the house.
 	$(BIN)/ruff check .
