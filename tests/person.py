@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Any
 from uuid import UUID
 
+from folklore.db.found import Measures, Sampling, Scope
 from folklore.memory.detail import details
 from folklore.memory.forget import ForgetRequest, Forgotten, forget
 from folklore.memory.keywords import search
@@ -15,7 +16,7 @@ from folklore.memory.recall import RecallRequest, recall
 from folklore.memory.relate import Related, Wish, relate
 from folklore.memory.revise import Edit, history, undo, update
 from folklore.memory.store import StoreResult, store
-from folklore.model import Answer, Caller, Draft, Memory, Relation, Revision
+from folklore.model import Answer, Caller, Draft, Filters, Memory, Relation, Revision
 
 NOON = datetime(2026, 5, 4, 12, 0, tzinfo=UTC)
 
@@ -75,6 +76,24 @@ class Person:
 
     async def search(self, query: str, **asked: Any) -> Answer:
         return await search(self.library, query, now=self.now, **asked)
+
+
+async def measured(person: Person, sampling: Sampling, namespace: str = "notes") -> Measures:
+    """What a recall learns of a namespace where nothing is remembered."""
+    [notebook] = await person.library.notebooks([namespace])
+    _, measures = await person.library.statements.lexemes(
+        Scope({notebook.id: notebook.name}, Filters(), person.now),
+        pieces=["fact"],
+        marks=[],
+        languages=["english"],
+        bound=100,
+        saturation=1.2,
+        prior=20.0,
+        mean_length=None,
+        measured=sampling,
+    )
+    assert measures is not None
+    return measures
 
 
 def contents(answer: Answer) -> list[str]:

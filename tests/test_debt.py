@@ -7,13 +7,12 @@ import pytest
 
 from folklore.db.database import Database
 from folklore.db.debt import FIRST, Coverage, Debts
-from folklore.db.found import Scope
+from folklore.db.found import Sampling
 from folklore.db.memories import Vectors
 from folklore.memory.library import Library
 from folklore.memory.store import embed
-from folklore.model import Filters
 from tests import embedders
-from tests.person import NOON, Person, contents
+from tests.person import NOON, Person, contents, measured
 
 TEXTS = [f"fact {number} about the harbour" for number in range(7)]
 
@@ -111,21 +110,6 @@ async def test_vectors_paid_later_are_sampled_as_if_they_had_never_been_owed(
 
 
 async def sampled(person: Person) -> bytes:
-    """What a recall learns of the vectors in scope, where nothing is remembered."""
-    [notebook] = await person.library.notebooks(["notes"])
-    _, measures = await person.library.statements.lexemes(
-        Scope({notebook.id: notebook.name}, Filters(), NOON),
-        pieces=["fact"],
-        marks=[],
-        languages=["english"],
-        bound=100,
-        saturation=1.2,
-        prior=20.0,
-        mean_length=None,
-        measure=True,
-        texts=True,
-        model=embedders.MODEL.id,
-    )
-    assert measures is not None
+    measures = await measured(person, Sampling(embedders.MODEL.id))
     assert len(measures.vectors) == 600
     return measures.vectors.tobytes() + measures.sizes.tobytes()

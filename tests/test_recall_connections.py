@@ -12,9 +12,11 @@ import pytest
 
 from folklore.db.database import Database, Plans, PoolLimits, Session
 from folklore.db.held import Held
+from folklore.db.occupancy import occupancy
 from folklore.embedding.embedder import Embedder
 from folklore.errors import DatabaseUnavailable, Unavailable
 from folklore.memory.library import Library
+from folklore.model import Filters
 from tests import embedders
 from tests.person import Person
 
@@ -71,6 +73,41 @@ async def test_a_recall_takes_a_connection_for_each_branch_and_another_only_afte
     assert answer.memories[0].memory.content == FACTS[0]
     assert sorted(lending.lent) in (["kept", "scan"], ["kept", "kept", "scan"])
     assert lending.out == 0
+
+
+async def test_what_has_filters_is_planned_for_them(lending: Lending, embedder: Embedder) -> None:
+    person = Person(Library.of(lending, embedder))
+    await person.keep(*FACTS)
+    await person.recall("Hopper", namespaces=("notes",))
+    lending.lent.clear()
+
+    await person.recall("what is the cat called", namespaces=("notes",), filters=Filters(kinds=("note",)))
+
+    assert "fresh" in lending.lent
+    assert "scan" not in lending.lent
+
+
+@pytest.mark.parametrize("most", [2, 4, 6])
+async def test_however_few_connections_there_are_many_recalls_and_stores_at_once_end(
+    database_url: str, embedder: Embedder, most: int
+) -> None:
+    database = Database(database_url, PoolLimits(minimum=0, maximum=most))
+    await database.open()
+    person = Person(Library.of(database, embedder))
+    await person.keep(*FACTS)
+
+    async with asyncio.timeout(60):
+        answers = await asyncio.gather(
+            *(person.recall("what is the cat called", namespaces=("notes",)) for _ in range(30)),
+            *(person.recall("the dog", filters=Filters(kinds=("note",))) for _ in range(10)),
+        )
+        await asyncio.gather(*(person.keep(f"another fact {place}") for place in range(10)))
+    counted = occupancy(database)
+    await database.close()
+
+    assert {answer.memories[0].memory.content for answer in answers} == {FACTS[0], FACTS[1]}
+    assert not any(answer.degraded for answer in answers)
+    assert counted.most == most
 
 
 async def test_a_search_takes_one_connection(lending: Lending, embedder: Embedder) -> None:

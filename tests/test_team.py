@@ -225,6 +225,7 @@ async def test_refused_accesses_are_in_the_audit_log_together_and_without_a_toke
 
 async def test_when_a_token_was_used_last_is_written_down(team: Team) -> None:
     token = await team.token("una", "payments:reader")
+    began = datetime.now(UTC)
     async with team.assistant(token.secret) as client:
         await called(client, "memory_recall", query="crane")
 
@@ -237,6 +238,7 @@ async def test_when_a_token_was_used_last_is_written_down(team: Team) -> None:
             if listed.last_used_at is not None:
                 break
             await asyncio.sleep(0.1)
+    assert began <= listed.last_used_at <= datetime.now(UTC)
 
 
 async def test_the_first_token_ends_the_time_without(

@@ -11,36 +11,17 @@ from uuid import UUID
 import pytest
 
 from folklore.db.database import Database, Plans, PoolLimits, Row, Session
-from folklore.db.found import Measures, Scope
+from folklore.db.found import Sampling
 from folklore.embedding.embedder import Embedder
 from folklore.memory.library import Library
-from folklore.model import Filters
-from tests.person import NOON, Person
+from tests.person import Person, measured
 
 MANY = 1_000
+TEXTS = Sampling(texts=True)
 
 
 async def keep(person: Person, texts: Sequence[str]) -> list[UUID]:
     return [id_ for start in range(0, len(texts), 500) for id_ in await person.keep(*texts[start : start + 500])]
-
-
-async def measured(person: Person, *, texts: bool = True) -> Measures:
-    [notebook] = await person.library.notebooks(["notes"])
-    _, measures = await person.library.statements.lexemes(
-        Scope({notebook.id: notebook.name}, Filters(), NOON),
-        pieces=["fact"],
-        marks=[],
-        languages=["english"],
-        bound=100,
-        saturation=1.2,
-        prior=20.0,
-        mean_length=None,
-        measure=True,
-        texts=texts,
-        model=None,
-    )
-    assert measures is not None
-    return measures
 
 
 async def test_the_oldest_of_many_are_sampled_as_far_as_their_beginning_and_what_was_forgotten_is_not(
@@ -48,18 +29,18 @@ async def test_the_oldest_of_many_are_sampled_as_far_as_their_beginning_and_what
 ) -> None:
     kept = [f"fact {place} " + "and more of it " * 30 for place in range(MANY + 2)]
     first, *_ = await keep(person, kept)
-    assert (await measured(person)).texts == [text[:200] for text in kept[:MANY]]
-    assert (await measured(person, texts=False)).texts is None
+    assert (await measured(person, TEXTS)).texts == [text[:200] for text in kept[:MANY]]
+    assert (await measured(person, Sampling())).texts is None
 
     await person.forget(first)
 
-    assert (await measured(person)).texts == [text[:200] for text in kept[1 : MANY + 1]]
+    assert (await measured(person, TEXTS)).texts == [text[:200] for text in kept[1 : MANY + 1]]
 
 
 async def test_few_are_not_sampled(person: Person) -> None:
     await keep(person, [f"fact {place}" for place in range(MANY - 1)])
 
-    assert (await measured(person)).texts is None
+    assert (await measured(person, TEXTS)).texts is None
 
 
 class _Patient(Session):

@@ -14,6 +14,7 @@ from folklore.cli.output import print_json, say
 from folklore.errors import InvalidInput
 from folklore.memory import present
 from folklore.model import DEFAULT_KIND, Draft
+from folklore.text.tags import MAX_TAGS
 
 if TYPE_CHECKING:
     from folklore.memory.desk import Desk
@@ -57,7 +58,7 @@ def store(
 ) -> None:
     """Store TEXT as one memory; - reads it from stdin. What is known already is not stored twice."""
     content = sys.stdin.buffer.read().decode("utf-8", "replace") if text == ("-",) else " ".join(text)
-    named = [tag for tag in _named(content) if tag not in tags]
+    named = [tag for tag in _named(content) if tag not in tags][: max(MAX_TAGS - len(tags), 0)]
     draft = Draft(
         content=content,
         tags=(*tags, *named) if entities else tags,

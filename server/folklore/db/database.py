@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import copy
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, cast
 
 import asyncpg
@@ -30,8 +31,10 @@ _KEY = re.compile(r"[0-9a-f]{64}")
 # then the index is searched less far.
 _NEAREST = {"hnsw.ef_search": "200", "hnsw.iterative_scan": "relaxed_order"}
 # A kept plan reckons with namespaces of the average size, and where there is one for most of what there is, with all of
-# the table. By index each reads its own.
-_BY_INDEX = {"enable_seqscan": "off"}
+# the table. By index each reads its own. Set once connected: a pooler may refuse to be asked for it before.
+_BY_INDEX = "set enable_seqscan = off"
+# Of fewer connections scans get none of their own: two for each kind, so that one that takes long stops nobody.
+_ENOUGH = 6
 # One core at most, so that others have some, and no shared memory, of which a container has little; but enough of one's
 # own that the graph of some 200,000 vectors is built in memory.
 _BUILDING = {"maintenance_work_mem": "256MB", "max_parallel_maintenance_workers": "0"}
@@ -42,7 +45,7 @@ class PoolLimits:
     """How many connections, and how long anything may take, in seconds."""
 
     minimum: int = 2
-    maximum: int = 4
+    maximum: int = 6
     connect_timeout: float = 10.0
     statement_timeout: float = 30.0
     statement_cache: bool = True
@@ -51,12 +54,12 @@ class PoolLimits:
 class Database:
     """Connections to one Postgres, embedded or a server; nobody above knows which.
 
-    One statement is one round trip: no reset on release (only SET LOCAL is ever used). There are three pools. In the
-    first, plans are generic and kept: most statements look rows up by key, one shape is right for every parameter, and
-    to plan anew takes 0.5 ms of each. So they are in the second, for scans of all vectors of small namespaces, behind
-    which nobody who looks up should have to wait; they go by the index, since a kept plan would read every vector there
-    is for the smallest namespace. In the third, plans are made for the parameters, for the statements whose right shape
-    depends on them.
+    One statement is one round trip: no reset on release (once connected, only SET LOCAL is ever used). There are three
+    pools. In the first, plans are generic and kept: most statements look rows up by key, one shape is right for every
+    parameter, and to plan anew takes 0.5 ms of each. So they are in the second, for scans of all vectors of small
+    namespaces, behind which nobody who looks up should have to wait; they go by the index, since a kept plan would read
+    every vector there is for the smallest namespace. In the third, plans are made for the parameters, for statements
+    whose right shape depends on them.
 
     `bound(key)` is the same database as the holder of a token sees it: each of its sessions is one transaction in the
     role that owns nothing, which has said whose it is. These have pools of their own, made when the first is asked for:
@@ -99,18 +102,18 @@ class Database:
         limits = self._limits
         made: dict[tuple[bool, Plans], asyncpg.Pool] = {}
         dsn = self._login_dsn if tokens else self._dsn
-        # Of two connections none is left for scans, and where nothing is prepared no plan is kept.
-        scan = limits.maximum // 3 if limits.statement_cache else 0
+        # Where nothing is prepared no plan is kept.
+        scan = limits.maximum // 3 if limits.statement_cache and limits.maximum >= _ENOUGH else 0
         fresh = max(1, (limits.maximum - scan) // 2)
         kept = max(1, limits.maximum - scan - fresh)
         with ours():
             try:
                 nearest = _NEAREST if limits.statement_cache else {}
                 made[tokens, "kept"] = await self._pool(dsn, "force_generic_plan", kept)
-                made[tokens, "fresh"] = await self._pool(dsn, "force_custom_plan", fresh, nearest, spare=scan > 0)
+                made[tokens, "fresh"] = await self._pool(dsn, "force_custom_plan", fresh, spare=scan > 0, **nearest)
                 made[tokens, "scan"] = made[tokens, "fresh"]
                 if scan:
-                    made[tokens, "scan"] = await self._pool(dsn, "force_generic_plan", scan, _BY_INDEX)
+                    made[tokens, "scan"] = await self._pool(dsn, "force_generic_plan", scan, then=_BY_INDEX)
             except BaseException:
                 for pool in made.values():
                     pool.terminate()
@@ -118,9 +121,12 @@ class Database:
         self._pools.update(made)
 
     async def _pool(
-        self, dsn: str, plan_cache_mode: str, most: int, more: Mapping[str, str] = {}, *, spare: bool = False
+        self, dsn: str, plan_cache_mode: str, most: int, *, spare: bool = False, then: str | None = None, **more: Any
     ) -> asyncpg.Pool:
-        """At most so many connections; if `spare`, a recall without filters needs none, and none is made beforehand."""
+        """At most so many connections, each made ready by the command `then`, with `more` settings.
+
+        If `spare`, a recall without filters needs none, and none is made beforehand.
+        """
         limits = self._limits
         return await asyncpg.create_pool(
             dsn,
@@ -130,9 +136,9 @@ class Database:
             command_timeout=limits.statement_timeout + 5,
             statement_cache_size=100 if limits.statement_cache else 0,
             max_inactive_connection_lifetime=300,
-            init=self._prepare,
+            init=self._prepare if then is None else partial(self._prepare, then=then),
             reset=_keep,
-            server_settings=self._server_settings(plan_cache_mode) | dict(more),
+            server_settings=self._server_settings(plan_cache_mode) | more,
         )
 
     def _server_settings(self, plan_cache_mode: str) -> dict[str, str]:
@@ -144,7 +150,9 @@ class Database:
             "timezone": "UTC",
         }
 
-    async def _prepare(self, connection: asyncpg.Connection) -> None:
+    async def _prepare(self, connection: asyncpg.Connection, then: str | None = None) -> None:
+        if then is not None:
+            await connection.execute(then)
         await register_vector(connection, schema=await _vector_schema(connection))
         # The first use of an array type asks the catalogue about it; asked here, a request never does.
         await connection.fetch("select $1::uuid[], $2::float8[], $3::int8[], $4::int2[], $5::halfvec[]", *[None] * 5)

@@ -55,6 +55,14 @@ class Measures:
 
 
 @dataclass(frozen=True, slots=True)
+class Sampling:
+    """Of what the samples of a scope are drawn: its vectors in this model, and its texts if asked for."""
+
+    model: UUID | None = None
+    texts: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Lexemes:
     """The lexemes of a question with their document frequency, and from which of its pieces they come, from 0.
 

@@ -13,8 +13,8 @@ class Held:
 
     `async with held as session` is one statement; two may not run at the same time. One that fails gives the connection
     back, as a session of its own would, and the next takes another. Where a session begins and ends with statements of
-    its own, what follows one another pays for them once. Who holds one may wait for a session with fresh plans, whose
-    holders wait for none: the two kinds come from pools of their own.
+    its own, what follows one another pays for them once. Who holds one may wait for a session for a scan or with
+    fresh plans, whose holders wait for none: these come from pools of their own.
     """
 
     __slots__ = ("_database", "_lent", "_session")

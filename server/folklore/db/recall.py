@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from pgvector import HalfVector
 
 from folklore.db.database import Database, Plans, Row, Session
-from folklore.db.found import Bm25, Candidate, Form, Hits, Lexemes, Measures, Scope
+from folklore.db.found import Bm25, Candidate, Form, Hits, Lexemes, Measures, Sampling, Scope
 from folklore.db.held import Held
 from folklore.db.rows import memory_of, seen, visibility
 from folklore.model import Recalled
@@ -71,16 +71,14 @@ class RecallStatements:
         saturation: float,
         prior: float,
         mean_length: float | None,
-        measure: bool,
-        texts: bool,
-        model: UUID | None,
+        measured: Sampling | None = None,
     ) -> tuple[Lexemes, Measures | None]:
         """How the text reads in these languages; document frequencies are counted up to `bound`.
 
         What the lexemes say follows from BM25's constants and the scope's mean length, which is looked up if None.
-        Measures of the scope if asked for, its sample of vectors in `model`, and one of `texts` if asked for and many.
+        Measures of the scope, if asked for, with samples as asked for: of texts where it holds many.
         """
-        spaces = max(len(scope.namespaces), 1)
+        spaces, sampling = max(len(scope.namespaces), 1), measured or Sampling()
         async with self._session() as session:
             rows = await session.rows(
                 "recall_lexemes",
@@ -92,11 +90,11 @@ class RecallStatements:
                 saturation=saturation,
                 prior=prior,
                 mean_length=mean_length,
-                measure=measure,
-                model=model,
+                measure=measured is not None,
+                model=sampling.model,
                 sample=_SAMPLE,
                 share=max(_SAMPLE // spaces, _SHARE),
-                texts=_TEXTS if texts else 0,
+                texts=_TEXTS if sampling.texts else 0,
                 text_share=max(_TEXTS // spaces, _SHARE_OF_TEXTS),
                 text_read=_READ_OF_TEXT,
             )
@@ -106,7 +104,7 @@ class RecallStatements:
             {row["lexeme"]: [place - 1 for place in row["places"]] for row in rows if row["places"]},
             {row["lexeme"]: (row["evidence"] or 0.0, row["sized"] or 0.0) for row in rows},
         )
-        return found, _measures(whole) if measure else None
+        return found, None if measured is None else _measures(whole)
 
     async def terms(
         self, scope: Scope, *, terms: Sequence[str], languages: Sequence[str], bound: int

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from uuid import UUID
 
-from folklore.db.found import NOTHING, Bm25, Form, Hits, Lexemes, Measures, Reading, Scope
+from folklore.db.found import NOTHING, Bm25, Form, Hits, Lexemes, Measures, Reading, Sampling, Scope
 from folklore.db.recall import RecallStatements
 from folklore.memory.library import Library
 from folklore.memory.measures import Measured, Read, Way, key_of
@@ -52,9 +52,7 @@ async def read_question(
             saturation=ranking.saturation,
             prior=ranking.length_prior,
             mean_length=None if measured is None else measured.measures.mean_length,
-            measure=measured is None,
-            texts=model is not None and usual is None,
-            model=model,
+            measured=Sampling(model, texts=model is not None and usual is None) if measured is None else None,
         )
         if measures is not None:
             if measures.texts is not None:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from folklore.ranking.fusion import best_first
 from folklore.ranking.pool import Fused, Listed, fuse
 from folklore.ranking.weights import Ranking
-from folklore.text.particulars import same_particulars
+from folklore.text.particulars import Particulars
 
 Id = TypeVar("Id", UUID, str, int)
 
@@ -35,16 +35,23 @@ def copies(
     copy are left out, mostly all of them.
     """
     found: dict[Id, Id] = {}
-    near = similarity >= _SHORT
-    if np.count_nonzero(near) == np.count_nonzero(near.diagonal()):  # each is like itself alone
+    near = np.triu(similarity >= _SHORT, 1)
+    if not near.any():
         return found
-    for place, other in np.argwhere(np.triu(near, 1)).tolist():  # by place, then by the other
+    # Each text is read once: of notes that differ by a number alone, every pair is near.
+    read = {place: text_of(ids[place]) for place in np.flatnonzero(near.any(0) | near.any(1)).tolist()}
+    said = {place: Particulars(text) for place, (text, _) in read.items()}
+    groups = np.zeros(len(ids), dtype=np.intp)
+    known: dict[frozenset[str], int] = {}
+    for place, particulars in said.items():
+        groups[place] = known.setdefault(particulars.numbers, len(known))
+    near &= groups[:, None] == groups
+    for place, other in np.argwhere(near).tolist():  # by place, then by the other
         first, second = ids[place], ids[other]
         if first in found or second in found:
             continue
-        (text, length), (other_text, other_length) = text_of(first), text_of(second)
-        least = min(max(1.0 - 1.0 / max(min(length, other_length), 1), _SHORT), _LONG)
-        if similarity[place, other] >= least and same_particulars(text, other_text):
+        least = min(max(1.0 - 1.0 / max(min(read[place][1], read[other][1]), 1), _SHORT), _LONG)
+        if similarity[place, other] >= least and said[place].same(said[other]):
             found[second] = first
     return found
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cached_property
 
 _WORD = re.compile(r"\w+")
 # Of a long text the beginning is read.
@@ -11,28 +12,30 @@ _READ = 4_000
 _OPENS = frozenset(".!?:;\"'“‘([-–—*#>|\n")
 
 
-def same_particulars(one: str, other: str) -> bool:
-    """Whether each number and each name of one text stands in the other too, whatever its case.
+class Particulars:
+    """The words, numbers and names of a text, whatever their case.
 
-    A number is a word with a digit, a name a word with a capital that does not stand first in its sentence.
+    A number is a word with a digit, a name a word with a capital that does not stand first in its sentence. One text is
+    compared with many, so it is read once.
     """
-    one, other = one[:_READ], other[:_READ]
-    return _particulars(one) <= _words(other) and _particulars(other) <= _words(one)
 
+    def __init__(self, text: str) -> None:
+        self._text = text[:_READ]
+        words = _WORD.findall(self._text.casefold())
+        self._words = frozenset(words)
+        self.numbers = frozenset(word for word in words if not word.isalpha() and any(map(str.isdigit, word)))
 
-def _words(text: str) -> set[str]:
-    return set(_WORD.findall(text.casefold()))
+    @cached_property
+    def _names(self) -> frozenset[str]:
+        return frozenset(
+            word.casefold()
+            for match in _WORD.finditer(self._text)
+            if len(word := match.group()) > 1 and word[0].isupper() and not _opens(self._text, match.start())
+        )
 
-
-def _particulars(text: str) -> set[str]:
-    found = set()
-    for match in _WORD.finditer(text):
-        word = match.group()
-        if any(letter.isdigit() for letter in word) or (
-            len(word) > 1 and word[0].isupper() and not _opens(text, match.start())
-        ):
-            found.add(word.casefold())
-    return found
+    def same(self, other: Particulars) -> bool:
+        """Whether each number and each name of one text stands in the other too."""
+        return self.numbers == other.numbers and self._names <= other._words and other._names <= self._words
 
 
 def _opens(text: str, start: int) -> bool:

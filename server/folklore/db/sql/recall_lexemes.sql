@@ -6,7 +6,8 @@
 -- the mean and variance of the logarithm of length + 30, its size, and draws a sample of :sample vectors in :model, the
 -- oldest :share of each namespace: each as its memory's length (two bytes) and its wire form. Oldest, so that it is the same
 -- wherever rows happen to lie: vectors paid later lie last. A scope of :texts memories or more gives a sample of so many
--- texts likewise, each as far as :text_read characters, unless :texts is 0. The row also tells whether a valid HNSW index covers the scope.
+-- texts likewise, each as far as :text_read characters, unless :texts is 0. The row also tells whether a valid HNSW index
+-- covers the scope.
 select asked.lexeme, asked.places, counted.documents, counted.evidence, counted.sized, null::float8 as mean_length,
     null::float8 as mean_size, null::float8 as size_variance, null::bytea as sample, null::boolean as indexed,
     null::text[] as texts
