@@ -78,11 +78,14 @@ def test_the_line_through_similarities_is_that_of_a_regression() -> None:
     line = LengthLine.through(vectors, sizes)
 
     assert line is not None
-    slope, start = line.of(question)
+    seen = line.of(question)
+    slope, start = seen.slope, seen.expected
     expected = np.polyfit(sizes, vectors @ question, 1)[0] * 80 / 100
     assert slope == pytest.approx(expected, rel=1e-3)
     assert start + slope * sizes.mean() == pytest.approx((vectors @ question).mean(), abs=1e-4)
     similarities = vectors @ question
     rest = similarities - similarities.mean() - slope * (sizes - sizes.mean())
-    assert line.spread(question) == pytest.approx(rest.std(), rel=1e-3)
+    assert seen.spread == pytest.approx(rest.std(), rel=1e-3)
+    scores = similarities - slope * sizes
+    assert [int((scores >= seen.passed_by(share) - 1e-6).sum()) for share in (0.0, 0.1, 0.5, 1.0)] == [1, 9, 41, 80]
     assert LengthLine.through(vectors[:0], sizes[:0]) is None

@@ -159,7 +159,14 @@ async def test_the_dense_branch_reads_no_vectors_of_other_namespaces(crowd: Crow
     library = Library.of(crowd.database, None)
     [notebook] = await library.notebooks(["small"])
     found = statement("recall_dense")
-    given = {"namespaces": [notebook.id], "fetch": 30, "scan": None, "slope": 0.0, **visibility(Filters(), NOON)}
+    given = {
+        "namespaces": [notebook.id],
+        "fetch": 30,
+        "scan": None,
+        "slope": 0.0,
+        "floor": None,
+        **visibility(Filters(), NOON),
+    }
 
     async with crowd.database.session("fresh") as session:
         connection = session._connection
@@ -217,11 +224,12 @@ async def test_both_branches_of_a_recall_hold_a_connection_at_the_same_time(
     crowd: Crowd, embedder: Embedder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each waits, its connection in hand, until the other has come as far: one after the other, neither would."""
-    both = asyncio.Barrier(2)
+    both, met = asyncio.Barrier(2), set[str]()
     rows = Session.rows
 
     async def meet(self: Session, name: str, /, **values: object) -> Any:
-        if name in ("recall_dense", "recall_keyword"):
+        if name.partition("/")[0] in ("recall_dense", "recall_keyword"):
+            met.add(name.partition("/")[0])
             async with asyncio.timeout(5):
                 await both.wait()
         return await rows(self, name, **values)
@@ -231,6 +239,7 @@ async def test_both_branches_of_a_recall_hold_a_connection_at_the_same_time(
 
     assert answer.memories
     assert answer.degraded == ()
+    assert met == {"recall_dense", "recall_keyword"}
 
 
 async def test_an_import_finds_what_stands_in_its_way_by_indexes_alone(explain: Explain) -> None:

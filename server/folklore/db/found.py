@@ -32,6 +32,14 @@ class Hits:
     path: Literal["exact", "hnsw"] = "exact"
     held: tuple[int, ...] = ()
 
+    @classmethod
+    def of(cls, rows: Sequence[Row], path: Literal["exact", "hnsw"] = "exact") -> Hits:
+        """From the rows of a branch."""
+        if not rows:
+            return cls((), (), (), path)
+        ids, scores, raw, *held = zip(*rows, strict=True)  # in the order that the statements name them
+        return cls(ids, scores, raw, path, *held)
+
 
 NOTHING = Hits((), (), ())
 
@@ -52,6 +60,24 @@ class Measures:
     sizes: NDArray[np.float32]
     indexed: bool = False
     texts: Sequence[str] | None = None
+
+    @classmethod
+    def of(cls, row: Row) -> Measures:
+        """From the row of recall_lexemes.sql that has them."""
+        sample: bytes = row["sample"] or b""
+        # Two bytes of length; then halfvec's wire form: its dimension, a reserved field, and big-endian half floats.
+        dimensions = int.from_bytes(sample[2:4], "big")
+        drawn = np.frombuffer(sample, dtype=[("length", ">i2"), ("head", ">i4"), ("vector", ">f2", (dimensions,))])
+        return cls(
+            row["documents"],
+            row["mean_length"] or 0.0,
+            row["mean_size"] or 0.0,
+            row["size_variance"] or 0.0,
+            drawn["vector"].astype(np.float32),
+            np.log(drawn["length"].astype(np.float32) + 30),
+            bool(row["indexed"]),
+            row["texts"],
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractAsyncContextManager
-from typing import Literal
 from uuid import UUID
 
 import numpy as np
@@ -32,6 +31,9 @@ _HIDDEN = 40
 _NEAR, _NEAR_EACH = 200, 4
 # Of so few memories a plan made for them would save less than making it takes.
 _SMALL = 20_000
+# Of all vectors those are sorted that pass a score which so many times as many should pass as are asked about, and at
+# least this share; where that would be most of them, all are.
+_SPARE, _LEAST_SHARE, _MOST_SHARE = 4, 0.04, 0.5
 # By what a vector's last number in the index times this is its size, but for a constant (folklore_sized).
 _SIZE_SCALE = 2.0
 
@@ -104,7 +106,7 @@ class RecallStatements:
             {row["lexeme"]: [place - 1 for place in row["places"]] for row in rows if row["places"]},
             {row["lexeme"]: (row["evidence"] or 0.0, row["sized"] or 0.0) for row in rows},
         )
-        return found, None if measured is None else _measures(whole)
+        return found, None if measured is None else Measures.of(whole)
 
     async def terms(
         self, scope: Scope, *, terms: Sequence[str], languages: Sequence[str], bound: int
@@ -141,7 +143,7 @@ class RecallStatements:
                 prior=bm25.prior,
                 **visibility(scope.filters, scope.now),
             )
-        return _hits(rows)
+        return Hits.of(rows)
 
     async def dense(
         self,
@@ -152,21 +154,28 @@ class RecallStatements:
         slope: float,
         fetch: int,
         total: int | None,
+        passed_by: Callable[[float], float] | None = None,
         indexed: bool = False,
     ) -> Hits:
         """The nearest by cosine less `slope` times size; raw is the cosine.
 
-        One statement; two where hidden memories leave too few of the nearest among `total` in scope. A question without
-        filters goes by the index if the scope is `indexed`, and by all vectors if that brings too few.
+        One statement; two where too few may be seen of the nearest among `total` in scope. Only those are sorted that
+        pass the score of which `passed_by` says that a share of all texts passes it. A question without filters goes by
+        the index if the scope is `indexed`, and by all vectors if that brings too few.
         """
         vector = HalfVector(query)
         if indexed and scope.filters.empty:
             rows = await self._nearest(scope, fetch, query, model=model, slope=slope)
             if len(rows) >= fetch:
-                return _hits(rows, "hnsw")
+                return Hits.of(rows, "hnsw")
         plans: Plans = "scan" if scope.filters.empty and total is not None and total <= _SMALL else "fresh"
-        rows = await self._best("recall_dense", plans, scope, fetch, total, model=model, query=vector, slope=slope)
-        return _hits(rows)
+        near, floor = _near(scope, fetch, total), None
+        if near is not None and total is not None and passed_by is not None:
+            share = max(_SPARE * near / total, _LEAST_SHARE)
+            floor = passed_by(share) if share <= _MOST_SHARE else None
+        values = {"model": model, "query": vector, "slope": slope, "floor": floor}
+        rows = await self._best("recall_dense", plans, scope, fetch, near, **values)
+        return Hits.of(rows)
 
     async def _nearest(
         self, scope: Scope, fetch: int, query: NDArray[np.float32], *, model: UUID, slope: float
@@ -198,7 +207,7 @@ class RecallStatements:
             "kept",
             scope,
             fetch,
-            min(reading.total, sum(reading.documents[lexeme] for lexeme in bm25.weights)),
+            _near(scope, fetch, min(reading.total, sum(reading.documents[lexeme] for lexeme in bm25.weights))),
             lexemes=list(bm25.weights.keys()),
             weights=list(bm25.weights.values()),
             saturation=bm25.saturation,
@@ -208,15 +217,17 @@ class RecallStatements:
             score_slope=bm25.score_slope,
             mean_size=reading.mean_size,
         )
-        return _hits(rows)
+        return Hits.of(rows)
 
     async def _best(
-        self, name: str, plans: Plans, scope: Scope, fetch: int, among: int | None, **values: object
+        self,
+        name: str,
+        plans: Plans,
+        scope: Scope,
+        fetch: int,
+        near: int | None,
+        **values: object,
     ) -> list[Row]:
-        # Only so many of the best are sorted and asked whether they are visible, where nothing filters them.
-        near: int | None = 2 * fetch + _HIDDEN
-        if not scope.filters.empty or among is None or among <= 2 * fetch + _HIDDEN:
-            near = None
         statement, filters = seen(name, scope.filters, scope.now)
         while True:
             async with self._session(plans) as session:
@@ -226,6 +237,8 @@ class RecallStatements:
             if near is None or len(rows) >= fetch:
                 return rows
             near = None
+            if "floor" in values:
+                values["floor"] = None
 
     async def pool(
         self,
@@ -274,25 +287,7 @@ class RecallStatements:
         return [Recalled(memory_of(row, scope.namespaces[row["namespace_id"]]), expanded=row["by"]) for row in rows]
 
 
-def _measures(row: Row) -> Measures:
-    sample: bytes = row["sample"] or b""
-    # Two bytes of length; then halfvec's wire form: its dimension, a reserved field, and big-endian half floats.
-    dimensions = int.from_bytes(sample[2:4], "big")
-    drawn = np.frombuffer(sample, dtype=[("length", ">i2"), ("head", ">i4"), ("vector", ">f2", (dimensions,))])
-    return Measures(
-        row["documents"],
-        row["mean_length"] or 0.0,
-        row["mean_size"] or 0.0,
-        row["size_variance"] or 0.0,
-        drawn["vector"].astype(np.float32),
-        np.log(drawn["length"].astype(np.float32) + 30),
-        bool(row["indexed"]),
-        row["texts"],
-    )
-
-
-def _hits(rows: Sequence[Row], path: Literal["exact", "hnsw"] = "exact") -> Hits:
-    if not rows:
-        return Hits((), (), (), path)
-    ids, scores, raw, *held = zip(*rows, strict=True)  # in the order that the statements name them
-    return Hits(ids, scores, raw, path, *held)
+def _near(scope: Scope, fetch: int, among: int | None) -> int | None:
+    """How many of the best are sorted and asked whether they are visible; None for all, as where filters hide most."""
+    near = 2 * fetch + _HIDDEN
+    return near if scope.filters.empty and among is not None and among > near else None

@@ -23,7 +23,7 @@ from folklore.memory.library import Library
 from folklore.memory.measures import Measured, key_of
 from folklore.model import Degraded
 from folklore.ranking.evidence import piece_weights, rarest_weights, sampled_weights
-from folklore.ranking.length import LengthLine
+from folklore.ranking.length import QuestionLine
 from folklore.ranking.weights import Branch, Ranking
 from folklore.spans import stage
 from folklore.text.query import KeywordQuery
@@ -43,8 +43,8 @@ class Found:
     reading: Bm25 | None = None
     model: Model | None = None
     vector: NDArray[np.float32] | None = None
-    # How similarity grows with length among so many memories, where it was measured.
-    line: LengthLine | None = None
+    # How similarity to the question grows with length among so many memories, where it was measured.
+    line: QuestionLine | None = None
     total: int = 0
 
     @property
@@ -152,20 +152,20 @@ class Branches:
         if not vector.any():
             return NOTHING
         measured = await self._measures(model.id)
-        line = None if measured is None else measured.line
-        slope, expected = (0.0, 0.0) if line is None else line.of(vector)
+        line = None if measured is None or measured.line is None else measured.line.of(vector)
         if measured is not None:
             self._found.line, self._found.total = line, measured.measures.total
         hits = await self._statements.dense(
             self._scope,
             model=model.id,
             query=vector,
-            slope=slope,
+            slope=0.0 if line is None else line.slope,
+            passed_by=None if line is None else line.passed_by,
             fetch=fetch,
             total=None if measured is None else measured.measures.total,
             indexed=measured is not None and measured.measures.indexed,
         )
-        return replace(hits, scores=tuple(score - expected for score in hits.scores))
+        return hits if line is None else replace(hits, scores=tuple(score - line.expected for score in hits.scores))
 
     async def _vector(self, embedder: Embedder) -> NDArray[np.float32]:
         """The vector the caller gave, else that of the question, in which rare words count more if the model can do so.

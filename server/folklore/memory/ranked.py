@@ -111,8 +111,8 @@ def _lists(found: Found, ranking: Ranking, coverage: float) -> list[Listed[UUID]
                 mean_length = 0.0 if found.reading is None else found.reading.reading.mean_length
                 trust = sharpness(found.model.blurs_beyond, mean_length)
                 weight *= dense_weight(found.model.weight, coverage) * trust
-            if found.line is not None and found.vector is not None and hits.scores:
-                weight *= standing(hits.scores[0], found.line.spread(found.vector), found.total, ranking.standing)
+            if found.line is not None and hits.scores:
+                weight *= standing(hits.scores[0], found.line.spread, found.total, ranking.standing)
             similarities: Sequence[float] = hits.raw
         else:
             best = max((score for score in hits.scores), default=0.0)
@@ -171,7 +171,7 @@ def _nearness(
 
     One whose vector is owed lies in the middle.
     """
-    slope, expected = (0.0, 0.0) if found.line is None or found.vector is None else found.line.of(found.vector)
+    slope, expected = (0.0, 0.0) if found.line is None else (found.line.slope, found.line.expected)
     lengths = np.array([-1 if candidate.length is None else candidate.length for candidate in candidates.values()])
     owed = lengths < 0
     beyond = np.where(owed, 0.0, cosines - slope * np.log(lengths + 30.0) - expected)

@@ -20,7 +20,7 @@ class LengthLine:
 
     The regression line of q · v over size is linear in q: its slope is q · `slope` and its mean q · `mean`, so one pass
     over a sample of vectors serves every question. `around` (rows, dimensions) are some of the sample without what the
-    line explains, by which the spread around it is told for any question.
+    line explains, by which it is told for any question how similarities lie around it.
     """
 
     mean: NDArray[np.float32]
@@ -42,15 +42,30 @@ class LengthLine:
         around = vectors[some] - mean - np.outer(away[some], slope)
         return cls(mean, slope.astype(np.float32), float(sizes.mean()), around.astype(np.float32))
 
-    def of(self, question: NDArray[np.float32]) -> tuple[float, float]:
-        """(slope, expected similarity at size 0) of a question's vector (dimensions,)."""
+    def of(self, question: NDArray[np.float32]) -> QuestionLine:
+        """The line of similarities to a question's vector (dimensions,)."""
         slope = float(self.slope @ question)
-        return slope, float(self.mean @ question) - slope * self.mean_size
+        return QuestionLine(slope, float(self.mean @ question) - slope * self.mean_size, self.around @ question)
 
-    def spread(self, question: NDArray[np.float32]) -> float:
-        """The standard deviation of similarities to a question's vector (dimensions,) around the line."""
-        away = self.around @ question
-        return float(np.sqrt(away @ away / len(away)))
+
+@dataclass(frozen=True, slots=True)
+class QuestionLine:
+    """The line of similarities to one question over size: its slope, what is `expected` at size 0, and how far some of
+    the sample lie `away` (rows,) from it. A similarity less slope times size is a score."""
+
+    slope: float
+    expected: float
+    away: NDArray[np.float32]
+
+    @property
+    def spread(self) -> float:
+        """The standard deviation of similarities around the line."""
+        return float(np.sqrt(self.away @ self.away / len(self.away)))
+
+    def passed_by(self, share: float) -> float:
+        """The score that about this share of all texts pass, judged by the sample."""
+        place = len(self.away) - 1 - min(round(share * len(self.away)), len(self.away) - 1)
+        return self.expected + float(np.partition(self.away, place)[place])
 
 
 def score_line(
