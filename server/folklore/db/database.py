@@ -33,9 +33,6 @@ _NEAREST = {"hnsw.ef_search": "200", "hnsw.iterative_scan": "relaxed_order"}
 # A kept plan reckons with namespaces of the average size, and where there is one for most of what there is, with all of
 # the table. By index each reads its own. Set once connected: a pooler may refuse to be asked for it before.
 _BY_INDEX = "set enable_seqscan = off"
-# A kept plan expects few rows, which are sorted as cheaply as hashed to be grouped; where there are more than expected
-# sorting is half as slow again.
-_BY_HASH = "set enable_sort = off"
 # Of fewer connections scans get none of their own: two for each kind, so that one that takes long stops nobody.
 _ENOUGH = 6
 # One core at most, so that others have some, and no shared memory, of which a container has little; but enough of one's
@@ -112,8 +109,7 @@ class Database:
         with ours():
             try:
                 nearest = _NEAREST if limits.statement_cache else {}
-                by_hash = _BY_HASH if limits.statement_cache else None
-                made[tokens, "kept"] = await self._pool(dsn, "force_generic_plan", kept, then=by_hash)
+                made[tokens, "kept"] = await self._pool(dsn, "force_generic_plan", kept)
                 made[tokens, "fresh"] = await self._pool(dsn, "force_custom_plan", fresh, spare=scan > 0, **nearest)
                 made[tokens, "scan"] = made[tokens, "fresh"]
                 if scan:

@@ -25,7 +25,7 @@ from (
         cross join (select :damping::float8 as damping) usual
         where p.namespace_id = any(:namespaces::uuid[]) and p.lexeme = weighed.lexeme
     ) held
-    group by held.namespace_id, held.memory_id
+    group by held.memory_id, held.namespace_id  -- in this order it is quick if they are sorted
     order by score desc, held.memory_id
     limit :scan::integer
 ) ranked
