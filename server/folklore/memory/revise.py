@@ -112,7 +112,7 @@ async def undo(
             await change.record([id_], "undo", list(last.before), undoes=last.revision)
             if "superseded_by" in last.before and state.superseded_by is not None:
                 await change.unrelate([Relation(state.superseded_by, SUPERSEDES, id_)])
-            await _write(change, state, last.before, vectors)
+            await _write(change, state, await _restorable(change, last.before), vectors)
         library.stored()
         return await _read(library, notebook, id_), last
     raise Raced(f"The memory {id_} is being changed by somebody else.", hint="Try again.")
@@ -124,6 +124,14 @@ async def history(
     """A memory as it is, and its changes, the last one first. Raises NotFound."""
     notebook = await place_of(library, id_, namespaces=namespaces)
     return await _read(library, notebook, id_), tuple(await library.changes.history(notebook.id, id_))
+
+
+async def _restorable(change: Changing, before: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What an undo can give back: who was superseded by one that was erased was so by nobody that can be named."""
+    by = before.get("superseded_by")
+    if by is None or UUID(by) in await change.states([UUID(by)]):
+        return before
+    return {**before, "superseded_by": None}
 
 
 async def _write(change: Changing, state: State, fields: Mapping[str, Any], vectors: Vectors | None) -> None:
