@@ -388,3 +388,17 @@ async def test_what_expired_keeps_a_revision_of_it(
     assert row is not None
     assert (row["action"], row["author"], row["before"]) == ("expire", "upkeep", '{"forgotten_at": null}')
     assert await field_of(connection, id_, "revision") == 2
+
+
+async def test_what_expired_stays_when_that_is_undone(person: Person, housekeeper: Housekeeper) -> None:
+    [id_] = await person.keep(Draft("Until tomorrow.", expires_at=NOON + DAY))
+    housekeeper.now = NOON + 2 * DAY
+    await housekeeper("expiry")
+    later = person.at(housekeeper.now)
+
+    undone = await later.undo(id_)
+
+    assert (undone.forgotten_at, undone.expires_at) == (None, None)
+    assert await housekeeper("expiry") == {}
+    assert contents(await later.recall("tomorrow")) == ["Until tomorrow."]
+    assert (await later.history(id_))[0].before["expires_at"] is not None
