@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import asyncpg
 import pytest
 
@@ -74,6 +76,26 @@ async def test_a_text_that_changed_since_it_was_read_takes_no_vector(
 
     assert await debts.pay(notebook.id, page, vectors, NOON) == 6
     assert [item.content for item in await debts.batch(notebook.id, embedders.MODEL.id, most=10)] == ["another"]
+
+
+async def test_a_memory_that_somebody_holds_is_passed_over_and_owes_on(
+    debtor: Person, database: Database, connection: asyncpg.Connection
+) -> None:
+    # Who waits for one memory while holding others can be waited for in turn: stores confirm in another order.
+    [notebook] = await debtor.library.notebooks(["notes"])
+    debts = Debts(database)
+    page = await debts.batch(notebook.id, embedders.MODEL.id, most=10)
+    vectors = await vectors_of(database, [item.content for item in page])
+
+    async with connection.transaction():
+        await connection.execute(
+            "select from memories where namespace_id = $1 and id = $2 for no key update", notebook.id, page[3].id
+        )
+        async with asyncio.timeout(10):
+            assert await debts.pay(notebook.id, page, vectors, NOON) == 6
+        assert await debts.batch(notebook.id, embedders.MODEL.id, most=10) == [page[3]]
+
+    assert await debts.pay(notebook.id, page, vectors, NOON) == 1
 
 
 async def test_what_is_forgotten_owes_nothing(

@@ -25,7 +25,7 @@ from folklore.memory.intake import ImportRequest
 from folklore.memory.library import Library
 from folklore.memory.report import Report
 from folklore.memory.transfer import export_lines, import_lines
-from folklore.model import Caller, SecretPolicy
+from folklore.model import Caller, Draft, SecretPolicy
 from tests.conftest import Cluster
 from tests.person import NOON, Person, contents
 
@@ -291,6 +291,40 @@ async def test_a_line_longer_than_any_memory_is_not_held_whole(mover: Mover, mon
 
     assert [(failure.line, "longer" in failure.message) for failure in report.failures] == [(1, True)]
     assert report.stored == 1
+
+
+async def test_the_first_and_last_times_there_are_come_out_and_in(
+    mover: Mover, person: Person, cluster: Cluster, template: str
+) -> None:
+    await person.keep(
+        Draft("a card that never expires", expires_at=datetime.max.replace(tzinfo=UTC)),
+        Draft("the first day", occurred_at=datetime.min.replace(tzinfo=UTC)),
+    )
+    first = await mover.take()
+    async with cluster.new_database(template) as name:
+        elsewhere = Database(cluster.address(name))
+        await elsewhere.open()
+        again = Mover(elsewhere, mover.embedder)
+        report = await again.put(line.encode() for line in first)
+        second = await again.take()
+        await elsewhere.close()
+
+    assert report.failures == []
+    assert second[1:] == first[1:]
+
+
+async def test_a_header_with_what_no_column_can_hold_does_not_stop_an_import(mover: Mover) -> None:
+    said = {"name": "team", "created_at": "2025-01-01T00:00:00+00:00", "created_by": "sa\0rah", "description": "ou\0rs"}
+    late = said | {"name": "late", "created_at": "9999-12-31T23:59:59-12:00"}
+
+    report = await mover.put(
+        [{"folklore": 1, "namespaces": [said]}, {"folklore": 1, "namespaces": [late]}, {"content": "kept"}]
+    )
+
+    assert (report.stored, [failure.line for failure in report.failures]) == (1, [2])
+    header = json.loads((await mover.take())[0])
+    described = {item["name"]: (item["created_by"], item.get("description")) for item in header["namespaces"]}
+    assert described["team"] == ("sarah", "ours")
 
 
 async def test_times_without_an_offset_are_in_the_callers_zone_and_numbers_are_seconds(mover: Mover) -> None:

@@ -119,12 +119,56 @@ async def test_bad_ties_are_reported_by_field(
             RELATION | {"relation": "Not A Type"},
             REVISION | {"before": {"content": "x" * 40_000}},
             REVISION | {"revision": 0},
+            REVISION | {"before": {"tags": "one"}},
+            REVISION | {"before": {"kind": None}},
+            REVISION | {"before": {"language": "klingon"}},
+            REVISION | {"before": {"importance": float("nan")}},
+            REVISION | {"before": {"metadata": {"a": float("inf")}}},
         ]
     )
 
-    assert report.failed == 4
+    assert report.failed == 9
     words = ["strength", "relation", "before.content", "revision"]
+    words += [f"before.{name}" for name in ("tags", "kind", "language", "importance", "metadata")]
     assert all(word in failure.message for word, failure in zip(words, report.failures, strict=True))
+
+
+TOO_LATE, TOO_EARLY = "9999-12-31T23:59:59-12:00", "0001-01-01T00:00:00+12:00"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        RELATION | {"created_at": TOO_LATE},
+        RELATION | {"created_at": TOO_EARLY},
+        REVISION | {"changed_at": TOO_LATE},
+        REVISION | {"before": {"expires_at": TOO_LATE}},
+    ],
+)
+async def test_a_tie_of_a_time_that_nobody_could_read_back_is_left_out(
+    mover: Mover,  # noqa: F811
+    line: dict[str, Any],
+) -> None:
+    report = await mover.put([*MEMORIES, line])
+
+    assert [failure.line for failure in report.failures] == [3]
+    assert "is out of range" in report.failures[0].message
+    assert len(await mover.take()) == 3
+
+
+async def test_what_no_column_can_hold_does_not_stop_an_import(
+    mover: Mover,  # noqa: F811
+    person: Person,
+) -> None:
+    seen = {"author": "sa\0rah", "agent": "cl\0aude", "before": {"summary": "ze\0ro", "metadata": {"a\0": "b\0"}}}
+
+    report = await mover.put([*MEMORIES, RELATION | {"author": "sa\0rah"}, REVISION | seen, {"content": "three"}])
+
+    assert (report.stored, report.relations, report.revisions, report.failed) == (3, 1, 1, 0)
+    [revision] = await person.history(A)
+    assert (revision.author, revision.agent) == ("sarah", "claude")
+    assert revision.before == {"summary": "zero", "metadata": {"a": "b"}}
+    assert [relation.author for relation in await person.relations(A)] == ["sarah"]
 
 
 async def test_overwriting_can_be_undone(
@@ -139,3 +183,18 @@ async def test_overwriting_can_be_undone(
 
     assert (memory.content, memory.summary) == ("one", None)
     assert contents(await person.search("one")) == ["one"]
+
+
+async def test_overwriting_can_be_undone_after_its_successor_was_erased(
+    mover: Mover,  # noqa: F811
+    person: Person,
+) -> None:
+    await mover.put(MEMORIES)
+    (new,) = await person.keep(Draft("uno", supersedes=A))
+    await mover.put(MEMORIES[:1], on_conflict="overwrite")
+    await person.forget(new, erase=True)
+
+    memory = await person.undo(A)
+
+    assert memory.superseded_at is not None
+    assert memory.superseded_by is None

@@ -376,6 +376,29 @@ async def test_a_namespace_deleted_long_ago_is_erased(
     assert await holding(connection, SECRET_WORD) == []
 
 
+async def test_a_namespace_that_is_brought_back_while_others_are_erased_stays(
+    person: Person, housekeeper: Housekeeper, connection: asyncpg.Connection
+) -> None:
+    caller = Caller("tester")
+    for name in ("first", "second"):
+        await person.keep(f"a text of the {name}", namespace=name)
+        await notebooks.delete(person.library, name, caller=caller, now=NOON)
+    # Both are held, so that retention has listed them and waits.
+    held = connection.transaction()
+    await held.start()
+    await connection.execute("select from namespaces for update")
+    housekeeper.now = NOON + 31 * DAY
+    retention = asyncio.create_task(housekeeper("retention"))
+    while not await connection.fetchval("select count(*) from pg_locks where not granted"):
+        await asyncio.sleep(0.01)
+    await connection.execute("update namespaces set deleted_at = null, deleted_by = null")
+    await held.commit()
+
+    assert await retention == {}
+    found = contents(await person.recall("text", namespaces=["first", "second"]))
+    assert sorted(found) == ["a text of the first", "a text of the second"]
+
+
 async def test_what_expired_keeps_a_revision_of_it(
     person: Person, housekeeper: Housekeeper, connection: asyncpg.Connection
 ) -> None:
@@ -388,3 +411,17 @@ async def test_what_expired_keeps_a_revision_of_it(
     assert row is not None
     assert (row["action"], row["author"], row["before"]) == ("expire", "upkeep", '{"forgotten_at": null}')
     assert await field_of(connection, id_, "revision") == 2
+
+
+async def test_what_expired_stays_when_that_is_undone(person: Person, housekeeper: Housekeeper) -> None:
+    [id_] = await person.keep(Draft("Until tomorrow.", expires_at=NOON + DAY))
+    housekeeper.now = NOON + 2 * DAY
+    await housekeeper("expiry")
+    later = person.at(housekeeper.now)
+
+    undone = await later.undo(id_)
+
+    assert (undone.forgotten_at, undone.expires_at) == (None, None)
+    assert await housekeeper("expiry") == {}
+    assert contents(await later.recall("tomorrow")) == ["Until tomorrow."]
+    assert (await later.history(id_))[0].before["expires_at"] is not None

@@ -57,7 +57,8 @@ class Debts:
     async def pay(self, namespace: UUID, owing: Sequence[Owing], vectors: Vectors, now: datetime) -> int:
         """Write the vectors of these, in one transaction; how many were written.
 
-        Left out are texts that changed since they were read, and those whose vector is None.
+        Left out are texts that changed since they were read, memories that somebody holds, and those whose vector is
+        None.
         """
         held = [
             (item, HalfVector(vector))

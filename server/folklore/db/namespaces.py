@@ -158,15 +158,24 @@ class Namespaces:
         """Bring it back; false if somebody else uses its name by now."""
         return await self._change("restore", namespace, caller, now)
 
-    async def erase(self, namespace: UUID, *, caller: Caller, now: datetime) -> None:
-        """Delete it with all that is in it, for good, in one transaction; its lines of the audit log go too."""
+    async def erase(
+        self, namespace: UUID, *, caller: Caller, now: datetime, deleted_before: datetime | None = None
+    ) -> bool:
+        """Delete it with all that is in it, for good, in one transaction; its lines of the audit log go too.
+
+        With `deleted_before` only if it was deleted before then and not brought back since; whether it was erased.
+        """
         async with self._database.transaction() as session:
-            await session.row("namespaces_hold", namespace=namespace)
+            held = await session.row("namespaces_hold", namespace=namespace)
+            deleted_at = None if held is None else held["deleted_at"]
+            if deleted_before is not None and (deleted_at is None or deleted_at >= deleted_before):
+                return False
             for part in ("postings", "memories", "audit"):
                 await session.rows(f"namespaces_erase_{part}", namespace=namespace)
             await session.rows("namespaces_erase", namespace=namespace)
             detail = str(namespace)
             await note(session, NOWHERE, "namespace_erase", caller=caller, now=now, amount=1, detail=detail)
+        return True
 
     async def _change(self, action: str, namespace: UUID, caller: Caller, at: datetime, /, **values: object) -> bool:
         """Change a namespace's row; false if its name is taken."""

@@ -9,16 +9,18 @@ from datetime import UTC, datetime
 from typing import Annotated, Any
 from uuid import UUID
 
-from pydantic import AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
 from folklore.db.entries import Entry, Past
 from folklore.db.transfer import Origin
 from folklore.errors import InvalidInput
 from folklore.memory.carried_lines import FIELD, EmbeddingField, embedding_field
 from folklore.memory.ids import new_id
+from folklore.memory.line_times import Time, ZonedTime
 from folklore.memory.tied_lines import TiedLine, read_tied
 from folklore.model import DEFAULT_KIND, DEFAULT_LANGUAGE, Draft
 from folklore.text import names
+from folklore.text.clean import clean
 from folklore.text.languages import language as language_of
 
 VERSION = 1
@@ -26,19 +28,6 @@ VERSION = 1
 _PASSED_OVER = frozenset({"question", "relation", "revision"})  # the last two where they tie no memories of ours
 
 
-def _time(value: object) -> object:
-    # pydantic would take "2024" for seconds since 1970; numbers that are numbers may be such seconds.
-    if isinstance(value, str):
-        try:
-            value = datetime.fromisoformat(value.strip())
-        except ValueError:
-            raise ValueError("is not an ISO 8601 time") from None
-    if isinstance(value, datetime) and not 1 < value.year < 9999:  # so that it stays a year in every time zone
-        raise ValueError("is out of range")
-    return value
-
-
-_Time = Annotated[datetime, BeforeValidator(_time)]
 _Count = Annotated[int, Field(ge=0, lt=2**31)]
 
 
@@ -56,9 +45,9 @@ class _MemoryLine(BaseModel):
     source: str | None = None
     session: str | None = None
     position: int | None = None
-    occurred_at: _Time | None = None
-    created_at: _Time | None = None
-    updated_at: _Time | None = None
+    occurred_at: Time | None = None
+    created_at: Time | None = None
+    updated_at: Time | None = None
     author: Annotated[str, Field(max_length=200)] | None = None
     agent: Annotated[str, Field(max_length=200)] | None = None
     importance: float | None = None
@@ -70,11 +59,11 @@ class _MemoryLine(BaseModel):
     paths: tuple[str, ...] | None = None
     commit: str | None = None
     metadata: dict[str, JsonValue] | None = None
-    expires_at: _Time | None = None
-    forgotten_at: _Time | None = None
-    superseded_at: _Time | None = None
+    expires_at: Time | None = None
+    forgotten_at: Time | None = None
+    superseded_at: Time | None = None
     superseded_by: UUID | None = None
-    last_recalled_at: _Time | None = None
+    last_recalled_at: Time | None = None
     recall_count: _Count | None = None
     confirmed_count: _Count | None = None
     revision: Annotated[int, Field(ge=1, lt=2**31)] | None = None
@@ -86,7 +75,7 @@ class _NamespaceIn(BaseModel):
     name: str
     language: str = DEFAULT_LANGUAGE
     description: Annotated[str, Field(max_length=2_000)] | None = None
-    created_at: AwareDatetime
+    created_at: ZonedTime
     created_by: Annotated[str, Field(max_length=200)]
 
 
@@ -208,8 +197,8 @@ def _header(line: dict[str, Any]) -> HeaderLine:
                 name=names.normalise(namespace.name),
                 language=language_of(namespace.language),
                 created_at=namespace.created_at,
-                created_by=namespace.created_by,
-                description=namespace.description,
+                created_by=clean(namespace.created_by).text,
+                description=None if namespace.description is None else clean(namespace.description).text,
             )
             for namespace in told.namespaces
         )

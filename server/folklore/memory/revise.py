@@ -89,10 +89,11 @@ async def undo(
     retention: timedelta,
     namespaces: tuple[str, ...] = (),
 ) -> tuple[Memory, Revision]:
-    """Take back the last change of a memory (update, forget, supersede) that was not taken back yet.
+    """Take back the last change of a memory (update, forget, supersede, expire) that was not taken back yet.
 
-    The undoing is kept as a revision too. Returns the memory as it is now and what was undone. Raises NotFound if
-    nothing was changed, Conflict if its time is over or another memory has its text by now.
+    The undoing is kept as a revision too. What had expired has no end any more. Returns the memory as it is now and
+    what was undone. Raises NotFound if nothing was changed, Conflict if its time is over or another memory has its
+    text by now.
     """
     must_write(caller)
     notebook = await place_of(library, id_, namespaces=namespaces)
@@ -109,10 +110,11 @@ async def undo(
             if await change.last(id_) != last:
                 continue
             state = (await change.states([id_], whole=True))[id_]
-            await change.record([id_], "undo", list(last.before), undoes=last.revision)
-            if "superseded_by" in last.before and state.superseded_by is not None:
+            before = await _restorable(change, last)
+            await change.record([id_], "undo", list(before), undoes=last.revision)
+            if "superseded_by" in before and state.superseded_by is not None:
                 await change.unrelate([Relation(state.superseded_by, SUPERSEDES, id_)])
-            await _write(change, state, last.before, vectors)
+            await _write(change, state, before, vectors)
         library.stored()
         return await _read(library, notebook, id_), last
     raise Raced(f"The memory {id_} is being changed by somebody else.", hint="Try again.")
@@ -124,6 +126,21 @@ async def history(
     """A memory as it is, and its changes, the last one first. Raises NotFound."""
     notebook = await place_of(library, id_, namespaces=namespaces)
     return await _read(library, notebook, id_), tuple(await library.changes.history(notebook.id, id_))
+
+
+async def _restorable(change: Changing, last: Revision) -> Mapping[str, Any]:
+    """What an undo gives back of a change.
+
+    Who was superseded by one that was erased was so by nobody that can be named. What expired lives on without end:
+    with its old one nobody would see it, and upkeep would forget it again.
+    """
+    before = last.before
+    if last.action == "expire":
+        before = {**before, "expires_at": None}
+    by = before.get("superseded_by")
+    if by is not None and UUID(str(by)) not in await change.states([UUID(str(by))]):
+        before = {**before, "superseded_by": None}
+    return before
 
 
 async def _write(change: Changing, state: State, fields: Mapping[str, Any], vectors: Vectors | None) -> None:

@@ -9,12 +9,12 @@ from datetime import UTC, datetime
 from typing import Annotated, Any
 from uuid import UUID
 
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, JsonValue, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
-from folklore.db.changes import CHANGEABLE
 from folklore.errors import InvalidInput
-from folklore.memory.checks import content_of, relation_type
-from folklore.model import Relation, Revision
+from folklore.memory.checks import check_draft, relation_type
+from folklore.memory.line_times import ZonedTime
+from folklore.model import DEFAULT_KIND, DEFAULT_LANGUAGE, Draft, Relation, Revision
 from folklore.text.clean import clean
 
 
@@ -38,7 +38,33 @@ class _RelationLine(_Line):
     to: UUID
     strength: Annotated[float, Field(ge=0, le=1)] = 1.0
     author: Annotated[str, Field(max_length=200)] | None = None
-    created_at: AwareDatetime | None = None
+    created_at: ZonedTime | None = None
+
+
+class _Before(BaseModel):
+    """What columns held that were changed, by name: CHANGEABLE, each as a memory may hold it."""
+
+    model_config = ConfigDict(extra="ignore", hide_input_in_errors=True)
+
+    content: str = "unchanged"
+    summary: str | None = None
+    kind: str = DEFAULT_KIND
+    tags: tuple[str, ...] = ()
+    source: str | None = None
+    session: str | None = None
+    position: int | None = None
+    paths: tuple[str, ...] = ()
+    commit: str | None = None
+    importance: float | None = None
+    confidence: float | None = None
+    priority: int | None = None
+    language: str = DEFAULT_LANGUAGE
+    metadata: dict[str, JsonValue] | None = None
+    occurred_at: ZonedTime | None = None
+    expires_at: ZonedTime | None = None
+    forgotten_at: ZonedTime | None = None
+    superseded_at: ZonedTime | None = None
+    superseded_by: UUID | None = None
 
 
 class _RevisionLine(_Line):
@@ -47,10 +73,10 @@ class _RevisionLine(_Line):
     action: Annotated[str, Field(pattern="^[a-z]{1,40}$")]
     author: Annotated[str, Field(max_length=200)]
     agent: Annotated[str, Field(max_length=200)] | None = None
-    changed_at: AwareDatetime
+    changed_at: ZonedTime
     reason: Annotated[str, Field(max_length=2_000)] | None = None
     undoes: Annotated[int, Field(ge=1, lt=2**31)] | None = None
-    before: dict[str, JsonValue]
+    before: _Before
 
 
 def read_tied(kind: str, line: Mapping[str, Any]) -> TiedLine | None:
@@ -62,7 +88,8 @@ def read_tied(kind: str, line: Mapping[str, Any]) -> TiedLine | None:
         if kind == "relation" and {"from", "relation", "to"} <= line.keys():
             said = _RelationLine.model_validate(line)
             type_ = relation_type(said.relation, "relation")
-            relation = Relation(said.from_, type_, said.to, round(said.strength, 6), said.author, said.created_at)
+            author = _spoken(said.author)
+            relation = Relation(said.from_, type_, said.to, round(said.strength, 6), author, said.created_at)
             return TiedLine(said.namespace, relation)
         if kind == "revision" and {"memory", "before"} <= line.keys():
             told = _RevisionLine.model_validate(line)
@@ -70,11 +97,11 @@ def read_tied(kind: str, line: Mapping[str, Any]) -> TiedLine | None:
                 memory_id=told.memory,
                 revision=told.revision,
                 action=told.action,
-                author=told.author,
+                author=clean(told.author).text,
                 changed_at=told.changed_at,
                 before=_before(told.before),
-                agent=told.agent,
-                reason=None if told.reason is None else clean(told.reason).text,
+                agent=_spoken(told.agent),
+                reason=_spoken(told.reason),
                 undoes=told.undoes,
             )
             return TiedLine(told.namespace, revision)
@@ -120,12 +147,30 @@ def revision_line(namespace: str, item: Revision) -> str:
     )
 
 
-def _before(told: Mapping[str, Any]) -> dict[str, Any]:
-    """What the columns held: a text is checked like that of a memory."""
-    kept = {name: value for name, value in told.items() if name in CHANGEABLE}
-    if isinstance(kept.get("content"), str):
-        kept["content"] = content_of(kept["content"], "before.content")
-    return kept
+def _before(told: _Before) -> dict[str, Any]:
+    """What the columns held, checked like a new memory: an undo gives it back to one."""
+    held = {name: getattr(told, name) for name in told.model_fields_set}
+    stated = {name: value for name, value in held.items() if name in Draft.__dataclass_fields__}
+    # Its time may be over by now.
+    draft = Draft(**{"content": "unchanged"} | stated | {"expires_at": None})
+    checked = check_draft(draft, field="before.", now=datetime.min.replace(tzinfo=UTC), zone=UTC)
+    held |= {name: getattr(checked, name) for name in stated if name != "expires_at"}
+    return {name: _column(value) for name, value in held.items()}
+
+
+def _column(value: object) -> object:
+    """As Postgres spells it in JSON: no zeros at the end of a fraction of a second."""
+    if isinstance(value, datetime):
+        whole = value.astimezone(UTC).replace(tzinfo=None)
+        fraction = f".{whole.microsecond:06}".rstrip("0") if whole.microsecond else ""
+        return f"{whole.replace(microsecond=0).isoformat()}{fraction}+00:00"
+    if isinstance(value, UUID):
+        return str(value)
+    return list(value) if isinstance(value, tuple) else value
+
+
+def _spoken(text: str | None) -> str | None:
+    return None if text is None else clean(text).text
 
 
 def _iso(value: datetime | None) -> str | None:

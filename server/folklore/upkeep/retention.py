@@ -33,8 +33,11 @@ async def work(job: Job) -> None:
         if job.dry_run:
             job.count(namespaces_to_erase=1)
             continue
-        await job.library.namespaces.erase(namespace, caller=UPKEEP, now=job.now())
-        job.count(namespaces_erased=1)
+        # Whoever brought it back since it was listed keeps it.
+        erased_it = await job.library.namespaces.erase(
+            namespace, caller=UPKEEP, now=job.now(), deleted_before=forgotten_before
+        )
+        job.count(namespaces_erased=int(erased_it))
         await job.breathe()
     for notebook in await job.notebooks():
         if job.dry_run:
