@@ -14,7 +14,8 @@ from datetime import date, timedelta
 
 _MONTHS = {name.lower(): number for number, name in enumerate(calendar.month_name) if name}
 _MONTHS |= {name[:3]: number for name, number in _MONTHS.items()} | {"sept": 9}
-_MONTH = r"(?P<month>" + "|".join(sorted(_MONTHS, key=len, reverse=True)) + r")\.?"
+# By ASCII alone: else "i" stands for the Turkish dotless ı too, and "s" for the long ſ, and no month is spelled so.
+_MONTH = r"(?P<month>(?a:" + "|".join(sorted(_MONTHS, key=len, reverse=True)) + r"))\.?"
 _DAY = r"(?P<day>\d{1,2})(?:st|nd|rd|th)?"
 _YEAR = r"(?P<year>(?:19|20)\d\d)"
 # The more a pattern says the earlier it stands: what it took, later ones do not read again.
