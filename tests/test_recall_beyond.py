@@ -121,6 +121,19 @@ async def test_reflections_are_a_third_of_an_answer_at_most_and_can_be_had_alone
     assert "reflection" not in {result.memory.kind for result in none.memories}
 
 
+@pytest.mark.parametrize("limit", [1, 3, 10])
+async def test_where_there_are_only_reflections_they_are_the_whole_answer(person: Person, limit: int) -> None:
+    await person.keep(*(Draft(f"Reflection {n}: releases fail on Fridays", kind="reflection") for n in range(12)))
+
+    alone = await person.recall("releases fail Friday", limit=limit)
+    await person.keep(*(f"Release {n} failed on a Friday" for n in range(12)))
+    asked_for = await person.recall("releases fail Friday", limit=limit, filters=Filters(kinds=("reflection",)))
+    by_word = await person.search("releases fail Friday", limit=limit, filters=Filters(kinds=("reflection",)))
+
+    for answer in (alone, asked_for, by_word):
+        assert [result.memory.kind for result in answer.memories] == ["reflection"] * limit
+
+
 async def test_a_vector_of_the_callers_own_takes_the_place_of_the_questions(person: Person, embedder: Embedder) -> None:
     await person.keep("The sea is rough today.", "Taxes are due in May.", *FILLER)
     [vector] = await embedder.embed(["a stormy ocean"])
