@@ -12,8 +12,9 @@ from folklore.db.database import Database
 from folklore.embedding.embedder import Embedder
 from folklore.errors import InvalidInput
 from folklore.memory.library import Library
-from folklore.model import Draft, Filters
+from folklore.model import Draft, Filters, Sort
 from folklore.ranking.weights import Ranking, chosen
+from folklore.text import tokens
 from tests.person import NOON, Person, contents
 
 
@@ -163,6 +164,27 @@ async def test_without_a_question_what_is_important_or_new_comes_first(person: P
     trending = contents(await person.recall("*"))
 
     assert trending == ["new", "old but important", "newer, unimportant", "old"]
+
+
+@pytest.mark.parametrize("sort", ["score", "time_asc", "updated_desc"])
+async def test_a_budget_holds_without_a_question_and_the_rest_waits_behind_the_cursor(
+    person: Person, sort: Sort
+) -> None:
+    await person.keep(*(f"Paragraph {number}: " + "gardens and parks, " * 20 for number in range(12)))
+    whole = await person.recall("*", limit=100, sort=sort)
+
+    given: list[str] = []
+    cursor = None
+    for _ in range(12):
+        page = await person.recall("*", limit=5, sort=sort, max_tokens=300, cursor=cursor)
+        assert sum(tokens.estimate(text) for text in contents(page)) <= 300
+        given += contents(page)
+        cursor = page.cursor
+        assert page.truncated == (cursor is not None)
+        if cursor is None:
+            break
+
+    assert given == contents(whole)
 
 
 async def test_explain_tells_what_signals_neighbours_and_likeness_made_of_a_result(person: Person) -> None:

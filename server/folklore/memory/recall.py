@@ -64,7 +64,14 @@ async def recall(library: Library, request: RecallRequest, *, now: datetime) -> 
         return Answer((), (), note="Nothing has been stored yet.")
     if text in ("", "*"):
         return await list_memories(
-            library, notebooks, filters, limit=request.limit, now=now, sort=request.sort, cursor=request.cursor
+            library,
+            notebooks,
+            filters,
+            limit=request.limit,
+            now=now,
+            sort=request.sort,
+            cursor=request.cursor,
+            max_tokens=request.max_tokens,
         )
     question = (text, request.namespaces, as_said(filters), request.ranking, request.branches, request.embedding)
     before = given_before(request.cursor, question)
