@@ -262,6 +262,25 @@ async def test_a_later_page_does_not_change_its_mind_about_earlier_ones(person: 
     assert set(flat) == {str(id_) for id_ in kept}, "a memory was left out"
 
 
+async def test_pages_end_where_a_cursor_could_not_be_read_again(
+    person: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("folklore.memory.cursors.MOST_GIVEN", 10)
+    monkeypatch.setattr("folklore.memory.recall.MOST_GIVEN", 10)
+    await person.keep(*(f"The build failed with error 4711 in run {n}." for n in range(20)))
+    answer = await person.recall("error 4711", limit=4)
+    given = ids(answer)
+
+    while answer.cursor is not None:
+        answer = await person.recall("error 4711", limit=4, cursor=answer.cursor)
+        given += ids(answer)
+
+    assert len(set(given)) == len(given) == 12
+    assert answer.truncated
+    assert answer.note is not None
+    assert "no further" in answer.note
+
+
 async def test_a_cursor_of_another_question_is_refused(reader: Person) -> None:
     cursor = (await reader.recall("the service", limit=1)).cursor
     listing = (await reader.recall("*", limit=1)).cursor

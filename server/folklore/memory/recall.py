@@ -11,7 +11,7 @@ from folklore.db.namespaces import Notebook
 from folklore.errors import InvalidInput
 from folklore.memory.branches import Branches
 from folklore.memory.budget import within_budget
-from folklore.memory.cursors import as_said, given_before, given_cursor, is_given
+from folklore.memory.cursors import MOST_GIVEN, as_said, given_before, given_cursor, is_given
 from folklore.memory.expand import expanded
 from folklore.memory.explain import explanation
 from folklore.memory.library import Library, scope_of
@@ -27,6 +27,7 @@ MAX_LIMIT = 100
 MAX_QUERY = 1_000_000
 # What of a long query is read: a pasted log says what it is about in its beginning.
 _READ_OF_QUERY = 8_000
+_AS_FAR_AS_PAGES_GO = f"Pages go no further than about {MOST_GIVEN:,} results; ask more closely, or list with filters."
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,13 +94,14 @@ async def recall(library: Library, request: RecallRequest, *, now: datetime) -> 
     beyond = [result for result in beyond if not is_given(result.memory.id, before)]
     kept, cut = within_budget([*page, *beyond], request.max_tokens)
     more = cut or len(fresh) > request.limit
+    goes_on = len(before) + len(kept) <= MOST_GIVEN
     return Answer(
         memories=tuple(kept),
         searched=tuple(notebook.name for notebook in notebooks),
         degraded=tuple(found.degraded),
         truncated=more,
-        cursor=given_cursor([result.memory.id for result in kept], before, question) if more else None,
-        note=None if results else _why_empty(notebooks, request),
+        cursor=given_cursor([result.memory.id for result in kept], before, question) if more and goes_on else None,
+        note=_AS_FAR_AS_PAGES_GO if more and not goes_on else None if results else _why_empty(notebooks, request),
         explain=explanation(found) if request.explain else None,
         found_by=found.brought(result.memory.id for result in kept),
     )
