@@ -262,6 +262,20 @@ async def test_a_later_page_does_not_change_its_mind_about_earlier_ones(person: 
     assert set(flat) == {str(id_) for id_ in kept}, "a memory was left out"
 
 
+@pytest.mark.parametrize("query", ["cache -server", '"harbour crane" AND cache'])
+async def test_an_expression_is_answered_the_same_whatever_was_asked_before(person: Person, query: str) -> None:
+    words = ("tunnel", "server", "cache", "harbour", "crane", "regatta", "invoice")
+    await person.keep(*(" ".join(words[(n * k) % 7] for k in range(3 + n * n % 90)) + f" {n}" for n in range(90)))
+
+    first = await person.recall(query, explain=True)
+    await person.recall("where is the crane")
+    again = await person.recall(query, explain=True)
+
+    assert [(item.memory.id, item.score, item.explain) for item in again.memories] == [
+        (item.memory.id, item.score, item.explain) for item in first.memories
+    ]
+
+
 async def test_pages_end_where_a_cursor_could_not_be_read_again(
     person: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
