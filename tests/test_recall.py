@@ -13,7 +13,7 @@ from folklore.errors import InvalidInput, NotFound, Unavailable
 from folklore.memory.cursors import given_cursor
 from folklore.memory.library import Library
 from folklore.model import Degraded, Draft, Filters, Sort
-from folklore.ranking.weights import Ranking
+from folklore.ranking.weights import Ranking, chosen
 from folklore.text import tokens
 from tests import embedders
 from tests.person import NOON, Person, contents, ids
@@ -122,6 +122,20 @@ async def test_reasons_of_an_empty_answer_are_told_apart(
     assert filtered is not None
     assert "filters" in filtered
     assert empty == "Empty so far: notes."
+
+
+async def test_an_empty_answer_does_not_blame_what_did_not_empty_it(person: Person, database: Database) -> None:
+    await person.keep("The cat is called Turing.")
+    notes, sure = Filters(kinds=("note",)), chosen(min_score=1.0)
+
+    unsure = await person.recall("the cat of somebody else", filters=notes, ranking=sure)
+    reflections = await person.recall("cat", ranking=chosen(reflections_only=True))
+    by_word = await Person(Library.of(database, embedders.Down())).recall("kitten", filters=notes)
+
+    assert "min_score" in str(unsure.note)
+    assert "filters" in str(reflections.note)
+    assert "degraded" in str(by_word.note)
+    assert unsure.memories == reflections.memories == by_word.memories == ()
 
 
 async def test_an_unknown_namespace_is_an_error_that_names_the_nearest(person: Person) -> None:
