@@ -112,6 +112,7 @@ def test_where_no_words_count_the_cosine_stands_in_for_them() -> None:
         ("what happened in June?", {3}),
         ("the release of 2023-05-07", {3}),
         ("may I march on?", set()),
+        ("was CVE-2025-66416 fixed?", set()),
         ("", set()),
     ],
 )
@@ -135,6 +136,13 @@ async def test_a_question_about_the_day_of_a_memory_is_surer_than_about_another(
     wrong = await sureness(person, "What did Maria paint on 20 October 2024?")
 
     assert right > await sureness(person, "What did Maria paint on the whale?") > wrong
+
+
+async def test_an_identifier_with_a_year_in_it_is_as_sure_as_another(person: Person) -> None:
+    await person.keep("CVE-2025-66416 was fixed by upgrading the SDK.", "CVE-3025-66417 was fixed by a patch.")
+    await person.keep(*(f"Something else entirely, paragraph {number} about gardens." for number in range(20)))
+
+    assert await sureness(person, "CVE-2025-66416") == pytest.approx(await sureness(person, "CVE-3025-66417"), abs=0.1)
 
 
 async def test_a_question_and_its_reply_are_surer_together_than_apart(person: Person) -> None:
