@@ -188,6 +188,18 @@ async def test_a_listing_has_the_order_asked_for_over_its_pages(
     assert cursor is None
 
 
+async def test_a_listing_of_all_goes_on_when_a_namespace_has_come_since(person: Person) -> None:
+    await person.keep("first", "second")
+    page = await person.recall("*", limit=1)
+    await person.keep("third", namespace="another")
+
+    rest = await person.recall("*", cursor=page.cursor)
+
+    assert {"first", "second"} <= {*contents(page), *contents(rest)}
+    with pytest.raises(InvalidInput, match="cursor"):
+        await person.recall("*", namespaces=("another",), cursor=page.cursor)
+
+
 async def test_a_listing_of_equal_times_is_whole_over_its_pages(person: Person) -> None:
     kept = await person.keep(*(f"said at noon {n}" for n in range(25)))
 

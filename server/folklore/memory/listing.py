@@ -25,15 +25,17 @@ async def list_memories(
     sort: Sort = "time_desc",
     cursor: str | None = None,
     max_tokens: int | None = None,
+    asked: Sequence[str] = (),
 ) -> Answer:
     """Memories within the filters, newest first unless `sort` says otherwise; `score` is by importance and recency.
 
-    What does not fit in `max_tokens` is on a later page. One statement.
+    What does not fit in `max_tokens` is on a later page. A cursor belongs to the namespaces `asked` for by name: where
+    none is, others may come meanwhile. One statement.
     """
     if not 1 <= limit <= MAX_LIMIT:
         raise InvalidInput("limit", f"must be 1 to {MAX_LIMIT}, not {limit}.")
     names = scope_of(notebooks)
-    question = (tuple(names.values()), as_said(filters), sort)
+    question = (tuple(asked), as_said(filters), sort)
     listing = await library.memories.list(
         names,
         filters,

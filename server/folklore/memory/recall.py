@@ -73,6 +73,7 @@ async def recall(library: Library, request: RecallRequest, *, now: datetime) -> 
             sort=request.sort,
             cursor=request.cursor,
             max_tokens=request.max_tokens,
+            asked=request.namespaces,
         )
     question = (text, request.namespaces, as_said(filters), request.ranking, request.branches, request.embedding)
     before = given_before(request.cursor, question)
