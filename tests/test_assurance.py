@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 from typing import Any
+from uuid import UUID
 
 import pytest
 from hypothesis import given
@@ -12,8 +13,9 @@ from hypothesis import strategies as st
 from folklore.model import Draft
 from folklore.ranking.assurance import MOST_WORDS, Asked, calibrated
 from folklore.ranking.evidence import inverse_document_frequency
+from folklore.ranking.weights import chosen
 from folklore.text.moments import dated_pieces
-from tests.person import NOON, Person
+from tests.person import NOON, Person, ids
 
 NOTHING = inverse_document_frequency(0, 100)
 weights = st.dictionaries(st.text("abc@", min_size=1, max_size=4), st.floats(0.01, 12), max_size=70)
@@ -110,6 +112,7 @@ def test_where_no_words_count_the_cosine_stands_in_for_them() -> None:
         ("what happened in June?", {3}),
         ("the release of 2023-05-07", {3}),
         ("may I march on?", set()),
+        ("was CVE-2025-66416 fixed?", set()),
         ("", set()),
     ],
 )
@@ -133,6 +136,13 @@ async def test_a_question_about_the_day_of_a_memory_is_surer_than_about_another(
     wrong = await sureness(person, "What did Maria paint on 20 October 2024?")
 
     assert right > await sureness(person, "What did Maria paint on the whale?") > wrong
+
+
+async def test_an_identifier_with_a_year_in_it_is_as_sure_as_another(person: Person) -> None:
+    await person.keep("CVE-2025-66416 was fixed by upgrading the SDK.", "CVE-3025-66417 was fixed by a patch.")
+    await person.keep(*(f"Something else entirely, paragraph {number} about gardens." for number in range(20)))
+
+    assert await sureness(person, "CVE-2025-66416") == pytest.approx(await sureness(person, "CVE-3025-66417"), abs=0.1)
 
 
 async def test_a_question_and_its_reply_are_surer_together_than_apart(person: Person) -> None:
@@ -162,3 +172,23 @@ async def test_what_satisfies_an_expression_is_as_sure_as_its_words(person: Pers
     await person.keep("The harbour office opens at nine.", *(f"Boat number {number} is new." for number in range(9)))
 
     assert await sureness(person, expression) > await sureness(person, "harbour AND submarine OR office")
+
+
+async def test_what_says_too_little_leaves_its_place_to_what_says_enough(person: Person) -> None:
+    await person.keep(*(f"The regatta of {year} in Kiel was cancelled by storm." for year in range(1990, 2010)))
+    await person.keep(*(f"Something else entirely, paragraph {number} about gardens." for number in range(40)))
+    question, ranking = "regatta Kiel cancelled storm gardens paragraph", chosen(min_score=0.7)
+    enough = await person.recall(question, limit=60, ranking=ranking)
+
+    given: list[UUID] = []
+    cursor = None
+    for _ in range(10):
+        page = await person.recall(question, limit=5, ranking=ranking, cursor=cursor)
+        given += ids(page)
+        cursor = page.cursor
+        if cursor is None:
+            break
+        assert len(page.memories) == 5
+
+    assert len(enough.memories) == 20
+    assert sorted(given) == sorted(ids(enough))

@@ -150,6 +150,8 @@ def test_the_dense_branch_counts_more_where_words_cover_less() -> None:
         ("how often in 2023", {"@2023": 1.0}),
         ("the party of 29 February", {"@02-29": 1.0}),
         ("may I march on?", {}),
+        ("plans from mid-2023", {"@2023": 1.0}),
+        ("CVE-2023-66416 in blog/2023/post", {}),
         ("31 February 2023", {}),
     ],
 )

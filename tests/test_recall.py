@@ -13,7 +13,7 @@ from folklore.errors import InvalidInput, NotFound, Unavailable
 from folklore.memory.cursors import given_cursor
 from folklore.memory.library import Library
 from folklore.model import Degraded, Draft, Filters, Sort
-from folklore.ranking.weights import Ranking
+from folklore.ranking.weights import Ranking, chosen
 from folklore.text import tokens
 from tests import embedders
 from tests.person import NOON, Person, contents, ids
@@ -124,6 +124,20 @@ async def test_reasons_of_an_empty_answer_are_told_apart(
     assert empty == "Empty so far: notes."
 
 
+async def test_an_empty_answer_does_not_blame_what_did_not_empty_it(person: Person, database: Database) -> None:
+    await person.keep("The cat is called Turing.")
+    notes, sure = Filters(kinds=("note",)), chosen(min_score=1.0)
+
+    unsure = await person.recall("the cat of somebody else", filters=notes, ranking=sure)
+    reflections = await person.recall("cat", ranking=chosen(reflections_only=True))
+    by_word = await Person(Library.of(database, embedders.Down())).recall("kitten", filters=notes)
+
+    assert "min_score" in str(unsure.note)
+    assert "filters" in str(reflections.note)
+    assert "degraded" in str(by_word.note)
+    assert unsure.memories == reflections.memories == by_word.memories == ()
+
+
 async def test_an_unknown_namespace_is_an_error_that_names_the_nearest(person: Person) -> None:
     for name in ("payments-team", "repo:acme/api", "alice-private"):
         await person.keep("x", namespace=name)
@@ -172,6 +186,18 @@ async def test_a_listing_has_the_order_asked_for_over_its_pages(
 
     assert listed == order
     assert cursor is None
+
+
+async def test_a_listing_of_all_goes_on_when_a_namespace_has_come_since(person: Person) -> None:
+    await person.keep("first", "second")
+    page = await person.recall("*", limit=1)
+    await person.keep("third", namespace="another")
+
+    rest = await person.recall("*", cursor=page.cursor)
+
+    assert {"first", "second"} <= {*contents(page), *contents(rest)}
+    with pytest.raises(InvalidInput, match="cursor"):
+        await person.recall("*", namespaces=("another",), cursor=page.cursor)
 
 
 async def test_a_listing_of_equal_times_is_whole_over_its_pages(person: Person) -> None:
@@ -260,6 +286,39 @@ async def test_a_later_page_does_not_change_its_mind_about_earlier_ones(person: 
 
     assert len(flat) == len(set(flat)), "a memory came twice"
     assert set(flat) == {str(id_) for id_ in kept}, "a memory was left out"
+
+
+@pytest.mark.parametrize("query", ["cache -server", '"harbour crane" AND cache'])
+async def test_an_expression_is_answered_the_same_whatever_was_asked_before(person: Person, query: str) -> None:
+    words = ("tunnel", "server", "cache", "harbour", "crane", "regatta", "invoice")
+    await person.keep(*(" ".join(words[(n * k) % 7] for k in range(3 + n * n % 90)) + f" {n}" for n in range(90)))
+
+    first = await person.recall(query, explain=True)
+    await person.recall("where is the crane")
+    again = await person.recall(query, explain=True)
+
+    assert [(item.memory.id, item.score, item.explain) for item in again.memories] == [
+        (item.memory.id, item.score, item.explain) for item in first.memories
+    ]
+
+
+async def test_pages_end_where_a_cursor_could_not_be_read_again(
+    person: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("folklore.memory.cursors.MOST_GIVEN", 10)
+    monkeypatch.setattr("folklore.memory.recall.MOST_GIVEN", 10)
+    await person.keep(*(f"The build failed with error 4711 in run {n}." for n in range(20)))
+    answer = await person.recall("error 4711", limit=4)
+    given = ids(answer)
+
+    while answer.cursor is not None:
+        answer = await person.recall("error 4711", limit=4, cursor=answer.cursor)
+        given += ids(answer)
+
+    assert len(set(given)) == len(given) == 12
+    assert answer.truncated
+    assert answer.note is not None
+    assert "no further" in answer.note
 
 
 async def test_a_cursor_of_another_question_is_refused(reader: Person) -> None:

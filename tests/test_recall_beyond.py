@@ -12,8 +12,9 @@ from folklore.db.database import Database
 from folklore.embedding.embedder import Embedder
 from folklore.errors import InvalidInput
 from folklore.memory.library import Library
-from folklore.model import Draft, Filters
+from folklore.model import Draft, Filters, Sort
 from folklore.ranking.weights import Ranking, chosen
+from folklore.text import tokens
 from tests.person import NOON, Person, contents
 
 
@@ -121,6 +122,19 @@ async def test_reflections_are_a_third_of_an_answer_at_most_and_can_be_had_alone
     assert "reflection" not in {result.memory.kind for result in none.memories}
 
 
+@pytest.mark.parametrize("limit", [1, 3, 10])
+async def test_where_there_are_only_reflections_they_are_the_whole_answer(person: Person, limit: int) -> None:
+    await person.keep(*(Draft(f"Reflection {n}: releases fail on Fridays", kind="reflection") for n in range(12)))
+
+    alone = await person.recall("releases fail Friday", limit=limit)
+    await person.keep(*(f"Release {n} failed on a Friday" for n in range(12)))
+    asked_for = await person.recall("releases fail Friday", limit=limit, filters=Filters(kinds=("reflection",)))
+    by_word = await person.search("releases fail Friday", limit=limit, filters=Filters(kinds=("reflection",)))
+
+    for answer in (alone, asked_for, by_word):
+        assert [result.memory.kind for result in answer.memories] == ["reflection"] * limit
+
+
 async def test_a_vector_of_the_callers_own_takes_the_place_of_the_questions(person: Person, embedder: Embedder) -> None:
     await person.keep("The sea is rough today.", "Taxes are due in May.", *FILLER)
     [vector] = await embedder.embed(["a stormy ocean"])
@@ -150,6 +164,27 @@ async def test_without_a_question_what_is_important_or_new_comes_first(person: P
     trending = contents(await person.recall("*"))
 
     assert trending == ["new", "old but important", "newer, unimportant", "old"]
+
+
+@pytest.mark.parametrize("sort", ["score", "time_asc", "updated_desc"])
+async def test_a_budget_holds_without_a_question_and_the_rest_waits_behind_the_cursor(
+    person: Person, sort: Sort
+) -> None:
+    await person.keep(*(f"Paragraph {number}: " + "gardens and parks, " * 20 for number in range(12)))
+    whole = await person.recall("*", limit=100, sort=sort)
+
+    given: list[str] = []
+    cursor = None
+    for _ in range(12):
+        page = await person.recall("*", limit=5, sort=sort, max_tokens=300, cursor=cursor)
+        assert sum(tokens.estimate(text) for text in contents(page)) <= 300
+        given += contents(page)
+        cursor = page.cursor
+        assert page.truncated == (cursor is not None)
+        if cursor is None:
+            break
+
+    assert given == contents(whole)
 
 
 async def test_explain_tells_what_signals_neighbours_and_likeness_made_of_a_result(person: Person) -> None:

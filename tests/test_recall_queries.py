@@ -48,6 +48,7 @@ HOSTILE = {
     "only punctuation": "?!.,;:-_/\\()[]{}<>",
     "only stop words": "is it not by the who",
     "an injection": "'; drop table memories; --",
+    "months of other alphabets": "5 aprıl 2024, APRİL 2024, in Auguſt",
     "format marks": "%s %d {} {0} %(x)s $1 :namespaces ?",
     "NUL": "house\x00map",
     "lone surrogates": "house \ud800 map \udfff",

@@ -67,10 +67,11 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """One page of memories and where the next begins, if there is one."""
+    """One page of memories, the place of each in the order, and whether there are more."""
 
     memories: tuple[Memory, ...]
-    next: Page | None
+    places: tuple[Page, ...]
+    more: bool
 
 
 class Memories:
@@ -192,9 +193,12 @@ class Memories:
                 fetch=limit + 1,
                 **visibility(filters, now),
             )
-        memories = [memory_of(row, namespaces[row["namespace_id"]]) for row in rows[:limit]]
-        last = Page(rows[limit - 1]["sorted_by"], memories[-1].id) if len(rows) > limit else None
-        return Listing(tuple(memories), last)
+        shown = rows[:limit]
+        return Listing(
+            tuple(memory_of(row, namespaces[row["namespace_id"]]) for row in shown),
+            tuple(Page(row["sorted_by"], row["id"]) for row in shown),
+            len(rows) > limit,
+        )
 
 
 async def index(

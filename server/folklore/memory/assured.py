@@ -11,19 +11,24 @@ from folklore.text.moments import dated_pieces
 
 
 def assured(
-    results: Sequence[UUID], cosines: Sequence[float], found: Found, beside: Iterable[tuple[UUID, UUID, float]]
+    results: Sequence[UUID],
+    cosines: Sequence[float],
+    found: Found,
+    beside: Iterable[tuple[UUID, UUID, float]],
+    *,
+    among: int,
 ) -> list[float]:
-    """The calibrated evidence of each result. `beside` are (lender, gainer, strength): what a reply answers was asked
-    before it, so words that stand beside it count."""
+    """The calibrated evidence of each result, beside the best of the first `among`. `beside` are (lender, gainer,
+    strength): what a reply answers was asked before it, so words that stand beside it count."""
     hits, asked = found.hits.get("keyword"), _asked(found)
     if hits is None or asked is None or asked.whole <= 0:
-        return calibrated([None] * len(results), cosines)
+        return calibrated([None] * len(results), cosines, among=among)
     held = dict(zip(hits.ids, hits.held, strict=True))
     near = dict.fromkeys(results, 0)
     for lender, gainer, _ in beside:
         if gainer in near:
             near[gainer] |= held.get(lender, 0)
-    return calibrated([asked.covered(held.get(id_, 0), near[id_]) for id_ in results], cosines)
+    return calibrated([asked.covered(held.get(id_, 0), near[id_]) for id_ in results], cosines, among=among)
 
 
 def _asked(found: Found) -> Asked | None:

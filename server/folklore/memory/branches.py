@@ -191,11 +191,10 @@ class Branches:
     async def _measures(self, model: UUID) -> Measured | None:
         """What the scope holds, known from a question before; else it is measured along with the words.
 
-        None for an expression or where the words could not be read: without measures neither words are weighed nor
-        length is taken off, which is not worth a statement.
+        None where the words could not be read.
         """
         known = self._library.measured.get(key_of(self._scope.namespaces, model))
-        if known is None and not self._is_expression:
+        if known is None:
             await self._read.wait()
             known = self._measured
         return known
@@ -210,19 +209,27 @@ class Branches:
             return None  # the dense branch says why it cannot
 
     async def _words(self) -> None:
-        """Read the words of the question, once; an expression is read by its own statements."""
+        """Read the words of the question, once, and what the scope holds if that is not known.
+
+        An expression is read by its own statements; for the dense branch the scope is measured all the same, or its
+        answer would hang on whether somebody else asked a moment ago.
+        """
         try:
+            model = await self._model()
+            if self._is_expression and model is None:
+                return
+            with stage("recall.words"):
+                reading, self._measured = await read_question(
+                    self._library,
+                    self._statements,
+                    self._scope,
+                    KeywordQuery("") if self._is_expression else self._query,
+                    self._languages,
+                    self._ranking,
+                    model,
+                )
             if not self._is_expression:
-                with stage("recall.words"):
-                    self._found.reading, self._measured = await read_question(
-                        self._library,
-                        self._statements,
-                        self._scope,
-                        self._query,
-                        self._languages,
-                        self._ranking,
-                        await self._model(),
-                    )
+                self._found.reading = reading
         except Unavailable as error:
             self._unread = error  # the dense branch can answer without
         finally:

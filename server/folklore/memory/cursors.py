@@ -16,7 +16,8 @@ from folklore.errors import InvalidInput
 from folklore.model import Filters
 
 _MARK = 3
-_MOST_GIVEN = 2_000
+# So many results can be paged through: each page ranks all before it anew.
+MOST_GIVEN = 2_000
 _INVALID = "is not one of ours, or belongs to another question."
 _HINT = "Repeat the same arguments with the cursor of their last answer, or leave it out to start again."
 
@@ -69,7 +70,7 @@ def given_before(cursor: str | None, question: object) -> frozenset[bytes]:
         marks = base64.urlsafe_b64decode(text)
     except (binascii.Error, ValueError) as error:
         raise InvalidInput("cursor", _INVALID, hint=_HINT) from error
-    if len(marks) % _MARK or len(marks) > _MOST_GIVEN * _MARK:
+    if len(marks) % _MARK or len(marks) > MOST_GIVEN * _MARK:
         raise InvalidInput("cursor", _INVALID, hint=_HINT)
     return frozenset(marks[start : start + _MARK] for start in range(0, len(marks), _MARK))
 

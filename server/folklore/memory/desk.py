@@ -117,6 +117,7 @@ class Desk:
             now=self._host.now(),
             sort=sort,
             cursor=cursor,
+            asked=namespaces,
         )
 
     async def show(self, ids: tuple[UUID, ...]) -> Details:

@@ -7,6 +7,7 @@ from datetime import datetime
 
 from folklore.db.namespaces import Notebook
 from folklore.errors import InvalidInput
+from folklore.memory.budget import within_budget
 from folklore.memory.cursors import as_said, page_cursor, page_of
 from folklore.memory.library import Library, scope_of
 from folklore.model import Answer, Filters, Recalled, Sort
@@ -23,15 +24,18 @@ async def list_memories(
     now: datetime,
     sort: Sort = "time_desc",
     cursor: str | None = None,
+    max_tokens: int | None = None,
+    asked: Sequence[str] = (),
 ) -> Answer:
     """Memories within the filters, newest first unless `sort` says otherwise; `score` is by importance and recency.
 
-    One statement.
+    What does not fit in `max_tokens` is on a later page. A cursor belongs to the namespaces `asked` for by name: where
+    none is, others may come meanwhile. One statement.
     """
     if not 1 <= limit <= MAX_LIMIT:
         raise InvalidInput("limit", f"must be 1 to {MAX_LIMIT}, not {limit}.")
     names = scope_of(notebooks)
-    question = (tuple(names.values()), as_said(filters), sort)
+    question = (tuple(asked), as_said(filters), sort)
     listing = await library.memories.list(
         names,
         filters,
@@ -41,10 +45,12 @@ async def list_memories(
         ascending=sort.endswith("_asc"),
         after=page_of(cursor, question),
     )
+    kept, cut = within_budget([Recalled(memory) for memory in listing.memories], max_tokens)
+    more = listing.more or len(kept) < len(listing.memories)
     return Answer(
-        memories=tuple(Recalled(memory) for memory in listing.memories),
+        memories=tuple(kept),
         searched=tuple(names.values()),
-        truncated=listing.next is not None,
-        cursor=None if listing.next is None else page_cursor(listing.next, question),
+        truncated=more or cut,
+        cursor=page_cursor(listing.places[len(kept) - 1], question) if more else None,
         note=None if listing.memories or cursor else "Nothing matches.",
     )

@@ -82,12 +82,15 @@ async def ranked(
     if reranker is not None and "dense" in found.hits:
         leading, relevance = await reranked(reranker, question, list(leading), relevance, candidates, found.degraded)
     vectors = matrix[[rows[id_] for id_ in leading]]
-    picked = picked_with_redundancy(relevance, vectors @ vectors.T, wanted + 1, ranking.mmr_lambda)
+    # Who says too little leaves his place to those after him.
+    most = len(leading) if ranking.min_score > 0 else wanted + 1
+    picked = picked_with_redundancy(relevance, vectors @ vectors.T, most, ranking.mmr_lambda)
     told = [leading[place] for place, _ in picked]
     near = [0.0 if cosines is None else float(cosines[rows[leading[place]]]) for place, _ in picked]
-    results = []
-    for id_, (_, redundancy), evidence in zip(told, picked, assured(told, near, found, beside), strict=True):
-        if evidence >= ranking.min_score:
+    results: list[Recalled] = []
+    sure = assured(told, near, found, beside, among=wanted + 1)
+    for id_, (_, redundancy), evidence in zip(told, picked, sure, strict=True):
+        if evidence >= ranking.min_score and len(results) <= wanted:
             terms = explained(id_, found, Traced(fused, pool, moved, nearness, redundancy)) if explain else None
             results.append(Recalled(candidates[id_].memory, round(evidence, 3), terms))
     return results
@@ -219,8 +222,9 @@ def _length(candidate: Candidate) -> int:
 def _within_share(
     order: Sequence[UUID], candidates: Mapping[UUID, Candidate], ranking: Ranking, wanted: int
 ) -> Sequence[UUID]:
-    """The order without the reflections beyond their share of the answer."""
-    if ranking.reflections_only or not any(candidates[id_].kind == _REFLECTION for id_ in order):
+    """The order without the reflections beyond their share of the answer; alone they crowd nobody out."""
+    reflections = sum(candidates[id_].kind == _REFLECTION for id_ in order)
+    if ranking.reflections_only or reflections in (0, len(order)):
         return order
     left = int(wanted * _REFLECTIONS)
     kept = []

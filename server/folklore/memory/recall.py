@@ -9,9 +9,9 @@ from datetime import datetime
 from folklore.db.found import Scope
 from folklore.db.namespaces import Notebook
 from folklore.errors import InvalidInput
-from folklore.memory.branches import Branches
+from folklore.memory.branches import Branches, Found
 from folklore.memory.budget import within_budget
-from folklore.memory.cursors import as_said, given_before, given_cursor, is_given
+from folklore.memory.cursors import MOST_GIVEN, as_said, given_before, given_cursor, is_given
 from folklore.memory.expand import expanded
 from folklore.memory.explain import explanation
 from folklore.memory.library import Library, scope_of
@@ -27,6 +27,7 @@ MAX_LIMIT = 100
 MAX_QUERY = 1_000_000
 # What of a long query is read: a pasted log says what it is about in its beginning.
 _READ_OF_QUERY = 8_000
+_AS_FAR_AS_PAGES_GO = f"Pages go no further than about {MOST_GIVEN:,} results; ask more closely, or list with filters."
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +65,15 @@ async def recall(library: Library, request: RecallRequest, *, now: datetime) -> 
         return Answer((), (), note="Nothing has been stored yet.")
     if text in ("", "*"):
         return await list_memories(
-            library, notebooks, filters, limit=request.limit, now=now, sort=request.sort, cursor=request.cursor
+            library,
+            notebooks,
+            filters,
+            limit=request.limit,
+            now=now,
+            sort=request.sort,
+            cursor=request.cursor,
+            max_tokens=request.max_tokens,
+            asked=request.namespaces,
         )
     question = (text, request.namespaces, as_said(filters), request.ranking, request.branches, request.embedding)
     before = given_before(request.cursor, question)
@@ -86,13 +95,15 @@ async def recall(library: Library, request: RecallRequest, *, now: datetime) -> 
     beyond = [result for result in beyond if not is_given(result.memory.id, before)]
     kept, cut = within_budget([*page, *beyond], request.max_tokens)
     more = cut or len(fresh) > request.limit
+    goes_on = len(before) + len(kept) <= MOST_GIVEN
+    note = None if results else _why_empty(notebooks, request, found)
     return Answer(
         memories=tuple(kept),
         searched=tuple(notebook.name for notebook in notebooks),
         degraded=tuple(found.degraded),
         truncated=more,
-        cursor=given_cursor([result.memory.id for result in kept], before, question) if more else None,
-        note=None if results else _why_empty(notebooks, request),
+        cursor=given_cursor([result.memory.id for result in kept], before, question) if more and goes_on else None,
+        note=_AS_FAR_AS_PAGES_GO if more and not goes_on else note,
         explain=explanation(found) if request.explain else None,
         found_by=found.brought(result.memory.id for result in kept),
     )
@@ -115,12 +126,14 @@ def _sorted(results: list[Recalled], sort: Sort) -> list[Recalled]:
     return sorted(results, key=lambda result: result.memory.when, reverse=sort.endswith("desc"))
 
 
-def _why_empty(notebooks: Sequence[Notebook], request: RecallRequest) -> str:
+def _why_empty(notebooks: Sequence[Notebook], request: RecallRequest, found: Found) -> str:
     names = ", ".join(notebook.name for notebook in notebooks[:5])
     if all(notebook.empty for notebook in notebooks):
         return f"Empty so far: {names}."
-    if not request.filters.empty:
-        return "Nothing matches within these filters; try without them."
-    if request.ranking.min_score > 0:
+    if request.ranking.min_score > 0 and any(hits.ids for hits in found.hits.values()):
         return f"Nothing reaches the evidence asked for (min_score {request.ranking.min_score})."
+    if found.degraded:
+        return "Nothing was found, but a branch of the search could not take part (degraded)."
+    if not request.filters.empty or request.ranking.reflections_only:
+        return "Nothing matches within these filters; try without them."
     return "Nothing stored here shares a word or a meaning with the question."

@@ -78,15 +78,16 @@ class Asked:
         return (covered + time) / self.whole
 
 
-def calibrated(coverages: Sequence[float | None], cosines: Sequence[float]) -> list[float]:
+def calibrated(coverages: Sequence[float | None], cosines: Sequence[float], *, among: int | None = None) -> list[float]:
     """The probability-like evidence, between 0 and 1, that each result of one answer answers.
 
-    Half of it is the best one's: whether there is an answer any of them can tell, which one it is each by itself.
+    Half of it is the best one's, of the first `among` if given: whether there is an answer any of them can tell, which
+    one it is each by itself.
     Where no words count (None) the cosine stands in for them.
     """
     own = [
         (cosine if coverage is None else coverage) + _COSINE * cosine
         for coverage, cosine in zip(coverages, cosines, strict=True)
     ]
-    best = max(own, default=0.0)
+    best = max(own[:among], default=0.0)
     return [1.0 / (1.0 + math.exp(-(_SLOPE * (value + best) / 2 + _BIAS))) for value in own]

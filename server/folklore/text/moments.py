@@ -14,9 +14,14 @@ from datetime import date, timedelta
 
 _MONTHS = {name.lower(): number for number, name in enumerate(calendar.month_name) if name}
 _MONTHS |= {name[:3]: number for name, number in _MONTHS.items()} | {"sept": 9}
-_MONTH = r"(?P<month>" + "|".join(sorted(_MONTHS, key=len, reverse=True)) + r")\.?"
+# By ASCII alone: else "i" stands for the Turkish dotless ı too, and "s" for the long ſ, and no month is spelled so.
+_MONTH = r"(?P<month>(?a:" + "|".join(sorted(_MONTHS, key=len, reverse=True)) + r"))\.?"
 _DAY = r"(?P<day>\d{1,2})(?:st|nd|rd|th)?"
 _YEAR = r"(?P<year>(?:19|20)\d\d)"
+# Behind a word and a sign that joins it is part of a name (CVE-2025-1003, blog/2024/post), but for words of time.
+_NO_NAME = (
+    r"(?:(?<![^\W\d_][-./#])" + "".join(rf"|(?<=\b{word}-)" for word in ("mid", "end", "pre", "early", "late")) + ")"
+)
 # The more a pattern says the earlier it stands: what it took, later ones do not read again.
 _PATTERNS = tuple(
     re.compile(rf"\b{pattern}\b", re.IGNORECASE)
@@ -29,7 +34,7 @@ _PATTERNS = tuple(
         rf"{_MONTH}\s{_DAY}",
         # A month alone only after a word of time: "may" and "march" are verbs too.
         rf"(?:in|of|during|since|by|until|before|after|last|this|early|late|mid)\s{_MONTH}",
-        _YEAR,
+        _NO_NAME + _YEAR,
     )
 )
 _LONGEST_READ = 2_000

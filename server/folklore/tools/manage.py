@@ -66,6 +66,7 @@ async def memory_list(
         now=host.now(),
         sort=sort,
         cursor=cursor,
+        asked=tuple(namespaces or ()),
     )
     return result_of(present.answer(found, format))
 
