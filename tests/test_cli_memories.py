@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from uuid import UUID
 
 import pytest
@@ -158,6 +159,10 @@ async def test_a_list_goes_on_where_it_ended(colours: CommandLine) -> None:
 
     assert [memory["content"].split()[1] for memory in first["memories"] + rest["memories"]] == ["logo", "grass", "sky"]
     assert "cursor" not in rest
+    above, _, numbers = (line for line in shown.splitlines() if re.match(r" (#|─|1 ) *", line))
+    named = dict(zip(re.split(r"\s{2,}", above.strip()), numbers.split(), strict=True))
+    for column, term in (("nearness", "nearness"), ("relevance", "relevance"), ("repeats", "redundancy")):
+        assert named[column] == f"{terms[term]:.4f}"
 
 
 async def test_people_see_place_namespace_time_source_and_text(colours: CommandLine) -> None:

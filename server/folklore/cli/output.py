@@ -85,6 +85,7 @@ def print_explanation(answer: Answer) -> None:
         "signals",
         "nbrs",
         "relevance",
+        "nearness",
         "repeats",
     ]
     print_table(columns, rows)
