@@ -8,7 +8,7 @@ from uuid import UUID
 
 import pytest
 
-from folklore.cli.output import paint
+from folklore.cli.output import paint, print_table
 from tests.commands import CommandLine, command_line  # noqa: F401 - the fixture `folklore`
 
 
@@ -241,3 +241,27 @@ async def test_json_keeps_every_character(folklore: CommandLine) -> None:
     ran = folklore.process("list", "--json", LC_ALL="C", PYTHONUTF8="0", PYTHONIOENCODING="ascii")
 
     assert json.loads(ran.out)["memories"][0]["content"] == "日本語 and 👩‍💻"
+def test_a_table_too_wide_for_the_terminal_keeps_its_words_and_numbers_whole(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    monkeypatch.setenv("NO_COLOR", "1")
+    columns, rows = ["name", "memories", "newest"], [["notes", 1_234_567, "2026-11-22T03:10:29+00:00"], ["more", 2, ""]]
+
+    monkeypatch.setenv("COLUMNS", "30")
+    print_table(columns, rows)
+    narrow = capsys.readouterr().out.split("\n")
+    monkeypatch.setenv("COLUMNS", "80")
+    print_table(columns, rows)
+    wide = capsys.readouterr().out
+
+    assert [line.split() for line in narrow if line] == [
+        ["name", "notes"],
+        ["memories", "1,234,567"],
+        ["newest", "2026-11-22T03:10:29+00:00"],
+        ["name", "more"],
+        ["memories", "2"],
+    ]
+    assert "notes   1,234,567   2026-11-22T03:10:29+00:00" in wide
+
+
