@@ -161,7 +161,7 @@ def import_(
 
     try:
         with_app(ctx, work)
-    except FolkloreError:
+    except (FolkloreError, KeyboardInterrupt):
         if report.settled and not as_json:
             click.echo(f"Broken off after: {_summary(report)}. Run it again to go on.", err=True)
         raise
