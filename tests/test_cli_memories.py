@@ -76,6 +76,14 @@ async def test_text_comes_from_stdin_and_the_same_is_not_stored_twice(folklore: 
     assert second["stored"] == [{"id": first["stored"][0]["id"], "status": "duplicate"}]
 
 
+async def test_text_from_stdin_that_is_not_utf_8_is_refused_and_not_stored_broken(folklore: CommandLine) -> None:
+    ran = folklore.process("store", "-", stdin="Größe".encode("latin-1"))
+
+    assert ran.code == 2
+    assert "TEXT: is not UTF-8" in ran.err
+    assert (await folklore.json("list"))["memories"] == []
+
+
 async def test_what_a_text_names_is_offered_as_tags_and_with_entities_it_is_tagged_so(folklore: CommandLine) -> None:
     told = await folklore.done("store", "Sarah Connor moved billing to Postgres.", "--tag", "entity:tool:postgres")
     plain = await folklore.done("store", "the lease ends in spring")
@@ -151,6 +159,10 @@ async def test_an_explanation_shows_people_every_term_that_programs_get(colours:
         assert f" {terms[name]:.4f} " in shown, name
     for branch in terms["branches"].values():
         assert f" {branch['evidence']:.4f} " in shown
+    above, _, numbers = (line for line in shown.splitlines() if re.match(r" (#|─|1 ) *", line))
+    named = dict(zip(re.split(r"\s{2,}", above.strip()), numbers.split(), strict=True))
+    for column, term in (("nearness", "nearness"), ("relevance", "relevance"), ("repeats", "redundancy")):
+        assert named[column] == f"{terms[term]:.4f}"
 
 
 async def test_a_list_goes_on_where_it_ended(colours: CommandLine) -> None:
@@ -159,10 +171,6 @@ async def test_a_list_goes_on_where_it_ended(colours: CommandLine) -> None:
 
     assert [memory["content"].split()[1] for memory in first["memories"] + rest["memories"]] == ["logo", "grass", "sky"]
     assert "cursor" not in rest
-    above, _, numbers = (line for line in shown.splitlines() if re.match(r" (#|─|1 ) *", line))
-    named = dict(zip(re.split(r"\s{2,}", above.strip()), numbers.split(), strict=True))
-    for column, term in (("nearness", "nearness"), ("relevance", "relevance"), ("repeats", "redundancy")):
-        assert named[column] == f"{terms[term]:.4f}"
 
 
 async def test_people_see_place_namespace_time_source_and_text(colours: CommandLine) -> None:
@@ -235,12 +243,6 @@ async def test_only_a_terminal_gets_colours(monkeypatch: pytest.MonkeyPatch) -> 
     assert paint("a", bold=True) == "a"
 
 
-async def test_json_keeps_every_character(folklore: CommandLine) -> None:
-    await folklore.done("store", "日本語 and 👩‍💻")
-
-    ran = folklore.process("list", "--json", LC_ALL="C", PYTHONUTF8="0", PYTHONIOENCODING="ascii")
-
-    assert json.loads(ran.out)["memories"][0]["content"] == "日本語 and 👩‍💻"
 def test_a_table_too_wide_for_the_terminal_keeps_its_words_and_numbers_whole(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -265,3 +267,9 @@ def test_a_table_too_wide_for_the_terminal_keeps_its_words_and_numbers_whole(
     assert "notes   1,234,567   2026-11-22T03:10:29+00:00" in wide
 
 
+async def test_json_keeps_every_character(folklore: CommandLine) -> None:
+    await folklore.done("store", "日本語 and 👩‍💻")
+
+    ran = folklore.process("list", "--json", LC_ALL="C", PYTHONUTF8="0", PYTHONIOENCODING="ascii")
+
+    assert json.loads(ran.out)["memories"][0]["content"] == "日本語 and 👩‍💻"
