@@ -189,6 +189,34 @@ async def test_an_import_ended_by_ctrl_c_says_how_far_it_came(
         assert b" stored, 0 duplicates, 0 skipped, 0 failed. Run it again to go on." in process.stderr.read()
 
 
+ONLY_HERE = [
+    "import x.jsonl", "upkeep run", "upkeep status", "doctor", "bench code", "bench retrieval x.jsonl",
+    "bench abstain x.jsonl", "bench duplicates x.jsonl", "db start", "db stop", "db status", "db migrate", "db role",
+    "embeddings status", "embeddings backfill", "embeddings switch", "embeddings rollback",
+    "embeddings drop --previous",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("command", ONLY_HERE)
+async def test_what_works_on_a_database_does_not_take_this_one_for_the_server_that_was_named(
+    folklore: CommandLine, command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "x.jsonl").touch()
+    monkeypatch.chdir(tmp_path)
+
+    ran = await folklore(*command.split(), "--server", "http://127.0.0.1:1")
+
+    assert (ran.code, ran.out) == (2, "")
+    assert "Run it where the server runs." in ran.err
+
+
+async def test_a_token_that_no_header_takes_is_bad_input(folklore: CommandLine) -> None:
+    ran = await folklore("list", "--server", "http://127.0.0.1:1", "--token", "fk_…")
+
+    assert ran.code == 2
+    assert ran.err == "folklore: token: is not a token. `folklore tokens create` shows one, once.\n"
+
+
 async def test_every_command_loads_and_explains_itself(folklore: CommandLine) -> None:
     for name in _COMMANDS:
         assert "Usage: folklore" in await folklore.done(name, "--help")
