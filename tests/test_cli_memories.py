@@ -235,6 +235,11 @@ async def test_namespaces_and_stats_count(colours: CommandLine) -> None:
         assert "\x1b" not in table
 
 
+async def test_an_audit_that_finds_nothing_does_not_say_that_nothing_was_written(colours: CommandLine) -> None:
+    assert await colours.done("audit", "--name", "nobody") == "Nothing of that was written or refused.\n"
+    assert "store" in await colours.done("audit")
+
+
 async def test_only_a_terminal_gets_colours(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
     assert paint("a", bold=True) != "a"
