@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 from uuid import UUID
 
 import pytest
 
-from folklore.cli.output import paint
+from folklore.cli.output import paint, print_table
 from tests.commands import CommandLine, command_line  # noqa: F401 - the fixture `folklore`
 
 
@@ -73,6 +74,14 @@ async def test_text_comes_from_stdin_and_the_same_is_not_stored_twice(folklore: 
 
     assert first["stored"][0]["status"] == "stored"
     assert second["stored"] == [{"id": first["stored"][0]["id"], "status": "duplicate"}]
+
+
+async def test_text_from_stdin_that_is_not_utf_8_is_refused_and_not_stored_broken(folklore: CommandLine) -> None:
+    ran = folklore.process("store", "-", stdin="Größe".encode("latin-1"))
+
+    assert ran.code == 2
+    assert "TEXT: is not UTF-8" in ran.err
+    assert (await folklore.json("list"))["memories"] == []
 
 
 async def test_what_a_text_names_is_offered_as_tags_and_with_entities_it_is_tagged_so(folklore: CommandLine) -> None:
@@ -150,6 +159,10 @@ async def test_an_explanation_shows_people_every_term_that_programs_get(colours:
         assert f" {terms[name]:.4f} " in shown, name
     for branch in terms["branches"].values():
         assert f" {branch['evidence']:.4f} " in shown
+    above, _, numbers = (line for line in shown.splitlines() if re.match(r" (#|─|1 ) *", line))
+    named = dict(zip(re.split(r"\s{2,}", above.strip()), numbers.split(), strict=True))
+    for column, term in (("nearness", "nearness"), ("relevance", "relevance"), ("repeats", "redundancy")):
+        assert named[column] == f"{terms[term]:.4f}"
 
 
 async def test_a_list_goes_on_where_it_ended(colours: CommandLine) -> None:
@@ -222,12 +235,41 @@ async def test_namespaces_and_stats_count(colours: CommandLine) -> None:
         assert "\x1b" not in table
 
 
+async def test_an_audit_that_finds_nothing_does_not_say_that_nothing_was_written(colours: CommandLine) -> None:
+    assert await colours.done("audit", "--name", "nobody") == "Nothing of that was written or refused.\n"
+    assert "store" in await colours.done("audit")
+
+
 async def test_only_a_terminal_gets_colours(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
     assert paint("a", bold=True) != "a"
 
     monkeypatch.setenv("NO_COLOR", "1")
     assert paint("a", bold=True) == "a"
+
+
+def test_a_table_too_wide_for_the_terminal_keeps_its_words_and_numbers_whole(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    monkeypatch.setenv("NO_COLOR", "1")
+    columns, rows = ["name", "memories", "newest"], [["notes", 1_234_567, "2026-11-22T03:10:29+00:00"], ["more", 2, ""]]
+
+    monkeypatch.setenv("COLUMNS", "30")
+    print_table(columns, rows)
+    narrow = capsys.readouterr().out.split("\n")
+    monkeypatch.setenv("COLUMNS", "80")
+    print_table(columns, rows)
+    wide = capsys.readouterr().out
+
+    assert [line.split() for line in narrow if line] == [
+        ["name", "notes"],
+        ["memories", "1,234,567"],
+        ["newest", "2026-11-22T03:10:29+00:00"],
+        ["name", "more"],
+        ["memories", "2"],
+    ]
+    assert "notes   1,234,567   2026-11-22T03:10:29+00:00" in wide
 
 
 async def test_json_keeps_every_character(folklore: CommandLine) -> None:

@@ -165,6 +165,58 @@ async def test_ctrl_c_ends_quietly_with_130_even_while_reading(
         assert b"Traceback" not in process.stderr.read()
 
 
+async def test_an_import_ended_by_ctrl_c_says_how_far_it_came(
+    folklore: CommandLine, connection: asyncpg.Connection
+) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "folklore", "import", "-"],
+        stdin=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=os.environ | folklore.environment,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )
+    with process:
+        assert process.stdin is not None
+        assert process.stderr is not None
+        process.stdin.writelines(b'{"content": "fact %d"}\n' % number for number in range(2_500))
+        process.stdin.flush()
+        async with asyncio.timeout(30):
+            # 1,000: the batch before the last one that is here has been counted by then.
+            while await connection.fetchval("select count(*) from memories") < 1_000:
+                await asyncio.sleep(0.02)
+        process.send_signal(signal.SIGINT)
+        assert await asyncio.to_thread(process.wait, 20) == 130
+        assert b" stored, 0 duplicates, 0 skipped, 0 failed. Run it again to go on." in process.stderr.read()
+
+
+ONLY_HERE = [
+    "import x.jsonl", "upkeep run", "upkeep status", "doctor", "bench code", "bench retrieval x.jsonl",
+    "bench abstain x.jsonl", "bench duplicates x.jsonl", "db start", "db stop", "db status", "db migrate", "db role",
+    "embeddings status", "embeddings backfill", "embeddings switch", "embeddings rollback",
+    "embeddings drop --previous",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("command", ONLY_HERE)
+async def test_what_works_on_a_database_does_not_take_this_one_for_the_server_that_was_named(
+    folklore: CommandLine, command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "x.jsonl").touch()
+    monkeypatch.chdir(tmp_path)
+
+    ran = await folklore(*command.split(), "--server", "http://127.0.0.1:1")
+
+    assert (ran.code, ran.out) == (2, "")
+    assert "Run it where the server runs." in ran.err
+
+
+async def test_a_token_that_no_header_takes_is_bad_input(folklore: CommandLine) -> None:
+    ran = await folklore("list", "--server", "http://127.0.0.1:1", "--token", "fk_…")
+
+    assert ran.code == 2
+    assert ran.err == "folklore: token: is not a token. `folklore tokens create` shows one, once.\n"
+
+
 async def test_every_command_loads_and_explains_itself(folklore: CommandLine) -> None:
     for name in _COMMANDS:
         assert "Usage: folklore" in await folklore.done(name, "--help")

@@ -60,6 +60,15 @@ async def test_a_conflict_ends_with_1_when_asked_to_fail(folklore: CommandLine, 
     assert "Line 1 is here already" in ran.err
 
 
+async def test_a_file_of_another_format_is_pointed_to_the_formats(folklore: CommandLine, tmp_path: Path) -> None:
+    page, mixed = tmp_path / "page.md", tmp_path / "mixed.jsonl"
+    page.write_text("# Deploy\n\nWe deploy from tags.\n")
+    mixed.write_text('{"content": "Good."}\nnonsense\n')
+
+    assert "--format says what else FILE may be" in (await folklore("import", page)).err
+    assert "--format" not in (await folklore("import", mixed)).err
+
+
 async def test_an_export_goes_through_a_pipe_into_an_import(folklore: CommandLine, file: Path) -> None:
     await folklore.done("import", file)
 

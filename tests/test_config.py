@@ -83,6 +83,38 @@ def test_a_blank_address_means_none(monkeypatch: pytest.MonkeyPatch, blank: str)
     assert load_settings().namespace is None
 
 
+BLANK = [
+    "EMBEDDING__URL", "EMBEDDING__MODEL", "EMBEDDING__API_KEY", "EMBEDDING__DIMENSIONS", "EMBEDDING__MAX_TOKENS",
+    "RERANKER__URL", "RERANKER__MODEL", "RERANKER__API_KEY", "DATABASE__LOGIN_URL", "HTTP__TLS_CERT", "HTTP__TLS_KEY",
+    "OAUTH__ISSUER", "OAUTH__AUDIENCE", "OAUTH__JWKS_URL", "SERVER", "TOKEN", "HOME",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BLANK)
+def test_a_blank_variable_is_one_that_is_not_set(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    usual = load_settings()
+    monkeypatch.setenv(f"FOLKLORE_{name}", " ")
+
+    assert load_settings().portable() == usual.portable()
+
+
+def test_an_empty_prefix_is_no_prefix_and_not_the_one_known_for_the_model(home: Path) -> None:
+    assert load_settings(written(home, "embedding: {query_prefix: ''}")).embedding.query_prefix == ""
+
+
+@pytest.mark.parametrize("address", ["localhost", "mysql://hunter2@host/folklore", "postgresql://hunter2@host:many/x"])
+def test_what_is_no_address_of_a_postgres_is_named_and_not_repeated(
+    monkeypatch: pytest.MonkeyPatch, address: str
+) -> None:
+    monkeypatch.setenv("FOLKLORE_DATABASE_URL", address)
+
+    with pytest.raises(ConfigInvalid, match="is not an address such as postgresql://") as refusal:
+        load_settings()
+
+    assert refusal.value.field == "database_url"
+    assert "hunter2" not in str(refusal.value)
+
+
 @pytest.mark.parametrize(
     ("text", "named"),
     [

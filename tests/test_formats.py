@@ -174,6 +174,16 @@ async def test_an_edited_page_changes_only_what_was_edited(folklore: CommandLine
     assert after["Intro."] == before["Intro."]
 
 
+async def test_a_page_that_is_not_utf_8_fails_alone_and_is_told(folklore: CommandLine, pages: Path) -> None:
+    (pages / "latin.md").write_bytes("# Größe\n\nFünf Zentimeter.\n".encode("latin-1"))
+
+    ran = await folklore("import", pages, "--format", "markdown", "--json")
+
+    assert (ran.code, ran.json["stored"], ran.json["failed"]) == (1, 4, 1)
+    assert "latin.md: is not UTF-8" in ran.json["failures"][0]["message"]
+    assert not any("\ufffd" in content for content in await _contents(folklore))
+
+
 async def test_claude_codes_memory_comes_in_without_other_pages(folklore: CommandLine, tmp_path: Path) -> None:
     root = tmp_path / ".claude"
     memory = root / "projects" / "-home-a-api" / "memory"

@@ -7,12 +7,22 @@ import ipaddress
 import os
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any, Literal
 from urllib.parse import urlsplit
 
 import yaml
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr, ValidationError, field_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    SecretStr,
+    ValidationError,
+    field_validator,
+)
 from pydantic_settings import (
     BaseSettings,
     InitSettingsSource,
@@ -34,22 +44,36 @@ def _whoami() -> str:
         return f"uid-{os.getuid()}" if hasattr(os, "getuid") else "unknown"
 
 
+def _usual_home() -> Path:
+    return Path.home() / ".folklore"
+
+
 def _word(value: object) -> object:
     return "off" if value is False else value  # YAML reads a bare off as false
 
 
 def _an_address(value: SecretStr | None) -> SecretStr | None:
-    """A Postgres address as far as its port can be read; the message never repeats it, for it may hold a password."""
-    if value is not None:
-        try:
-            urlsplit(value.get_secret_value()).port  # noqa: B018 - raises for one that is no number
-        except ValueError:
-            raise ValueError("is not an address such as postgresql://user:password@host:5432/folklore") from None
-    return value
+    """A Postgres address as far as it can be read; the message never repeats it, for it may hold a password."""
+    with suppress(ValueError):  # a port that is no number
+        parts = urlsplit("postgresql:" if value is None else value.get_secret_value())
+        if parts.port != 0 and parts.scheme in ("postgresql", "postgres"):
+            return value
+    raise ValueError("is not an address such as postgresql://user:password@host:5432/folklore")
+
+
+def _lower(value: object) -> object:
+    return value.lower() if isinstance(value, str) else value
 
 
 def _or_none(value: object) -> object:
     return None if isinstance(value, str) and not value.strip() else value
+
+
+# `FOLKLORE_DATABASE_URL=` in a shell or compose file means "not set", not "an empty address".
+_UNSET = BeforeValidator(_or_none)
+_Text = Annotated[str | None, _UNSET]
+_Hidden = Annotated[SecretStr | None, _UNSET]
+_Address = Annotated[SecretStr | None, _UNSET, AfterValidator(_an_address)]
 
 
 class _Section(BaseModel):
@@ -60,25 +84,25 @@ class EmbeddingSettings(_Section):
     """Which model turns text into vectors."""
 
     provider: Provider = "bundled"
-    url: str | None = None
-    model: str | None = None
-    api_key: SecretStr | None = None
-    dimensions: int | None = Field(None, ge=1, le=4000)
+    url: _Text = None
+    model: _Text = None
+    api_key: _Hidden = None
+    dimensions: Annotated[int | None, _UNSET] = Field(None, ge=1, le=4000)
     timeout_seconds: float = Field(30.0, gt=0)
     batch_size: int = Field(500, ge=1, le=2048)
     concurrency: int = Field(4, ge=1, le=64)
     query_prefix: str | None = None
     document_prefix: str | None = None
-    max_tokens: int | None = Field(None, ge=16, le=1_000_000)
+    max_tokens: Annotated[int | None, _UNSET] = Field(None, ge=16, le=1_000_000)
     keys: dict[str, SecretStr] = {}
 
 
 class RerankerSettings(_Section):
     """A model that reads question and candidate together, over HTTP; off while no url is set."""
 
-    url: str | None = None
-    model: str | None = None
-    api_key: SecretStr | None = None
+    url: _Text = None
+    model: _Text = None
+    api_key: _Hidden = None
     pool: int = Field(30, ge=1, le=200)
     timeout_seconds: float = Field(5.0, gt=0)
 
@@ -86,7 +110,7 @@ class RerankerSettings(_Section):
 class DatabaseSettings(_Section):
     """How the database is spoken to."""
 
-    login_url: Annotated[SecretStr | None, AfterValidator(_an_address)] = None
+    login_url: _Address = None
     pool_min: int = Field(2, ge=0, le=100)
     pool_max: int = Field(6, ge=2, le=100)
     connect_timeout_seconds: float = Field(10.0, gt=0)
@@ -112,9 +136,9 @@ class OAuthRule(_Section):
 class OAuthSettings(_Section):
     """Access tokens of one issuer that are good here; off while no issuer is set."""
 
-    issuer: str | None = None
-    audience: str | None = None
-    jwks_url: str | None = None
+    issuer: _Text = None
+    audience: _Text = None
+    jwks_url: _Text = None
     principal_claim: str = "sub"
     grants_claim: str = "folklore_grants"
     rules: tuple[OAuthRule, ...] = ()
@@ -129,8 +153,8 @@ class HttpSettings(_Section):
     authentication: Demand = "auto"
     workers: int = Field(1, ge=1, le=64)
     graceful_seconds: int = Field(3, ge=0)
-    tls_cert: Path | None = None
-    tls_key: Path | None = None
+    tls_cert: Annotated[Path | None, _UNSET] = None
+    tls_key: Annotated[Path | None, _UNSET] = None
     trusted_proxies: tuple[str, ...] = ()
     max_body_bytes: int = Field(4 * 1024 * 1024, ge=1024)
     header_seconds: float = Field(10.0, gt=0)
@@ -141,12 +165,7 @@ class HttpSettings(_Section):
     wait_seconds: float = Field(5.0, gt=0)
     max_streams: int = Field(500, ge=0)
     rate_per_minute: int = Field(12_000, ge=0)
-    metrics: Literal["loopback", "open", "off"] = "loopback"
-
-    @field_validator("tls_cert", "tls_key", mode="before")
-    @classmethod
-    def _blank_is_unset(cls, value: object) -> object:
-        return _or_none(value)
+    metrics: Annotated[Literal["loopback", "open", "off"], BeforeValidator(_word)] = "loopback"
 
     @field_validator("trusted_proxies")
     @classmethod
@@ -155,11 +174,6 @@ class HttpSettings(_Section):
         for one in value:
             ipaddress.ip_network(one)
         return value
-
-    @field_validator("metrics", mode="before")
-    @classmethod
-    def _off_is_a_word(cls, value: object) -> object:
-        return _word(value)
 
 
 class UpkeepSettings(_Section):
@@ -186,18 +200,20 @@ class Settings(BaseSettings):
         nested_model_default_partial_update=True,
     )
 
-    home: Path = Field(default_factory=lambda: Path.home() / ".folklore")
-    database_url: Annotated[SecretStr | None, AfterValidator(_an_address)] = None
-    server: str | None = Field(None, pattern=r"^https?://[^/\s]+(/\S*)?$")
-    token: SecretStr | None = None
-    namespace: str | None = None
+    home: Annotated[Path, BeforeValidator(lambda said: _or_none(said) or _usual_home())] = Field(
+        default_factory=_usual_home
+    )
+    database_url: _Address = None
+    server: _Text = Field(None, pattern=r"^https?://[^/\s]+(/\S*)?$")
+    token: _Hidden = None
+    namespace: _Text = None
     author: str = Field(default_factory=_whoami, min_length=1, max_length=200)
     time_zone: str = "UTC"
     read_only: bool = False
     tools: Literal["all", "core"] = "all"
-    secrets: SecretPolicy = "refuse"
+    secrets: Annotated[SecretPolicy, BeforeValidator(_word)] = "refuse"
     retention_days: float = Field(30.0, ge=0, le=36_500)
-    log_level: Literal["debug", "info", "warning", "error"] = "info"
+    log_level: Annotated[Literal["debug", "info", "warning", "error"], BeforeValidator(_lower)] = "info"
     log_format: Literal["json", "console"] = "console"
     embedding: EmbeddingSettings = EmbeddingSettings()
     reranker: RerankerSettings = RerankerSettings()
@@ -206,22 +222,6 @@ class Settings(BaseSettings):
     http: HttpSettings = HttpSettings()
     oauth: OAuthSettings = OAuthSettings()
     upkeep: UpkeepSettings = UpkeepSettings()
-
-    @field_validator("secrets", mode="before")
-    @classmethod
-    def _off_is_a_word(cls, value: object) -> object:
-        return _word(value)
-
-    @field_validator("log_level", mode="before")
-    @classmethod
-    def _lower(cls, value: object) -> object:
-        return value.lower() if isinstance(value, str) else value
-
-    @field_validator("database_url", "server", "token", "namespace", mode="before")
-    @classmethod
-    def _blank_is_unset(cls, value: object) -> object:
-        # `FOLKLORE_DATABASE_URL=` in a shell or compose file means "not set", not "an empty address".
-        return _or_none(value)
 
     @field_validator("home")
     @classmethod
@@ -239,8 +239,8 @@ def config_path(explicit: Path | None, environ: Mapping[str, str]) -> Path | Non
         return explicit
     if named := environ.get("FOLKLORE_CONFIG"):
         return Path(named).expanduser()
-    home = environ.get("FOLKLORE_HOME")
-    standard = (Path(home).expanduser() if home else Path.home() / ".folklore") / "config.yaml"
+    home = environ.get("FOLKLORE_HOME", "").strip()
+    standard = (Path(home).expanduser() if home else _usual_home()) / "config.yaml"
     return standard if standard.exists() else None
 
 

@@ -11,7 +11,7 @@ import click
 
 from folklore.cli.bench_options import Wanted, measuring
 from folklore.cli.bench_probes import abstain, code, duplicates
-from folklore.cli.context import settings_of
+from folklore.cli.context import settings_here
 from folklore.cli.options import filters_from, ranking_from
 from folklore.cli.output import print_json, print_table, say
 from folklore.cli.progress import Tell, progress
@@ -62,7 +62,7 @@ def retrieval(ctx: click.Context, sets: tuple[Path, ...], r20: bool, ablate: boo
     """
     from folklore.bench.sets import read_set
 
-    settings = settings_of(ctx)
+    settings = settings_here(ctx)
     given = [read_set(path, prefix=wanted.namespace_prefix) for path in sets]
     if ablate:
         _ablate(settings, given, r20, wanted)

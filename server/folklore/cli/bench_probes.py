@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from folklore.cli.bench_options import Wanted, measuring
-from folklore.cli.context import settings_of
+from folklore.cli.context import settings_here
 from folklore.cli.output import print_json, print_table, say
 from folklore.cli.progress import Tell, progress
 
@@ -51,7 +51,7 @@ def abstain(ctx: click.Context, set_: Path, floors: tuple[float, ...], wanted: W
     from folklore.bench.abstention import abstain as measure
     from folklore.bench.sets import read_set
 
-    settings = settings_of(ctx)
+    settings = settings_here(ctx)
     given = read_set(set_, prefix=wanted.namespace_prefix)
     tried = floors or FLOORS
 
@@ -125,7 +125,7 @@ def duplicates(ctx: click.Context, set_: Path, in_session: bool, wanted: Wanted)
     from folklore.bench.duplicates import duplicates as measure
     from folklore.bench.sets import read_set
 
-    settings = settings_of(ctx)
+    settings = settings_here(ctx)
     given = read_set(set_, prefix=wanted.namespace_prefix)
     asked = given.some(wanted.questions)
 
@@ -191,7 +191,7 @@ def code(ctx: click.Context, wanted: Wanted) -> None:
     from folklore.bench.known_items import known_items
     from folklore.bench.sources import installed, notes
 
-    settings = settings_of(ctx)
+    settings = settings_here(ctx)
     distributions = installed()
     noted = notes(distributions)
     items = known_items(noted, wanted.questions or 200)

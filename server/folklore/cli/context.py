@@ -53,13 +53,19 @@ def with_desk(ctx: click.Context, work: Callable[[Desk], Awaitable[Result]]) -> 
     return asyncio.run(here())
 
 
-def with_app(ctx: click.Context, work: Callable[[App, Running], Awaitable[Result]]) -> Result:
-    """Run a command's work on a ready application of this machine, and end that afterwards."""
+def settings_here(ctx: click.Context) -> Settings:
+    """The settings of a command that works on a database or an engine; one meant for a server elsewhere is refused."""
     settings = settings_of(ctx)
     if settings.server is not None:
         raise InvalidInput(
             "server", "is of no use to this command, which works on a database.", hint="Run it where the server runs."
         )
+    return settings
+
+
+def with_app(ctx: click.Context, work: Callable[[App, Running], Awaitable[Result]]) -> Result:
+    """Run a command's work on a ready application of this machine, and end that afterwards."""
+    settings = settings_here(ctx)
 
     async def whole() -> Result:
         from folklore.app import running

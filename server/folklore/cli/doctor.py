@@ -12,11 +12,11 @@ from uuid import uuid4
 import click
 
 from folklore.cli.config import masked
-from folklore.cli.context import settings_of
+from folklore.cli.context import settings_here
 from folklore.cli.options import json_option
 from folklore.cli.output import paint, print_json, say
 from folklore.config import Settings
-from folklore.errors import FolkloreError, Unavailable
+from folklore.errors import ConfigInvalid, FolkloreError, Unavailable
 
 if TYPE_CHECKING:
     from folklore.embedding.embedder import Embedder
@@ -72,8 +72,8 @@ def doctor(ctx: click.Context, as_json: bool) -> None:
     that the embedded engine is started and its schema brought up to date.
     """
     try:
-        settings = settings_of(ctx)
-    except FolkloreError as error:
+        settings = settings_here(ctx)
+    except ConfigInvalid as error:
         checks, code = [Check("settings", "failed", error.message, error.hint)], 1
     else:
         examination = asyncio.run(_examine(settings))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from folklore.cli.context import settings_of, with_app
+from folklore.cli.context import settings_here, settings_of, with_app
 from folklore.cli.options import json_option
 from folklore.cli.output import print_json, print_table, say
 from folklore.cli.pace import pace_of, pace_options, pausing, run, writing
@@ -125,7 +125,7 @@ def backfill(ctx: click.Context, batch: int, rate: float | None, patience: float
             filled = await work.fill(ids, tell)
         return {"model": model.label, "made": filled.paid, "without_known_word": filled.wordless}
 
-    settings = writing(settings_of(ctx))
+    settings = writing(settings_here(ctx))
     with pausing():
         value = run(settings, work)
     if as_json:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 _LINES_SHOWN = 8
 _INDENT = "    "
+_UNBOUNDED = 10_000  # columns, to measure a table as if there were no terminal
 
 
 def print_json(value: object) -> None:
@@ -84,6 +85,7 @@ def print_explanation(answer: Answer) -> None:
         "own",
         "signals",
         "nbrs",
+        "nearness",
         "relevance",
         "repeats",
     ]
@@ -137,9 +139,13 @@ def _say_field(name: str, text: str) -> None:
 
 
 def print_table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
-    """A table; numbers are set right. Not cut when nobody watches its width."""
+    """A table; numbers are set right. Not cut when nobody watches its width.
+
+    On a terminal too narrow for its longest words each row is told field by field: a folded number misleads.
+    """
     from rich import box
     from rich.console import Console
+    from rich.measure import Measurement
     from rich.table import Table
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
@@ -148,7 +154,17 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> Non
         table.add_column(name, justify="right" if number else "left", overflow="fold")
     for row in rows:
         table.add_row(*map(_cell, row))
-    Console(width=None if sys.stdout.isatty() else 200, highlight=False).print(table)
+    console = Console(width=None if sys.stdout.isatty() else 200, highlight=False)
+    unfolded = Measurement.get(console, console.options.update(width=_UNBOUNDED), table).minimum
+    if unfolded <= console.width or not sys.stdout.isatty():
+        console.print(table)
+        return
+    for row in rows:
+        say()
+        for name, value in zip(columns, row, strict=True):
+            if value != "":
+                _say_field(name, _cell(value))
+    say()
 
 
 def _cell(value: object) -> str:

@@ -12,7 +12,7 @@ import httpx
 
 from folklore import __version__
 from folklore.config import Settings
-from folklore.errors import FolkloreError, InvalidInput, Unavailable
+from folklore.errors import ConfigInvalid, FolkloreError, InvalidInput, Unavailable
 from folklore.memory.calls import CALLS, Call
 from folklore.memory.desk import Desk
 from folklore.project import project_namespace, working_directory
@@ -49,7 +49,10 @@ async def export_from(settings: Settings, namespaces: tuple[str, ...], embedding
 def _client(settings: Settings) -> httpx.AsyncClient:
     headers = {"user-agent": f"folklore/{__version__}"}
     if settings.token is not None:
-        headers["authorization"] = f"Bearer {settings.token.get_secret_value()}"
+        token = settings.token.get_secret_value()
+        if not (token.isascii() and token.isprintable()):  # no header takes it; "fk_…" copied as it stands, for one
+            raise ConfigInvalid("token", "is not a token.", hint="`folklore tokens create` shows one, once.")
+        headers["authorization"] = f"Bearer {token}"
     return httpx.AsyncClient(base_url=str(settings.server), headers=headers, timeout=_SECONDS)
 
 

@@ -57,7 +57,7 @@ def store(
     **fields: Any,
 ) -> None:
     """Store TEXT as one memory; - reads it from stdin. What is known already is not stored twice."""
-    content = sys.stdin.buffer.read().decode("utf-8", "replace") if text == ("-",) else " ".join(text)
+    content = _typed() if text == ("-",) else " ".join(text)
     named = [tag for tag in _named(content) if tag not in tags][: max(MAX_TAGS - len(tags), 0)]
     draft = Draft(
         content=content,
@@ -85,6 +85,15 @@ def store(
                 click.echo(result.note, err=True)
 
     with_desk(ctx, work)
+
+
+def _typed() -> str:
+    try:
+        return sys.stdin.buffer.read().decode("utf-8")
+    except UnicodeDecodeError as error:  # a store of replacement characters would be a loss that nobody was told of
+        raise InvalidInput(
+            "TEXT", "is not UTF-8.", hint="Convert it first, e.g. by `iconv --from-code latin1 --to-code utf-8`."
+        ) from error
 
 
 def _named(content: str) -> list[str]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from folklore.cli.context import settings_of
+from folklore.cli.context import settings_here
 from folklore.cli.options import json_option
 from folklore.cli.output import print_json, say
 from folklore.cli.pace import pace_of, pace_options, pausing, run, writing
@@ -41,7 +41,7 @@ def switch(
     well, recall and store go by the new model at once, on every running server. Ctrl-C pauses: run the same command to
     go on. `folklore embeddings rollback` goes back.
     """
-    settings = writing(settings_of(ctx))
+    settings = writing(settings_here(ctx))
     meant = settings.model_copy(update={"embedding": _meant(settings.embedding, named)})
 
     async def work(app: App, running: Running) -> Switched:
@@ -84,7 +84,7 @@ def rollback(ctx: click.Context, batch: int, rate: float | None, patience: float
         with progress("Back", None) as tell:
             return await _switch(app, running, pace_of(batch, rate, patience), tell).back(to_build, at_once=at_once)
 
-    settings = writing(settings_of(ctx))
+    settings = writing(settings_here(ctx))
     with pausing():
         _tell(run(settings, work), as_json)
 
@@ -112,7 +112,7 @@ def drop(ctx: click.Context, model: str | None, role: str | None, as_json: bool)
             dropped = await _switch(app, running, pace_of(1, None, 0), tell).drop(found[0])
         return {"model": found[0].label, "dropped": dropped}
 
-    value = run(writing(settings_of(ctx)), work)
+    value = run(writing(settings_here(ctx)), work)
     if as_json:
         print_json(value)
     else:

@@ -165,7 +165,8 @@ def audit(
             shown = [key for key in rows[0] if key not in ("memories", "token") and any(row[key] for row in rows)]
             print_table(shown, [[row[key] or "" for key in shown] for row in rows])
         else:
-            say("Nothing was written or refused.")
+            narrowed = namespaces or name or action or refused or since
+            say("Nothing of that was written or refused." if narrowed else "Nothing was written or refused.")
 
     with_desk(ctx, work)
 

@@ -161,14 +161,14 @@ def import_(
 
     try:
         with_app(ctx, work)
-    except FolkloreError:
+    except (FolkloreError, KeyboardInterrupt):
         if report.settled and not as_json:
             click.echo(f"Broken off after: {_summary(report)}. Run it again to go on.", err=True)
         raise
     if as_json:
         print_json(_as_json(report, dry_run))
     else:
-        _tell(report, dry_run)
+        _tell(report, dry_run, form)
     if report.failed:
         ctx.exit(1)
 
@@ -202,7 +202,7 @@ def _source(file: str) -> Iterator[tuple[BinaryIO, int | None]]:
         yield source, os.fstat(source.fileno()).st_size or None
 
 
-def _tell(report: Report, dry_run: bool) -> None:
+def _tell(report: Report, dry_run: bool, form: str) -> None:
     say(f"{'Would be: ' if dry_run else ''}{_summary(report)} in {report.seconds:.1f} s ({report.rate:,.0f} a second)")
     for name, count in report.skipped.items():
         say(f"  skipped: {count:,} lines of type {name!r}")
@@ -229,6 +229,8 @@ def _tell(report: Report, dry_run: bool) -> None:
         click.echo(f"  line {failure.line}: {failure.message}", err=True)
     if report.failed > len(report.failures):
         click.echo(f"  and {report.failed - len(report.failures):,} more lines failed", err=True)
+    if form == "jsonl" and report.failed and not (report.settled or report.skipped):
+        click.echo("No line is as `folklore export` writes them; --format says what else FILE may be.", err=True)
 
 
 def _summary(report: Report) -> str:

@@ -76,7 +76,7 @@ def _lines(root: Path, pages: Iterator[Path], *, claude: bool) -> Lines:
 
 def _page_lines(page: Path, name: str, *, claude: bool) -> Iterator[Line]:
     try:
-        with page.open(encoding="utf-8-sig", errors="replace") as text:
+        with page.open(encoding="utf-8-sig") as text:
             front, first = _front_matter(text)
             shared = _shared(front, name, claude=claude)
             title = front.get("title") or (front.get("name") if claude else None)
@@ -95,6 +95,8 @@ def _page_lines(page: Path, name: str, *, claude: bool) -> Iterator[Line]:
                 )
     except OSError as error:
         yield InvalidInput(name, f"cannot be read ({error.strerror}).")
+    except UnicodeDecodeError:  # what stands before was taken; a text of replacement characters would be a silent loss
+        yield InvalidInput(name, "is not UTF-8.", hint="Convert it and import it again.")
 
 
 def _front_matter(text: TextIO) -> tuple[dict[str, Any], str]:
