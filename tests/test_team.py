@@ -146,6 +146,19 @@ async def test_what_clients_look_for_after_a_401_is_found_or_not_there_and_nothi
             assert (await client.get(path)).status_code == 401, path
 
 
+@pytest.mark.parametrize("path", ["/healthz", "/readyz", "/metrics", "/.well-known/oauth-authorization-server"])
+async def test_what_is_open_is_open_to_be_read_and_by_no_other_method(team: Team, path: str) -> None:
+    async with httpx.AsyncClient(base_url=team.url) as client:
+        read = [(await client.request(method, path)).status_code for method in ("GET", "HEAD")]
+        tried = [(await client.request(method, path, json=LIST)).status_code for method in ("POST", "PUT", "DELETE")]
+        before = (await client.options(path)).status_code
+
+    discovery = path.startswith("/.well-known/")
+    assert read == [404 if discovery else 200] * 2
+    assert tried == [401] * 3
+    assert before == (404 if discovery else 401)
+
+
 async def test_names_counts_ids_and_resources_of_elsewhere_are_not_there(team: Team) -> None:
     (hidden,) = await team.keep("the board's secret plan", namespace="board")
     token = await team.token("walter", "payments:admin")
