@@ -20,6 +20,7 @@ from tests.servers import on_http, watched
 from tests.team import Team, bearer, library_at
 
 MCP = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
+ID = "01993b44-7f4b-7000-8000-000000000000"
 LIST = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
 WRITING = {"memory_store", "memory_update", "memory_forget", "memory_relate"}
 
@@ -293,8 +294,8 @@ async def test_while_the_database_is_away_nobody_gets_in_by_a_token_and_is_told_
 async def test_the_commands_work_alike_at_a_server_elsewhere(team: Team, folklore: CommandLine) -> None:
     owner = await team.token("boss", owner=True)
 
-    async def at(secret: str, *words: str, code: int = 0) -> Any:
-        said: dict[str, Any] = {"FOLKLORE_TOKEN": secret, "FOLKLORE_NAMESPACE": ""}
+    async def at(secret: str, *words: str, code: int = 0, **more: str) -> Any:
+        said: dict[str, Any] = {"FOLKLORE_TOKEN": secret, "FOLKLORE_NAMESPACE": "", **more}
         ran = await asyncio.to_thread(lambda: folklore.process("--server", team.url, *words, **said))
         assert ran.code == code, ran.err
         return ran
@@ -310,9 +311,13 @@ async def test_the_commands_work_alike_at_a_server_elsewhere(team: Team, folklor
     assert (await at(secret, "list", "--tag", "harbour", "--json")).json["memories"][0]["id"] == id_
     shown = (await at(secret, "show", id_, "--json")).json["memories"][0]
     assert (shown["author"], shown["content"]) == ("Carla", "The mole is closed in winter.")
+    editor = "sed -i -e 's/mole is/pier is/' -e 's/^tags:/importance: 0.5\\ntags:/'"
+    edited = (await at(secret, "edit", id_, "--json", EDITOR=editor, VISUAL=editor)).json
+    assert (edited["content"], edited["importance"]) == ("The pier is closed in winter.", 0.5)
+    assert edited["tags"] == ["harbour"]
     assert (await at(secret, "forget", id_, "--json")).json["forgotten"]
     assert (await at(secret, "undo", id_, "--json")).json["undone"][0]["change"]["action"] == "forget"
-    assert len((await at(secret, "history", id_, "--json")).json["revisions"]) == 2
+    assert len((await at(secret, "history", id_, "--json")).json["revisions"]) == 3
     assert [item["name"] for item in (await at(secret, "namespaces", "list", "--json")).json["namespaces"]] == [
         "remote"
     ]
@@ -391,6 +396,13 @@ async def test_a_server_that_is_not_there_or_none_of_ours_is_a_clear_error(folkl
         ("recall", {"question": {"query": "x", "ranking": {"fetch_multiplier": 1e9}}}, 400, "fetch_multiplier"),
         ("store", {"namespace": "payments", "draft": {"content": "x", "author": "boss"}}, 400, "author"),
         ("store", {"namespace": "payments", "draft": {"content": ""}}, 400, "content"),
+        ("update", {"memory": ID, "edit": {"fields": {"content": 5}}}, 400, "content"),
+        ("update", {"memory": ID, "edit": {"fields": {"priority": "high"}}}, 400, "priority"),
+        ("update", {"memory": ID, "edit": {"fields": {"tags": "abc"}}}, 400, "tags"),
+        ("update", {"memory": ID, "edit": {"fields": {"tags": [5]}}}, 400, "tags"),
+        ("update", {"memory": ID, "edit": {"fields": {"occurred_at": 5}}}, 400, "occurred_at"),
+        ("update", {"memory": ID, "edit": {"fields": {"mood": 5}}}, 400, "no field"),
+        ("update", {"memory": ID, "edit": {"fields": {"content": "x"}}}, 404, "no memory"),
     ],
 )
 async def test_bad_calls_get_a_clear_error(team: Team, call: str, body: dict[str, Any], status: int, said: str) -> None:

@@ -6,6 +6,7 @@ them, cli/remote.py makes them); each is done by the use case it names.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta, tzinfo
@@ -25,9 +26,15 @@ from folklore.memory.listing import list_memories
 from folklore.memory.questions import Question, Stats, ranking_of
 from folklore.memory.recall import RecallRequest, recall
 from folklore.memory.relate import Related, Wish, relate
-from folklore.memory.revise import Edit, history, undo, update
+from folklore.memory.revise import FIELDS, Edit, history, undo, update
 from folklore.memory.store import StoreResult, store
 from folklore.model import Answer, Draft, Filters, Memory, Namespace, Revision, Sort
+
+# Of what type a field is that may be changed; all others are text.
+_KINDS: Mapping[str, type | tuple[type, ...]] = {
+    "tags": (list, tuple), "paths": (list, tuple), "occurred_at": datetime, "expires_at": datetime,
+    "importance": (int, float), "confidence": (int, float), "priority": int, "metadata": Mapping,
+}  # fmt: skip
 
 
 class Desk:
@@ -141,7 +148,7 @@ class Desk:
         return await update(
             await self._host.library(),
             memory,
-            replace(edit, fields={name: _time(name, value) for name, value in edit.fields.items()}),
+            replace(edit, fields={name: _given(name, value) for name, value in edit.fields.items()}),
             caller=self._host.caller(),
             now=self._host.now(),
             zone=self._host.zone,
@@ -278,11 +285,16 @@ class Desk:
         self._host.traces.answered(answer, query, caller=self._host.caller(), now=self._host.now())
 
 
-def _time(name: str, value: object) -> object:
-    """A time that came as text; other values as they are."""
-    if not name.endswith("_at") or not isinstance(value, str):
-        return value
-    try:
-        return datetime.fromisoformat(value)
-    except ValueError:
-        raise InvalidInput(name, "is not an ISO 8601 time.") from None
+def _given(name: str, value: object) -> object:
+    """The value of a field as JSON brought it, a time read from its text. Raises InvalidInput for another type."""
+    if name.endswith("_at") and isinstance(value, str):
+        try:
+            return datetime.fromisoformat(value)
+        except ValueError:
+            raise InvalidInput(name, "is not an ISO 8601 time.") from None
+    wanted = _KINDS.get(name, str if name in FIELDS else object)
+    if isinstance(value, bool) or not isinstance(value, wanted):
+        raise InvalidInput(name, "has a value of the wrong type.")
+    if isinstance(value, list | tuple) and not all(isinstance(part, str) for part in value):
+        raise InvalidInput(name, "must be a list of texts.")
+    return value
