@@ -160,6 +160,20 @@ async def test_what_is_open_is_open_to_be_read_and_by_no_other_method(team: Team
     assert before == (404 if discovery else 401)
 
 
+async def test_what_was_forgotten_is_read_by_who_could_bring_it_back_and_by_no_reader(team: Team) -> None:
+    writer, reader = await team.token("walter", "payments:writer"), await team.token("rita", "payments:reader")
+    (gone,) = await team.keep("the vault's code is on the door", namespace="payments")
+    asked: dict[str, dict[str, Any]] = {"show": {"ids": [str(gone)]}, "history": {"memory": str(gone)}}
+    async with httpx.AsyncClient(base_url=team.url) as client:
+        await client.post("/api/forget", json=asked["show"], headers=bearer(writer.secret))
+        for call, body in asked.items():
+            to_writer = await client.post(f"/api/{call}", json=body, headers=bearer(writer.secret))
+            to_reader = await client.post(f"/api/{call}", json=body, headers=bearer(reader.secret))
+
+            assert "vault" in to_writer.text, call
+            assert "vault" not in to_reader.text, call
+
+
 async def test_names_counts_ids_and_resources_of_elsewhere_are_not_there(team: Team) -> None:
     (hidden,) = await team.keep("the board's secret plan", namespace="board")
     token = await team.token("walter", "payments:admin")

@@ -23,6 +23,7 @@ from folklore.memory.forget import ForgetRequest, Forgotten, forget
 from folklore.memory.host import Host
 from folklore.memory.keywords import search
 from folklore.memory.listing import list_memories
+from folklore.memory.places import unknown
 from folklore.memory.questions import Question, Stats, ranking_of
 from folklore.memory.recall import RecallRequest, recall
 from folklore.memory.relate import Related, Wish, relate
@@ -129,19 +130,16 @@ class Desk:
     async def show(self, ids: tuple[UUID, ...]) -> Details:
         """Memories whole; those that were forgotten too, for who could bring them back."""
         whole = await details(await self._host.library(), ids, forgotten=True)
-        hidden = tuple(
-            item.memory.id
-            for item in whole.found
-            if item.memory.forgotten_at is not None
-            and self._host.caller().access is not None
-            and role_in(self._host.caller(), item.memory.namespace) == "reader"
-        )
+        hidden = tuple(item.memory.id for item in whole.found if self._hidden(item.memory))
         found = tuple(item for item in whole.found if item.memory.id not in hidden)
         return Details(found, (*whole.missing, *hidden))
 
     async def history(self, memory: UUID, namespaces: tuple[str, ...] = ()) -> tuple[Memory, tuple[Revision, ...]]:
-        """A memory and its changes, the last one first."""
-        return await history(await self._host.library(), memory, namespaces=namespaces)
+        """A memory and its changes, the last one first; of one that was forgotten for who could bring it back."""
+        found, changes = await history(await self._host.library(), memory, namespaces=namespaces)
+        if self._hidden(found):
+            raise unknown([memory])
+        return found, changes
 
     async def update(self, memory: UUID, edit: Edit, namespaces: tuple[str, ...] = ()) -> Memory:
         """Change fields of a memory."""
@@ -277,6 +275,12 @@ class Desk:
     async def audit(self, request: AuditRequest) -> tuple[AuditLine, ...]:
         """Who wrote what, and who was refused, newest first."""
         return await read_audit(await self._host.library(), request, caller=self._host.caller(), now=self._host.now())
+
+    def _hidden(self, memory: Memory) -> bool:
+        """Whether it was forgotten, and this caller could not bring it back."""
+        caller = self._host.caller()
+        forgotten = memory.forgotten_at is not None and caller.access is not None
+        return forgotten and role_in(caller, memory.namespace) == "reader"
 
     def _filters(self, request: FilterRequest) -> Filters:
         return filters_of(request, now=self._host.now(), zone=self._host.zone)
