@@ -173,7 +173,7 @@ def _metadata(value: JsonObject | None, field: str) -> JsonObject | None:
         return None
     try:
         text = json.dumps(value, ensure_ascii=False, allow_nan=False)
-        cleaned = {clean(name).text: _cleaned(entry) for name, entry in value.items()}
+        cleaned = {clean(name).text: json_cleaned(entry) for name, entry in value.items()}
     except (TypeError, ValueError, RecursionError) as error:
         raise InvalidInput(field, "must be a JSON object, not nested too deeply.") from error
     if len(text.encode("utf-8", "surrogatepass")) > MAX_METADATA_BYTES:
@@ -183,12 +183,12 @@ def _metadata(value: JsonObject | None, field: str) -> JsonObject | None:
     return cleaned
 
 
-def _cleaned(value: object) -> object:
+def json_cleaned(value: object) -> object:
     """JSON without what nobody can see; jsonb cannot hold NUL and lone surrogates at all."""
     if isinstance(value, str):
         return clean(value).text
     if isinstance(value, list | tuple):
-        return [_cleaned(entry) for entry in value]
+        return [json_cleaned(entry) for entry in value]
     if isinstance(value, Mapping):
-        return {clean(str(name)).text: _cleaned(entry) for name, entry in value.items()}
+        return {clean(str(name)).text: json_cleaned(entry) for name, entry in value.items()}
     return value

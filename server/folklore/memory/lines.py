@@ -19,6 +19,7 @@ from folklore.memory.ids import new_id
 from folklore.memory.tied_lines import TiedLine, read_tied
 from folklore.model import DEFAULT_KIND, DEFAULT_LANGUAGE, Draft
 from folklore.text import names
+from folklore.text.clean import clean
 from folklore.text.languages import language as language_of
 
 VERSION = 1
@@ -208,8 +209,8 @@ def _header(line: dict[str, Any]) -> HeaderLine:
                 name=names.normalise(namespace.name),
                 language=language_of(namespace.language),
                 created_at=namespace.created_at,
-                created_by=namespace.created_by,
-                description=namespace.description,
+                created_by=clean(namespace.created_by).text.strip(),
+                description=clean(namespace.description or "").text.strip() or None,
             )
             for namespace in told.namespaces
         )

@@ -13,7 +13,7 @@ from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, JsonValue, Val
 
 from folklore.db.changes import CHANGEABLE
 from folklore.errors import InvalidInput
-from folklore.memory.checks import content_of, relation_type
+from folklore.memory.checks import content_of, json_cleaned, relation_type
 from folklore.model import Relation, Revision
 from folklore.text.clean import clean
 
@@ -62,7 +62,8 @@ def read_tied(kind: str, line: Mapping[str, Any]) -> TiedLine | None:
         if kind == "relation" and {"from", "relation", "to"} <= line.keys():
             said = _RelationLine.model_validate(line)
             type_ = relation_type(said.relation, "relation")
-            relation = Relation(said.from_, type_, said.to, round(said.strength, 6), said.author, said.created_at)
+            author = None if said.author is None else clean(said.author).text.strip()
+            relation = Relation(said.from_, type_, said.to, round(said.strength, 6), author, said.created_at)
             return TiedLine(said.namespace, relation)
         if kind == "revision" and {"memory", "before"} <= line.keys():
             told = _RevisionLine.model_validate(line)
@@ -70,10 +71,10 @@ def read_tied(kind: str, line: Mapping[str, Any]) -> TiedLine | None:
                 memory_id=told.memory,
                 revision=told.revision,
                 action=told.action,
-                author=told.author,
+                author=clean(told.author).text.strip(),
                 changed_at=told.changed_at,
                 before=_before(told.before),
-                agent=told.agent,
+                agent=None if told.agent is None else clean(told.agent).text.strip(),
                 reason=None if told.reason is None else clean(told.reason).text,
                 undoes=told.undoes,
             )
@@ -121,10 +122,10 @@ def revision_line(namespace: str, item: Revision) -> str:
 
 
 def _before(told: Mapping[str, Any]) -> dict[str, Any]:
-    """What the columns held: a text is checked like that of a memory."""
-    kept = {name: value for name, value in told.items() if name in CHANGEABLE}
-    if isinstance(kept.get("content"), str):
-        kept["content"] = content_of(kept["content"], "before.content")
+    """What the columns held: a text is checked like that of a memory, and nothing unseen comes back by an undo."""
+    kept = {name: json_cleaned(value) for name, value in told.items() if name in CHANGEABLE}
+    if isinstance(content := kept.get("content"), str):
+        kept["content"] = content_of(content, "before.content")
     return kept
 
 
