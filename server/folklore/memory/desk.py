@@ -130,16 +130,16 @@ class Desk:
     async def show(self, ids: tuple[UUID, ...]) -> Details:
         """Memories whole; those that were forgotten too, for who could bring them back."""
         whole = await details(await self._host.library(), ids, forgotten=True)
-        hidden = tuple(item.memory.id for item in whole.found if self._hidden(item.memory))
-        found = tuple(item for item in whole.found if item.memory.id not in hidden)
-        return Details(found, (*whole.missing, *hidden))
+        hidden = [item for item in whole.found if self._hidden(item.memory)]
+        found = tuple(item for item in whole.found if item not in hidden)
+        return Details(found, (*whole.missing, *(item.memory.id for item in hidden)))
 
     async def history(self, memory: UUID, namespaces: tuple[str, ...] = ()) -> tuple[Memory, tuple[Revision, ...]]:
         """A memory and its changes, the last one first; of one that was forgotten for who could bring it back."""
-        found, changes = await history(await self._host.library(), memory, namespaces=namespaces)
-        if self._hidden(found):
+        whole = await history(await self._host.library(), memory, namespaces=namespaces)
+        if self._hidden(whole[0]):
             raise unknown([memory])
-        return found, changes
+        return whole
 
     async def update(self, memory: UUID, edit: Edit, namespaces: tuple[str, ...] = ()) -> Memory:
         """Change fields of a memory."""
@@ -204,15 +204,13 @@ class Desk:
 
     async def rename_namespace(self, name: str, to: str) -> str:
         """Give a namespace another name."""
-        return await notebooks.rename(
-            await self._host.library(), name, to, caller=self._host.caller(), now=self._host.now()
-        )
+        library, caller = await self._host.library(), self._host.caller()
+        return await notebooks.rename(library, name, to, caller=caller, now=self._host.now())
 
     async def describe_namespace(self, name: str, description: str | None = None) -> None:
         """Say what a namespace is for."""
-        await notebooks.describe(
-            await self._host.library(), name, description, caller=self._host.caller(), now=self._host.now()
-        )
+        library, caller = await self._host.library(), self._host.caller()
+        await notebooks.describe(library, name, description, caller=caller, now=self._host.now())
 
     async def delete_namespace(self, name: str, erase: bool = False) -> tuple[str, timedelta]:
         """Delete a namespace; its name, and for how long it can be restored."""
@@ -278,9 +276,8 @@ class Desk:
 
     def _hidden(self, memory: Memory) -> bool:
         """Whether it was forgotten, and this caller could not bring it back."""
-        caller = self._host.caller()
-        forgotten = memory.forgotten_at is not None and caller.access is not None
-        return forgotten and role_in(caller, memory.namespace) == "reader"
+        caller, forgotten = self._host.caller(), memory.forgotten_at is not None
+        return forgotten and caller.access is not None and role_in(caller, memory.namespace) == "reader"
 
     def _filters(self, request: FilterRequest) -> Filters:
         return filters_of(request, now=self._host.now(), zone=self._host.zone)
@@ -297,8 +294,7 @@ def _given(name: str, value: object) -> object:
         except ValueError:
             raise InvalidInput(name, "is not an ISO 8601 time.") from None
     wanted = _KINDS.get(name, str if name in FIELDS else object)
-    if isinstance(value, bool) or not isinstance(value, wanted):
+    parts = value if isinstance(value, list | tuple) else ()
+    if isinstance(value, bool) or not isinstance(value, wanted) or not all(isinstance(part, str) for part in parts):
         raise InvalidInput(name, "has a value of the wrong type.")
-    if isinstance(value, list | tuple) and not all(isinstance(part, str) for part in value):
-        raise InvalidInput(name, "must be a list of texts.")
     return value
