@@ -89,6 +89,8 @@ async def test_config_shows_settings_with_secrets_masked(
         "FOLKLORE_DATABASE_URL", "postgresql://sarah:hunter2@db:5433/team?sslmode=require&password=hunter3"
     )
     monkeypatch.setenv("FOLKLORE_EMBEDDING__API_KEY", "sk-hunter4")
+    monkeypatch.setenv("FOLKLORE_EMBEDDING__URL", "https://sarah:hunter5@models.example:8443/v1")
+    monkeypatch.setenv("FOLKLORE_RERANKER__URL", "https://models.example/rerank?key=hunter6")
 
     text = await folklore.done("config", "show")
     value = await folklore.json("config", "show")
@@ -96,6 +98,8 @@ async def test_config_shows_settings_with_secrets_masked(
     assert yaml.safe_load(text) == value
     assert value["database_url"] == "postgresql://sarah:********@db:5433/team?sslmode=require&password=********"
     assert value["embedding"]["api_key"] == "********"
+    assert value["embedding"]["url"] == "https://sarah:********@models.example:8443/v1"
+    assert value["reranker"]["url"] == "https://models.example/rerank?key=********"
     assert "hunter" not in text
     assert value["namespace"] == "notes"
 

@@ -194,6 +194,16 @@ async def test_relations_from_the_command_line(folklore: CommandLine) -> None:
     assert (await folklore("relate", "x", "causes", b)).code == 2
 
 
+async def test_what_looks_like_markup_is_shown_as_it_was_written(folklore: CommandLine) -> None:
+    description = "See [/b] and [red]this[/red]."
+    await folklore.done("namespaces", "create", "team", "--description", description)
+    await folklore.done("tokens", "create", "--name", "ann[/x]", "--grant", "team:reader")
+
+    assert description in await folklore.done("namespaces", "list")
+    assert "ann[/x]" in await folklore.done("tokens", "list")
+    assert "ann[/x]" in await folklore.done("audit")
+
+
 async def test_namespaces_are_made_renamed_described_deleted_and_restored(folklore: CommandLine) -> None:
     await folklore.done("namespaces", "create", "team", "--language", "de")
     await folklore.done("namespaces", "describe", "team", "What the team knows.")

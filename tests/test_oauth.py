@@ -190,6 +190,8 @@ async def test_forged_signatures_let_nobody_in(team: Team, provider: Provider) -
         signed_by_hand({"alg": "none", "kid": "one"}, body, b""),
         # The public key as a shared secret: whoever can read it could sign.
         signed_by_hand({"alg": "HS256", "kid": "one"}, body, public.encode()),
+        # The key's id with an algorithm that is for keys of another kind.
+        signed_by_hand({"alg": "ES256", "kid": "one"}, body, b"x"),
         f"{head}.{body}.{signature[:-4]}AAAA",
         f"{head}.{body}.",
         "a.b.c",
@@ -197,6 +199,13 @@ async def test_forged_signatures_let_nobody_in(team: Team, provider: Provider) -
 
     for token in forged:
         assert (await ask(team, token)).status_code == 401, token
+
+
+async def test_an_end_in_no_year_there_is_lets_nobody_in(team: Team, provider: Provider) -> None:
+    milliseconds = int(datetime.now(UTC).timestamp() * 1000) + 300_000
+
+    for end in (milliseconds, 10**20):
+        assert (await ask(team, provider.token(groups=["money"], exp=end))).status_code == 401
 
 
 async def test_a_key_that_is_new_at_the_issuer_is_asked_for(team: Team, provider: Provider) -> None:

@@ -20,6 +20,7 @@ from tests.servers import on_http, watched
 from tests.team import Team, bearer, library_at
 
 MCP = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
+ID = "01993b44-7f4b-7000-8000-000000000000"
 LIST = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
 WRITING = {"memory_store", "memory_update", "memory_forget", "memory_relate"}
 
@@ -144,6 +145,33 @@ async def test_what_clients_look_for_after_a_401_is_found_or_not_there_and_nothi
             assert (await client.get(f"/.well-known/{path}")).status_code == 404
         for path in ("/healthzmcp", "/readyz/mcp", "/metricsx", "/", "/nowhere", "/.well-known"):
             assert (await client.get(path)).status_code == 401, path
+
+
+@pytest.mark.parametrize("path", ["/healthz", "/readyz", "/metrics", "/.well-known/oauth-authorization-server"])
+async def test_what_is_open_is_open_to_be_read_and_by_no_other_method(team: Team, path: str) -> None:
+    async with httpx.AsyncClient(base_url=team.url) as client:
+        read = [(await client.request(method, path)).status_code for method in ("GET", "HEAD")]
+        tried = [(await client.request(method, path, json=LIST)).status_code for method in ("POST", "PUT", "DELETE")]
+        before = (await client.options(path)).status_code
+
+    discovery = path.startswith("/.well-known/")
+    assert read == [404 if discovery else 200] * 2
+    assert tried == [401] * 3
+    assert before == (404 if discovery else 401)
+
+
+async def test_what_was_forgotten_is_read_by_who_could_bring_it_back_and_by_no_reader(team: Team) -> None:
+    writer, reader = await team.token("walter", "payments:writer"), await team.token("rita", "payments:reader")
+    (gone,) = await team.keep("the vault's code is on the door", namespace="payments")
+    asked: dict[str, dict[str, Any]] = {"show": {"ids": [str(gone)]}, "history": {"memory": str(gone)}}
+    async with httpx.AsyncClient(base_url=team.url) as client:
+        await client.post("/api/forget", json=asked["show"], headers=bearer(writer.secret))
+        for call, body in asked.items():
+            to_writer = await client.post(f"/api/{call}", json=body, headers=bearer(writer.secret))
+            to_reader = await client.post(f"/api/{call}", json=body, headers=bearer(reader.secret))
+
+            assert "vault" in to_writer.text, call
+            assert "vault" not in to_reader.text, call
 
 
 async def test_names_counts_ids_and_resources_of_elsewhere_are_not_there(team: Team) -> None:
@@ -280,8 +308,8 @@ async def test_while_the_database_is_away_nobody_gets_in_by_a_token_and_is_told_
 async def test_the_commands_work_alike_at_a_server_elsewhere(team: Team, folklore: CommandLine) -> None:
     owner = await team.token("boss", owner=True)
 
-    async def at(secret: str, *words: str, code: int = 0) -> Any:
-        said: dict[str, Any] = {"FOLKLORE_TOKEN": secret, "FOLKLORE_NAMESPACE": ""}
+    async def at(secret: str, *words: str, code: int = 0, **more: str) -> Any:
+        said: dict[str, Any] = {"FOLKLORE_TOKEN": secret, "FOLKLORE_NAMESPACE": "", **more}
         ran = await asyncio.to_thread(lambda: folklore.process("--server", team.url, *words, **said))
         assert ran.code == code, ran.err
         return ran
@@ -297,9 +325,13 @@ async def test_the_commands_work_alike_at_a_server_elsewhere(team: Team, folklor
     assert (await at(secret, "list", "--tag", "harbour", "--json")).json["memories"][0]["id"] == id_
     shown = (await at(secret, "show", id_, "--json")).json["memories"][0]
     assert (shown["author"], shown["content"]) == ("Carla", "The mole is closed in winter.")
+    editor = "sed -i -e 's/mole is/pier is/' -e 's/^tags:/importance: 0.5\\ntags:/'"
+    edited = (await at(secret, "edit", id_, "--json", EDITOR=editor, VISUAL=editor)).json
+    assert (edited["content"], edited["importance"]) == ("The pier is closed in winter.", 0.5)
+    assert edited["tags"] == ["harbour"]
     assert (await at(secret, "forget", id_, "--json")).json["forgotten"]
     assert (await at(secret, "undo", id_, "--json")).json["undone"][0]["change"]["action"] == "forget"
-    assert len((await at(secret, "history", id_, "--json")).json["revisions"]) == 2
+    assert len((await at(secret, "history", id_, "--json")).json["revisions"]) == 3
     assert [item["name"] for item in (await at(secret, "namespaces", "list", "--json")).json["namespaces"]] == [
         "remote"
     ]
@@ -378,6 +410,13 @@ async def test_a_server_that_is_not_there_or_none_of_ours_is_a_clear_error(folkl
         ("recall", {"question": {"query": "x", "ranking": {"fetch_multiplier": 1e9}}}, 400, "fetch_multiplier"),
         ("store", {"namespace": "payments", "draft": {"content": "x", "author": "boss"}}, 400, "author"),
         ("store", {"namespace": "payments", "draft": {"content": ""}}, 400, "content"),
+        ("update", {"memory": ID, "edit": {"fields": {"content": 5}}}, 400, "content"),
+        ("update", {"memory": ID, "edit": {"fields": {"priority": "high"}}}, 400, "priority"),
+        ("update", {"memory": ID, "edit": {"fields": {"tags": "abc"}}}, 400, "tags"),
+        ("update", {"memory": ID, "edit": {"fields": {"tags": [5]}}}, 400, "tags"),
+        ("update", {"memory": ID, "edit": {"fields": {"occurred_at": 5}}}, 400, "occurred_at"),
+        ("update", {"memory": ID, "edit": {"fields": {"mood": 5}}}, 400, "no field"),
+        ("update", {"memory": ID, "edit": {"fields": {"content": "x"}}}, 404, "no memory"),
     ],
 )
 async def test_bad_calls_get_a_clear_error(team: Team, call: str, body: dict[str, Any], status: int, said: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -12,6 +13,7 @@ from folklore.db.database import Database
 from folklore.errors import NotFound
 from folklore.model import Caller, Draft, Relation
 from tests.conftest import Cluster
+from tests.fake_keys import MAKERS
 from tests.person import NOON, Person, contents
 from tests.test_transfer import Mover, mover, small_batches  # noqa: F401 - fixtures
 
@@ -169,6 +171,50 @@ async def test_what_no_column_can_hold_does_not_stop_an_import(
     assert (revision.author, revision.agent) == ("sarah", "claude")
     assert revision.before == {"summary": "zero", "metadata": {"a": "b"}}
     assert [relation.author for relation in await person.relations(A)] == ["sarah"]
+
+
+async def test_what_nobody_can_see_does_not_come_in_beside_a_memory(
+    mover: Mover,  # noqa: F811
+) -> None:
+    unseen = "\x1b[31m\x00\u202e\U000e0041"
+    header = {"name": "team", "created_at": "2025-01-01T00:00:00Z", "created_by": "sarah", "description": "ours"}
+    lines: list[dict[str, Any]] = [
+        {
+            "folklore": 1,
+            "namespaces": [header | {name: header[name] + unseen for name in ("created_by", "description")}],
+        },
+        *MEMORIES,
+        RELATION | {"author": "sarah" + unseen},
+        REVISION
+        | {
+            "author": "sarah" + unseen,
+            "agent": "pi" + unseen,
+            "before": {"summary": "a" + unseen, "tags": ["b" + unseen]},
+        },
+    ]
+
+    report = await mover.put(lines)
+    out = [json.loads(line) for line in await mover.take()]
+
+    assert (report.failed, report.relations, report.revisions) == (0, 1, 1)
+    (made,) = [namespace for namespace in out[0]["namespaces"] if namespace["name"] == "team"]
+    assert (made["created_by"], made["description"]) == ("sarah", "ours")
+    relation, revision = out[-2:]
+    assert (relation["author"], revision["author"], revision["agent"]) == ("sarah", "sarah", "pi")
+    assert revision["before"] == {"summary": "a", "tags": ["b"]}
+
+
+async def test_a_description_that_holds_a_secret_is_left_out_with_its_line(
+    mover: Mover,  # noqa: F811
+) -> None:
+    key = MAKERS["github"][0](random.Random(7))
+    header = {"name": "team", "created_at": "2025-01-01T00:00:00Z", "created_by": "sarah", "description": key}
+
+    report = await mover.put([{"folklore": 1, "namespaces": [header]}, *MEMORIES])
+
+    assert (report.refused, report.stored) == (1, 2)
+    assert key not in report.refusals[0].message
+    assert key not in "".join(await mover.take())
 
 
 async def test_overwriting_can_be_undone(

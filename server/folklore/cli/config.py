@@ -64,6 +64,8 @@ def shown(settings: Settings) -> dict[str, Any]:
         value["database_url"] = masked(settings.database_url.get_secret_value())
     if settings.embedding.api_key is not None:
         value["embedding"]["api_key"] = _MASK
+    for part in (value, value["embedding"], value["reranker"]):  # services may want a user and password, or a key
+        part.update({name: masked(part[name]) for name in ("server", "url") if part.get(name)})
     return value
 
 

@@ -147,13 +147,15 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> Non
     from rich.console import Console
     from rich.measure import Measurement
     from rich.table import Table
+    from rich.text import Text
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for place, name in enumerate(columns):
         number = any(isinstance(row[place], int | float) for row in rows)
         table.add_column(name, justify="right" if number else "left", overflow="fold")
     for row in rows:
-        table.add_row(*map(_cell, row))
+        # As Text: rich takes brackets in what somebody wrote for markup, hides them, and fails on what it cannot read.
+        table.add_row(*(Text(_cell(value)) for value in row))
     console = Console(width=None if sys.stdout.isatty() else 200, highlight=False)
     unfolded = Measurement.get(console, console.options.update(width=_UNBOUNDED), table).minimum
     if unfolded <= console.width or not sys.stdout.isatty():

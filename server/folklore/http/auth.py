@@ -19,6 +19,10 @@ from folklore.model import Caller
 # What anybody may ask: whether we are alive, and what clients look for after a 401 (RFC 9728; 404 where there is none).
 OPEN = frozenset({"/healthz", "/readyz"})
 DISCOVERY = "/.well-known/"
+# By these methods alone, a browser's question before them under DISCOVERY: any other is answered by what must know who
+# calls.
+_ASKING = frozenset({"GET", "HEAD"})
+_BEFORE = "OPTIONS"
 
 # Says itself who may read it without a token (http.metrics).
 METRICS = "/metrics"
@@ -44,7 +48,7 @@ class Door:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve a request."""
         token = _bearer(scope) if scope["type"] == "http" else None
-        if scope["type"] != "http" or _is_open(scope["path"], token):
+        if scope["type"] != "http" or _is_open(scope["method"], scope["path"], token):
             await self._app(scope, receive, send)
             return
         try:
@@ -76,8 +80,10 @@ class Door:
         return failure(error, {"www-authenticate": f"Bearer {', '.join(parts)}"})
 
 
-def _is_open(path: str, token: str | None) -> bool:
-    return path in OPEN or path.startswith(DISCOVERY) or (token is None and path == METRICS)
+def _is_open(method: str, path: str, token: str | None) -> bool:
+    if path.startswith(DISCOVERY):
+        return method in _ASKING or method == _BEFORE
+    return method in _ASKING and (path in OPEN or (token is None and path == METRICS))
 
 
 def _what(path: str) -> str:

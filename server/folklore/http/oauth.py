@@ -78,7 +78,7 @@ class JwtIssuer:
             )
         except jwt.ExpiredSignatureError:
             raise Unauthenticated("expired", "This access token has expired.", hint="Get a new one.") from None
-        except jwt.PyJWTError as error:
+        except (jwt.PyJWTError, TypeError) as error:  # TypeError: an algorithm that is not for the key it names
             raise Unauthenticated("untrusted", f"This access token is not good here ({error}).") from None
         return self._said(claims)
 
@@ -87,6 +87,10 @@ class JwtIssuer:
         principal = claims.get(settings.principal_claim)
         if not isinstance(principal, str) or not principal.strip():
             raise Unauthenticated("untrusted", f"This access token has no claim {settings.principal_claim}.")
+        try:
+            expires_at = datetime.fromtimestamp(int(claims["exp"]), UTC)
+        except (ValueError, OverflowError, OSError):
+            raise Unauthenticated("untrusted", "This access token expires in no year there is.") from None
         grants = _texts(claims.get(settings.grants_claim))
         grants += [rule.grant for rule in settings.rules if rule.value in _texts(claims.get(rule.claim))]
         return Vouched(
@@ -94,7 +98,7 @@ class JwtIssuer:
             grants=[grant for grant in grants if grant != OWNER],
             # Only our own settings make an owner, never a claim by itself.
             owner=any(rule.grant == OWNER and rule.value in _texts(claims.get(rule.claim)) for rule in settings.rules),
-            expires_at=datetime.fromtimestamp(int(claims["exp"]), UTC),
+            expires_at=expires_at,
             issuer=self._issuer,
         )
 

@@ -135,7 +135,7 @@ def limits(settings: HttpSettings) -> list[Middleware]:
 
 def _metadata(oauth: OAuthSettings) -> list[Route]:
     """Who vouches for callers, for clients that look for it (RFC 9728); what else they look for there is not there."""
-    nothing = Route("/.well-known/{rest:path}", _not_there)
+    nothing = Route("/.well-known/{rest:path}", _not_there, methods=["GET", "OPTIONS"])
     if _metadata_url(oauth) is None:
         return [nothing]
     found = create_protected_resource_routes(

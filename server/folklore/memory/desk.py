@@ -6,6 +6,7 @@ them, cli/remote.py makes them); each is done by the use case it names.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta, tzinfo
@@ -22,12 +23,19 @@ from folklore.memory.forget import ForgetRequest, Forgotten, forget
 from folklore.memory.host import Host
 from folklore.memory.keywords import search
 from folklore.memory.listing import list_memories
+from folklore.memory.places import unknown
 from folklore.memory.questions import Question, Stats, ranking_of
 from folklore.memory.recall import RecallRequest, recall
 from folklore.memory.relate import Related, Wish, relate
-from folklore.memory.revise import Edit, history, undo, update
+from folklore.memory.revise import FIELDS, Edit, history, undo, update
 from folklore.memory.store import StoreResult, store
 from folklore.model import Answer, Draft, Filters, Memory, Namespace, Revision, Sort
+
+# Of what type a field is that may be changed; all others are text.
+_KINDS: Mapping[str, type | tuple[type, ...]] = {
+    "tags": (list, tuple), "paths": (list, tuple), "occurred_at": datetime, "expires_at": datetime,
+    "importance": (int, float), "confidence": (int, float), "priority": int, "metadata": Mapping,
+}  # fmt: skip
 
 
 class Desk:
@@ -123,26 +131,23 @@ class Desk:
     async def show(self, ids: tuple[UUID, ...]) -> Details:
         """Memories whole; those that were forgotten too, for who could bring them back."""
         whole = await details(await self._host.library(), ids, forgotten=True)
-        hidden = tuple(
-            item.memory.id
-            for item in whole.found
-            if item.memory.forgotten_at is not None
-            and self._host.caller().access is not None
-            and role_in(self._host.caller(), item.memory.namespace) == "reader"
-        )
-        found = tuple(item for item in whole.found if item.memory.id not in hidden)
-        return Details(found, (*whole.missing, *hidden))
+        hidden = [item for item in whole.found if self._hidden(item.memory)]
+        found = tuple(item for item in whole.found if item not in hidden)
+        return Details(found, (*whole.missing, *(item.memory.id for item in hidden)))
 
     async def history(self, memory: UUID, namespaces: tuple[str, ...] = ()) -> tuple[Memory, tuple[Revision, ...]]:
-        """A memory and its changes, the last one first."""
-        return await history(await self._host.library(), memory, namespaces=namespaces)
+        """A memory and its changes, the last one first; of one that was forgotten for who could bring it back."""
+        whole = await history(await self._host.library(), memory, namespaces=namespaces)
+        if self._hidden(whole[0]):
+            raise unknown([memory])
+        return whole
 
     async def update(self, memory: UUID, edit: Edit, namespaces: tuple[str, ...] = ()) -> Memory:
         """Change fields of a memory."""
         return await update(
             await self._host.library(),
             memory,
-            replace(edit, fields={name: _time(name, value) for name, value in edit.fields.items()}),
+            replace(edit, fields={name: _given(name, value) for name, value in edit.fields.items()}),
             caller=self._host.caller(),
             now=self._host.now(),
             zone=self._host.zone,
@@ -200,15 +205,13 @@ class Desk:
 
     async def rename_namespace(self, name: str, to: str) -> str:
         """Give a namespace another name."""
-        return await notebooks.rename(
-            await self._host.library(), name, to, caller=self._host.caller(), now=self._host.now()
-        )
+        library, caller = await self._host.library(), self._host.caller()
+        return await notebooks.rename(library, name, to, caller=caller, now=self._host.now())
 
     async def describe_namespace(self, name: str, description: str | None = None) -> None:
         """Say what a namespace is for."""
-        await notebooks.describe(
-            await self._host.library(), name, description, caller=self._host.caller(), now=self._host.now()
-        )
+        library, caller = await self._host.library(), self._host.caller()
+        await notebooks.describe(library, name, description, caller=caller, now=self._host.now())
 
     async def delete_namespace(self, name: str, erase: bool = False) -> tuple[str, timedelta]:
         """Delete a namespace; its name, and for how long it can be restored."""
@@ -272,6 +275,11 @@ class Desk:
         """Who wrote what, and who was refused, newest first."""
         return await read_audit(await self._host.library(), request, caller=self._host.caller(), now=self._host.now())
 
+    def _hidden(self, memory: Memory) -> bool:
+        """Whether it was forgotten, and this caller could not bring it back."""
+        caller, forgotten = self._host.caller(), memory.forgotten_at is not None
+        return forgotten and caller.access is not None and role_in(caller, memory.namespace) == "reader"
+
     def _filters(self, request: FilterRequest) -> Filters:
         return filters_of(request, now=self._host.now(), zone=self._host.zone)
 
@@ -279,11 +287,15 @@ class Desk:
         self._host.traces.answered(answer, query, caller=self._host.caller(), now=self._host.now())
 
 
-def _time(name: str, value: object) -> object:
-    """A time that came as text; other values as they are."""
-    if not name.endswith("_at") or not isinstance(value, str):
-        return value
-    try:
-        return datetime.fromisoformat(value)
-    except ValueError:
-        raise InvalidInput(name, "is not an ISO 8601 time.") from None
+def _given(name: str, value: object) -> object:
+    """The value of a field as JSON brought it, a time read from its text. Raises InvalidInput for another type."""
+    if name.endswith("_at") and isinstance(value, str):
+        try:
+            return datetime.fromisoformat(value)
+        except ValueError:
+            raise InvalidInput(name, "is not an ISO 8601 time.") from None
+    wanted = _KINDS.get(name, str if name in FIELDS else object)
+    parts = value if isinstance(value, list | tuple) else ()
+    if isinstance(value, bool) or not isinstance(value, wanted) or not all(isinstance(part, str) for part in parts):
+        raise InvalidInput(name, "has a value of the wrong type.")
+    return value

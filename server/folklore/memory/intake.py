@@ -124,7 +124,11 @@ class Intake:
         if len(raw) > LINE_BYTES:
             raise InvalidInput("line", f"is longer than {LINE_BYTES:,} bytes.")
         line = read_line(raw)
-        if isinstance(line, HeaderLine | OtherLine):
+        if isinstance(line, OtherLine):
+            return "", line
+        if isinstance(line, HeaderLine):
+            for origin in line.namespaces:
+                guard_fields({"namespace": origin.name, "description": origin.description}, self._library.secrets)
             return "", line
         if isinstance(line, TiedLine):
             self._guard(line)

@@ -197,8 +197,8 @@ def _header(line: dict[str, Any]) -> HeaderLine:
                 name=names.normalise(namespace.name),
                 language=language_of(namespace.language),
                 created_at=namespace.created_at,
-                created_by=clean(namespace.created_by).text,
-                description=None if namespace.description is None else clean(namespace.description).text,
+                created_by=clean(namespace.created_by).text.strip(),
+                description=clean(namespace.description or "").text.strip() or None,
             )
             for namespace in told.namespaces
         )

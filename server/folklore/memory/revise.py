@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Any
@@ -39,7 +39,7 @@ class Edit:
     """What shall be different: new values by field, and fields to empty."""
 
     fields: Mapping[str, Any]
-    clear: Collection[str] = ()
+    clear: Sequence[str] = ()
     if_revision: int | None = None
 
 

@@ -97,7 +97,7 @@ def read_tied(kind: str, line: Mapping[str, Any]) -> TiedLine | None:
                 memory_id=told.memory,
                 revision=told.revision,
                 action=told.action,
-                author=clean(told.author).text,
+                author=clean(told.author).text.strip(),
                 changed_at=told.changed_at,
                 before=_before(told.before),
                 agent=_spoken(told.agent),
@@ -170,7 +170,7 @@ def _column(value: object) -> object:
 
 
 def _spoken(text: str | None) -> str | None:
-    return None if text is None else clean(text).text
+    return None if text is None else clean(text).text.strip()
 
 
 def _iso(value: datetime | None) -> str | None:
