@@ -181,11 +181,12 @@ async def test_within_one_batch_too_and_at_most_three_each(person: Person) -> No
     assert all(item.id not in {near.id for near in item.similar} for item in result.stored)
 
 
-async def test_what_is_gone_replaced_or_elsewhere_is_not_near(person: Person) -> None:
+async def test_what_is_gone_over_replaced_or_elsewhere_is_not_near(person: Person) -> None:
     text = "The deploy script needs Node 20 and a clean checkout"
     old, forgotten = await person.keep(f"{text}, one.", f"{text}, two.")
     await person.forget(forgotten)
     await person.keep(f"{text}, three.", namespace="other")
+    await person.at(NOON - timedelta(days=2)).keep(Draft(f"{text}, five.", expires_at=NOON - timedelta(days=1)))
 
     result = await person.store(Draft(f"{text}, four.", supersedes=old))
 
