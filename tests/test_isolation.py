@@ -11,7 +11,7 @@ import asyncpg
 import pytest
 
 from folklore.db.audit import NOWHERE, Audit
-from folklore.db.database import Database
+from folklore.db.database import Database, PoolLimits
 from folklore.db.migrate import migrate, role_lacks
 from folklore.db.principals import Principals
 from folklore.db.roles import MEMBER
@@ -28,7 +28,7 @@ from folklore.memory.revise import Edit, update
 from folklore.memory.status import status
 from folklore.memory.store import store
 from folklore.memory.tokens import TokenRequest, authenticate, create_token, key_of, revoke_tokens
-from folklore.model import Caller, Draft, Relation
+from folklore.model import Caller, Draft, Link, Relation
 from tests.conftest import Cluster
 from tests.person import NOON, Person, contents
 
@@ -309,6 +309,18 @@ async def test_a_connection_whose_call_failed_or_was_cut_off_serves_the_next_tok
         assert await alice.recall("harbour crane") == ["the harbour crane is painted red"]
 
 
+async def test_a_call_of_a_token_that_fails_half_way_leaves_nothing(
+    secrets: Person, connection: asyncpg.Connection
+) -> None:
+    alice = await holder(secrets.library, "alice", "payments:writer")
+    draft = Draft("written before it is known that it cannot be", related=(Link(uuid4(), "causes"),))
+
+    with pytest.raises(NotFound, match="no memory"):
+        await store(alice.library, "payments", [draft], caller=alice.caller, now=NOON)
+
+    assert await connection.fetchval("select count(*) from memories") == 2
+
+
 async def test_a_caller_of_a_read_only_server_writes_nowhere(secrets: Person) -> None:
     alice = await holder(secrets.library, "alice", "payments:admin")
     quiet = replace(alice, caller=replace(alice.caller, may_write=False))
@@ -339,15 +351,16 @@ async def test_where_the_role_may_not_be_taken_tokens_say_so_and_all_else_works(
             await owner.close()
             theirs = as_user(dsn, name)
             assert await migrate(theirs)
-            database = Database(theirs)
+            database = Database(theirs, PoolLimits(minimum=0, maximum=2))
             await database.open()
             person = Person(Library.of(database, embedder), name="root")
             await person.keep("all else works", namespace="payments")
             alice = await holder(person.library, "alice", "payments:reader")
 
             assert await role_lacks(theirs) == [f"grant folklore_app to {name}"]
-            with pytest.raises(DatabaseUnavailable, match="folklore_app") as told:
-                await alice.recall("works")
+            for _ in range(4):  # more often than there are connections
+                with pytest.raises(DatabaseUnavailable, match="folklore_app") as told:
+                    await alice.recall("works")
             assert "folklore db role" in str(told.value)
             # A login role of its own needs no such grant.
             await cluster.admin.execute(f"create role {name}_requests login password 'x' in role {MEMBER}")

@@ -145,8 +145,11 @@ async def test_a_new_memory_can_be_related_to_what_is_there(person: Person) -> N
 
 
 async def test_a_relation_that_cannot_be_keeps_the_memory_out_too(person: Person) -> None:
+    (gone,) = await person.keep("The pool was too small.")
+    await person.forget(gone)
     refused: list[tuple[Link, type[FolkloreError], str]] = [
         (Link(uuid4(), "causes"), NotFound, "no memory"),
+        (Link(gone, "causes"), NotFound, "no memory"),
         (Link(uuid4(), "No Type!"), InvalidInput, "related"),
         (Link(uuid4(), "supersedes"), InvalidInput, "field supersedes"),
         (Link(uuid4(), "causes", 2.0), InvalidInput, "strength"),

@@ -100,6 +100,18 @@ async def test_what_is_logged_already_is_not_counted_twice(
     assert await field_of(connection, id_, "recall_count") == 2
 
 
+async def test_what_is_logged_late_does_not_set_the_last_use_back(
+    database: Database, person: Person, connection: asyncpg.Connection
+) -> None:
+    (id_,) = await person.keep("a text")
+
+    for at in (NOON, NOON - timedelta(hours=1)):
+        assert await UsageStore(database).record([used(id_, at=at)]) == []
+
+    assert await field_of(connection, id_, "last_recalled_at") == NOON
+    assert await field_of(connection, id_, "recall_count") == 2
+
+
 async def test_a_memory_that_somebody_holds_is_passed_over_and_comes_back(
     database: Database, person: Person, connection: asyncpg.Connection
 ) -> None:
