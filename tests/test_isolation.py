@@ -321,6 +321,14 @@ async def test_a_call_of_a_token_that_fails_half_way_leaves_nothing(
     assert await connection.fetchval("select count(*) from memories") == 2
 
 
+async def test_a_token_revoked_in_the_middle_of_a_call_is_refused_by_the_database(secrets: Person) -> None:
+    alice = await holder(secrets.library, "alice", "payments:writer")
+    await revoke_tokens(secrets.library, [alice.caller.token], caller=OWNER, now=NOON)  # type: ignore[list-item]
+
+    with pytest.raises(Refused, match="any more"):
+        await alice.store("after it was let in", namespace="payments")
+
+
 async def test_a_caller_of_a_read_only_server_writes_nowhere(secrets: Person) -> None:
     alice = await holder(secrets.library, "alice", "payments:admin")
     quiet = replace(alice, caller=replace(alice.caller, may_write=False))
