@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 from uuid import UUID, uuid4
@@ -18,6 +19,7 @@ from folklore.db.roles import MEMBER
 from folklore.embedding.embedder import Embedder
 from folklore.errors import DatabaseUnavailable, InvalidInput, NotFound, Refused, Unauthenticated
 from folklore.memory import notebooks
+from folklore.memory.audits import AuditRequest, read_audit
 from folklore.memory.detail import details
 from folklore.memory.forget import ForgetRequest, forget
 from folklore.memory.keywords import search
@@ -27,9 +29,10 @@ from folklore.memory.relate import Wish, relate
 from folklore.memory.revise import Edit, update
 from folklore.memory.status import status
 from folklore.memory.store import store
-from folklore.memory.tokens import TokenRequest, authenticate, create_token, key_of, revoke_tokens
+from folklore.memory.tokens import TokenRequest, authenticate, create_token, key_of, list_tokens, revoke_tokens
 from folklore.model import Caller, Draft, Link, Relation
 from tests.conftest import Cluster
+from tests.housework import Housekeeper
 from tests.person import NOON, Person, contents
 
 OWNER = Caller("root")
@@ -172,6 +175,41 @@ async def test_what_was_revoked_has_expired_or_never_was_lets_nobody_in(secrets:
     with pytest.raises(Unauthenticated) as late:
         await authenticate(principals, short.secret, now=NOON.replace(hour=14))
     assert late.value.reason == "expired"
+
+
+async def test_tokens_in_force_are_listed_and_what_ended_stays_as_it_ended(
+    secrets: Person, housekeeper: Housekeeper
+) -> None:
+    library, later = secrets.library, NOON + timedelta(hours=2)
+    good, short, gone = [
+        (await holder(library, "alice", "payments:reader", **asked)).caller.token
+        for asked in ({}, {"expires": "1h"}, {})
+    ]
+    assert gone is not None
+    await revoke_tokens(library, [gone], caller=OWNER, now=NOON)
+
+    assert [token.id for token in await list_tokens(library, caller=OWNER, now=later)] == [good]
+    with pytest.raises(NotFound, match="No token in force"):
+        await revoke_tokens(library, [gone], caller=OWNER, now=later)
+    housekeeper.now = NOON + timedelta(days=400)
+    await housekeeper("retention")
+    every = await list_tokens(library, caller=OWNER, now=housekeeper.now, principal="ALICE", every=True)
+    assert {token.id: token.revoked_at for token in every} == {good: None, short: None, gone: NOON}
+
+
+async def test_the_audit_log_is_asked_by_name_time_and_outcome(secrets: Person) -> None:
+    alice = await holder(secrets.library, "alice", "payments:writer")
+    await alice.store("stored by her", namespace="payments")
+
+    async def told(**asked: Any) -> list[str]:
+        request = AuditRequest(namespaces=("payments",), **asked)
+        lines = await read_audit(secrets.library, request, caller=OWNER, now=NOON + timedelta(days=2))
+        return [line.principal for line in lines if line.action == "store"]
+
+    assert sorted(await told()) == sorted(await told(since="3d")) == ["alice", "root"]
+    assert await told(principal="ALICE") == ["alice"]
+    assert await told(since="1d") == []
+    assert await told(refused=True) == []
 
 
 async def test_the_database_keeps_no_token_and_what_it_keeps_opens_nothing(
