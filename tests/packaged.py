@@ -24,6 +24,7 @@ ROOT = Path(__file__).parents[1]
 
 
 def main() -> None:
+    os.environ.pop("PYTHONPATH", None)  # what it names would be found before what is installed
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="folklore-package-")))
         run(sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", str(folder), str(ROOT))

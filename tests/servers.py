@@ -65,7 +65,8 @@ def watched(folder: Path, **settings: str) -> Watched:
     (post / "sitecustomize.py").write_text(WATCHMAN, encoding="utf-8")
     kept = {name: value for name, value in os.environ.items() if name in ("PATH", "HOME", "LANG", "TMPDIR")}
     own = {
-        "PYTHONPATH": str(post),
+        # What these tests import is what they start, also where another Folklore is installed.
+        "PYTHONPATH": os.pathsep.join([str(post), os.environ.get("PYTHONPATH", "")]).rstrip(os.pathsep),
         "WATCHMAN_NOTES": str(folder / "attempts"),
         "FOLKLORE_HOME": str(folder / "home"),
         "FOLKLORE_AUTHOR": "tester",

@@ -62,6 +62,13 @@ def test_a_later_text_that_does_not_fit_ends_the_answer() -> None:
     assert cut
 
 
+def test_what_stands_beside_each_text_counts_too() -> None:
+    kept, cut = within_budget([result("x")] * 10, 100)
+
+    assert len(kept) == 3, "an id, a namespace, a kind and a time cost about thirty tokens"
+    assert cut
+
+
 def test_the_first_is_cut_if_it_must() -> None:
     kept, cut = within_budget([result("word " * 1_000)], 50)
 

@@ -8,6 +8,7 @@ import random
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
+from uuid import UUID
 from zoneinfo import ZoneInfo
 
 import asyncpg
@@ -17,7 +18,7 @@ from hypothesis import strategies as st
 
 from folklore.errors import InvalidInput
 from folklore.memory.checks import MAX_CONTENT, check_batch
-from folklore.model import Draft
+from folklore.model import Draft, Link
 from tests.person import NOON, Person
 
 GOOD = Draft("a fact")
@@ -61,6 +62,7 @@ REFUSED: dict[str, tuple[str, dict[str, Any], str]] = {
     "a long session": ("session", {"session": "x" * 201}, "200"),
     "a long commit": ("commit", {"commit": "x" * 101}, "100"),
     "a long key": ("idempotency_key", {"idempotency_key": "x" * 201}, "200"),
+    "too many relations": ("related", {"related": (Link(UUID(int=1), "causes"),) * 65}, "limit of 64"),
     "a position before the first": ("position", {"position": -1}, "0 or more"),
     "a position beyond counting": ("position", {"position": 2**31}, "0 or more"),
 }
@@ -116,6 +118,7 @@ def test_the_limits_themselves_are_allowed() -> None:
         priority=4,
         metadata={"a": "x" * (8_192 - len('{"a": ""}'))},
         expires_at=NOON + timedelta(microseconds=1),
+        related=(Link(UUID(int=1), "causes", 0.0),) * 64,
     )
 
     assert check_batch([most] * 500, now=NOON) == [most] * 500

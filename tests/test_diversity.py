@@ -73,6 +73,28 @@ def test_a_near_duplicate_steps_behind_what_is_new() -> None:
     assert maximal_marginal_relevance(relevance, similarity, 3, 0.7) == [0, 2, 1]
 
 
+def test_a_near_duplicate_steps_behind_what_is_new_and_answers_half_as_well() -> None:
+    relevance = np.array([1.0, 0.99, 0.4])
+    similarity = alike([1.0, 0.99, 0.1], [0.99, 1.0, 0.1], [0.1, 0.1, 1.0])
+
+    assert maximal_marginal_relevance(relevance, similarity, 3, 0.7) == [0, 2, 1]
+
+
+def test_what_does_not_answer_at_all_comes_after_the_last_duplicate() -> None:
+    relevance = np.array([1.0, 0.9, 0.0])
+    similarity = alike([1.0, 0.99, 0.1], [0.99, 1.0, 0.1], [0.1, 0.1, 1.0])
+
+    assert maximal_marginal_relevance(relevance, similarity, 3, 0.7) == [0, 1, 2]
+
+
+def test_a_duplicate_of_any_that_was_picked_stays_one() -> None:
+    relevance = np.array([1.0, 0.9, 0.85, 0.3])
+    similarity = np.eye(4, dtype=np.float32)
+    similarity[0, 2] = similarity[2, 0] = 0.99
+
+    assert maximal_marginal_relevance(relevance, similarity, 4, 0.7) == [0, 1, 3, 2]
+
+
 def test_candidates_that_are_all_the_same_keep_their_order() -> None:
     same = np.ones((4, 4), dtype=np.float32)  # one text in four namespaces
 

@@ -46,6 +46,7 @@ def test_values_have_the_spelling_they_are_stored_in() -> None:
 def test_a_filter_takes_a_limited_number_of_values(name: str) -> None:
     with pytest.raises(InvalidInput, match=f"filters.{name}: takes at most 64"):
         understood(**{name: [f"v{n}" for n in range(65)]})
+    assert len(getattr(understood(**{name: [f"v{n}" for n in range(64)]}), name)) == 64
 
 
 @pytest.mark.parametrize(

@@ -254,6 +254,16 @@ async def test_a_deleted_namespace_is_hidden_everywhere_and_comes_back_whole(cli
     assert [memory["id"] for memory in found["memories"]] == [item["id"]]
 
 
+async def test_what_somebody_wrote_stays_when_what_it_was_derived_from_is_erased(person: Person) -> None:
+    (source,) = await person.keep("The incident log says the pool was too small.")
+    (lesson,) = await person.keep(Draft("Size pools for the peak.", related=(Link(source, "derived_from"),)))
+
+    await person.forget(source, erase=True)
+
+    assert contents(await person.recall("*")) == ["Size pools for the peak."]
+    assert await person.relations(lesson) == []
+
+
 async def test_the_name_of_a_deleted_namespace_is_free(person: Person) -> None:
     caller = Caller("tester")
     await person.keep("before")

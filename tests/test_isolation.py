@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from datetime import timedelta
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 from uuid import UUID, uuid4
@@ -11,13 +12,14 @@ import asyncpg
 import pytest
 
 from folklore.db.audit import NOWHERE, Audit
-from folklore.db.database import Database
+from folklore.db.database import Database, PoolLimits
 from folklore.db.migrate import migrate, role_lacks
 from folklore.db.principals import Principals
 from folklore.db.roles import MEMBER
 from folklore.embedding.embedder import Embedder
 from folklore.errors import DatabaseUnavailable, InvalidInput, NotFound, Refused, Unauthenticated
 from folklore.memory import notebooks
+from folklore.memory.audits import AuditRequest, read_audit
 from folklore.memory.detail import details
 from folklore.memory.forget import ForgetRequest, forget
 from folklore.memory.keywords import search
@@ -27,9 +29,10 @@ from folklore.memory.relate import Wish, relate
 from folklore.memory.revise import Edit, update
 from folklore.memory.status import status
 from folklore.memory.store import store
-from folklore.memory.tokens import TokenRequest, authenticate, create_token, key_of, revoke_tokens
-from folklore.model import Caller, Draft, Relation
+from folklore.memory.tokens import TokenRequest, authenticate, create_token, key_of, list_tokens, revoke_tokens
+from folklore.model import Caller, Draft, Link, Relation
 from tests.conftest import Cluster
+from tests.housework import Housekeeper
 from tests.person import NOON, Person, contents
 
 OWNER = Caller("root")
@@ -174,6 +177,41 @@ async def test_what_was_revoked_has_expired_or_never_was_lets_nobody_in(secrets:
     assert late.value.reason == "expired"
 
 
+async def test_tokens_in_force_are_listed_and_what_ended_stays_as_it_ended(
+    secrets: Person, housekeeper: Housekeeper
+) -> None:
+    library, later = secrets.library, NOON + timedelta(hours=2)
+    good, short, gone = [
+        (await holder(library, "alice", "payments:reader", **asked)).caller.token
+        for asked in ({}, {"expires": "1h"}, {})
+    ]
+    assert gone is not None
+    await revoke_tokens(library, [gone], caller=OWNER, now=NOON)
+
+    assert [token.id for token in await list_tokens(library, caller=OWNER, now=later)] == [good]
+    with pytest.raises(NotFound, match="No token in force"):
+        await revoke_tokens(library, [gone], caller=OWNER, now=later)
+    housekeeper.now = NOON + timedelta(days=400)
+    await housekeeper("retention")
+    every = await list_tokens(library, caller=OWNER, now=housekeeper.now, principal="ALICE", every=True)
+    assert {token.id: token.revoked_at for token in every} == {good: None, short: None, gone: NOON}
+
+
+async def test_the_audit_log_is_asked_by_name_time_and_outcome(secrets: Person) -> None:
+    alice = await holder(secrets.library, "alice", "payments:writer")
+    await alice.store("stored by her", namespace="payments")
+
+    async def told(**asked: Any) -> list[str]:
+        request = AuditRequest(namespaces=("payments",), **asked)
+        lines = await read_audit(secrets.library, request, caller=OWNER, now=NOON + timedelta(days=2))
+        return [line.principal for line in lines if line.action == "store"]
+
+    assert sorted(await told()) == sorted(await told(since="3d")) == ["alice", "root"]
+    assert await told(principal="ALICE") == ["alice"]
+    assert await told(since="1d") == []
+    assert await told(refused=True) == []
+
+
 async def test_the_database_keeps_no_token_and_what_it_keeps_opens_nothing(
     secrets: Person, connection: asyncpg.Connection
 ) -> None:
@@ -309,6 +347,26 @@ async def test_a_connection_whose_call_failed_or_was_cut_off_serves_the_next_tok
         assert await alice.recall("harbour crane") == ["the harbour crane is painted red"]
 
 
+async def test_a_call_of_a_token_that_fails_half_way_leaves_nothing(
+    secrets: Person, connection: asyncpg.Connection
+) -> None:
+    alice = await holder(secrets.library, "alice", "payments:writer")
+    draft = Draft("written before it is known that it cannot be", related=(Link(uuid4(), "causes"),))
+
+    with pytest.raises(NotFound, match="no memory"):
+        await store(alice.library, "payments", [draft], caller=alice.caller, now=NOON)
+
+    assert await connection.fetchval("select count(*) from memories") == 2
+
+
+async def test_a_token_revoked_in_the_middle_of_a_call_is_refused_by_the_database(secrets: Person) -> None:
+    alice = await holder(secrets.library, "alice", "payments:writer")
+    await revoke_tokens(secrets.library, [alice.caller.token], caller=OWNER, now=NOON)  # type: ignore[list-item]
+
+    with pytest.raises(Refused, match="any more"):
+        await alice.store("after it was let in", namespace="payments")
+
+
 async def test_a_caller_of_a_read_only_server_writes_nowhere(secrets: Person) -> None:
     alice = await holder(secrets.library, "alice", "payments:admin")
     quiet = replace(alice, caller=replace(alice.caller, may_write=False))
@@ -339,15 +397,16 @@ async def test_where_the_role_may_not_be_taken_tokens_say_so_and_all_else_works(
             await owner.close()
             theirs = as_user(dsn, name)
             assert await migrate(theirs)
-            database = Database(theirs)
+            database = Database(theirs, PoolLimits(minimum=0, maximum=2))
             await database.open()
             person = Person(Library.of(database, embedder), name="root")
             await person.keep("all else works", namespace="payments")
             alice = await holder(person.library, "alice", "payments:reader")
 
             assert await role_lacks(theirs) == [f"grant folklore_app to {name}"]
-            with pytest.raises(DatabaseUnavailable, match="folklore_app") as told:
-                await alice.recall("works")
+            for _ in range(4):  # more often than there are connections
+                with pytest.raises(DatabaseUnavailable, match="folklore_app") as told:
+                    await alice.recall("works")
             assert "folklore db role" in str(told.value)
             # A login role of its own needs no such grant.
             await cluster.admin.execute(f"create role {name}_requests login password 'x' in role {MEMBER}")

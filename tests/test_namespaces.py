@@ -69,15 +69,15 @@ async def test_statistics_count_what_a_namespace_holds(
 ) -> None:
     person = Person(Library.of(database, embedder))
     await person.keep(Draft("one", session="s"), Draft("two", session="s"), Draft("three", session="t"))
-    await Person(Library.of(database, embedders.Down())).at(NOON + timedelta(days=1)).keep("owes its vector")
-    await connection.execute("update memories set forgotten_at = now() where content = 'one'")
+    await Person(Library.of(database, embedders.Down())).at(NOON + timedelta(days=1)).keep("owes its vector", "gone")
+    await connection.execute("update memories set forgotten_at = now() where content in ('one', 'gone')")
     await connection.execute("update memories set superseded_at = now() where content = 'two'")
     [notebook] = await person.library.notebooks(["notes"])
 
     [stats] = await person.library.namespaces.stats([notebook.id], (await embedder.model()).id)
 
-    assert (stats.memories, stats.forgotten, stats.superseded, stats.without_vector, stats.sessions) == (4, 1, 1, 1, 2)
-    assert stats.characters == len("onetwothreeowes its vector")
+    assert (stats.memories, stats.forgotten, stats.superseded, stats.without_vector, stats.sessions) == (5, 2, 1, 1, 2)
+    assert stats.characters == len("onetwothreeowes its vectorgone")
     assert (stats.oldest, stats.newest) == (NOON, NOON + timedelta(days=1))
 
 

@@ -33,6 +33,10 @@ def test_neighbours_that_both_answer_strengthen_each_other() -> None:
     assert gained == {"a": pytest.approx(0.3), "b": pytest.approx(0.5)}
 
 
+def test_who_stands_beside_two_answers_gains_by_both() -> None:
+    assert spread({"a": 1.0, "b": 0.5}, [("a", "c", 0.4), ("b", "c", 0.4)]) == {"c": pytest.approx(0.6)}
+
+
 def test_a_text_of_few_words_or_of_many_gains_less() -> None:
     ranking = Ranking(neighbours_least=10, neighbours_length=100)
 

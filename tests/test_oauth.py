@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import hmac
+import io
 import json
 import threading
 from collections.abc import AsyncIterator, Iterator
@@ -21,6 +22,7 @@ from jwt.algorithms import ECAlgorithm, RSAAlgorithm
 
 from folklore.config import OAuthSettings
 from folklore.errors import ConfigInvalid
+from folklore.http import oauth
 from folklore.http.oauth import JwtIssuer
 from folklore.memory.tokens import list_tokens
 from tests.conftest import Cluster
@@ -260,3 +262,21 @@ def test_an_issuer_in_the_clear_or_without_an_audience_is_refused() -> None:
         JwtIssuer(OAuthSettings(issuer="http://login.example.com", audience=AUDIENCE))
     with pytest.raises(ConfigInvalid, match="audience"):
         JwtIssuer(OAuthSettings(issuer="https://login.example.com"))
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"issuer": "https://two.test", "jwks_uri": "https://one.test/keys"},
+        {"issuer": "https://one.test", "jwks_uri": "http://one.test/keys"},
+        {"issuer": "https://one.test"},
+        ["https://one.test"],
+    ],
+)
+def test_keys_are_taken_from_the_issuers_own_word_and_a_safe_address_alone(
+    said: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("urllib.request.urlopen", lambda *_, **__: io.BytesIO(json.dumps(said).encode()))
+
+    with pytest.raises(ValueError, match="not of this issuer, or names no keys"):
+        oauth._discovered("https://one.test")

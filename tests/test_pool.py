@@ -46,6 +46,23 @@ def test_one_hit_that_stands_out_has_more_evidence_than_the_best_of_a_flat_list(
     assert lonely > 10 * flat
 
 
+def test_the_same_excess_says_less_high_above_nothing() -> None:
+    steep = tail_evidence([0.03 - place / 1_000 for place in range(30)], 30)[0]
+    flat = tail_evidence([1.0 - place / 1_000 for place in range(30)], 30)[0]
+
+    assert flat < steep / 10
+
+
+def test_a_branchs_evidence_counts_by_its_weight() -> None:
+    keyword = Listed("keyword", ["k"], [3.0], 1.0)
+    dense = Listed("dense", ["d"], [0.5], 2.0)
+
+    fused = fuse([keyword, dense], Ranking(rrf_share=0.0), 30)
+
+    assert fused.own == {"d": pytest.approx(1.0), "k": pytest.approx(0.5)}
+    assert fused.evidence["dense"]["d"] == pytest.approx(2 * fused.evidence["keyword"]["k"])
+
+
 def test_a_branch_that_knows_something_outvotes_one_that_does_not() -> None:
     keyword = Listed("keyword", ["rare", *(f"k{place}" for place in range(29))], [9.0, *[0.1] * 29], 1.0)
     dense = Listed("dense", [f"d{place}" for place in range(30)], [0.3 - place / 1_000 for place in range(30)], 1.0)
@@ -116,6 +133,22 @@ def test_ranks_and_evidence_count_half_each() -> None:
     fused = fuse([keyword], Ranking(rrf_k=1, rrf_share=0.5), 2)
 
     assert fused.own == {"a": pytest.approx(1.0), "b": pytest.approx(0.5 * 0 + 0.5 * (1 / 3) / (1 / 2))}
+
+
+def test_ranks_count_by_the_share_asked_for() -> None:
+    keyword = Listed("keyword", ["a", "b"], [8.0, 2.0], 1.0)
+
+    fused = fuse([keyword], Ranking(rrf_k=1, rrf_share=0.2), 2)
+
+    assert fused.own == {"a": pytest.approx(1.0), "b": pytest.approx(0.8 * 0 + 0.2 * (1 / 3) / (1 / 2))}
+
+
+def test_a_common_word_is_read_where_that_takes_no_time_and_not_beside_a_rare_one_where_it_does() -> None:
+    few = weigh({"rare": 2, "common": 190}, total=200, budget=10_000, bound=10_000)
+    many = weigh({"rare": 2, "common": 1_900}, total=2_000, budget=10_000, bound=10_000)
+    alone = weigh({"common": 1_900}, total=2_000, budget=10_000, bound=10_000)
+
+    assert (set(few), set(many), set(alone)) == ({"rare", "common"}, {"rare"}, {"common"})
 
 
 @given(st.dictionaries(st.text(min_size=1, max_size=5), st.integers(0, 1_000), max_size=20))

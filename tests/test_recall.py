@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from datetime import timedelta
+from typing import Any
 
 import asyncpg
 import pytest
@@ -480,3 +481,39 @@ async def test_an_exact_word_survives_many_that_mean_the_same(person: Person) ->
     await person.keep("E-7731: see runbook.")
 
     assert "E-7731: see runbook." in contents(await person.recall("login failure E-7731", limit=10))
+
+
+@pytest.mark.parametrize(
+    ("signal", "less", "more"),
+    [
+        ("priority", {"priority": 4}, {"priority": 1}),
+        ("importance", {"importance": 0.1}, {"importance": 0.9}),
+        ("confidence", {"confidence": 0.1}, {"confidence": 0.9}),
+        ("recency", {"created_at": NOON - timedelta(days=90)}, {"created_at": NOON}),
+    ],
+)
+async def test_of_two_that_answer_alike_a_signal_says_which_comes_first(
+    person: Person, signal: str, less: dict[str, Any], more: dict[str, Any]
+) -> None:
+    texts = ("The harbour crane is red.", "The harbour crane is tall.")
+    for namespace, kept in (("one", texts), ("other", texts[::-1])):
+        await person.keep(Draft(kept[0], **less), Draft(kept[1], **more), namespace=namespace)
+        await person.keep(*(f"Nothing is known of number {n}." for n in range(8)), namespace=namespace)
+
+        ranking = chosen(weights={"dense": 0.0, signal: 1.0})
+        answer = await person.recall("harbour crane", namespaces=(namespace,), ranking=ranking)
+
+        assert contents(answer) == [kept[1], kept[0]]
+
+
+async def test_what_is_below_the_evidence_asked_for_is_left_out(person: Person) -> None:
+    await person.keep("The harbour crane is painted red.", "A crane is a bird.", "Nobody paints the boats.")
+    everything = await person.recall("Who painted the harbour crane red?")
+    scores = sorted(result.score or 0.0 for result in everything.memories)
+    assert scores[0] + 0.01 < scores[-1]
+
+    for floor in (scores[-1] - 0.005, 1.0):
+        answer = await person.recall("Who painted the harbour crane red?", ranking=chosen(min_score=floor))
+        assert [result.score for result in answer.memories] == [score for score in scores if score >= floor]
+
+    assert "min_score 1.0" in (answer.note or "")

@@ -275,6 +275,29 @@ async def test_a_cursor_does_not_go_on_with_another_time(person: Person) -> None
         await person.recall("*", limit=1, filters=asked["today"], cursor=cursor)
 
 
+async def test_a_cursor_does_not_go_on_with_other_bounds_beside_the_same_words(person: Person) -> None:
+    await person.at(NOON - HOUR).keep("Releases fail on Friday.", "Releases fail untagged.")
+    week, less = (
+        filters_of(FilterRequest(time="past week", since=since), now=person.now, zone=UTC)
+        for since in (None, NOON - 2 * HOUR)
+    )
+    cursor = (await person.recall("*", limit=1, filters=week)).cursor
+
+    with pytest.raises(InvalidInput, match="another question"):
+        await person.recall("*", limit=1, filters=less, cursor=cursor)
+
+
+async def test_the_moment_of_a_change_belongs_to_what_came_then(person: Person) -> None:
+    (old,) = await person.keep("harbour fees are 5")
+    later = person.at(NOON + HOUR)
+    await later.keep(Draft("harbour fees are 6", supersedes=old))
+
+    assert await one(later, as_of=NOON) == ["harbour fees are 5"]
+    assert await one(later, as_of=NOON + HOUR) == ["harbour fees are 6"]
+    assert await one(later, since=NOON + HOUR) == ["harbour fees are 6"]
+    assert await one(later, until=NOON + HOUR, include_superseded=True) == ["harbour fees are 5"]
+
+
 async def test_a_question_without_filters_sees_what_one_with_all_of_them_open_sees(
     person: Person, connection: asyncpg.Connection
 ) -> None:

@@ -28,6 +28,9 @@ async def relations(client: Client, id_: str) -> list[dict[str, Any]]:
 async def test_a_relation_is_made_strengthened_and_taken_away(client: Client) -> None:
     cause, effect = await stored(client, "The disk is full.", "The build fails.")
     relation = {"from": cause, "to": effect, "type": "causes", "strength": 0.5}
+    unsure = {"from": effect, "to": cause, "type": "causes", "strength": 0.0}
+    assert await call(client, "memory_relate", relations=[unsure]) == {"created": [unsure]}
+    await call(client, "memory_relate", relations=[unsure | {"remove": True}])
 
     made = await call(client, "memory_relate", relations=[relation])
     seen = await relations(client, effect)

@@ -16,6 +16,7 @@ import asyncpg
 import pytest
 from mcp import Client
 
+import folklore
 from folklore.app import App
 from folklore.config import Settings
 from folklore.db.engine import Engine
@@ -43,6 +44,14 @@ def test_the_watchman_of_these_tests_is_awake(tmp_path: Path) -> None:
 
     assert done.returncode != 0
     assert "192.0.2.1" in server.attempts()
+
+
+def test_what_these_tests_start_is_what_they_import(tmp_path: Path) -> None:
+    program = "import folklore; print(folklore.__file__)"
+    environment = watched(tmp_path).environment
+    done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True)
+
+    assert done.stdout.strip() == folklore.__file__
 
 
 class Wire:

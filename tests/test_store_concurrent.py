@@ -228,6 +228,7 @@ async def test_a_store_whose_connection_is_cut_is_absent_and_says_so(
 
     with pytest.raises(DatabaseUnavailable):
         await person.keep(*BATCH)
+    assert cuts, "and not by the time a statement may take"
     await asyncio.gather(*cuts)
     await blocker.rollback()
 

@@ -145,8 +145,11 @@ async def test_a_new_memory_can_be_related_to_what_is_there(person: Person) -> N
 
 
 async def test_a_relation_that_cannot_be_keeps_the_memory_out_too(person: Person) -> None:
+    (gone,) = await person.keep("The pool was too small.")
+    await person.forget(gone)
     refused: list[tuple[Link, type[FolkloreError], str]] = [
         (Link(uuid4(), "causes"), NotFound, "no memory"),
+        (Link(gone, "causes"), NotFound, "no memory"),
         (Link(uuid4(), "No Type!"), InvalidInput, "related"),
         (Link(uuid4(), "supersedes"), InvalidInput, "field supersedes"),
         (Link(uuid4(), "causes", 2.0), InvalidInput, "strength"),
@@ -181,11 +184,12 @@ async def test_within_one_batch_too_and_at_most_three_each(person: Person) -> No
     assert all(item.id not in {near.id for near in item.similar} for item in result.stored)
 
 
-async def test_what_is_gone_replaced_or_elsewhere_is_not_near(person: Person) -> None:
+async def test_what_is_gone_over_replaced_or_elsewhere_is_not_near(person: Person) -> None:
     text = "The deploy script needs Node 20 and a clean checkout"
     old, forgotten = await person.keep(f"{text}, one.", f"{text}, two.")
     await person.forget(forgotten)
     await person.keep(f"{text}, three.", namespace="other")
+    await person.at(NOON - timedelta(days=2)).keep(Draft(f"{text}, five.", expires_at=NOON - timedelta(days=1)))
 
     result = await person.store(Draft(f"{text}, four.", supersedes=old))
 

@@ -24,6 +24,7 @@ from folklore.memory.formats.line import json_lines
 from folklore.memory.intake import ImportRequest
 from folklore.memory.library import Library
 from folklore.memory.report import Report
+from folklore.memory.tokens import TokenRequest, create_token, key_of
 from folklore.memory.transfer import export_lines, import_lines
 from folklore.model import Caller, Draft, SecretPolicy
 from tests.conftest import Cluster
@@ -372,8 +373,20 @@ async def test_the_same_text_or_id_or_key_is_a_duplicate(mover: Mover) -> None:
 
 async def test_a_forgotten_text_may_be_imported_alive(mover: Mover) -> None:
     report = await mover.put([RICH[2], {"namespace": "other", "content": RICH[2]["content"]}])
+    await mover.put([RICH[2] | {"namespace": "later"}])
+    later = await mover.put([{"namespace": "later", "content": RICH[2]["content"]}])
 
-    assert report.stored == 2
+    assert (report.stored, later.stored) == (2, 1)
+
+
+async def test_what_was_superseded_here_is_in_force_again_when_an_import_that_overwrites_says_so(mover: Mover) -> None:
+    await mover.put(RICH)
+    ended = ("superseded_at", "superseded_by", "expires_at")
+
+    await mover.put([{key: value for key, value in RICH[0].items() if key not in ended}], on_conflict="overwrite")
+
+    [again] = [line_ for line_ in await mover.memories("team") if line_["id"] == OLD]
+    assert not again.keys() & set(ended)
 
 
 async def test_nothing_is_embedded_again_that_is_here_already(mover: Mover) -> None:
@@ -612,3 +625,22 @@ async def test_times_are_kept_to_the_microsecond(mover: Mover) -> None:
     (line,) = await mover.memories()
 
     assert line["created_at"] == line["occurred_at"] == moment
+
+
+@pytest.mark.parametrize("whose", ["owner", "token"])
+async def test_an_export_tells_of_one_moment_whatever_is_stored_meanwhile(
+    database: Database, embedder: Embedder, whose: str
+) -> None:
+    person = Person(Library.of(database, embedder))
+    await person.keep("before the export began")
+    asked = TokenRequest("alice", ["notes:reader"])
+    made = await create_token(person.library, asked, caller=Caller("root"), now=NOON)
+    seen = database if whose == "owner" else database.bound(key_of(made.secret))
+
+    told = export_lines(Transfers(seen), [], now=NOON)
+    header = await anext(told)
+    await person.keep("while it is under way")
+    rest = [json.loads(line_)["content"] async for line_ in told]
+
+    assert "notes" in header
+    assert rest == ["before the export began"]

@@ -274,6 +274,24 @@ async def test_what_faded_is_seen_again_when_somebody_states_it_again(
     assert contents(await later.recall("text")) == ["a text that faded"]
 
 
+async def test_what_faded_is_seen_again_when_it_says_something_else_and_after_another_change_with_the_next_run(
+    person: Person, housekeeper: Housekeeper, connection: asyncpg.Connection
+) -> None:
+    said, tagged = await person.keep("The harbour is closed.", "The harbour is deep.")
+    await connection.execute("update memories set recall_count = 1, last_recalled_at = $1", NOON)
+    housekeeper.now = NOON + 400 * DAY
+    await housekeeper("quality")
+    later = person.at(housekeeper.now)
+    assert contents(await later.recall("harbour")) == []
+
+    await later.update(said, content="The harbour is open.")
+    await later.update(tagged, tags=("sea",))
+
+    assert contents(await later.recall("harbour")) == ["The harbour is open."]
+    assert await housekeeper("quality") == {"seen": 2, "scored": 2}
+    assert len((await later.recall("harbour")).memories) == 2
+
+
 async def test_a_score_that_hardly_changed_is_not_written_again(person: Person, housekeeper: Housekeeper) -> None:
     await person.keep("a text")
     await person.keep("a text")  # confirmed

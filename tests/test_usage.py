@@ -100,6 +100,18 @@ async def test_what_is_logged_already_is_not_counted_twice(
     assert await field_of(connection, id_, "recall_count") == 2
 
 
+async def test_what_is_logged_late_does_not_set_the_last_use_back(
+    database: Database, person: Person, connection: asyncpg.Connection
+) -> None:
+    (id_,) = await person.keep("a text")
+
+    for at in (NOON, NOON - timedelta(hours=1)):
+        assert await UsageStore(database).record([used(id_, at=at)]) == []
+
+    assert await field_of(connection, id_, "last_recalled_at") == NOON
+    assert await field_of(connection, id_, "recall_count") == 2
+
+
 async def test_a_memory_that_somebody_holds_is_passed_over_and_comes_back(
     database: Database, person: Person, connection: asyncpg.Connection
 ) -> None:
@@ -135,9 +147,11 @@ async def test_an_erased_memory_does_not_hold_up_the_others(
 ) -> None:
     (id_,) = await person.keep("a text")
 
-    left = await UsageStore(database).record([used(new_id()), used(id_), used(id_, namespace="gone")])
+    erased = new_id()
 
-    assert [entry.memory for entry in left] != [id_]
+    left = await UsageStore(database).record([used(erased), used(id_), used(id_, namespace="gone")])
+
+    assert [entry.memory for entry in left] == [erased], "to be tried again, as one that somebody holds"
     assert await field_of(connection, id_, "recall_count") == 1
 
 

@@ -144,8 +144,8 @@ def _discovered(issuer: str) -> str:
         except (OSError, ValueError) as error:
             problem = error
             continue
-        keys = said.get("jwks_uri") if isinstance(said, dict) else None
-        if said.get("issuer") != issuer or not isinstance(keys, str) or not _trusty(keys):
+        named, keys = (said.get("issuer"), said.get("jwks_uri")) if isinstance(said, dict) else (None, None)
+        if named != issuer or not isinstance(keys, str) or not _trusty(keys):
             raise ValueError(f"{url} is not of this issuer, or names no keys")
         return keys
     assert problem is not None

@@ -155,7 +155,7 @@ async def _write(change: Changing, state: State, fields: Mapping[str, Any], vect
     searched = not _SEARCHED.isdisjoint(fields)
     if searched:
         await change.unindex([state.id])
-    await change.patch([Patch(state.id, fields, text)])
+    await change.patch([Patch(state.id, fields, text if "content" in fields else None)])
     if searched:
         await change.reindex(state.id, meaning="content" in fields, vectors=vectors)
 
