@@ -6,10 +6,9 @@ them, cli/remote.py makes them); each is done by the use case it names.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
-from datetime import datetime, timedelta, tzinfo
+from datetime import timedelta, tzinfo
 from uuid import UUID
 
 from folklore.db.principals import Token
@@ -24,18 +23,12 @@ from folklore.memory.host import Host
 from folklore.memory.keywords import search
 from folklore.memory.listing import list_memories
 from folklore.memory.places import unknown
-from folklore.memory.questions import Question, Stats, ranking_of
+from folklore.memory.questions import Question, Stats, given_value, ranking_of
 from folklore.memory.recall import RecallRequest, recall
 from folklore.memory.relate import Related, Wish, relate
-from folklore.memory.revise import FIELDS, Edit, history, undo, update
+from folklore.memory.revise import Edit, history, undo, update
 from folklore.memory.store import StoreResult, store
 from folklore.model import Answer, Draft, Filters, Memory, Namespace, Revision, Sort
-
-# Of what type a field is that may be changed; all others are text.
-_KINDS: Mapping[str, type | tuple[type, ...]] = {
-    "tags": (list, tuple), "paths": (list, tuple), "occurred_at": datetime, "expires_at": datetime,
-    "importance": (int, float), "confidence": (int, float), "priority": int, "metadata": Mapping,
-}  # fmt: skip
 
 
 class Desk:
@@ -147,7 +140,7 @@ class Desk:
         return await update(
             await self._host.library(),
             memory,
-            replace(edit, fields={name: _given(name, value) for name, value in edit.fields.items()}),
+            replace(edit, fields={name: given_value(name, value) for name, value in edit.fields.items()}),
             caller=self._host.caller(),
             now=self._host.now(),
             zone=self._host.zone,
@@ -285,17 +278,3 @@ class Desk:
 
     def _answered(self, answer: Answer, query: str) -> None:
         self._host.traces.answered(answer, query, caller=self._host.caller(), now=self._host.now())
-
-
-def _given(name: str, value: object) -> object:
-    """The value of a field as JSON brought it, a time read from its text. Raises InvalidInput for another type."""
-    if name.endswith("_at") and isinstance(value, str):
-        try:
-            return datetime.fromisoformat(value)
-        except ValueError:
-            raise InvalidInput(name, "is not an ISO 8601 time.") from None
-    wanted = _KINDS.get(name, str if name in FIELDS else object)
-    parts = value if isinstance(value, list | tuple) else ()
-    if isinstance(value, bool) or not isinstance(value, wanted) or not all(isinstance(part, str) for part in parts):
-        raise InvalidInput(name, "has a value of the wrong type.")
-    return value

@@ -4,11 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 
 from folklore.db.namespaces import NamespaceStats
+from folklore.errors import InvalidInput
 from folklore.memory.filters import FilterRequest
+from folklore.memory.revise import FIELDS
 from folklore.model import Sort
 from folklore.ranking.weights import Ranking, chosen
+
+# Of what type a field is that may be changed; all others are text.
+_KINDS: Mapping[str, type | tuple[type, ...]] = {
+    "tags": (list, tuple), "paths": (list, tuple), "occurred_at": datetime, "expires_at": datetime,
+    "importance": (int, float), "confidence": (int, float), "priority": int, "metadata": Mapping,
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,3 +72,17 @@ class Stats:
 def ranking_of(request: RankingRequest) -> Ranking:
     """The ranking asked for. Raises InvalidInput."""
     return chosen(**{name: getattr(request, name) for name in RankingRequest.__dataclass_fields__})
+
+
+def given_value(name: str, value: object) -> object:
+    """The value of a field as JSON brought it, a time read from its text. Raises InvalidInput for another type."""
+    if name.endswith("_at") and isinstance(value, str):
+        try:
+            return datetime.fromisoformat(value)
+        except ValueError:
+            raise InvalidInput(name, "is not an ISO 8601 time.") from None
+    wanted = _KINDS.get(name, str if name in FIELDS else object)
+    parts = value if isinstance(value, list | tuple) else ()
+    if isinstance(value, bool) or not isinstance(value, wanted) or not all(isinstance(part, str) for part in parts):
+        raise InvalidInput(name, "has a value of the wrong type.")
+    return value
