@@ -108,6 +108,44 @@ async def test_a_reflection_is_unseen_at_once_when_a_member_changes_and_then_wit
         assert not stale, "one made anew says what its members say now"
 
 
+async def test_who_stores_the_text_of_a_reflection_that_is_unseen_keeps_it(
+    person: Person, housekeeper: Housekeeper, connection: asyncpg.Connection, members: list[UUID]
+) -> None:
+    await housekeeper("consolidation")
+    (reflection,) = await reflections(connection)
+    later = person.at(NOON + DAY)
+    await later.keep(reflection["content"])
+    assert [row["id"] for row in await reflections(connection)] == [reflection["id"]], "seen, it stays upkeep's"
+    await later.update(members[0], content="It is the other way round.")
+    assert (await later.recall("PgBouncer", filters=_only("reflection"))).memories == ()
+
+    (kept,) = await later.keep(reflection["content"])
+
+    assert kept == reflection["id"]
+    housekeeper.now = NOON + 2 * DAY
+    await connection.execute("delete from chores")
+    await housekeeper("consolidation")
+    assert reflection["content"] in contents(await later.recall("PgBouncer", filters=_only("reflection")))
+
+
+async def test_a_reflection_that_a_person_wrote_anew_is_that_persons(
+    person: Person, housekeeper: Housekeeper, connection: asyncpg.Connection, members: list[UUID]
+) -> None:
+    await housekeeper("consolidation")
+    (reflection,) = await reflections(connection)
+    later = person.at(NOON + DAY)
+    await later.update(reflection["id"], tags=["pool"])
+    assert len(await reflections(connection)) == 1
+    await later.update(reflection["id"], content="PgBouncer: use session mode.")
+    await later.update(members[0], content="It is the other way round.")
+
+    housekeeper.now = NOON + 2 * DAY
+    await connection.execute("delete from chores")
+    await housekeeper("consolidation")
+
+    assert "PgBouncer: use session mode." in contents(await later.recall("PgBouncer session mode"))
+
+
 async def test_what_is_erased_is_not_kept_by_a_reflection(
     person: Person, housekeeper: Housekeeper, connection: asyncpg.Connection
 ) -> None:

@@ -141,6 +141,8 @@ class Memories:
                 now=now,
             )
             found = {bytes(row["digest"]): (row["id"], bool(row["is_new"])) for row in rows}
+            if derived := [row["id"] for row in rows if row["is_derived"]]:
+                await session.rows("reflections_said", namespace=namespace_id, ids=derived, now=now)
             outcome = [
                 found[item.digest]
                 if item.draft.idempotency_key not in answered

@@ -14,7 +14,9 @@ set content = n.content, summary = n.summary, kind = n.kind, tags = n.tags, sour
     forgotten_at = n.forgotten_at, superseded_at = n.superseded_at, superseded_by = n.superseded_by,
     digest = coalesce(decode(c.digest, 'hex'), o.digest),
     -- What a memory was worth is not what it is worth now that it says something else.
-    quality = case when c.digest is null then o.quality end, updated_at = :now::timestamptz, revision = o.revision + 1
+    quality = case when c.digest is null then o.quality end,
+    -- Nor is it derived from others any more.
+    trust = case when c.digest is not null and o.trust = 'derived' then 'stated' else o.trust end, updated_at = :now::timestamptz, revision = o.revision + 1
 from jsonb_to_recordset(:changes::jsonb) as c (id uuid, digest text, fields jsonb)
 join memories o on o.namespace_id = :namespace::uuid and o.id = c.id
 cross join lateral jsonb_populate_record(o, c.fields) as n

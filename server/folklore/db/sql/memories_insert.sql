@@ -23,4 +23,4 @@ from jsonb_to_recordset(:drafts::jsonb) as d (
 on conflict (namespace_id, live_digest)
 do update set confirmed_count = memories.confirmed_count + 1, confirmed_at = :now::timestamptz, quality = null,
     expires_at = case when memories.expires_at <= :now::timestamptz then excluded.expires_at else memories.expires_at end
-returning id, digest, (xmax = 0) as is_new
+returning id, digest, (xmax = 0) as is_new, trust = 'derived' as is_derived
