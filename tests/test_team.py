@@ -302,6 +302,8 @@ async def test_while_the_database_is_away_nobody_gets_in_by_a_token_and_is_told_
 
     assert (answer.status_code, answer.json()["error"]["code"]) == (503, "database_unavailable")
     assert "database" in told
+    for said in (answer.text, told):
+        assert "127.0.0.1" not in said, "nor an address"
     assert (home.status_code, "notes" in home.text) == (503, False), "not even a name is open to nobody"
 
 

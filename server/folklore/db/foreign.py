@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -54,9 +56,18 @@ def translated(error: BaseException) -> FolkloreError:
             return DatabaseUnavailable(f"The database failed ({type(error).__name__}): {error}")
         case _:
             return DatabaseUnavailable(
-                f"The database cannot be reached ({error or type(error).__name__}).",
+                f"The database cannot be reached ({_plainly(error)}).",
                 hint="Check that it runs and that database_url is right; `folklore doctor` tells more.",
             )
+
+
+def _plainly(error: BaseException) -> str:
+    """What went wrong without the address, which a caller whom nobody knows yet would be told."""
+    if isinstance(error, OSError) and error.errno is not None and error.errno > 0:
+        return os.strerror(error.errno)
+    if isinstance(error, socket.gaierror):
+        return str(error.strerror)
+    return type(error).__name__
 
 
 def _gone() -> DatabaseUnavailable:
