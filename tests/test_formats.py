@@ -218,6 +218,17 @@ async def test_a_document_that_breaks_off_keeps_what_was_read(folklore: CommandL
     assert "FILE" in ran.err
 
 
+async def test_a_document_that_is_not_utf_8_is_refused(folklore: CommandLine, tmp_path: Path) -> None:
+    file = tmp_path / "latin.json"
+    file.write_bytes('{"memories": [{"content": "Größe"}]}'.encode("latin-1"))
+
+    ran = await folklore("import", file, "--format", "mcp-memory-service")
+
+    assert ran.code == 2
+    assert "is not UTF-8" in ran.err
+    assert await _contents(folklore) == {}
+
+
 class _Slow(BytesIO):
     """A file that gives a few bytes at a time, in the middle of a character or a number."""
 

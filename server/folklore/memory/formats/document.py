@@ -19,7 +19,7 @@ class _Text:
 
     def __init__(self, source: BinaryIO) -> None:
         self._source = source
-        self._decoder = getincrementaldecoder("utf-8-sig")("replace")
+        self._decoder = getincrementaldecoder("utf-8-sig")()
         self._text = ""
         self._at = 0
         self._ended = False
@@ -27,7 +27,10 @@ class _Text:
     def _more(self) -> bool:
         raw = self._source.read(_CHUNK)
         self._ended = not raw
-        self._text = self._text[self._at :] + self._decoder.decode(raw, final=not raw)
+        try:
+            self._text = self._text[self._at :] + self._decoder.decode(raw, final=not raw)
+        except UnicodeDecodeError:
+            raise InvalidInput("FILE", "is not UTF-8.", hint="Convert it and import it again.") from None
         self._at = 0
         return not self._ended
 
