@@ -137,13 +137,9 @@ async def test_a_full_disk_is_one_line(folklore: CommandLine) -> None:
     assert (done.returncode, done.stderr) == (1, b"folklore: output: No space left on device.\n")
 
 
-async def test_ctrl_c_ends_quietly_with_130_even_while_reading(
-    folklore: CommandLine, connection: asyncpg.Connection
-) -> None:
-    connected = (
-        "select count(*) from pg_stat_activity where datname = current_database() and application_name = 'folklore'"
-    )
-    process = subprocess.Popen(
+def importing(folklore: CommandLine) -> subprocess.Popen[bytes]:
+    """An import from a pipe that Ctrl-C reaches."""
+    return subprocess.Popen(
         [sys.executable, "-m", "folklore", "import", "-"],
         stdin=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -151,7 +147,15 @@ async def test_ctrl_c_ends_quietly_with_130_even_while_reading(
         # A shell starts what runs in its background with this signal ignored, and a child inherits that.
         preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )
-    with process:
+
+
+async def test_ctrl_c_ends_quietly_with_130_even_while_reading(
+    folklore: CommandLine, connection: asyncpg.Connection
+) -> None:
+    connected = (
+        "select count(*) from pg_stat_activity where datname = current_database() and application_name = 'folklore'"
+    )
+    with importing(folklore) as process:
         assert process.stdin is not None
         assert process.stderr is not None
         process.stdin.write(b'{"content": "typed so far"}\n')
@@ -168,14 +172,7 @@ async def test_ctrl_c_ends_quietly_with_130_even_while_reading(
 async def test_an_import_ended_by_ctrl_c_says_how_far_it_came(
     folklore: CommandLine, connection: asyncpg.Connection
 ) -> None:
-    process = subprocess.Popen(
-        [sys.executable, "-m", "folklore", "import", "-"],
-        stdin=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        env=os.environ | folklore.environment,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
-    )
-    with process:
+    with importing(folklore) as process:
         assert process.stdin is not None
         assert process.stderr is not None
         process.stdin.writelines(b'{"content": "fact %d"}\n' % number for number in range(2_500))

@@ -35,6 +35,15 @@ async def members(person: Person) -> list[UUID]:
     return await person.keep(*SAME)
 
 
+@pytest.fixture
+async def reflection(housekeeper: Housekeeper, connection: asyncpg.Connection, members: list[UUID]) -> asyncpg.Record:
+    """What upkeep made of them."""
+    assert len(members) == 3
+    await housekeeper("consolidation")
+    (made,) = await reflections(connection)
+    return made
+
+
 async def test_what_says_nearly_the_same_is_summed_up(
     person: Person, housekeeper: Housekeeper, connection: asyncpg.Connection, members: list[UUID]
 ) -> None:
@@ -109,10 +118,12 @@ async def test_a_reflection_is_unseen_at_once_when_a_member_changes_and_then_wit
 
 
 async def test_who_stores_the_text_of_a_reflection_that_is_unseen_keeps_it(
-    person: Person, housekeeper: Housekeeper, connection: asyncpg.Connection, members: list[UUID]
+    person: Person,
+    housekeeper: Housekeeper,
+    connection: asyncpg.Connection,
+    members: list[UUID],
+    reflection: asyncpg.Record,
 ) -> None:
-    await housekeeper("consolidation")
-    (reflection,) = await reflections(connection)
     later = person.at(NOON + DAY)
     await later.keep(reflection["content"])
     assert [row["id"] for row in await reflections(connection)] == [reflection["id"]], "seen, it stays upkeep's"
@@ -129,10 +140,12 @@ async def test_who_stores_the_text_of_a_reflection_that_is_unseen_keeps_it(
 
 
 async def test_a_reflection_that_a_person_wrote_anew_is_that_persons(
-    person: Person, housekeeper: Housekeeper, connection: asyncpg.Connection, members: list[UUID]
+    person: Person,
+    housekeeper: Housekeeper,
+    connection: asyncpg.Connection,
+    members: list[UUID],
+    reflection: asyncpg.Record,
 ) -> None:
-    await housekeeper("consolidation")
-    (reflection,) = await reflections(connection)
     later = person.at(NOON + DAY)
     await later.update(reflection["id"], tags=["pool"])
     assert len(await reflections(connection)) == 1

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import dataclass
+from uuid import UUID
 
 import asyncpg
 import pytest
 
 from folklore.db.database import Database
-from folklore.db.debt import FIRST, Coverage, Debts
+from folklore.db.debt import FIRST, Coverage, Debts, Owing
 from folklore.db.found import Sampling
 from folklore.db.memories import Vectors
 from folklore.memory.library import Library
@@ -32,6 +34,30 @@ async def vectors_of(database: Database, texts: list[str]) -> Vectors:
     return made
 
 
+@dataclass(frozen=True)
+class Owed:
+    """What one person owes, all on a page, and what it is paid with."""
+
+    debts: Debts
+    namespace: UUID
+    page: list[Owing]
+    vectors: Vectors
+
+    async def pay(self) -> int:
+        return await self.debts.pay(self.namespace, self.page, self.vectors, NOON)
+
+    async def left(self) -> list[Owing]:
+        return await self.debts.batch(self.namespace, embedders.MODEL.id, most=10)
+
+
+@pytest.fixture
+async def owed(debtor: Person, database: Database) -> Owed:
+    [notebook] = await debtor.library.notebooks(["notes"])
+    debts = Debts(database)
+    page = await debts.batch(notebook.id, embedders.MODEL.id, most=10)
+    return Owed(debts, notebook.id, page, await vectors_of(database, [item.content for item in page]))
+
+
 async def test_what_was_stored_without_a_vector_is_paid_page_by_page(debtor: Person, database: Database) -> None:
     [notebook] = await debtor.library.notebooks(["notes"])
     debts = Debts(database)
@@ -50,52 +76,40 @@ async def test_what_was_stored_without_a_vector_is_paid_page_by_page(debtor: Per
     assert contents(answer)[0] == TEXTS[3]
 
 
-async def test_paying_twice_changes_nothing(debtor: Person, database: Database) -> None:
-    [notebook] = await debtor.library.notebooks(["notes"])
-    debts = Debts(database)
-    page = await debts.batch(notebook.id, embedders.MODEL.id, most=10)
-    vectors = await vectors_of(database, [item.content for item in page])
-
-    assert await debts.pay(notebook.id, page, vectors, NOON) == 7
-    assert await debts.pay(notebook.id, page, vectors, NOON) == 0
-    assert await debts.batch(notebook.id, embedders.MODEL.id, most=10) == []
+async def test_paying_twice_changes_nothing(owed: Owed) -> None:
+    assert await owed.pay() == 7
+    assert await owed.pay() == 0
+    assert await owed.left() == []
 
 
 async def test_a_text_that_changed_since_it_was_read_takes_no_vector(
-    debtor: Person, database: Database, connection: asyncpg.Connection
+    owed: Owed, connection: asyncpg.Connection
 ) -> None:
-    [notebook] = await debtor.library.notebooks(["notes"])
-    debts = Debts(database)
-    page = await debts.batch(notebook.id, embedders.MODEL.id, most=10)
-    vectors = await vectors_of(database, [item.content for item in page])
     await connection.execute(
         "update memories set content = 'another', digest = 'x' where namespace_id = $1 and id = $2",
-        notebook.id,
-        page[0].id,
+        owed.namespace,
+        owed.page[0].id,
     )
 
-    assert await debts.pay(notebook.id, page, vectors, NOON) == 6
-    assert [item.content for item in await debts.batch(notebook.id, embedders.MODEL.id, most=10)] == ["another"]
+    assert await owed.pay() == 6
+    assert [item.content for item in await owed.left()] == ["another"]
 
 
 async def test_a_memory_that_somebody_holds_is_passed_over_and_owes_on(
-    debtor: Person, database: Database, connection: asyncpg.Connection
+    owed: Owed, connection: asyncpg.Connection
 ) -> None:
     # Who waits for one memory while holding others can be waited for in turn: stores confirm in another order.
-    [notebook] = await debtor.library.notebooks(["notes"])
-    debts = Debts(database)
-    page = await debts.batch(notebook.id, embedders.MODEL.id, most=10)
-    vectors = await vectors_of(database, [item.content for item in page])
-
     async with connection.transaction():
         await connection.execute(
-            "select from memories where namespace_id = $1 and id = $2 for no key update", notebook.id, page[3].id
+            "select from memories where namespace_id = $1 and id = $2 for no key update",
+            owed.namespace,
+            owed.page[3].id,
         )
         async with asyncio.timeout(10):
-            assert await debts.pay(notebook.id, page, vectors, NOON) == 6
-        assert await debts.batch(notebook.id, embedders.MODEL.id, most=10) == [page[3]]
+            assert await owed.pay() == 6
+        assert await owed.left() == [owed.page[3]]
 
-    assert await debts.pay(notebook.id, page, vectors, NOON) == 1
+    assert await owed.pay() == 1
 
 
 async def test_what_is_forgotten_owes_nothing(

@@ -13,6 +13,7 @@ import asyncpg
 import pytest
 
 from folklore.db.database import Database, Plans, Session
+from folklore.db.found import Scope
 from folklore.db.rows import visibility
 from folklore.db.statements import statement
 from folklore.embedding.embedder import Embedder
@@ -181,6 +182,33 @@ async def test_the_plan_kept_for_scans_reads_no_vectors_of_other_namespaces(expl
 
     assert plan.scans("embeddings") <= {("Index Scan", "embeddings_pkey"), ("Bitmap Heap Scan", None)}
     assert plan.scans("memories") == {("Index Scan", "memories_pkey")}
+
+
+@pytest.mark.parametrize("told", [-1.0, 0.3, 10.0])
+async def test_what_is_left_out_of_the_sort_changes_no_answer(told: float, crowd: Crowd, embedder: Embedder) -> None:
+    """A sample may say that all pass a score, some or nobody; then all are sorted after all."""
+    library = Library.of(crowd.database, embedder)
+    [notebook] = await library.notebooks(["large"])
+    scope = Scope({notebook.id: notebook.name}, Filters(), NOON)
+    asked: list[float] = []
+
+    def passed_by(share: float) -> float:
+        asked.append(share)
+        return told
+
+    for question in ("word7 is the cause of error77", "what says memory 12", "cause"):
+        [vector] = await embedder.embed([question])
+        ask = partial(
+            library.statements.dense,
+            scope,
+            model=(await embedder.model()).id,
+            query=vector,
+            slope=0.05,
+            fetch=30,
+            total=2_800,
+        )
+        assert await ask(passed_by=passed_by) == await ask()
+    assert asked == [pytest.approx(4 * 100 / 2_800)] * 3
 
 
 async def test_session_neighbours_are_found_by_their_index(explain: Explain) -> None:

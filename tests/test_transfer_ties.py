@@ -9,8 +9,10 @@ from uuid import UUID, uuid4
 
 import pytest
 
+from folklore.db.changes import CHANGEABLE
 from folklore.db.database import Database
 from folklore.errors import NotFound
+from folklore.memory.tied_lines import _Before
 from folklore.model import Caller, Draft, Relation
 from tests.conftest import Cluster
 from tests.fake_keys import MAKERS
@@ -215,6 +217,10 @@ async def test_a_description_that_holds_a_secret_is_left_out_with_its_line(
     assert (report.refused, report.stored) == (1, 2)
     assert key not in report.refusals[0].message
     assert key not in "".join(await mover.take())
+
+
+def test_a_revision_may_hold_each_column_that_can_be_changed() -> None:
+    assert set(_Before.model_fields) == set(CHANGEABLE)
 
 
 async def test_overwriting_can_be_undone(
