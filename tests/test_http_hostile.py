@@ -129,6 +129,21 @@ async def test_a_body_of_the_limit_passes(client: httpx.AsyncClient) -> None:
     assert (await client.post("/mcp", content=body.ljust(100_000), headers=MCP)).status_code == 200
 
 
+@pytest.mark.parametrize("era", ["2025-11-25", "2026-07-28"])
+async def test_half_a_character_in_what_a_client_spells_is_taken_out(client: httpx.AsyncClient, era: str) -> None:
+    asked = call("memory_store", content=f"In {era} the launch is go \ud83d", tags=["\ud83d\ude80go\udc4d"])
+    headers = MCP | {"MCP-Protocol-Version": era}
+    if era == "2026-07-28":
+        headers |= {"Mcp-Method": "tools/call", "Mcp-Name": "memory_store"}
+        of_client = {"protocolVersion": era, "clientInfo": {"name": "t", "version": "1"}, "clientCapabilities": {}}
+        asked["params"]["_meta"] = {f"io.modelcontextprotocol/{name}": value for name, value in of_client.items()}
+    answer = await client.post("/mcp", content=json.dumps(asked), headers=headers)
+    listed = await client.post("/mcp", json=call("memory_list", filters={"tags": ["🚀go"]}), headers=MCP)
+
+    assert answer.status_code == 200
+    assert f"In {era} the launch is go" in listed.text
+
+
 async def test_who_keeps_sending_a_refused_body_is_cut_off(server: HttpServer) -> None:
     async with wire(server.port) as connection:
         connection.send(head("POST", "/mcp", "Transfer-Encoding: chunked"))

@@ -68,13 +68,16 @@ class Wire:
         await self.process.stdin.drain()
 
     async def answer(self, id_: int) -> dict[str, Any]:
+        return dict((await self.message(id_))["result"])
+
+    async def message(self, id_: int) -> dict[str, Any]:
         assert self.process.stdout is not None
         async with asyncio.timeout(20):
             while line := await self.process.stdout.readline():
                 self.lines.append(line.decode())
-                message = json.loads(line)
+                message: dict[str, Any] = json.loads(line)
                 if message.get("id") == id_:
-                    return dict(message["result"])
+                    return message
         raise AssertionError("the server has gone")
 
     async def hang_up(self) -> str:
@@ -131,6 +134,35 @@ async def test_a_database_that_is_down_is_an_answer_and_stdout_stays_clean(tmp_p
         assert json.loads(line)["jsonrpc"] == "2.0"
     assert "hunter2" not in "".join(spoken.lines) + errors
     assert not (tmp_path / "home").exists(), "it never falls back to an engine of its own"
+
+
+async def test_half_a_character_in_what_a_client_spells_is_taken_out_and_the_call_answered(
+    database_url: str, tmp_path: Path
+) -> None:
+    async with wire(watched(tmp_path, database_url=database_url)) as spoken:
+        await spoken.send("tools/call", 2, name="memory_store", arguments={"content": "The launch is go \ud83d"})
+        stored = (await spoken.answer(2))["structuredContent"]
+        await spoken.send(
+            "tools/call", 3, name="memory_recall", arguments={"query": "launch \udc4d of the \ud83d\udc4d"}
+        )
+        [found] = (await spoken.answer(3))["structuredContent"]["memories"]
+
+    assert found["content"] == "The launch is go"
+    assert "taken out before storing (content: 1 character)" in stored["note"]
+
+
+async def test_a_call_that_is_nested_too_deep_is_answered_by_its_number(database_url: str, tmp_path: Path) -> None:
+    deep: Any = "x"
+    for _ in range(250):
+        deep = [deep]
+    async with wire(watched(tmp_path, database_url=database_url)) as spoken:
+        await spoken.send("tools/call", 2, name="memory_store", arguments={"content": "x", "metadata": {"deep": deep}})
+        refused = await spoken.message(2)
+        await spoken.send("tools/list", 3)
+        await spoken.answer(3)
+
+    assert refused["error"]["code"] == -32700
+    assert "recursion limit" in refused["error"]["message"]
 
 
 async def test_a_store_that_was_answered_survives_a_violent_end(

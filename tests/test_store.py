@@ -88,6 +88,29 @@ async def test_storing_the_same_text_twice_keeps_one_memory(
     assert await connection.fetchval("select confirmed_count from memories") == 1
 
 
+async def test_what_was_taken_out_of_a_text_is_said(person: Person) -> None:
+    one = await person.store("  The launch\r\nis go\ud83d \n")
+    many = await person.store(
+        "Deploys are on Tuesdays.", Draft("Clocks\u200b are\x00 in UTC.", summary="\u202eUTC", tags=("ti\u200bme",))
+    )
+
+    assert one.note == "What nobody can see was taken out before storing (memories[0].content: 1 character)."
+    assert many.note == (
+        "What nobody can see was taken out before storing"
+        " (memories[1].content: 2 characters; memories[1].summary: 1 character)."
+    )
+    assert (await person.store("Line\r\nbreaks and a pile of \t white space  ")).note is None
+
+
+@pytest.mark.parametrize("times", [10, 11])
+async def test_a_note_names_ten_places(person: Person, times: int) -> None:
+    note = (await person.store(*(f"Fact\x00 {number}" for number in range(times)))).note
+
+    assert note is not None
+    assert note.count("content") == 10
+    assert note.endswith("; and 1 more)." if times == 11 else ": 1 character).")
+
+
 async def test_texts_that_differ_in_case_or_signs_are_two_memories(person: Person) -> None:
     stored = await person.store("Use Tabs.", "Use tabs.", "Use tabs!")
 

@@ -58,6 +58,7 @@ def _own(settings: Settings) -> Settings:
 async def _serve_stdio(settings: Settings, level: str) -> None:
     gc.disable()  # the SDK's import makes many objects and no garbage: looking for some is a tenth of the start
     from folklore.tools.server import build_server
+    from folklore.tools.stdio import serve_stdio
 
     app = App(settings, prepare=lambda: log.configure(level, settings.log_format))
     server = build_server(app.host, offered=settings.tools, read_only=settings.read_only)
@@ -68,7 +69,7 @@ async def _serve_stdio(settings: Settings, level: str) -> None:
     app.start_upkeep()
     collector = spans.collect(os.environ)
     try:
-        await server.run_stdio_async()
+        await serve_stdio(server)
     finally:
         soon.cancel()
         await app.close()

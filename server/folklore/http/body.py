@@ -1,4 +1,7 @@
-"""Bodies of requests: received whole before anything runs, within a size, a time and a budget for all together."""
+"""Bodies of requests: received whole before anything runs, within a size, a time and a budget for all together.
+
+Halves of characters that a client's JSON spells are taken out, since readers of JSON differ in what they make of them.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +12,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from folklore.http.refusal import refusal
+from folklore.text.surrogates import without_halves
 
 
 class _Refused(Exception):
@@ -58,7 +62,7 @@ class Body:
                 await self._pieces(receive, pieces)
         except TimeoutError:
             raise _Refused(self._late()) from None
-        return b"".join(pieces)
+        return without_halves(b"".join(pieces))
 
     async def _pieces(self, receive: Receive, pieces: list[bytes]) -> None:
         size, more = 0, True

@@ -23,6 +23,7 @@ MAX_RELATED = 64
 MAX_REASON = 1_000
 MAX_SOURCE = 1_000
 MAX_SOURCE_BYTES = 2_000  # an entry of its index cannot hold 2,704
+_TEXTS = ("content", "summary", "source", "session", "commit")
 _KIND = re.compile(r"[a-z][a-z0-9_-]{0,39}")
 _RELATION = re.compile(r"[a-z][a-z0-9_]{0,39}")
 
@@ -72,6 +73,16 @@ def check_draft(draft: Draft, *, field: str, now: datetime, zone: tzinfo) -> Dra
         supersede_reason=_short(draft.supersede_reason, f"{field}supersede_reason", MAX_REASON),
         related=_related(draft.related, f"{field}related"),
     )
+
+
+def taken_out(given: Draft, checked: Draft, *, field: str) -> list[str]:
+    """What cleaning took out of the texts of a draft, as "content: 2 characters"."""
+    notes = []
+    for name in _TEXTS:
+        text = getattr(given, name)
+        if text != getattr(checked, name) and (count := clean(text).removed):  # most texts are as they were
+            notes.append(f"{field}{name}: {count} character{'s' if count > 1 else ''}")
+    return notes
 
 
 def zoned(value: datetime | None, zone: tzinfo, field: str = "time") -> datetime | None:

@@ -77,14 +77,6 @@ def guard_fields(
     return changed, tuple(replaced)
 
 
-def note_of(replaced: Sequence[str]) -> str | None:
-    """What to tell whoever stored it; None if nothing was replaced."""
-    if not replaced:
-        return None
-    shown = "; ".join(replaced[:10]) + (f"; and {len(replaced) - 10} more" if len(replaced) > 10 else "")
-    return f"Secrets were replaced by a marker before storing ({shown})."
-
-
 def _as_text(value: object) -> str:
     """A field as one text to look through; what is longer than any field may be is refused for that by others."""
     if isinstance(value, str):

@@ -14,10 +14,10 @@ from folklore.db.database import Session
 from folklore.db.memories import Afterwards, Prepared, Vectors
 from folklore.errors import EmbedderUnavailable, InvalidInput, NotFound
 from folklore.memory.access import must_write, require
-from folklore.memory.checks import check_batch
+from folklore.memory.checks import check_batch, taken_out
 from folklore.memory.ids import new_id
 from folklore.memory.library import Library
-from folklore.memory.secrecy import guard_batch, guard_fields, note_of
+from folklore.memory.secrecy import guard_batch, guard_fields
 from folklore.memory.similar import similar
 from folklore.memory.supersede import Replacement, supersede
 from folklore.memory.vectors import vectors_of
@@ -35,7 +35,7 @@ class StoreResult:
 
     namespace: str
     stored: tuple[Stored, ...]
-    note: str | None = None
+    note: str | None = None  # what was stored otherwise than it was given
 
 
 async def store(
@@ -61,6 +61,11 @@ async def store(
     require(caller, name, "writer")
     guarded, replaced = guard_batch(drafts, library.secrets, many=many)
     checked = check_batch(guarded, now=now, zone=zone, many=many)
+    unseen = [
+        note
+        for place, (given, draft) in enumerate(zip(guarded, checked, strict=True))
+        for note in taken_out(given, draft, field=f"memories[{place}]." if many else "")
+    ]
     digests = [digest(draft.content) for draft in checked]
     first = _first_of_each(checked, digests)
     batch = [
@@ -91,7 +96,21 @@ async def store(
         Stored(id=id_, status=_status(draft, new and place == other), similar=near.get(id_, ()) if new else ())
         for place, (draft, other, (id_, new)) in enumerate(zip(checked, first, kept, strict=True))
     )
-    return StoreResult(namespace=name, stored=stored, note=note_of(replaced))
+    return StoreResult(namespace=name, stored=stored, note=_note(replaced, unseen))
+
+
+def _note(replaced: Sequence[str], unseen: Sequence[str]) -> str | None:
+    """What was stored otherwise than it was given; None if nothing was."""
+    told = []
+    if replaced:
+        told.append(f"Secrets were replaced by a marker before storing ({_some(replaced)}).")
+    if unseen:
+        told.append(f"What nobody can see was taken out before storing ({_some(unseen)}).")
+    return " ".join(told) or None
+
+
+def _some(notes: Sequence[str]) -> str:
+    return "; ".join(notes[:10]) + (f"; and {len(notes) - 10} more" if len(notes) > 10 else "")
 
 
 def _status(draft: Draft, new: bool) -> StoreStatus:
