@@ -184,6 +184,10 @@ async def test_an_unknown_argument_is_refused_by_name(
     assert await memories(connection) == 0
 
 
+async def test_a_name_without_end_is_not_repeated_whole(client: Client) -> None:
+    assert (await refusal(client, "memory_status", **{"n" * 5_000: 1})).startswith(f"{'n' * 60}: no such field")
+
+
 @pytest.mark.parametrize(
     ("tool", "arguments", "named"),
     [

@@ -16,6 +16,9 @@ from pydantic import ConfigDict, ValidationError
 from folklore.errors import FolkloreError, InvalidInput
 from folklore.memory.host import Host
 
+# Of the name of a field that there is not, so much is repeated.
+_NAME = 60
+
 
 class StrictTool(Tool):
     """A tool whose failures all leave through one door: ours and bad arguments as text for the model."""
@@ -45,7 +48,8 @@ class StrictTool(Tool):
     def _bad_arguments(self, error: ValidationError) -> str:
         lines = []
         for problem in error.errors(include_url=False, include_context=False, include_input=False)[:5]:
-            place = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in problem["loc"]).lstrip(".")
+            parts = (f"[{part}]" if isinstance(part, int) else f".{part[:_NAME]}" for part in problem["loc"])
+            place = "".join(parts).lstrip(".")
             if problem["type"] == "extra_forbidden":
                 parent = "arguments" if "." not in place else place.rpartition(".")[0]
                 lines.append(f"{place}: no such field in {parent}; the tool's schema lists what there is.")
