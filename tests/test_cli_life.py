@@ -79,6 +79,7 @@ async def test_what_is_saved_unchanged_or_empty_changes_nothing(
     editor(tmp_path / "e.py", monkeypatch, script)
 
     assert "Nothing was changed" in await folklore.done("edit", id_)
+    assert (await folklore.json("edit", id_))["content"] == "The gate is open."
     assert (await folklore.json("show", id_))["memories"][0]["revision"] == 1
 
 

@@ -47,18 +47,21 @@ def edit(ctx: click.Context, memory: str, namespace: str | None, as_json: bool) 
     before = with_desk(ctx, read)
     text = as_text(before)
     edited = click.edit(text, extension=".md")
-    if edited is None or edited.strip() in ("", text.strip()):
-        say("Nothing was changed.")
-        return
 
-    async def write(desk: Desk) -> None:
-        now = await desk.update(id_, edit_of(before, edited), scope)
+    def tell(now: Memory) -> None:
         if as_json:
             print_json(present.record(now))
         else:
             say(
                 f"changed {id_}, revision {now.revision}" if now.revision != before.revision else "Nothing was changed."
             )
+
+    if edited is None or edited.strip() in ("", text.strip()):
+        tell(before)
+        return
+
+    async def write(desk: Desk) -> None:
+        tell(await desk.update(id_, edit_of(before, edited), scope))
 
     try:
         with_desk(ctx, write)
