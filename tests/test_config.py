@@ -46,6 +46,13 @@ def test_flags_come_before_the_environment_and_that_before_the_file(
     assert settings.read_only is False
 
 
+def test_a_home_whose_path_is_too_long_is_named_as_what_is_wrong(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FOLKLORE_HOME", str(home / ("long" * 80)))
+
+    with pytest.raises(ConfigInvalid, match=r"home: .*File name too long.*FOLKLORE_HOME"):
+        load_settings()
+
+
 def test_the_file_is_the_flags_else_the_variables_else_the_homes(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert config_path(None, {}) is None
 

@@ -241,7 +241,11 @@ def config_path(explicit: Path | None, environ: Mapping[str, str]) -> Path | Non
         return Path(named).expanduser()
     home = environ.get("FOLKLORE_HOME", "").strip()
     standard = (Path(home).expanduser() if home else _usual_home()) / "config.yaml"
-    return standard if standard.exists() else None
+    try:
+        return standard if standard.exists() else None
+    except OSError as error:  # a path that is too long
+        hint = "Set FOLKLORE_HOME to a shorter path on a local disk."
+        raise ConfigInvalid("home", f"cannot be a directory ({error.strerror}).", hint=hint) from error
 
 
 def load_settings(config: Path | None = None, **flags: object) -> Settings:
