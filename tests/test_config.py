@@ -109,7 +109,32 @@ def test_an_empty_prefix_is_no_prefix_and_not_the_one_known_for_the_model(home: 
     assert load_settings(written(home, "embedding: {query_prefix: ''}")).embedding.query_prefix == ""
 
 
-@pytest.mark.parametrize("address", ["localhost", "mysql://hunter2@host/folklore", "postgresql://hunter2@host:many/x"])
+@pytest.mark.parametrize(
+    "address",
+    [
+        "postgresql://a:5432,b:5433/db?target_session_attrs=read-write",
+        "postgresql://sarah:hunter2@[::1]:5432,[::2]:5433,b/db",
+        "postgres://a,b,c:5433/db",
+        "postgresql:///db?host=/tmp&port=5433",
+    ],
+)
+def test_an_address_may_name_several_hosts(monkeypatch: pytest.MonkeyPatch, address: str) -> None:
+    monkeypatch.setenv("FOLKLORE_DATABASE_URL", address)
+
+    assert load_settings().database_url == SecretStr(address)
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "localhost",
+        "mysql://hunter2@host/folklore",
+        "postgresql://hunter2@host:many/x",
+        "postgresql://hunter2@a:5432,b:many/x",
+        "postgresql://hunter2@a:5432,b:0/x",
+        "postgresql://hunter2@a:5432,/x",
+    ],
+)
 def test_what_is_no_address_of_a_postgres_is_named_and_not_repeated(
     monkeypatch: pytest.MonkeyPatch, address: str
 ) -> None:
