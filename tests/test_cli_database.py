@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
 import asyncpg
 import pytest
@@ -104,10 +105,41 @@ async def test_config_shows_settings_with_secrets_masked(
     assert value["namespace"] == "notes"
 
 
+@pytest.mark.parametrize(
+    ("hosts", "shown"),
+    [
+        ("a:5432,b:5433", "a:5432,b:5433"),
+        ("[::1]:5432,[2001:db8::2],b", "[::1]:5432,[2001:db8::2],b"),
+        ("a,b:many", None),
+    ],
+)
+def test_the_password_of_an_address_with_several_hosts_is_masked(hosts: str, shown: str | None) -> None:
+    address = masked(f"postgresql://sarah:hunter2@{hosts}/db?target_session_attrs=read-write&password=hunter3")
+
+    assert "hunter" not in address
+    if shown is not None:
+        assert address == f"postgresql://sarah:********@{shown}/db?target_session_attrs=read-write&password=********"
+
+
+async def test_of_several_hosts_the_one_that_answers_is_asked(
+    folklore: CommandLine, database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parts = urlsplit(database_url)
+    user, at, host = parts.netloc.rpartition("@")
+    asked = dict(parse_qsl(parts.query))
+    if "host" in asked:
+        host = f"{quote(asked.pop('host'), safe='')}:{asked.pop('port', '5432')}"
+    query = urlencode(asked | {"target_session_attrs": "read-write"})
+    several = parts._replace(netloc=f"{user}{at}127.0.0.1:1,{host}", query=query).geturl()
+    monkeypatch.setenv("FOLKLORE_DATABASE_URL", several)
+
+    await folklore.done("store", "The gate is open.")
+
+    assert (await folklore.json("stats"))["total"]["memories"] == 1
+
+
 @given(st.text(st.characters(exclude_characters="*", min_codepoint=33, max_codepoint=126), min_size=8), st.text())
 def test_no_address_shows_its_password(password: str, rest: str) -> None:
-    from urllib.parse import quote
-
     assert (
         quote(password, safe="")
         not in masked(f"postgresql://sarah:{quote(password, safe='')}@host/{rest}x").split("@")[0]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import pytest
 
@@ -189,9 +190,24 @@ async def test_relations_from_the_command_line(folklore: CommandLine) -> None:
     assert "created" in await folklore.done("relate", a, "causes", b)
     assert "updated" in await folklore.done("relate", a, "causes", b, "--strength", "0.2")
     assert (await folklore.json("relate", a, "causes", b, "--remove"))["removed"]
-    failed = await folklore("relate", a, "causes", b, "--remove", "--json")
-    assert failed.code == 1
-    assert "not there" in json.loads(failed.err)["error"]["message"]
+
+
+async def test_what_cannot_be_related_ends_with_the_exit_code_of_what_is_wrong(folklore: CommandLine) -> None:
+    a, b = await keep(folklore, "a"), await keep(folklore, "b")
+    elsewhere = await keep(folklore, "c", "-n", "other")
+    nowhere = str(uuid4())
+
+    missing = await folklore("relate", a, "causes", nowhere, "--json")
+    gone = await folklore("relate", a, "causes", b, "--remove", "--json")
+
+    assert (missing.code, json.loads(missing.err)["error"]["code"]) == (4, "not_found")
+    assert nowhere in missing.err
+    assert (gone.code, json.loads(gone.err)["error"]["code"]) == (4, "not_found")
+    assert "not there" in gone.err
+    assert (await folklore("relate", nowhere, "supersedes", b)).code == 4
+    assert (await folklore("relate", a, "Not A Type", b)).code == 2
+    assert (await folklore("relate", a, "causes", a)).code == 2
+    assert (await folklore("relate", a, "causes", elsewhere)).code == 1
     assert (await folklore("relate", "x", "causes", b)).code == 2
 
 

@@ -46,6 +46,13 @@ def test_flags_come_before_the_environment_and_that_before_the_file(
     assert settings.read_only is False
 
 
+def test_a_home_whose_path_is_too_long_is_named_as_what_is_wrong(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FOLKLORE_HOME", str(home / ("long" * 80)))
+
+    with pytest.raises(ConfigInvalid, match=r"home: .*File name too long.*FOLKLORE_HOME"):
+        load_settings()
+
+
 def test_the_file_is_the_flags_else_the_variables_else_the_homes(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert config_path(None, {}) is None
 
@@ -102,7 +109,32 @@ def test_an_empty_prefix_is_no_prefix_and_not_the_one_known_for_the_model(home: 
     assert load_settings(written(home, "embedding: {query_prefix: ''}")).embedding.query_prefix == ""
 
 
-@pytest.mark.parametrize("address", ["localhost", "mysql://hunter2@host/folklore", "postgresql://hunter2@host:many/x"])
+@pytest.mark.parametrize(
+    "address",
+    [
+        "postgresql://a:5432,b:5433/db?target_session_attrs=read-write",
+        "postgresql://sarah:hunter2@[::1]:5432,[::2]:5433,b/db",
+        "postgres://a,b,c:5433/db",
+        "postgresql:///db?host=/tmp&port=5433",
+    ],
+)
+def test_an_address_may_name_several_hosts(monkeypatch: pytest.MonkeyPatch, address: str) -> None:
+    monkeypatch.setenv("FOLKLORE_DATABASE_URL", address)
+
+    assert load_settings().database_url == SecretStr(address)
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "localhost",
+        "mysql://hunter2@host/folklore",
+        "postgresql://hunter2@host:many/x",
+        "postgresql://hunter2@a:5432,b:many/x",
+        "postgresql://hunter2@a:5432,b:0/x",
+        "postgresql://hunter2@a:5432,/x",
+    ],
+)
 def test_what_is_no_address_of_a_postgres_is_named_and_not_repeated(
     monkeypatch: pytest.MonkeyPatch, address: str
 ) -> None:

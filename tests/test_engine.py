@@ -25,6 +25,7 @@ import folklore
 from folklore.db.engine import Engine, EngineStatus
 from folklore.db.engine.account import account_for
 from folklore.db.engine.place import Place
+from folklore.errors import EngineFailed
 
 AS_ROOT = os.name != "nt" and os.geteuid() == 0
 needs_proc = pytest.mark.skipif(not Path("/proc/self/exe").exists(), reason="looks at processes through /proc")
@@ -501,6 +502,26 @@ def test_where_there_are_no_sockets_a_random_port_and_a_password_serve(new_home:
             query(dsn.replace(password, "guess"), "select 1")
     finally:
         assert outcome(client(new_home, OVER_TCP + stop)) == "True"
+
+
+def test_a_home_that_postgres_cannot_use_is_refused_with_advice(room: Path) -> None:
+    file = room / "file"
+    file.touch()
+    homes = [room / "/".join(["long"] * 200), room / ("long" * 80), file, file / "below"]
+
+    refused = []
+    for home in homes:
+        with pytest.raises(EngineFailed) as caught:
+            Engine(home).start()
+        refused.append(caught.value)
+
+    assert "too long for Postgres: 1," in refused[0].message
+    assert "File name too long" in refused[1].message
+    assert all("keep its files in" in error.message for error in refused[1:])
+    assert {error.hint for error in refused} == {
+        "Set FOLKLORE_HOME to a short path on a local disk, or FOLKLORE_DATABASE_URL to a Postgres of yours."
+    }
+    assert list(room.iterdir()) == [file]
 
 
 @pytest.mark.skipif(not AS_ROOT, reason="only root can become somebody else")

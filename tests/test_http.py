@@ -139,6 +139,20 @@ async def test_nonsense_is_a_clients_mistake(
     assert (await client.post("/mcp", content=body, headers=headers)).status_code in statuses
 
 
+@pytest.mark.parametrize(("path", "allowed"), [("/sse", "GET"), ("/messages/", "POST")])
+async def test_a_method_that_sse_does_not_know_is_refused_and_no_crash(
+    server: HttpServer, client: httpx.AsyncClient, path: str, allowed: str
+) -> None:
+    async with asyncio.timeout(20):
+        for method in ("HEAD", "GET", "POST", "PUT", "DELETE", "PATCH", "OPTIONS", "BREW"):
+            if method != allowed:
+                answer = await client.request(method, path)
+                assert (answer.status_code, answer.headers["allow"]) == (405, allowed), method
+
+    assert (await client.get("/healthz")).status_code == 200
+    assert "[error" not in server.told()
+
+
 async def test_errors_show_no_inside_and_the_server_no_name(client: httpx.AsyncClient) -> None:
     missing = await client.get("/no/such/page")
 

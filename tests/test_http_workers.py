@@ -15,6 +15,8 @@ from mcp import Client
 from mcp.client.sse import sse_client
 
 from folklore.config import Settings
+from folklore.errors import ConfigInvalid
+from folklore.http.siblings import Siblings
 from folklore.http.workers import Workers
 from tests.conftest import Cluster
 from tests.servers import HttpServer, a_session_of_work, on_http, watched
@@ -200,3 +202,11 @@ async def test_a_token_opens_its_session_on_sse_from_any_of_them_and_no_other_to
 
     assert all(well)
     assert statuses == {404, 401}
+
+
+def test_a_folder_that_holds_no_sockets_is_refused_with_advice(tmp_path: Path) -> None:
+    folder = tmp_path / ("long" * 30)
+    folder.mkdir()
+
+    with pytest.raises(ConfigInvalid, match=r"http\.workers: .*too long.*TMPDIR"):
+        Siblings(folder, 2).bound()

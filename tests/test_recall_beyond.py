@@ -122,6 +122,19 @@ async def test_reflections_are_a_third_of_an_answer_at_most_and_can_be_had_alone
     assert "reflection" not in {result.memory.kind for result in none.memories}
 
 
+@pytest.mark.parametrize("limit", [1, 2, 3])
+async def test_a_short_answer_has_a_place_for_the_best_reflection(person: Person, limit: int) -> None:
+    await person.keep(*(Draft(f"Reflection {n}: releases fail on Fridays", kind="reflection") for n in range(3)))
+    await person.keep(*(f"A release on some Friday, number {n * 7}" for n in range(6)))
+
+    reflected = await person.recall("releases fail on Fridays", limit=limit)
+    plain = await person.recall("a release on some Friday, number 7", limit=1)
+
+    kinds = [result.memory.kind for result in reflected.memories]
+    assert kinds == ["reflection", "note", "note"][:limit]
+    assert contents(plain) == ["A release on some Friday, number 7"]
+
+
 @pytest.mark.parametrize("limit", [1, 3, 10])
 async def test_where_there_are_only_reflections_they_are_the_whole_answer(person: Person, limit: int) -> None:
     await person.keep(*(Draft(f"Reflection {n}: releases fail on Fridays", kind="reflection") for n in range(12)))

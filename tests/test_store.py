@@ -162,6 +162,20 @@ async def test_a_key_that_was_used_gives_the_memory_it_made(person: Person, conn
     assert await count(connection) == 2
 
 
+async def test_a_key_and_a_text_of_a_forgotten_memory_are_free_again(person: Person) -> None:
+    keyed, plain = await person.keep(Draft("the first wording", idempotency_key="k"), "as it was said")
+    await person.forget(keyed, plain)
+
+    stored = await person.store(Draft("another wording", idempotency_key="k"), "as it was said")
+    again = await person.store(Draft("a third wording", idempotency_key="k"))
+    back = await person.undo(keyed)
+
+    assert [item.status for item in stored.stored] == ["stored", "stored"]
+    assert {item.id for item in stored.stored}.isdisjoint({keyed, plain})
+    assert [(item.id, item.status) for item in again.stored] == [(stored.stored[0].id, "duplicate")]
+    assert (back.id, back.content, back.forgotten_at) == (keyed, "the first wording", None)
+
+
 async def test_a_key_counts_within_its_namespace(person: Person) -> None:
     [here] = await person.keep(Draft("one", idempotency_key="k"))
     [there] = await person.keep(Draft("two", idempotency_key="k"), namespace="elsewhere")

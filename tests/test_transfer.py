@@ -17,7 +17,7 @@ import pytest
 from folklore.db.database import Database
 from folklore.db.transfer import Transfers
 from folklore.embedding.embedder import Embedder
-from folklore.errors import Conflict, EmbedderUnavailable, InvalidInput, NotFound, Refused
+from folklore.errors import Conflict, EmbedderUnavailable, InvalidInput, NotFound, Raced, Refused
 from folklore.memory import intake, transfer
 from folklore.memory.formats import line
 from folklore.memory.formats.line import json_lines
@@ -87,6 +87,7 @@ class Mover:
     embedder: Embedder | None
     caller: Caller = Caller("importer")
     secrets: SecretPolicy = "refuse"
+    transfers: type[Transfers] = Transfers
 
     async def put(self, lines: Iterable[Any], **asked: Any) -> Report:
         source = io.BytesIO(b"\n".join(line if isinstance(line, bytes) else _bytes(line) for line in lines))
@@ -97,7 +98,7 @@ class Mover:
     async def pour(self, source: io.BufferedIOBase, report: Report, **asked: Any) -> None:
         await import_lines(
             Library.of(self.database, self.embedder, secrets=self.secrets),
-            Transfers(self.database),
+            self.transfers(self.database),
             json_lines(source),  # type: ignore[arg-type]
             ImportRequest(**({"default": "notes"} | asked)),
             caller=self.caller,
@@ -474,6 +475,38 @@ async def test_overwriting_does_not_take_another_memorys_text(mover: Mover) -> N
     assert report.failures[0].line == 1
     assert NEW in report.failures[0].message
     assert {line["content"] for line in await mover.memories()} == {"one", "three"}
+
+
+async def test_what_somebody_stores_between_look_and_write_is_looked_at_again(mover: Mover, person: Person) -> None:
+    """Here in the worst moment: each batch was judged, and is about to be written."""
+    await mover.put([{"id": OLD, "content": "one"}, {"id": NEW, "content": "another"}])
+    overtakers = ["two"]
+
+    class Overtaken(Transfers):
+        async def write(self, *given: Any, **asked: Any) -> set[UUID]:
+            if overtakers:
+                await person.keep(overtakers.pop())
+            return await super().write(*given, **asked)
+
+    lines = [{"id": OLD, "content": "two"}, {"id": NEW, "content": "other"}]
+    report = await replace(mover, transfers=Overtaken).put(lines, on_conflict="overwrite")
+
+    assert (report.overwritten, report.failed, report.failures[0].line) == (1, 1, 1)
+    assert {line["content"] for line in await mover.memories()} == {"one", "other", "two"}
+
+
+async def test_an_import_that_is_overtaken_each_time_ends(mover: Mover) -> None:
+    await mover.put([{"id": OLD, "content": "one"}])
+    began = []
+
+    class Overtaken(Transfers):
+        async def write(self, *given: Any, **asked: Any) -> set[UUID]:
+            began.append(given)
+            raise Raced("Somebody else changed the same memory at the same time.")
+
+    with pytest.raises(Raced, match="Import it again"):
+        await replace(mover, transfers=Overtaken).put([{"id": OLD, "content": "two"}], on_conflict="overwrite")
+    assert 1 < len(began) < 10
 
 
 async def test_a_text_given_up_in_the_same_batch_may_come_in_as_another_memory(mover: Mover) -> None:

@@ -7,10 +7,8 @@ import ipaddress
 import os
 import re
 from collections.abc import Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any, Literal
-from urllib.parse import urlsplit
 
 import yaml
 from pydantic import (
@@ -32,6 +30,7 @@ from pydantic_settings import (
 )
 
 from folklore.errors import ConfigInvalid
+from folklore.hosts import is_postgres
 from folklore.model import Demand, SecretPolicy
 
 Provider = Literal["bundled", "openai", "ollama", "fastembed", "none"]
@@ -54,11 +53,9 @@ def _word(value: object) -> object:
 
 def _an_address(value: SecretStr | None) -> SecretStr | None:
     """A Postgres address as far as it can be read; the message never repeats it, for it may hold a password."""
-    with suppress(ValueError):  # a port that is no number
-        parts = urlsplit("postgresql:" if value is None else value.get_secret_value())
-        if parts.port != 0 and parts.scheme in ("postgresql", "postgres"):
-            return value
-    raise ValueError("is not an address such as postgresql://user:password@host:5432/folklore")
+    if value is not None and not is_postgres(value.get_secret_value()):
+        raise ValueError("is not an address such as postgresql://user:password@host:5432/folklore")
+    return value
 
 
 def _lower(value: object) -> object:
@@ -241,7 +238,11 @@ def config_path(explicit: Path | None, environ: Mapping[str, str]) -> Path | Non
         return Path(named).expanduser()
     home = environ.get("FOLKLORE_HOME", "").strip()
     standard = (Path(home).expanduser() if home else _usual_home()) / "config.yaml"
-    return standard if standard.exists() else None
+    try:
+        return standard if standard.exists() else None
+    except OSError as error:  # a path that is too long
+        hint = "Set FOLKLORE_HOME to a shorter path on a local disk."
+        raise ConfigInvalid("home", f"cannot be a directory ({error.strerror}).", hint=hint) from error
 
 
 def load_settings(config: Path | None = None, **flags: object) -> Settings:

@@ -134,3 +134,15 @@ class RerankerUnavailable(Unavailable):
     """The reranker's service does not answer usefully."""
 
     code = "reranker_unavailable"
+
+
+def told(code: str, message: str, hint: str | None = None) -> FolkloreError:
+    """The error that was told by its code and words, as it would have been raised where it came from."""
+    kind = next((kind for kind in _family(FolkloreError) if kind.code == code), FolkloreError)
+    error = kind.__new__(kind)
+    FolkloreError.__init__(error, message, hint=hint)
+    return error
+
+
+def _family(kind: type[FolkloreError]) -> list[type[FolkloreError]]:
+    return [kind, *(one for child in kind.__subclasses__() for one in _family(child))]

@@ -17,7 +17,7 @@ from folklore.cli.options import (
     namespace_option,
 )
 from folklore.cli.output import paint, print_json, print_revision, say
-from folklore.errors import FolkloreError
+from folklore.errors import told
 from folklore.memory import present
 from folklore.model import Relation
 
@@ -153,7 +153,8 @@ def relate(ctx: click.Context, from_: str, type_: str, to: str, strength: float,
 
         outcome = await desk.relate((Wish(wanted, remove),))
         if outcome.failed:
-            raise FolkloreError(f"Not related: {outcome.failed[0].reason}")
+            first = outcome.failed[0]
+            raise told(first.code, f"Not related: {first.reason}")
         if as_json:
             print_json(present.related(outcome))
         else:

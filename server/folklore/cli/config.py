@@ -13,6 +13,7 @@ from folklore.cli.context import settings_of
 from folklore.cli.options import json_option
 from folklore.cli.output import print_json, say
 from folklore.config import Settings, config_path
+from folklore.hosts import hosts
 
 _MASK = "********"
 # Parameters of an address that say where, not who.
@@ -73,13 +74,17 @@ def masked(url: str) -> str:
     """An address without its password, and without any parameter that could be another secret."""
     try:
         parts = urlsplit(url)
-        port = f":{parts.port}" if parts.port else ""
+        where = ",".join(_host(host, port) for host, port in hosts(parts))
         query = parse_qsl(parts.query, keep_blank_values=True)
     except ValueError:
         return _MASK
     if not parts.scheme:
         return _MASK
-    host = f"[{parts.hostname}]" if parts.hostname and ":" in parts.hostname else parts.hostname or ""
     user = f"{parts.username}{':' + _MASK if parts.password else ''}@" if parts.username else ""
     kept = "&".join(f"{name}={value if name in _HARMLESS else _MASK}" for name, value in query)
-    return urlunsplit((parts.scheme, f"{user}{host}{port}", parts.path, kept, ""))
+    return urlunsplit((parts.scheme, f"{user}{where}", parts.path, kept, ""))
+
+
+def _host(host: str, port: int | None) -> str:
+    named = f"[{host}]" if ":" in host else host
+    return f"{named}:{port}" if port else named

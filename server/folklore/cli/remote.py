@@ -12,7 +12,7 @@ import httpx
 
 from folklore import __version__
 from folklore.config import Settings
-from folklore.errors import ConfigInvalid, FolkloreError, InvalidInput, Unavailable
+from folklore.errors import ConfigInvalid, FolkloreError, InvalidInput, Unavailable, told
 from folklore.memory.calls import CALLS, Call
 from folklore.memory.desk import Desk
 from folklore.project import project_namespace, working_directory
@@ -127,11 +127,4 @@ def _error(response: httpx.Response, value: object) -> FolkloreError:
             f"The server answered {response.status_code} and nothing that can be read.",
             hint="Is it a Folklore server of this version?",
         )
-    kind = next((kind for kind in _family(FolkloreError) if kind.code == said.get("code")), FolkloreError)
-    error = kind.__new__(kind)
-    FolkloreError.__init__(error, said["message"], hint=said.get("hint"))
-    return error
-
-
-def _family(kind: type[FolkloreError]) -> list[type[FolkloreError]]:
-    return [kind, *(one for child in kind.__subclasses__() for one in _family(child))]
+    return told(str(said.get("code")), said["message"], said.get("hint"))

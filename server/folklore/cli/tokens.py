@@ -122,7 +122,10 @@ def revoke(ctx: click.Context, ids: tuple[str, ...], name: str | None, as_json: 
 @click.command()
 @namespaces_option
 @click.option("--name", help="Only by this principal.")
-@click.option("--action", help="Only this: store, update, forget, erase, relate, undo, token_create, …")
+@click.option(
+    "--action",
+    help="Only this: store, update, forget, erase, relate, undo, token_create, …; of refused ones what was tried.",
+)
 @click.option("--refused", is_flag=True, help="Only what was refused.")
 @click.option("--since", metavar="PERIOD", help="Only of the last 12h, 7d, 8w, 1y.")
 @click.option("--limit", type=click.IntRange(1, 1000), default=50, show_default=True)

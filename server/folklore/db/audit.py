@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Literal, get_args
 from uuid import UUID, uuid4
 
 from folklore.db.database import Database, Session
@@ -12,13 +13,35 @@ from folklore.model import Caller
 
 # What concerns no namespace: refused accesses, tokens.
 NOWHERE = UUID(int=0)
+
+Write = Literal[
+    "store",
+    "update",
+    "supersede",
+    "forget",
+    "undo",
+    "erase",
+    "relate",
+    "unrelate",
+    "import",
+    "namespace_create",
+    "namespace_rename",
+    "namespace_describe",
+    "namespace_delete",
+    "namespace_restore",
+    "namespace_erase",
+    "token_create",
+    "token_revoke",
+]
+WRITES: tuple[Write, ...] = get_args(Write)
+
 # A batch may hold more; `amount` says how many.
 _NAMED = 1_000
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One line of it. `memories` are ids, at most 1,000 of `amount`."""
+    """A write, or refused accesses with what was tried. `memories` are ids, at most 1,000 of `amount`."""
 
     namespace: UUID
     id: UUID
@@ -36,29 +59,45 @@ class Entry:
 async def note(
     session: Session,
     namespace: UUID,
-    action: str,
+    action: Write,
     *,
     caller: Caller,
     now: datetime,
     memories: Sequence[UUID] = (),
     amount: int | None = None,
-    outcome: str = "done",
     detail: str | None = None,
 ) -> None:
-    """Write a line within the caller's transaction. One statement."""
-    await session.rows(
-        "audit_insert",
+    """Write a line about a write within its transaction. One statement."""
+    entry = Entry(
         namespace=namespace,
         id=uuid4(),
-        now=now,
+        at=now,
         principal=caller.author,
+        action=action,
+        outcome="done",
+        amount=len(memories) if amount is None else amount,
+        memories=tuple(memories[:_NAMED]),
         token=caller.token,
         agent=caller.agent,
-        action=action,
-        outcome=outcome,
-        amount=len(memories) if amount is None else amount,
-        ids=list(memories[:_NAMED]),
         detail=detail,
+    )
+    await _insert(session, entry)
+
+
+async def _insert(session: Session, entry: Entry) -> None:
+    await session.rows(
+        "audit_insert",
+        namespace=entry.namespace,
+        id=entry.id,
+        now=entry.at,
+        principal=entry.principal,
+        token=entry.token,
+        agent=entry.agent,
+        action=entry.action,
+        outcome=entry.outcome,
+        amount=entry.amount,
+        ids=list(entry.memories),
+        detail=entry.detail,
     )
 
 
@@ -68,22 +107,24 @@ class Audit:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def note(
-        self,
-        namespace: UUID,
-        action: str,
-        *,
-        caller: Caller,
-        now: datetime,
-        amount: int = 1,
-        outcome: str = "done",
-        detail: str | None = None,
+    async def refused(
+        self, action: str, *, caller: Caller, now: datetime, amount: int, outcome: str, detail: str
     ) -> None:
-        """Write a line on its own. One statement."""
+        """Write a line about refused accesses. One statement."""
+        entry = Entry(
+            namespace=NOWHERE,
+            id=uuid4(),
+            at=now,
+            principal=caller.author,
+            action=action,
+            outcome=outcome,
+            amount=amount,
+            token=caller.token,
+            agent=caller.agent,
+            detail=detail,
+        )
         async with self._database.session() as session:
-            await note(
-                session, namespace, action, caller=caller, now=now, amount=amount, outcome=outcome, detail=detail
-            )
+            await _insert(session, entry)
 
     async def latest(
         self,

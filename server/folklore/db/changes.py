@@ -14,7 +14,7 @@ from uuid import UUID
 
 import asyncpg
 
-from folklore.db.audit import note
+from folklore.db.audit import Write, note
 from folklore.db.database import Database, Session
 from folklore.db.memories import Vectors, index
 from folklore.db.rows import memory_of, relation_of, revision_of, visibility
@@ -100,7 +100,7 @@ class Changing:
     async def record(
         self,
         ids: Sequence[UUID],
-        action: str,
+        action: Write,
         fields: Sequence[str],
         *,
         reasons: Mapping[UUID, str] | None = None,
@@ -200,7 +200,7 @@ class Changing:
         await self._note("erase", sorted(erased))
         return erased
 
-    async def _note(self, action: str, ids: Sequence[UUID], amount: int | None = None) -> None:
+    async def _note(self, action: Write, ids: Sequence[UUID], amount: int | None = None) -> None:
         if ids:
             await note(
                 self._session, self._namespace, action, caller=self._caller, now=self._now, memories=ids, amount=amount

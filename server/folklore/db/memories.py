@@ -163,7 +163,9 @@ class Memories:
         if not keys:
             return {}
         rows = await session.rows("memories_by_key", namespace=namespace_id, keys=keys)
-        return {row["idempotency_key"]: row["id"] for row in rows}
+        if forgotten := [row["idempotency_key"] for row in rows if row["forgotten"]]:
+            await session.rows("memories_release_keys", namespace=namespace_id, keys=forgotten)
+        return {row["idempotency_key"]: row["id"] for row in rows if not row["forgotten"]}
 
     async def get(self, namespaces: Iterable[UUID], ids: Sequence[UUID]) -> list[Memory]:
         """The memories of these ids within these namespaces, in the order asked for; unknown ones are left out."""

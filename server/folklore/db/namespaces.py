@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from folklore.db.audit import NOWHERE, note
+from folklore.db.audit import NOWHERE, Write, note
 from folklore.db.database import Database, Session
 from folklore.errors import Conflict, Raced
 from folklore.model import Caller, Namespace
@@ -130,15 +130,15 @@ class Namespaces:
 
     async def rename(self, namespace: UUID, name: str, *, caller: Caller, now: datetime) -> bool:
         """Give it another name; false if that is taken."""
-        return await self._change("rename", namespace, caller, now, name=name)
+        return await self._change("namespace_rename", namespace, caller, now, name=name)
 
     async def describe(self, namespace: UUID, description: str | None, *, caller: Caller, now: datetime) -> None:
         """Say what it is for."""
-        await self._change("describe", namespace, caller, now, description=description)
+        await self._change("namespace_describe", namespace, caller, now, description=description)
 
     async def delete(self, namespace: UUID, *, caller: Caller, now: datetime) -> None:
         """Hide it with all that is in it."""
-        await self._change("delete", namespace, caller, now, author=caller.author, now=now)
+        await self._change("namespace_delete", namespace, caller, now, author=caller.author, now=now)
 
     async def deleted(self, name: str) -> list[Namespace]:
         """The deleted namespaces of this name, the last one first."""
@@ -156,7 +156,7 @@ class Namespaces:
 
     async def restore(self, namespace: UUID, *, caller: Caller, now: datetime) -> bool:
         """Bring it back; false if somebody else uses its name by now."""
-        return await self._change("restore", namespace, caller, now)
+        return await self._change("namespace_restore", namespace, caller, now)
 
     async def erase(
         self, namespace: UUID, *, caller: Caller, now: datetime, deleted_before: datetime | None = None
@@ -177,12 +177,12 @@ class Namespaces:
             await note(session, NOWHERE, "namespace_erase", caller=caller, now=now, amount=1, detail=detail)
         return True
 
-    async def _change(self, action: str, namespace: UUID, caller: Caller, at: datetime, /, **values: object) -> bool:
+    async def _change(self, action: Write, namespace: UUID, caller: Caller, at: datetime, /, **values: object) -> bool:
         """Change a namespace's row; false if its name is taken."""
         try:
             async with self._database.transaction() as session:
-                await session.rows(f"namespaces_{action}", namespace=namespace, **values)
-                await note(session, namespace, f"namespace_{action}", caller=caller, now=at, amount=1)
+                await session.rows(action.replace("_", "s_"), namespace=namespace, **values)
+                await note(session, namespace, action, caller=caller, now=at, amount=1)
         except Raced:
             return False
         return True

@@ -28,7 +28,7 @@ _BEFORE = "OPTIONS"
 METRICS = "/metrics"
 
 # How the audit log names what somebody was kept from: no text of his, or he could fill it.
-_KNOWN = ("/mcp", "/sse", "/messages/", "/api/", METRICS)
+KNOWN = ("/mcp", "/sse", "/messages/", "/api/", METRICS)
 
 Refused = Callable[[Caller, str, FolkloreError, str], None]
 
@@ -87,7 +87,7 @@ def _is_open(method: str, path: str, token: str | None) -> bool:
 
 
 def _what(path: str) -> str:
-    return f"http {next((known for known in _KNOWN if path.startswith(known)), 'other')}"
+    return f"http {next((known for known in KNOWN if path.startswith(known)), 'other')}"
 
 
 def is_owner(request: Request) -> bool:

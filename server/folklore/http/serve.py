@@ -174,6 +174,10 @@ def _protocol(team: Team, host: str, seat: Seat | None, *, read_only: bool) -> S
         max_request_body_size=settings.http.max_body_bytes,
         message_path="/messages/" if seat is None else seat.siblings.message_path(seat.number),
     )
+    for route in sse.routes:
+        # starlette lets HEAD in wherever GET may come, but a session's stream has no head without its body.
+        if isinstance(route, Route) and route.methods:
+            route.methods.discard("HEAD")
     starlette.router.routes.extend(sse.routes)
     return starlette
 

@@ -13,6 +13,7 @@ from starlette.responses import Response
 from starlette.routing import Mount
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from folklore.errors import ConfigInvalid
 from folklore.http.refusal import refusal
 
 _PATIENCE_SECONDS = 10.0
@@ -28,11 +29,23 @@ class Siblings:
     count: int
 
     def bound(self) -> list[socket.socket]:
-        """The sockets of all workers, by number; made once, so that a worker which is replaced has it again."""
+        """The sockets of all workers, by number; made once, so that a worker which is replaced has it again.
+
+        Raises ConfigInvalid where the folder cannot hold them.
+        """
         made = []
         for number in range(self.count):
             made.append(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM))
-            made[-1].bind(str(self._path(number)))
+            try:
+                made[-1].bind(str(self._path(number)))
+            except OSError as error:  # a path over 107 bytes (103 on macOS), a file system without sockets
+                for one in made:
+                    one.close()
+                raise ConfigInvalid(
+                    "http.workers",
+                    f"several need sockets of their own, and {self.folder} can hold none ({error.strerror or error}).",
+                    hint="Set TMPDIR to a short path on a local disk, or http.workers to 1.",
+                ) from error
             made[-1].setblocking(False)
         return made
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from folklore.app import App
-from folklore.db.audit import NOWHERE, Audit
+from folklore.db.audit import Audit
 from folklore.errors import DatabaseUnavailable, FolkloreError, InvalidInput
 from folklore.memory.access import writing_home
 from folklore.memory.callers import present_caller
@@ -40,8 +40,7 @@ class Team:
 
         async def record(refusal: Refusal, count: int, at: datetime) -> None:
             if not app.settings.read_only:
-                await Audit((await whole()).database).note(
-                    NOWHERE,
+                await Audit((await whole()).database).refused(
                     refusal.action,
                     caller=refusal.caller,
                     now=at,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from folklore.db.audit import NOWHERE, Audit
+from folklore.db.audit import NOWHERE, WRITES, Audit
 from folklore.errors import InvalidInput
 from folklore.memory.access import must_own, require
 from folklore.memory.library import Library
@@ -14,6 +14,31 @@ from folklore.memory.tokens import period
 from folklore.model import Caller
 
 MAX_LIMIT = 1_000
+
+# What refused accesses are noted under besides the calls of the desk: tools, resources and the paths of a server.
+TRIED = (
+    "memory_store",
+    "memory_recall",
+    "search_keywords",
+    "memory_get",
+    "memory_list",
+    "memory_update",
+    "memory_forget",
+    "memory_relate",
+    "memory_status",
+    "resource status",
+    "resource namespaces",
+    "resource recent",
+    "resource item",
+    "http /mcp",
+    "http /sse",
+    "http /messages/",
+    "http /api/",
+    "http /metrics",
+    "http other",
+    "api",
+    "export",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +78,7 @@ async def read_audit(
     """
     if not 1 <= request.limit <= MAX_LIMIT:
         raise InvalidInput("limit", f"must be 1 to {MAX_LIMIT}, not {request.limit}.")
+    _must_be_known(request.action)
     if not request.namespaces and caller.access is not None:
         must_own(caller)
     notebooks = await library.notebooks(request.namespaces)
@@ -82,3 +108,12 @@ async def read_audit(
         )
         for entry in entries
     )
+
+
+def _must_be_known(action: str | None) -> None:
+    from folklore.memory.calls import CALLS  # which reads the desk, which reads this
+
+    tried = dict.fromkeys((*TRIED, *(name for name in CALLS if name not in WRITES)))
+    if action is not None and action not in WRITES and action not in tried:
+        hint = f"Writes are {', '.join(WRITES)}; a refused access is noted under what was tried: {', '.join(tried)}."
+        raise InvalidInput("action", "is none that is noted.", hint=hint)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, tzinfo
 from uuid import NAMESPACE_URL, UUID, uuid5
@@ -10,7 +11,7 @@ from uuid import NAMESPACE_URL, UUID, uuid5
 from folklore.db.entries import Arrival, Past
 from folklore.db.memories import Prepared
 from folklore.db.transfer import Batch, Transfers
-from folklore.errors import FolkloreError, InvalidInput, Refused
+from folklore.errors import FolkloreError, InvalidInput, Raced, Refused
 from folklore.memory.carried import CarriedVectors
 from folklore.memory.carried_lines import FIELD
 from folklore.memory.checks import check_draft, zoned
@@ -31,6 +32,7 @@ from folklore.text.clean import clean, digest
 BATCH = 500
 BATCH_CHARACTERS = 2_000_000
 WAITING_CHARACTERS = 8_000_000
+_TRIES = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,19 +204,16 @@ class Intake:
 
     async def _settle_batch(self, name: str, arrivals: list[Arrival]) -> None:
         """Judge and write one batch; if Postgres refuses something in it, find the line by halving."""
-        verdict = await self._judge(name, arrivals)
-        written = {arrival.id for arrival in (*verdict.fresh, *verdict.replacing)}
-        if not self._request.dry_run and written:
-            try:
-                written = await self._write(name, verdict)
-            except InvalidInput as error:
-                if len(arrivals) == 1:
-                    self._report.fail(arrivals[0].line, error.message)
-                    return
-                middle = len(arrivals) // 2
-                await self._settle_batch(name, arrivals[:middle])
-                await self._settle_batch(name, arrivals[middle:])
+        try:
+            verdict, written = await self._judged_and_written(name, arrivals)
+        except InvalidInput as error:
+            if len(arrivals) == 1:
+                self._report.fail(arrivals[0].line, error.message)
                 return
+            middle = len(arrivals) // 2
+            await self._settle_batch(name, arrivals[:middle])
+            await self._settle_batch(name, arrivals[middle:])
+            return
         report = self._report
         report.stored += sum(arrival.id in written for arrival in verdict.fresh)
         report.overwritten += sum(arrival.id in written for arrival in verdict.replacing)
@@ -222,6 +221,20 @@ class Intake:
         report.duplicates += sum(arrival.id not in written for arrival in (*verdict.fresh, *verdict.replacing))
         for arrival, reason in verdict.refused:
             report.fail(arrival.line, reason)
+
+    async def _judged_and_written(self, name: str, arrivals: Sequence[Arrival]) -> tuple[Verdict, set[UUID]]:
+        """What becomes of each, and which are written; looked at anew where others changed the same meanwhile."""
+        for _ in range(_TRIES):
+            verdict = await self._judge(name, arrivals)
+            wanted = {arrival.id for arrival in (*verdict.fresh, *verdict.replacing)}
+            if self._request.dry_run or not wanted:
+                return verdict, wanted
+            with suppress(Raced):
+                return verdict, await self._write(name, verdict)
+        raise Raced(
+            "Others keep changing what this import writes.",
+            hint="Import it again: what is here already is not doubled.",
+        )
 
     async def _judge(self, name: str, arrivals: Sequence[Arrival]) -> Verdict:
         known = self._rehearsed.setdefault(name, Known()) if self._request.dry_run else Known()

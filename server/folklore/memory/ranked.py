@@ -222,11 +222,11 @@ def _length(candidate: Candidate) -> int:
 def _within_share(
     order: Sequence[UUID], candidates: Mapping[UUID, Candidate], ranking: Ranking, wanted: int
 ) -> Sequence[UUID]:
-    """The order without the reflections beyond their share of the answer; alone they crowd nobody out."""
+    """The order without the reflections beyond their share of the answer, but one; alone they crowd nobody out."""
     reflections = sum(candidates[id_].kind == _REFLECTION for id_ in order)
     if ranking.reflections_only or reflections in (0, len(order)):
         return order
-    left = int(wanted * _REFLECTIONS)
+    left = max(int(wanted * _REFLECTIONS), 1)
     kept = []
     for id_ in order:
         if candidates[id_].kind == _REFLECTION:

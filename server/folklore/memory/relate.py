@@ -8,7 +8,7 @@ from datetime import datetime
 from uuid import UUID
 
 from folklore.db.changes import Changing
-from folklore.errors import InvalidInput
+from folklore.errors import Conflict, InvalidInput, NotFound
 from folklore.memory.access import must_write, require
 from folklore.memory.checks import relation_type, share
 from folklore.memory.library import Library
@@ -30,10 +30,11 @@ class Wish:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """A relation that could not be made or removed, and why."""
+    """A relation that could not be made or removed, and why; `code` is that of the error it is by itself."""
 
     relation: Relation
     reason: str
+    code: str
 
 
 @dataclass(slots=True)
@@ -80,17 +81,17 @@ def _checked(wishes: Sequence[Wish], outcome: Related) -> list[Wish]:
             type_ = relation_type(relation.type, "type")
             strength = share(relation.strength, "strength")
         except InvalidInput as error:
-            outcome.failed.append(Failed(relation, str(error)))
+            outcome.failed.append(Failed(relation, str(error), error.code))
             continue
         relation = Relation(relation.from_id, type_, relation.to_id, 1.0 if strength is None else strength)
         key = (relation.from_id, relation.type, relation.to_id)
         if relation.from_id == relation.to_id:
-            outcome.failed.append(Failed(relation, "to: is the memory itself."))
+            outcome.failed.append(Failed(relation, "to: is the memory itself.", InvalidInput.code))
         elif key in good:
-            outcome.failed.append(Failed(relation, "is given twice; the first one counts."))
+            outcome.failed.append(Failed(relation, "is given twice; the first one counts.", InvalidInput.code))
         elif wish.remove and type_ == SUPERSEDES:
             reason = f"`folklore undo {relation.to_id}` brings back what was superseded."
-            outcome.failed.append(Failed(relation, reason))
+            outcome.failed.append(Failed(relation, reason, InvalidInput.code))
         else:
             good[key] = Wish(relation, wish.remove)
     return list(good.values())
@@ -102,12 +103,12 @@ def _by_namespace(wishes: Sequence[Wish], places: Places, outcome: Related) -> d
         relation = wish.relation
         missing = [id_ for id_ in (relation.from_id, relation.to_id) if id_ not in places.of]
         if missing:
-            outcome.failed.append(Failed(relation, f"There is no memory {missing[0]}."))
+            outcome.failed.append(Failed(relation, f"There is no memory {missing[0]}.", NotFound.code))
             continue
         here, there = places.of[relation.from_id], places.of[relation.to_id]
         if here.id != there.id:
             reason = f"They are in two namespaces, {here.name} and {there.name}; relations stay within one."
-            outcome.failed.append(Failed(relation, reason))
+            outcome.failed.append(Failed(relation, reason, Conflict.code))
         else:
             grouped.setdefault(here.id, []).append(wish)
     return grouped
@@ -122,7 +123,7 @@ async def _settle(change: Changing, wishes: Sequence[Wish], *, now: datetime) ->
             if (relation.from_id, relation.type, relation.to_id) in gone:
                 outcome.removed.append(relation)
             else:
-                outcome.failed.append(Failed(relation, "was not there."))
+                outcome.failed.append(Failed(relation, "was not there.", NotFound.code))
     replacing = [wish.relation for wish in wishes if not wish.remove and wish.relation.type == SUPERSEDES]
     await _supersede(change, replacing, outcome, now=now)
     making = [wish.relation for wish in wishes if not wish.remove and wish.relation.type != SUPERSEDES]
@@ -131,7 +132,7 @@ async def _settle(change: Changing, wishes: Sequence[Wish], *, now: datetime) ->
         for relation in making:
             new = written.get((relation.from_id, relation.type, relation.to_id))
             if new is None:  # forgotten since we looked
-                outcome.failed.append(Failed(relation, "One of the memories is gone."))
+                outcome.failed.append(Failed(relation, "One of the memories is gone.", NotFound.code))
             else:
                 (outcome.created if new else outcome.updated).append(relation)
     return outcome
@@ -147,11 +148,12 @@ async def _supersede(change: Changing, relations: Sequence[Relation], outcome: R
         item = Replacement(old=relation.to_id, new=relation.from_id, field="to")
         problem = objection(item, states)
         if problem is not None:
-            outcome.failed.append(Failed(relation, str(problem)))
+            outcome.failed.append(Failed(relation, str(problem), problem.code))
         elif done(item, states):
             outcome.updated.append(relation)
         elif item.old in due or item.old in news:
-            outcome.failed.append(Failed(relation, "One call says two things of it; say them apart."))
+            reason = "One call says two things of it; say them apart."
+            outcome.failed.append(Failed(relation, reason, InvalidInput.code))
         else:
             due[item.old] = item
             outcome.created.append(relation)

@@ -68,12 +68,12 @@ def choose(place: Place, account: Account | None) -> Endpoint:
             _make_private(folder, account)
             _try_socket(folder)
         except OSError as error:
-            tried.append(f"{folder}: {error}")
+            tried.append(f"{folder}: {error.strerror or error}")
         else:
             return Endpoint(str(folder), SOCKET_PORT)
     raise EngineFailed(
         "No directory for the engine's socket:\n" + "\n".join(tried) + "\n",
-        hint="Set TMPDIR to a short path on a local disk.",
+        hint="Set TMPDIR, or FOLKLORE_HOME, to a short path on a local disk: a socket's may have some 100 bytes.",
     )
 
 

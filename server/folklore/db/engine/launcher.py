@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -23,6 +25,12 @@ from folklore.errors import EngineFailed
 
 # Longer than the longest recovery, during which a starting client holds the lock.
 LOCK_SECONDS = RECOVERY_SECONDS + 60
+
+# Postgres cuts paths at 1,023 bytes without a word; its own below the home are shorter than the difference.
+_LONGEST_HOME = 950
+# What a home says that is no place for files: too long, a file, on a read-only disk.
+_NO_PLACE = frozenset({errno.ENAMETOOLONG, errno.ENOTDIR, errno.EEXIST, errno.EROFS})
+_OTHER_PLACE = "Set FOLKLORE_HOME to a short path on a local disk, or FOLKLORE_DATABASE_URL to a Postgres of yours."
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +112,12 @@ class Engine:
 
 
 def _make_room(place: Place, account: Account | None) -> None:
+    length = len(os.fsencode(place.home))
+    if length > _LONGEST_HOME:
+        raise EngineFailed(
+            f"The home directory's path is too long for Postgres: {length:,} bytes, not at most {_LONGEST_HOME}.",
+            hint=_OTHER_PLACE,
+        )
     place.log.parent.mkdir(parents=True, exist_ok=True)
     place.engine.mkdir(mode=0o700, exist_ok=True)
     if account and place.engine.stat().st_uid == 0:
@@ -125,4 +139,7 @@ def _as_engine_failure(place: Place) -> Iterator[None]:
             hint=f"Run as the owner of {place.engine}, or choose another FOLKLORE_HOME.",
         ) from error
     except (OSError, subprocess.SubprocessError) as error:
+        if isinstance(error, OSError) and error.errno in _NO_PLACE:
+            reason = f"The embedded engine cannot keep its files in {place.home}: {error.strerror}."
+            raise EngineFailed(reason, hint=_OTHER_PLACE) from error
         raise failure(f"The embedded engine cannot work: {error}.", place.log) from error
