@@ -202,6 +202,10 @@ async def test_a_name_without_end_is_not_repeated_whole(client: Client) -> None:
         ("memory_store", {"memories": [{"content": "x"}, {}]}, "memories[1].content: Field required"),
         ("memory_store", {"content": "x", "importance": 1.5}, "importance: must be between 0 and 1"),
         ("memory_store", {"content": "x", "occurred_at": "soon"}, "occurred_at: "),
+        ("memory_store", {"content": "x", "occurred_at": "2024"}, "occurred_at: must be an ISO 8601 time such as"),
+        ("memory_store", {"content": "x", "occurred_at": 2024}, "occurred_at: must be an ISO 8601 time such as"),
+        ("memory_store", {"content": "x", "supersedes": "the old one"}, "supersedes: is no id; ids come from"),
+        ("memory_store", {"content": "x", "namespace": "{}"}, "namespace: a name"),
         ("memory_store", {"content": "x", "kind": "two words"}, "kind: "),
         ("memory_store", {"content": "x", "tags": ["x" * 101]}, "tags: "),
         ("memory_store", {"content": "x", "namespace": "two words"}, "namespace: "),
@@ -221,6 +225,10 @@ async def test_a_name_without_end_is_not_repeated_whole(client: Client) -> None:
         ("memory_recall", {"query": "x", "cursor": "nonsense"}, "cursor: "),
         ("memory_recall", {"query": "x", "filters": {"time": "when pigs fly"}}, "filters.time: "),
         ("memory_recall", {"query": "x", "filters": {"since": "soon"}}, "filters.since: "),
+        ("memory_recall", {"query": "x", "filters": {"since": "2024"}}, "filters.since: must be an ISO 8601 time"),
+        ("memory_recall", {"query": "x", "filters": "null"}, "filters: must be a JSON object"),
+        ("memory_recall", {"query": "x", "cursor": "null"}, "cursor: "),
+        ("memory_recall", {"query": "x", "filters": {"kinds": "bug"}}, "filters.kinds: must be a list"),
         ("memory_recall", {"query": "x", "filters": {"tag_mode": "none"}}, "filters.tag_mode: "),
         ("memory_recall", {"query": "x", "ranking": {"preset": "magic"}}, "ranking.preset: "),
         ("memory_recall", {"query": "x", "ranking": {"weights": {"luck": 1}}}, "ranking.weights: "),
@@ -241,6 +249,25 @@ async def test_bad_input_names_the_field_and_writes_nothing(
     assert named in text
     assert "Error executing tool" not in text
     assert await memories(connection) == 1
+
+
+@pytest.mark.parametrize("text", ['{"strict": true}', "[1, 2]", "null", "true", "7", '"quoted"'])
+async def test_a_text_that_is_json_by_chance_is_kept_as_it_is(client: Client, text: str) -> None:
+    await call(client, "memory_store", content=text, source=text, session=text, namespace="null")
+    [stored] = (await call(client, "memory_list", format="detailed"))["memories"]
+    await call(client, "memory_update", id=stored["id"], content=f"Once it said {text}")
+    await call(client, "memory_update", id=stored["id"], content=text, tags=["x"])
+    [changed] = (await call(client, "memory_get", ids=[stored["id"]]))["memories"]
+
+    assert [stored[name] for name in ("content", "source", "session", "namespace")] == [text, text, text, "null"]
+    assert (changed["content"], changed["tags"]) == (text, ["x"])
+
+
+async def test_lists_and_objects_may_come_spelled_as_json(client: Client) -> None:
+    await call(client, "memory_store", memories='[{"content": "The gate is open.", "tags": ["gate"]}]')
+    asked = {"query": "gate", "filters": '{"tags": ["gate"]}', "namespaces": '["notes"]', "limit": "3"}
+
+    assert len((await call(client, "memory_recall", **asked))["memories"]) == 1
 
 
 async def test_a_refusal_does_not_repeat_what_was_sent(client: Client) -> None:

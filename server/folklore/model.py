@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Literal
 from uuid import UUID
@@ -232,8 +232,14 @@ class Filters:
 
     @property
     def empty(self) -> bool:
-        """True when nothing narrows the search."""
+        """True when nothing is said."""
         return self == Filters()
+
+    @property
+    def narrow(self) -> bool:
+        """True when something leaves memories out, as how tags are compared and as of when do not by themselves."""
+        how = {"tag_mode": "any", "tag_match": "prefix", "as_of": None, "include_superseded": False}
+        return replace(self, **how) != Filters()  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,7 +49,7 @@ async def forget(library: Library, request: ForgetRequest, *, caller: Caller, no
         must_write(caller)
     if bool(request.ids) == (request.filters is not None):
         raise InvalidInput("ids", "or filters say what to forget.", hint="Give exactly one of the two.")
-    if request.filters is not None and request.filters.empty:
+    if request.filters is not None and not request.filters.narrow:
         raise InvalidInput("filters", "narrow nothing: all would be forgotten.", hint="Name tags, a session, a time, …")
     if len(request.ids) > MAX_AT_ONCE:
         raise InvalidInput(

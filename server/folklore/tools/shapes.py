@@ -9,11 +9,22 @@ from datetime import datetime
 from typing import Annotated, Literal
 from uuid import UUID
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, WithJsonSchema
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, WithJsonSchema
 
 from folklore.model import DEFAULT_KIND, Draft, Link
 
-Time = Annotated[datetime, WithJsonSchema({"type": "string"})]
+
+def _time(value: object) -> object:
+    # pydantic would take "2024" for seconds since 1970.
+    if value is None or isinstance(value, datetime):
+        return value
+    try:
+        return datetime.fromisoformat(str(value).strip())
+    except ValueError:
+        raise ValueError("must be an ISO 8601 time such as 2025-06-30 or 2025-06-30T09:30:00+02:00") from None
+
+
+Time = Annotated[datetime, BeforeValidator(_time), WithJsonSchema({"type": "string"})]
 Id = Annotated[UUID, WithJsonSchema({"type": "string"})]
 Ids = Annotated[list[Id], Field(min_length=1, max_length=100)]
 Words = list[str]

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
+from functools import cache
 from time import perf_counter
 from typing import Any, cast
 
 from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ToolError
 from mcp.server.mcpserver.tools import Tool
-from mcp.server.mcpserver.utilities.func_metadata import ArgModelBase
+from mcp.server.mcpserver.utilities.func_metadata import ArgModelBase, FuncMetadata
 from mcp.types import ToolAnnotations
 from pydantic import ConfigDict, ValidationError
 
@@ -18,6 +19,15 @@ from folklore.memory.host import Host
 
 # Of the name of a field that there is not, so much is repeated.
 _NAME = 60
+# What pydantic says of some mistakes names no next step.
+_INSTEAD: Mapping[str, str] = {
+    "uuid_parsing": "is no id; ids come from recall, search or list, such as 0193e0a1-5b19-7140-a959-dd55a554fce9",
+    "uuid_type": "must be an id, as recall, search or list give it",
+    "list_type": 'must be a list, such as ["a", "b"]',
+    "dict_type": "must be a JSON object",
+    "model_type": "must be a JSON object",
+    "string_type": "must be a text",
+}
 
 
 class StrictTool(Tool):
@@ -54,8 +64,36 @@ class StrictTool(Tool):
                 parent = "arguments" if "." not in place else place.rpartition(".")[0]
                 lines.append(f"{place}: no such field in {parent}; the tool's schema lists what there is.")
             else:
-                lines.append(f"{place}: {problem['msg']}.")
+                said = _INSTEAD.get(problem["type"]) or problem["msg"].removeprefix("Value error, ")
+                lines.append(f"{place}: {said}.")
         return "\n".join(lines)
+
+
+class StrictArguments(FuncMetadata):
+    """Arguments of which only lists and objects are read out of a text that spells them as JSON, as some clients send.
+
+    The SDK reads every text so that may be left out, and what is JSON by chance would be no text any more.
+    """
+
+    def pre_parse_json(self, data: dict[str, Any]) -> dict[str, Any]:
+        """The arguments as they came, but for lists and objects that came as JSON in a text."""
+        texts = _texts(self.arg_model)
+        parsed = super().pre_parse_json(data)
+        return {
+            name: parsed[name] if isinstance(parsed[name], list | dict) and name not in texts else value
+            for name, value in data.items()
+        }
+
+
+@cache
+def _texts(arguments: type[ArgModelBase]) -> frozenset[str]:
+    """Which arguments may be texts."""
+    properties = arguments.model_json_schema(by_alias=True)["properties"]
+    return frozenset(
+        name
+        for name, schema in properties.items()
+        if any(alternative.get("type") == "string" for alternative in [schema, *schema.get("anyOf", [])])
+    )
 
 
 def strict_tool(
@@ -72,7 +110,8 @@ def strict_tool(
     loose = tool.fn_metadata.arg_model
     namespace = {"model_config": ConfigDict(extra="forbid"), "__module__": __name__}
     closed = cast("type[ArgModelBase]", type(loose.__name__, (loose,), namespace))
-    tool.fn_metadata.arg_model = closed
+    held = {name: getattr(tool.fn_metadata, name) for name in FuncMetadata.model_fields}
+    tool.fn_metadata = StrictArguments(**held | {"arg_model": closed})
     tool.parameters = _short(closed.model_json_schema(by_alias=True))
     if tool.fn_metadata.output_schema is not None:
         tool.fn_metadata.output_schema = _short(tool.fn_metadata.output_schema)
