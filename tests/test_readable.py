@@ -123,3 +123,16 @@ async def test_prompts_name_the_tools_and_take_their_topic(client: Client) -> No
     ):
         [message] = (await client.get_prompt(name, arguments)).messages
         assert all(word in message.content.text for word in words), name  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "words"),
+    [("recal", {}, "There are recall, remember, review"), ("recall", None, "topic: is missing")],
+)
+async def test_a_prompt_asked_for_in_a_wrong_way_is_the_clients_mistake(
+    client: Client, name: str, arguments: dict[str, str] | None, words: str
+) -> None:
+    with pytest.raises(MCPError, match=words) as caught:
+        await client.get_prompt(name, arguments)
+
+    assert caught.value.error.code == -32602

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Literal
+from typing import Any, Literal
 
 from mcp.server import MCPServer
-from mcp.types import ToolAnnotations
+from mcp.server.mcpserver import Context
+from mcp.shared.exceptions import MCPError
+from mcp.types import INVALID_PARAMS, GetPromptResult, InputRequiredResult, ToolAnnotations
 
 from folklore import __version__
 from folklore.memory.host import Host
@@ -47,6 +49,22 @@ def tools(offered: Literal["all", "core"], *, read_only: bool) -> list[StrictToo
     return [tool for tool in chosen if not read_only or (tool.annotations and tool.annotations.read_only_hint)]
 
 
+class Prompting(MCPServer[Host]):
+    """The SDK's server, to which a prompt asked for in a wrong way is the client's mistake and no crash."""
+
+    async def get_prompt(
+        self, name: str, arguments: dict[str, Any] | None = None, context: Context[Host, Any] | None = None
+    ) -> GetPromptResult | InputRequiredResult:
+        """A prompt with its arguments. Raises MCPError: invalid params."""
+        prompts = {prompt.name: prompt for prompt in await self.list_prompts()}
+        if name not in prompts:
+            raise MCPError(INVALID_PARAMS, f"There is no prompt {name[:60]!r}. There are {', '.join(prompts)}.")
+        for argument in prompts[name].arguments or ():
+            if argument.required and argument.name not in (arguments or {}):
+                raise MCPError(INVALID_PARAMS, f"{argument.name}: is missing; the prompt {name!r} needs it.")
+        return await super().get_prompt(name, arguments, context)
+
+
 def build_server(host: Host, *, offered: Literal["all", "core"] = "all", read_only: bool = False) -> MCPServer[Host]:
     """The server over one host.
 
@@ -58,7 +76,7 @@ def build_server(host: Host, *, offered: Literal["all", "core"] = "all", read_on
     async def lifespan(_server: MCPServer[Host]) -> AsyncIterator[Host]:
         yield host
 
-    server = MCPServer[Host](
+    server = Prompting(
         "folklore",
         title="Folklore: the team's memory",
         version=__version__,
