@@ -174,6 +174,42 @@ def test_a_wrong_or_unknown_setting_is_named(home: Path, text: str, named: str) 
 
 
 @pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("FOLKLORE_READONLY", "FOLKLORE_READ_ONLY"),
+        ("FOLKLORE_HTTP_PORT", "FOLKLORE_HTTP__PORT"),
+        ("FOLKLORE_HTP__PORT", "FOLKLORE_HTTP__PORT"),
+        ("folklore_databaseurl", "FOLKLORE_DATABASE_URL"),
+    ],
+)
+def test_a_variable_that_was_meant_to_be_a_setting_is_refused(
+    monkeypatch: pytest.MonkeyPatch, name: str, meant: str
+) -> None:
+    monkeypatch.setenv(name, "hunter2-secret")
+
+    with pytest.raises(ConfigInvalid) as refusal:
+        load_settings()
+
+    assert refusal.value.field == name
+    assert f"Did you mean {meant}?" in str(refusal.value)
+    assert "hunter2" not in str(refusal.value)
+
+
+def test_what_orchestrators_tell_of_services_is_no_setting(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in (
+        ("FOLKLORE_PORT", "tcp://10.0.0.7:8765"),
+        ("FOLKLORE_HTTP_PORT", "tcp://10.0.0.7:8765"),
+        ("FOLKLORE_SERVICE_HOST", "10.0.0.7"),
+        ("FOLKLORE_SERVICE_PORT", "8765"),
+        ("FOLKLORE_PORT_8765_TCP_PROTO", "tcp"),
+        ("FOLKLORE_CONFIG_MAP_VERSION", "7"),
+    ):
+        monkeypatch.setenv(name, value)
+
+    assert load_settings().read_only is False
+
+
+@pytest.mark.parametrize(
     ("name", "value", "named"),
     [
         ("FOLKLORE_HTTP__PORT", "hunter2-secret", "http.port"),

@@ -6,11 +6,10 @@ import getpass
 import ipaddress
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-import yaml
 from pydantic import (
     AfterValidator,
     BaseModel,
@@ -32,6 +31,7 @@ from pydantic_settings import (
 from folklore.errors import ConfigInvalid
 from folklore.hosts import is_postgres
 from folklore.model import Demand, SecretPolicy
+from folklore.sources import misspelt, read_file
 
 Provider = Literal["bundled", "openai", "ollama", "fastembed", "none"]
 
@@ -250,7 +250,9 @@ def load_settings(config: Path | None = None, **flags: object) -> Settings:
 
     Raises ConfigInvalid, which names the wrong setting and never repeats its value.
     """
-    file_values = _read(config_path(config, os.environ))
+    if wrong := misspelt(os.environ, _variables()):
+        raise ConfigInvalid(wrong[0], "is no setting.", hint=f"Did you mean {wrong[1]}?")
+    file_values = read_file(config_path(config, os.environ))
 
     class WithFile(Settings):
         @classmethod
@@ -280,21 +282,13 @@ def load_settings(config: Path | None = None, **flags: object) -> Settings:
         ) from None
 
 
+def _variables() -> Iterator[str]:
+    yield "config"
+    for name, field in Settings.model_fields.items():
+        yield name
+        if isinstance(field.default, BaseModel):
+            yield from (f"{name}__{inner}" for inner in type(field.default).model_fields)
+
+
 def _without_unset(flags: Mapping[str, object]) -> dict[str, Any]:
     return {name: value for name, value in flags.items() if value is not None}
-
-
-def _read(path: Path | None) -> dict[str, Any]:
-    if path is None:
-        return {}
-    try:
-        loaded = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise ConfigInvalid("config", f"{path} cannot be read ({error.strerror}).") from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise ConfigInvalid("config", f"{path} is not valid YAML.", hint="See config.example.yaml.") from error
-    if loaded is None:
-        return {}
-    if not isinstance(loaded, dict) or not all(isinstance(name, str) for name in loaded):
-        raise ConfigInvalid("config", f"{path} must hold settings by name.", hint="See config.example.yaml.")
-    return loaded
