@@ -9,6 +9,7 @@ import pytest
 from mcp import Client
 
 from folklore.errors import InvalidInput, Refused
+from folklore.memory.detail import details
 from folklore.memory.relate import Wish, relate
 from folklore.model import Caller, Relation
 from tests.person import NOON, Person, contents
@@ -129,8 +130,19 @@ async def test_what_was_forgotten_is_not_related_and_not_shown_as_related(person
     assert [relation.to_id for relation in await person.relations(a)] == [c]
     for wish in (Relation(c, "causes", b), Relation(b, "causes", c), Relation(c, "supersedes", b)):
         assert [item.reason for item in (await person.relate(wish)).failed] == [f"There is no memory {b}."]
+    [forgotten] = (await details(person.library, [b], forgotten=True)).found
+    assert [relation.from_id for relation in forgotten.relations] == [a], "for who looks at what was forgotten"
     await person.undo(b)
     assert len(await person.relations(a)) == 2
+
+
+async def test_the_strongest_relations_are_shown_first_and_of_a_hub_no_more_than_two_hundred(person: Person) -> None:
+    hub, *spokes = await person.keep("hub", *(f"spoke {number}" for number in range(201)))
+    relations = [Relation(hub, "causes", id_, (place + 1) / 202) for place, id_ in enumerate(spokes)]
+
+    await person.relate(*relations)
+
+    assert [relation.to_id for relation in await person.relations(hub)] == spokes[:0:-1]
 
 
 async def test_how_many_and_who(client: Client, person: Person) -> None:
