@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -137,14 +138,17 @@ async def test_a_reader_reads_a_writer_writes_and_an_admin_erases(secrets: Perso
 
 
 async def test_a_writer_makes_no_namespace_and_learns_of_none(secrets: Person) -> None:
-    writer = await holder(secrets.library, "walter", "payments:writer")
+    writer = await holder(secrets.library, "walter", "payments:writer", "boards:reader", "ledger:admin")
 
     with pytest.raises(NotFound, match="no namespace 'board'") as hidden:
         await writer.store("anything", namespace="board")
     with pytest.raises(NotFound, match="no namespace 'fresh'") as missing:
         await writer.store("anything", namespace="fresh")
     assert str(hidden.value).replace("board", "fresh") == str(missing.value)
-    with pytest.raises(Refused):
+    assert hidden.value.hint == "You may write to ledger, payments."
+    with pytest.raises(NotFound, match=r"You may write to payments\.$"):
+        await writer.store("anything", namespace="payment")
+    with pytest.raises(Refused, match="owner"):
         await notebooks.create(writer.library, "fresh", caller=writer.caller, now=NOON)
 
 
@@ -258,6 +262,12 @@ async def test_the_owner_reads_the_audit_log_of_everything_the_latest_first(secr
     assert [line.at for line in await owner.audit(limit=1)] == [NOON]
     assert [line.action for line in await owner.audit(action="token_create")] == ["token_create"]
     assert await owner.audit(limit=1_000) == told
+    await Audit(secrets.library.database).note(
+        NOWHERE, "memory_recall", caller=ada.caller, now=NOON, amount=3, outcome="not_found", detail="no namespace"
+    )
+    [line] = await owner.audit(refused=True)
+    assert (line.principal, line.action, line.outcome, line.amount) == ("ada", "memory_recall", "not_found", 3)
+    assert (line.token, line.detail) == (ada.caller.token, "no namespace")
     for limit in (0, 1_001):
         with pytest.raises(InvalidInput, match="1 to 1000"):
             await owner.audit(limit=limit)
@@ -318,9 +328,9 @@ class Door:
 
 @dataclass
 class Vouching:
-    """An issuer that vouches for carla, whatever it is shown."""
+    """An issuer that vouches for carla, whatever it is shown; of two roles in one namespace the stronger counts."""
 
-    grants: tuple[str, ...] = ("payments:writer",)
+    grants: tuple[str, ...] = ("payments:writer", "payments:reader")
     rules: str = "as agreed"
 
     async def verify(self, token: str, *, now: datetime) -> Vouched:
@@ -353,6 +363,10 @@ async def test_a_token_does_not_write_on_a_read_only_server_nor_leaves_a_trace(s
     with pytest.raises(Refused, match="read-only"):
         await replace(alice, caller=caller).store("anything", namespace="payments")
     assert await door.used() == [None]
+    with pytest.raises(Refused, match="read-only"):
+        await create_token(secrets.library, TokenRequest("bob", owner=True), caller=door.local, now=NOON)
+    seen = await status(secrets.library, caller=door.local)
+    assert set(seen.roles.values()) == {"reader"}
 
 
 async def test_a_token_is_demanded_as_the_settings_say(secrets: Person) -> None:
@@ -403,17 +417,33 @@ async def test_what_an_issuer_vouches_for_lasts_as_long_as_it_says_under_the_rul
     vouching.grants, vouching.rules = ("payments:reader", "board:reader"), "agreed anew"
     then = await door.keeper().admit("an.access.token")
 
-    assert (first.author, role_in(first, "payments"), role_in(first, "board")) == ("carla", "writer", None)
-    assert (role_in(then, "payments"), role_in(then, "board")) == ("reader", "reader")
     made = await Holder(library, OWNER, "").audit(action="token_create")
     assert {line.principal for line in made} == {"issuer https://login.test"}
     assert not await Door(library).keeper().demands_token(), "no token of ours was made yet"
-    [held, _] = await list_tokens(library, caller=OWNER, now=NOON)
+    own = await holder(library, "alice", "payments:reader")
+    assert (await door.keeper().admit(own.secret)).author == "alice", "who brings one of ours needs no issuer"
+    with pytest.raises(Unauthenticated, match="no token of Folklore"):
+        await Door(library).keeper().admit("an.access.token")
+    assert (first.author, role_in(first, "payments"), role_in(first, "board")) == ("carla", "writer", None)
+    assert (role_in(then, "payments"), role_in(then, "board")) == ("reader", "reader")
+    [held, _] = await list_tokens(library, caller=OWNER, now=NOON, principal="carla")
     assert (held.expires_at, held.issuer) == (NOON + timedelta(hours=1), "https://login.test")
     housekeeper.now = NOON + timedelta(hours=20)
     assert await housekeeper("retention") == {}
     housekeeper.now = NOON + timedelta(hours=26)
     assert await housekeeper("retention") == {"tokens_dropped": 2}
+
+
+async def test_an_issuers_token_that_many_workers_meet_at_once_is_made_and_noted_once(secrets: Person) -> None:
+    library = secrets.library
+    door = Door(library, issuer=Vouching())
+
+    callers = await asyncio.gather(*(door.keeper().admit("an.access.token") for _ in range(8)))
+
+    assert {(caller.author, role_in(caller, "payments")) for caller in callers} == {("carla", "writer")}
+    [made] = await list_tokens(library, caller=OWNER, now=NOON)
+    assert {caller.token for caller in callers} == {made.id}
+    assert len(await Holder(library, OWNER, "").audit(action="token_create")) == 1
 
 
 async def test_the_database_keeps_no_token_and_what_it_keeps_opens_nothing(
