@@ -15,10 +15,12 @@ import asyncpg
 import pytest
 
 from folklore.db.database import Database
+from folklore.db.debt import Debts
 from folklore.db.transfer import Transfers
 from folklore.embedding.embedder import Embedder
 from folklore.errors import Conflict, EmbedderUnavailable, InvalidInput, NotFound, Refused
 from folklore.memory import intake, transfer
+from folklore.memory.debt import pay
 from folklore.memory.formats import line
 from folklore.memory.formats.line import json_lines
 from folklore.memory.intake import ImportRequest
@@ -600,6 +602,15 @@ async def test_an_embedder_that_is_down_leaves_vectors_owed(mover: Mover, person
 
     assert (report.stored, report.without_vector) == (1, 1)
     assert contents(await person.search("kept")) == ["kept all the same"]
+    # The same in another namespace owes by itself, whatever its namesake has, and is paid by itself.
+    [line] = await mover.memories()
+    await mover.put([line], default="copy", namespace="copy")
+    notes, copy = [(await person.library.notebooks([name]))[0].id for name in ("notes", "copy")]
+    assert mover.embedder is not None
+    debts, model = Debts(mover.database), (await mover.embedder.model()).id
+    assert await debts.count([notes, copy], model) == {notes: 1, copy: 0}
+    assert [paid.written async for paid in pay(debts, mover.embedder, [notes, copy], now=NOON)] == [1]
+    assert await debts.count([notes, copy], model) == {notes: 0, copy: 0}
 
 
 async def test_text_that_postgres_refuses_fails_alone(mover: Mover, monkeypatch: pytest.MonkeyPatch) -> None:
