@@ -41,6 +41,7 @@ def test_who_was_not_rated_lies_between_those_who_were() -> None:
     assert best > unrated > worst
 
 
+BOATS = [f"Somebody repaired boat number {number}." for number in range(9)]
 RATED = [
     ({"importance": 1.0}, {"importance": 0.0}),
     ({"importance": 0.9}, {}),
@@ -60,11 +61,38 @@ async def test_of_two_that_answer_alike_the_better_rated_comes_first(
 ) -> None:
     one, other = (better, worse) if first else (worse, better)
     kept = await person.keep(Draft("Crane 4 was painted.", **one), Draft("Crane 7 was painted.", **other))
-    await person.keep(*(f"Somebody repaired boat number {number}." for number in range(9)))
+    await person.keep(*BOATS)
 
     answer = await person.recall("Which crane was painted?")
 
     assert ids(answer)[0] == kept[0 if first else 1]
+
+
+async def test_a_tag_that_is_asked_for_counts(person: Person) -> None:
+    halls = [
+        Draft(f"Hall {4 + place} was painted.", tags=(tag,)) for place, tag in enumerate(("area:hall", "area:boat"))
+    ]
+    await person.keep(*halls, *BOATS)
+
+    answer = await person.recall("hall", explain=True)
+
+    told: list[Any] = [(result.memory.tags, result.explain) for result in answer.memories[:2]]
+    moved = {tags: explained["signals"] for tags, explained in told}
+    assert moved[("area:hall",)] == pytest.approx(moved[("area:boat",)] + 0.2)
+
+
+async def test_of_two_that_answer_alike_the_newer_is_not_the_better(person: Person) -> None:
+    texts = ["Crane 4 was painted.", "Crane 7 was painted."]
+    for name, order in (("forth", texts), ("back", texts[::-1])):
+        for text, days in zip(order, (400, 0), strict=True):
+            await person.at(NOON - timedelta(days=days)).keep(text, namespace=name)
+        await person.keep(*BOATS, namespace=name)
+
+    forth, back = [
+        contents(await person.recall("Which crane was painted?", namespaces=(name,))) for name in ("forth", "back")
+    ]
+
+    assert forth == back
 
 
 async def test_a_rating_lifts_nothing_over_what_answers(person: Person) -> None:
