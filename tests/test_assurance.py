@@ -60,14 +60,22 @@ def test_a_short_question_is_less_sure_than_a_long_one_covered_as_much() -> None
 
 
 def test_a_date_counts_once_by_its_marks_and_not_by_how_it_is_written() -> None:
-    documents = {"paint": 3, "juli": 0, "2023": 0, "9": 0, "@2023-07-09": 4, "@2023-07-08": 0, "@2023-07-10": 9}
-    weighed = {"paint": 4.0, "@2023-07-09": 3.0, "@2023-07-10": 1.0}
+    documents = {"paint": 3, "juli": 1, "2023": 0, "9": 0, "@2023-07-09": 4, "@2023-07-08": 0, "@2023-07-10": 9}
+    weighed = {"paint": 4.0, "@2023-07-09": 3.0, "@2023-07-10": 1.0, "juli": 5.0}
 
     asked = Asked.of(weighed, documents, {"juli", "2023", "9"}, 100)
 
     assert asked.whole == pytest.approx(4.0 + 3.0 + 0.75 * NOTHING)
     assert asked.covered(0b001, 0) < asked.covered(0b101, 0) < asked.covered(0b011, 0)
-    assert asked.covered(0b111, 0) == asked.covered(0b011, 0)
+    assert asked.covered(0b1111, 0) == asked.covered(0b011, 0)
+
+
+def test_words_beyond_those_that_are_told_apart_make_no_answer_less_sure() -> None:
+    words = {f"word{number}": 2.0 for number in range(MOST_WORDS + 20)}
+
+    assert Asked.of(words, dict.fromkeys(words, 1), (), 100) == Asked.of(
+        dict(list(words.items())[:MOST_WORDS]), {}, (), 100
+    )
 
 
 def test_a_date_of_which_nothing_is_kept_counts_against_an_answer() -> None:

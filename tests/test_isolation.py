@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
 from uuid import UUID, uuid4
@@ -19,8 +20,10 @@ from folklore.db.roles import MEMBER
 from folklore.embedding.embedder import Embedder
 from folklore.errors import DatabaseUnavailable, InvalidInput, NotFound, Refused, Unauthenticated
 from folklore.memory import notebooks
-from folklore.memory.audits import AuditRequest, read_audit
+from folklore.memory.access import role_in
+from folklore.memory.audits import AuditLine, AuditRequest, read_audit
 from folklore.memory.detail import details
+from folklore.memory.doorkeeper import Doorkeeper, Vouched
 from folklore.memory.forget import ForgetRequest, forget
 from folklore.memory.keywords import search
 from folklore.memory.library import Library
@@ -30,7 +33,7 @@ from folklore.memory.revise import Edit, update
 from folklore.memory.status import status
 from folklore.memory.store import store
 from folklore.memory.tokens import TokenRequest, authenticate, create_token, key_of, list_tokens, revoke_tokens
-from folklore.model import Caller, Draft, Link, Relation
+from folklore.model import Caller, Demand, Draft, Link, Relation
 from tests.conftest import Cluster
 from tests.housework import Housekeeper
 from tests.person import NOON, Person, contents
@@ -56,6 +59,9 @@ class Holder:
 
     async def search(self, query: str) -> list[str]:
         return contents(await search(self.library, query, now=NOON))
+
+    async def audit(self, *namespaces: str, **asked: Any) -> list[AuditLine]:
+        return list(await read_audit(self.library, AuditRequest(namespaces, **asked), caller=self.caller, now=NOON))
 
 
 async def holder(library: Library, name: str, *grants: str, **asked: Any) -> Holder:
@@ -118,6 +124,11 @@ async def test_a_reader_reads_a_writer_writes_and_an_admin_erases(secrets: Perso
     assert (found.author, found.agent) == ("walter", "claude-code")
     changed = await update(writer.library, id_, Edit({"content": "it was June"}), caller=writer.caller, now=NOON)
     assert changed.content == "it was June"
+    (other,) = await writer.store("the crane rusts", namespace="payments")
+    wish = Wish(Relation(other, "causes", id_))
+    with pytest.raises(Refused, match="role reader"):
+        await relate(reader.library, [wish], caller=reader.caller, now=NOON)
+    assert (await relate(writer.library, [wish], caller=writer.caller, now=NOON)).created == [wish.relation]
     with pytest.raises(Refused, match="needs admin"):
         await forget(writer.library, ForgetRequest((id_,), erase=True), caller=writer.caller, now=NOON)
     await forget(writer.library, ForgetRequest((id_,)), caller=writer.caller, now=NOON)
@@ -127,14 +138,17 @@ async def test_a_reader_reads_a_writer_writes_and_an_admin_erases(secrets: Perso
 
 
 async def test_a_writer_makes_no_namespace_and_learns_of_none(secrets: Person) -> None:
-    writer = await holder(secrets.library, "walter", "payments:writer")
+    writer = await holder(secrets.library, "walter", "payments:writer", "boards:reader", "ledger:admin")
 
     with pytest.raises(NotFound, match="no namespace 'board'") as hidden:
         await writer.store("anything", namespace="board")
     with pytest.raises(NotFound, match="no namespace 'fresh'") as missing:
         await writer.store("anything", namespace="fresh")
     assert str(hidden.value).replace("board", "fresh") == str(missing.value)
-    with pytest.raises(Refused):
+    assert hidden.value.hint == "You may write to ledger, payments."
+    with pytest.raises(NotFound, match=r"You may write to payments\.$"):
+        await writer.store("anything", namespace="payment")
+    with pytest.raises(Refused, match="owner"):
         await notebooks.create(writer.library, "fresh", caller=writer.caller, now=NOON)
 
 
@@ -210,6 +224,226 @@ async def test_the_audit_log_is_asked_by_name_time_and_outcome(secrets: Person) 
     assert await told(principal="ALICE") == ["alice"]
     assert await told(since="1d") == []
     assert await told(refused=True) == []
+
+
+async def test_the_audit_log_of_a_namespace_is_for_who_administers_it_and_tells_of_nothing_else(
+    secrets: Person,
+) -> None:
+    writer = await holder(secrets.library, "walter", "payments:writer", "board:admin", agent="cursor")
+    admin = await holder(secrets.library, "ada", "payments:admin")
+    quiet = replace(admin, caller=replace(admin.caller, may_write=False))
+    kept = await writer.store("one", "two", namespace="payments")
+
+    with pytest.raises(Refused, match="needs admin"):
+        await writer.audit("payments")
+    with pytest.raises(NotFound, match="no namespace 'board'"):
+        await admin.audit("board")
+    with pytest.raises(Refused, match="owner"):
+        await admin.audit()
+    told = await admin.audit("payments")
+    assert {(line.namespace, line.action) for line in told} == {("payments", "store")}
+    [line] = [line for line in told if line.principal == "walter"]
+    assert (line.amount, line.outcome, line.agent, line.token) == (2, "done", "cursor", writer.caller.token)
+    assert set(line.memories) == set(kept)
+    assert await quiet.audit("payments") == told, "reading is no writing"
+
+
+async def test_the_owner_reads_the_audit_log_of_everything_the_latest_first(secrets: Person) -> None:
+    ada = await holder(secrets.library, "ada", "payments:admin")
+    await secrets.at(NOON - timedelta(hours=1)).keep("earlier", namespace="payments")
+    owner = Holder(secrets.library, replace(OWNER, may_write=False), "")
+
+    told = await owner.audit()
+
+    assert {line.namespace for line in told} == {"payments", "board", None}
+    [made] = [line for line in told if line.action == "token_create"]
+    assert (made.detail, made.amount) == (f"ada {ada.caller.token}", 1)
+    assert [line.at for line in told] == sorted((line.at for line in told), reverse=True)
+    assert [line.at for line in await owner.audit(limit=1)] == [NOON]
+    assert [line.action for line in await owner.audit(action="token_create")] == ["token_create"]
+    assert await owner.audit(limit=1_000) == told
+    await Audit(secrets.library.database).note(
+        NOWHERE, "memory_recall", caller=ada.caller, now=NOON, amount=3, outcome="not_found", detail="no namespace"
+    )
+    [line] = await owner.audit(refused=True)
+    assert (line.principal, line.action, line.outcome, line.amount) == ("ada", "memory_recall", "not_found", 3)
+    assert (line.token, line.detail) == (ada.caller.token, "no namespace")
+    for limit in (0, 1_001):
+        with pytest.raises(InvalidInput, match="1 to 1000"):
+            await owner.audit(limit=limit)
+
+
+async def test_a_principal_is_one_whatever_the_case_and_loses_its_tokens_and_nobody_elses(secrets: Person) -> None:
+    library = secrets.library
+    zed = await holder(library, "Zed", "payments:reader")
+    made = await create_token(
+        library,
+        TokenRequest("alice", ("payments:reader", "board:admin"), namespace="board", agent="cursor"),
+        caller=OWNER,
+        now=NOON,
+    )
+    again = await create_token(library, TokenRequest("ALICE", owner=True), caller=OWNER, now=NOON)
+    entered = await enter(library, made.secret)
+
+    assert again.principal == "alice"
+    assert [role_in(entered.caller, name) for name in ("board", "payments", "nowhere")] == ["admin", "reader", None]
+    listed = await list_tokens(library, caller=OWNER, now=NOON)
+    assert [token.principal for token in listed] == ["alice", "alice", "Zed"]
+    [first, _] = await list_tokens(library, caller=OWNER, now=NOON, principal="Alice")
+    assert (first.grants, first.home, first.agent) == (("board:admin", "payments:reader"), "board", "cursor")
+    await notebooks.delete(library, "board", caller=OWNER, now=NOON)
+    [first, _] = await list_tokens(library, caller=OWNER, now=NOON, principal="alice")
+    assert (first.grants, first.home) == (("payments:reader",), None)
+    caller = (await enter(library, made.secret)).caller
+    assert (caller.home, role_in(caller, "board")) == (None, None)
+
+    revoked = await revoke_tokens(library, (), caller=OWNER, now=NOON, principal="Alice")
+
+    assert set(revoked) == {(made.id, "alice"), (again.id, "alice")}
+    assert [token.id for token in await list_tokens(library, caller=OWNER, now=NOON)] == [zed.caller.token]
+    told = await Holder(library, OWNER, "").audit(action="token_revoke")
+    assert {line.detail for line in told} == {f"alice {made.id}", f"alice {again.id}"}
+
+
+@dataclass
+class Door:
+    """The door of a server over a library; its clock stands still until it is moved."""
+
+    library: Library
+    local: Caller = Caller("local")
+    demand: Demand = "auto"
+    issuer: Vouching | None = None
+    now: datetime = NOON
+
+    def keeper(self) -> Doorkeeper:
+        async def whole() -> Library:
+            return self.library
+
+        return Doorkeeper(whole, demand=self.demand, local=lambda: self.local, now=lambda: self.now, issuer=self.issuer)
+
+    async def used(self) -> list[datetime | None]:
+        """When each token was used last, in the order of their owners' names."""
+        return [token.last_used_at for token in await list_tokens(self.library, caller=OWNER, now=NOON)]
+
+
+@dataclass
+class Vouching:
+    """An issuer that vouches for carla, whatever it is shown; of two roles in one namespace the stronger counts."""
+
+    grants: tuple[str, ...] = ("payments:writer", "payments:reader")
+    rules: str = "as agreed"
+
+    async def verify(self, token: str, *, now: datetime) -> Vouched:
+        return Vouched("carla", self.grants, False, now + timedelta(hours=1), "https://login.test")
+
+
+async def test_who_comes_while_nobody_can_say_who_he_is_sees_nothing_even_if_that_comes_back(secrets: Person) -> None:
+    async def away() -> Library:
+        raise DatabaseUnavailable("The database is away.")
+
+    keeper = Doorkeeper(away, demand="auto", local=lambda: Caller("local"), now=lambda: NOON)
+
+    for token in (None, "fk_" + "A" * 43):
+        nobody = await keeper.admit(token)
+        view = Holder(secrets.library.opened_to(nobody.access), nobody, "")
+        assert await view.library.namespaces.notebooks(None) == []
+        with pytest.raises(NotFound):
+            await view.store("anything", namespace="payments")
+
+
+async def test_a_token_does_not_write_on_a_read_only_server_nor_leaves_a_trace(secrets: Person) -> None:
+    alice = await holder(secrets.library, "alice", "payments:admin")
+    door = Door(secrets.library, local=Caller("local", may_write=False))
+    keeper = door.keeper()
+
+    caller = await keeper.admit(alice.secret)
+    await keeper.close()
+
+    assert (caller.author, role_in(caller, "payments"), role_in(caller, "board")) == ("alice", "reader", None)
+    with pytest.raises(Refused, match="read-only"):
+        await replace(alice, caller=caller).store("anything", namespace="payments")
+    assert await door.used() == [None]
+    with pytest.raises(Refused, match="read-only"):
+        await create_token(secrets.library, TokenRequest("bob", owner=True), caller=door.local, now=NOON)
+    seen = await status(secrets.library, caller=door.local)
+    assert set(seen.roles.values()) == {"reader"}
+
+
+async def test_a_token_is_demanded_as_the_settings_say(secrets: Person) -> None:
+    for demand, issuer, before, after in (
+        ("never", None, False, False),
+        ("always", None, True, True),
+        ("auto", None, False, True),
+        ("auto", Vouching(), True, True),
+    ):
+        door = Door(secrets.library, demand=demand, issuer=issuer)  # type: ignore[arg-type]
+        assert await door.keeper().demands_token() is (before or bool(await door.used()))
+        await holder(secrets.library, "alice", "payments:reader")
+        assert await door.keeper().demands_token() is after
+        if after:
+            with pytest.raises(Unauthenticated, match="needs a token"):
+                await door.keeper().admit(None)
+        else:
+            assert await door.keeper().admit(None) == door.local
+
+
+async def test_when_a_token_was_used_is_written_once_a_minute_and_never_goes_back(secrets: Person) -> None:
+    alice, bob = [await holder(secrets.library, name, "payments:reader") for name in ("alice", "bob")]
+    assert alice.caller.token is not None
+    door = Door(secrets.library)
+    keeper = door.keeper()
+    seen = []
+
+    for seconds in (0, 30, 120):
+        door.now = NOON + timedelta(seconds=seconds)
+        for one in (keeper, door.keeper()):  # two servers
+            await one.admit(alice.secret)
+            await one.close()
+        seen.append(await door.used())
+    await Principals(secrets.library.database).used(alice.caller.token, NOON)
+
+    assert seen == [[NOON, None], [NOON, None], [NOON + timedelta(minutes=2), None]]
+    assert await door.used() == seen[-1]
+    assert bob.caller.token != alice.caller.token
+
+
+async def test_what_an_issuer_vouches_for_lasts_as_long_as_it_says_under_the_rules_of_the_day(
+    secrets: Person, housekeeper: Housekeeper
+) -> None:
+    library, vouching = secrets.library, Vouching()
+    door = Door(library, issuer=vouching)
+
+    first = await door.keeper().admit("an.access.token")
+    vouching.grants, vouching.rules = ("payments:reader", "board:reader"), "agreed anew"
+    then = await door.keeper().admit("an.access.token")
+
+    made = await Holder(library, OWNER, "").audit(action="token_create")
+    assert {line.principal for line in made} == {"issuer https://login.test"}
+    assert not await Door(library).keeper().demands_token(), "no token of ours was made yet"
+    own = await holder(library, "alice", "payments:reader")
+    assert (await door.keeper().admit(own.secret)).author == "alice", "who brings one of ours needs no issuer"
+    with pytest.raises(Unauthenticated, match="no token of Folklore"):
+        await Door(library).keeper().admit("an.access.token")
+    assert (first.author, role_in(first, "payments"), role_in(first, "board")) == ("carla", "writer", None)
+    assert (role_in(then, "payments"), role_in(then, "board")) == ("reader", "reader")
+    [held, _] = await list_tokens(library, caller=OWNER, now=NOON, principal="carla")
+    assert (held.expires_at, held.issuer) == (NOON + timedelta(hours=1), "https://login.test")
+    housekeeper.now = NOON + timedelta(hours=20)
+    assert await housekeeper("retention") == {}
+    housekeeper.now = NOON + timedelta(hours=26)
+    assert await housekeeper("retention") == {"tokens_dropped": 2}
+
+
+async def test_an_issuers_token_that_many_workers_meet_at_once_is_made_and_noted_once(secrets: Person) -> None:
+    library = secrets.library
+    door = Door(library, issuer=Vouching())
+
+    callers = await asyncio.gather(*(door.keeper().admit("an.access.token") for _ in range(8)))
+
+    assert {(caller.author, role_in(caller, "payments")) for caller in callers} == {("carla", "writer")}
+    [made] = await list_tokens(library, caller=OWNER, now=NOON)
+    assert {caller.token for caller in callers} == {made.id}
+    assert len(await Holder(library, OWNER, "").audit(action="token_create")) == 1
 
 
 async def test_the_database_keeps_no_token_and_what_it_keeps_opens_nothing(

@@ -9,6 +9,7 @@ import pytest
 from mcp import Client
 
 from folklore.errors import InvalidInput, Refused
+from folklore.memory.detail import details
 from folklore.memory.relate import Wish, relate
 from folklore.model import Caller, Relation
 from tests.person import NOON, Person, contents
@@ -84,6 +85,34 @@ async def test_superseding_by_relation_closes_the_old_one(person: Person) -> Non
     assert await person.relations(old) == []
 
 
+async def test_what_is_not_in_force_supersedes_nothing_and_of_two_in_one_call_the_first_does(person: Person) -> None:
+    old, new, newer, newest = await person.keep("old", "new", "newer", "newest")
+    await person.relate(Relation(newer, "supersedes", new))
+
+    by_the_replaced = await person.relate(Relation(new, "supersedes", old))
+    by_two = await person.relate(Relation(newer, "supersedes", old), Relation(newest, "supersedes", old))
+
+    assert [(item.relation.from_id, "not in force" in item.reason) for item in by_the_replaced.failed] == [(new, True)]
+    assert [relation.from_id for relation in by_two.created] == [newer]
+    assert [(item.relation.from_id, "two things" in item.reason) for item in by_two.failed] == [(newest, True)]
+    assert {relation.from_id for relation in await person.relations(old)} == {newer}
+
+
+async def test_of_several_taken_away_each_is_told_by_itself(person: Person) -> None:
+    a, b, c = await person.keep("a", "b", "c")
+    there, other_type, other_end, reversed_ = (
+        Relation(a, "causes", b), Relation(a, "precedes", b), Relation(a, "causes", c), Relation(b, "causes", a)
+    )  # fmt: skip
+    await person.relate(there, other_type, other_end, reversed_)
+
+    first = await person.relate(Wish(there, remove=True), Wish(Relation(c, "causes", b), remove=True))
+
+    assert [relation.type for relation in first.removed] == ["causes"]
+    assert [item.reason for item in first.failed] == ["was not there."]
+    left = {(relation.from_id, relation.type, relation.to_id) for relation in await person.relations(a)}
+    assert left == {(a, "precedes", b), (a, "causes", c), (b, "causes", a)}
+
+
 async def test_one_call_does_not_supersede_in_a_ring(person: Person) -> None:
     a, b = await person.keep("a", "b")
 
@@ -99,13 +128,26 @@ async def test_what_was_forgotten_is_not_related_and_not_shown_as_related(person
     await person.forget(b)
 
     assert [relation.to_id for relation in await person.relations(a)] == [c]
-    assert len((await person.relate(Relation(c, "causes", b))).failed) == 1
+    for wish in (Relation(c, "causes", b), Relation(b, "causes", c), Relation(c, "supersedes", b)):
+        assert [item.reason for item in (await person.relate(wish)).failed] == [f"There is no memory {b}."]
+    [forgotten] = (await details(person.library, [b], forgotten=True)).found
+    assert [relation.from_id for relation in forgotten.relations] == [a], "for who looks at what was forgotten"
     await person.undo(b)
     assert len(await person.relations(a)) == 2
 
 
+async def test_the_strongest_relations_are_shown_first_and_of_a_hub_no_more_than_two_hundred(person: Person) -> None:
+    hub, *spokes = await person.keep("hub", *(f"spoke {number}" for number in range(201)))
+    relations = [Relation(hub, "causes", id_, (place + 1) / 202) for place, id_ in enumerate(spokes)]
+
+    await person.relate(*relations)
+
+    assert [relation.to_id for relation in await person.relations(hub)] == spokes[:0:-1]
+
+
 async def test_how_many_and_who(client: Client, person: Person) -> None:
     assert "1 to 500" in await refusal(client, "memory_relate", relations=[])
+    assert len((await person.relate(*[Relation(uuid4(), "causes", uuid4()) for _ in range(500)])).failed) == 500
     with pytest.raises(InvalidInput, match="1 to 500"):
         await person.relate(*[Relation(uuid4(), "causes", uuid4())] * 501)
     wish = Wish(Relation(uuid4(), "causes", uuid4()))

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from folklore.errors import InvalidInput
+from folklore.model import Draft
 from folklore.ranking.length import LengthLine
 from folklore.ranking.signals import Signals, factors, recency
 from folklore.ranking.weights import PRESETS, Ranking, chosen
-from tests.person import NOON
+from tests.person import NOON, Person, contents, ids
 
 shares = st.one_of(st.none(), st.floats(0, 1))
 candidates = st.lists(st.fixed_dictionaries(dict.fromkeys(Signals.names(), shares)), min_size=1, max_size=8)
@@ -37,6 +39,69 @@ def test_who_was_not_rated_lies_between_those_who_were() -> None:
     best, unrated, worst = factors(Signals(), [{"importance": 1.0}, {}, {"importance": 0.0}])
 
     assert best > unrated > worst
+
+
+BOATS = [f"Somebody repaired boat number {number}." for number in range(9)]
+RATED = [
+    ({"importance": 1.0}, {"importance": 0.0}),
+    ({"importance": 0.9}, {}),
+    ({}, {"importance": 0.1}),
+    ({"confidence": 1.0}, {"confidence": 0.0}),
+    ({"priority": 1}, {"priority": 4}),
+    ({"priority": 1}, {}),
+    ({"tags": ("area:crane",)}, {"tags": ("area:boat",)}),
+    ({"tags": ("crane",)}, {}),
+]
+
+
+@pytest.mark.parametrize(("better", "worse"), RATED)
+@pytest.mark.parametrize("first", [True, False])
+async def test_of_two_that_answer_alike_the_better_rated_comes_first(
+    person: Person, better: dict[str, Any], worse: dict[str, Any], first: bool
+) -> None:
+    one, other = (better, worse) if first else (worse, better)
+    kept = await person.keep(Draft("Crane 4 was painted.", **one), Draft("Crane 7 was painted.", **other))
+    await person.keep(*BOATS)
+
+    answer = await person.recall("Which crane was painted?")
+
+    assert ids(answer)[0] == kept[0 if first else 1]
+
+
+async def test_a_tag_that_is_asked_for_counts(person: Person) -> None:
+    halls = [
+        Draft(f"Hall {4 + place} was painted.", tags=(tag,)) for place, tag in enumerate(("area:hall", "area:boat"))
+    ]
+    await person.keep(*halls, *BOATS)
+
+    answer = await person.recall("hall", explain=True)
+
+    told: list[Any] = [(result.memory.tags, result.explain) for result in answer.memories[:2]]
+    moved = {tags: explained["signals"] for tags, explained in told}
+    assert moved[("area:hall",)] == pytest.approx(moved[("area:boat",)] + 0.2)
+
+
+async def test_of_two_that_answer_alike_the_newer_is_not_the_better(person: Person) -> None:
+    texts = ["Crane 4 was painted.", "Crane 7 was painted."]
+    for name, order in (("forth", texts), ("back", texts[::-1])):
+        for text, days in zip(order, (400, 0), strict=True):
+            await person.at(NOON - timedelta(days=days)).keep(text, namespace=name)
+        await person.keep(*BOATS, namespace=name)
+
+    forth, back = [
+        contents(await person.recall("Which crane was painted?", namespaces=(name,))) for name in ("forth", "back")
+    ]
+
+    assert forth == back
+
+
+async def test_a_rating_lifts_nothing_over_what_answers(person: Person) -> None:
+    await person.keep("The crane on the north quay was painted red.")
+    await person.keep(*(Draft(f"Crane number {n} has a crew.", importance=1.0, priority=1) for n in range(5)))
+
+    answer = await person.recall("Who painted the crane on the north quay red?")
+
+    assert contents(answer)[0] == "The crane on the north quay was painted red."
 
 
 def test_recency_halves_with_every_half_life_and_the_future_counts_as_now() -> None:

@@ -80,12 +80,12 @@ async def test_only_what_is_in_force_in_the_same_namespace_can_be_superseded(per
     for target, error, words in (
         (old, Conflict, f"superseded by {new}"),
         (gone, Conflict, "was forgotten"),
-        (elsewhere, NotFound, "in this namespace"),
-        (uuid4(), NotFound, "in this namespace"),
+        (elsewhere, NotFound, f"memory {elsewhere} in this namespace"),
+        (missing := uuid4(), NotFound, f"memory {missing} in this namespace"),
     ):
         with pytest.raises(error, match=words):
             await person.keep(Draft("eins", supersedes=target))
-    with pytest.raises(InvalidInput, match="itself"):
+    with pytest.raises(InvalidInput, match="cannot supersede itself"):
         await person.keep(Draft("uno", supersedes=new))
     assert contents(await person.recall("*")) == ["uno", "three"], "nothing of a refused store stays"
 

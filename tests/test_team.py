@@ -88,12 +88,15 @@ async def test_nobody_is_let_in_without_a_good_token(team: Team) -> None:
 async def test_who_may_only_read_is_not_shown_what_writes(team: Team, sse: bool, mode: str) -> None:
     reader = await team.token("rita", "payments:reader")
     writer = await team.token("walter", "payments:writer", "board:reader")
+    admin = await team.token("ada", "payments:admin")
 
     async with team.assistant(reader.secret, sse=sse, mode=mode) as client:
         shown = {tool.name for tool in (await client.list_tools()).tools}
         found = await called(client, "memory_recall", query="Who painted the harbour crane?")
     async with team.assistant(writer.secret, sse=sse, mode=mode) as client:
         all_ = {tool.name for tool in (await client.list_tools()).tools}
+    async with team.assistant(admin.secret, sse=sse, mode=mode) as client:
+        assert {tool.name for tool in (await client.list_tools()).tools} == all_
 
     assert all_ - shown == WRITING
     assert (found["searched"], len(found["memories"])) == (["payments"], 1)

@@ -15,10 +15,12 @@ import asyncpg
 import pytest
 
 from folklore.db.database import Database
+from folklore.db.debt import Debts
 from folklore.db.transfer import Transfers
 from folklore.embedding.embedder import Embedder
 from folklore.errors import Conflict, EmbedderUnavailable, InvalidInput, NotFound, Raced, Refused
 from folklore.memory import intake, transfer
+from folklore.memory.debt import pay
 from folklore.memory.formats import line
 from folklore.memory.formats.line import json_lines
 from folklore.memory.intake import ImportRequest
@@ -359,25 +361,58 @@ async def test_importing_twice_changes_nothing(mover: Mover) -> None:
 
 
 async def test_the_same_text_or_id_or_key_is_a_duplicate(mover: Mover) -> None:
-    report = await mover.put(
-        [
-            {"content": "One  fact.", "id": OLD},
-            {"content": "One fact."},
-            {"content": "Something else.", "id": OLD},
-            {"content": "Keyed.", "idempotency_key": "k"},
-            {"content": "Keyed again.", "idempotency_key": "k"},
-        ]
-    )
+    lines: list[Line] = [
+        {"content": "One  fact.", "id": OLD},
+        {"content": "One fact."},
+        {"content": "Something else.", "id": OLD},
+        {"content": "Keyed.", "idempotency_key": "k"},
+        {"content": "Keyed again.", "idempotency_key": "k"},
+    ]
+    anew: list[Line] = [{"content": "Keyed anew.", "idempotency_key": "k"}, {"content": "One fact."}]
 
-    assert (report.stored, report.duplicates) == (2, 3)
+    for dry_run in (True, False):
+        report = await mover.put(lines, dry_run=dry_run)
+        assert (report.stored, report.duplicates) == (2, 3)
+    for dry_run in (True, False):
+        report = await mover.put(anew, dry_run=dry_run)
+        assert (report.stored, report.duplicates, report.failed) == (0, 2, 0)
+
+
+async def test_overwriting_does_not_take_another_memorys_key(mover: Mover) -> None:
+    await mover.put([{"id": OLD, "content": "one", "idempotency_key": "k"}, {"id": NEW, "content": "two"}])
+
+    changed: list[Line] = [{"id": NEW, "content": "three", "idempotency_key": "k"}, {"id": OLD, "content": "four"}]
+    report = await mover.put(changed, on_conflict="overwrite")
+
+    assert (report.overwritten, [failure.line for failure in report.failures]) == (1, [1])
+    assert OLD in report.failures[0].message
+    assert {line["content"] for line in await mover.memories()} == {"two", "four"}
+
+
+async def test_a_text_that_one_memory_gives_up_goes_to_another_with_the_next_import(mover: Mover) -> None:
+    await mover.put([{"id": OLD, "content": "one"}, {"id": NEW, "content": "two"}])
+    changed: list[Line] = [{"id": OLD, "content": "three"}, {"id": NEW, "content": "one"}]
+
+    first = await mover.put(changed, on_conflict="overwrite")
+    again = await mover.put(changed, on_conflict="overwrite")
+
+    assert (first.overwritten, [failure.line for failure in first.failures]) == (1, [2])
+    assert "import it again" in first.failures[0].message
+    assert (again.overwritten, again.duplicates, again.failed) == (1, 1, 0)
+
+
+async def test_what_was_forgotten_elsewhere_comes_beside_what_says_the_same_here(mover: Mover) -> None:
+    await mover.put([{"namespace": "other", "content": RICH[2]["content"]}])
+
+    assert (await mover.put([RICH[2]])).stored == 1
 
 
 async def test_a_forgotten_text_may_be_imported_alive(mover: Mover) -> None:
     report = await mover.put([RICH[2], {"namespace": "other", "content": RICH[2]["content"]}])
     await mover.put([RICH[2] | {"namespace": "later"}])
-    later = await mover.put([{"namespace": "later", "content": RICH[2]["content"]}])
+    later = await mover.put([RICH[2] | {"namespace": "later"}, {"namespace": "later", "content": RICH[2]["content"]}])
 
-    assert (report.stored, later.stored) == (2, 1)
+    assert (report.stored, later.stored, later.duplicates) == (2, 1, 1)
 
 
 async def test_what_was_superseded_here_is_in_force_again_when_an_import_that_overwrites_says_so(mover: Mover) -> None:
@@ -521,15 +556,18 @@ async def test_a_text_given_up_in_the_same_batch_may_come_in_as_another_memory(m
 async def test_the_last_line_of_an_id_overwrites(mover: Mover) -> None:
     await mover.put([{"id": OLD, "content": "one"}])
 
-    await mover.put([{"id": OLD, "content": "two"}, {"id": OLD, "content": "three"}], on_conflict="overwrite")
+    lines: list[Line] = [{"id": OLD, "content": "two"}, {"id": OLD, "content": "three"}]
+    report = await mover.put(lines, on_conflict="overwrite")
 
+    assert (report.overwritten, report.duplicates) == (1, 1)
     assert [line["content"] for line in await mover.memories()] == ["three"]
 
 
 async def test_failing_on_a_conflict_writes_nothing_of_its_batch(mover: Mover, small_batches: None) -> None:
     await mover.put([{"content": "here"}])
+    [here] = await mover.memories()
 
-    with pytest.raises(Conflict, match="Line 4"):
+    with pytest.raises(Conflict, match=f"Line 4 is here already, as {here['id']}"):
         await mover.put([{"content": text} for text in ("a", "b", "c", "here", "d")], on_conflict="fail")
 
     assert {line["content"] for line in await mover.memories()} == {"here", "a", "b"}
@@ -633,6 +671,15 @@ async def test_an_embedder_that_is_down_leaves_vectors_owed(mover: Mover, person
 
     assert (report.stored, report.without_vector) == (1, 1)
     assert contents(await person.search("kept")) == ["kept all the same"]
+    # The same in another namespace owes by itself, whatever its namesake has, and is paid by itself.
+    [line] = await mover.memories()
+    await mover.put([line], default="copy", namespace="copy")
+    notes, copy = [(await person.library.notebooks([name]))[0].id for name in ("notes", "copy")]
+    assert mover.embedder is not None
+    debts, model = Debts(mover.database), (await mover.embedder.model()).id
+    assert await debts.count([notes, copy], model) == {notes: 1, copy: 0}
+    assert [paid.written async for paid in pay(debts, mover.embedder, [notes, copy], now=NOON)] == [1]
+    assert await debts.count([notes, copy], model) == {notes: 0, copy: 0}
 
 
 async def test_text_that_postgres_refuses_fails_alone(mover: Mover, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,6 +12,7 @@ import pytest
 from folklore.db.changes import CHANGEABLE
 from folklore.db.database import Database
 from folklore.errors import NotFound
+from folklore.memory.detail import details
 from folklore.memory.tied_lines import _Before
 from folklore.model import Caller, Draft, Relation
 from tests.conftest import Cluster
@@ -80,6 +81,25 @@ async def test_what_was_imported_can_be_undone(
     assert (await person.undo(A)).content == "zero"
     with pytest.raises(NotFound):
         await person.undo(A)
+
+
+async def test_a_memory_that_was_imported_into_two_namespaces_has_in_each_what_it_lived_through_there(
+    mover: Mover,  # noqa: F811
+    person: Person,
+) -> None:
+    await mover.put([*MEMORIES, RELATION, REVISION])
+    await mover.put([*MEMORIES, RELATION | {"relation": "precedes"}], default="copy")
+    await mover.put([MEMORIES[1] | {"forgotten_at": STAMP["created_at"]}], default="copy", on_conflict="overwrite")
+    await mover.put([*MEMORIES, RELATION | {"relation": "part_of"}], default="third")
+
+    found = {item.memory.namespace: item for item in (await details(person.library, [A])).found}
+    other = await details(person.library, [B])
+
+    assert {name: [relation.type for relation in item.relations] for name, item in found.items()} == {
+        "notes": ["causes"], "copy": [], "third": ["part_of"],
+    }  # fmt: skip
+    assert {name: item.revisions for name, item in found.items()} == {"notes": 1, "copy": 0, "third": 0}
+    assert [item.memory.namespace for item in other.found] == ["notes", "third"], "where it was not forgotten"
 
 
 async def test_ties_that_come_before_their_memories_wait_for_them(

@@ -245,17 +245,19 @@ class Changes:
             row = await session.row("revisions_last", namespace=namespace, id=id_)
         return None if row is None else revision_of(row)
 
-    async def counted(self, namespaces: Sequence[UUID], ids: Sequence[UUID]) -> dict[UUID, int]:
-        """How many revisions each of these memories has. One statement."""
+    async def counted(self, namespaces: Sequence[UUID], ids: Sequence[UUID]) -> dict[tuple[UUID, UUID], int]:
+        """How many revisions each of these memories has, by namespace and id. One statement."""
         async with self._database.session() as session:
             rows = await session.rows("revisions_count", namespaces=list(namespaces), ids=list(ids))
-        return {row["memory_id"]: row["revisions"] for row in rows}
+        return {(row["namespace_id"], row["memory_id"]): row["revisions"] for row in rows}
 
-    async def relations(self, namespaces: Sequence[UUID], ids: Sequence[UUID], limit: int) -> list[Relation]:
-        """What these memories have to do with others, strongest first. One statement."""
+    async def relations(
+        self, namespaces: Sequence[UUID], ids: Sequence[UUID], limit: int
+    ) -> list[tuple[UUID, Relation]]:
+        """What these memories have to do with others, each with its namespace, strongest first. One statement."""
         async with self._database.session() as session:
             rows = await session.rows("relations_of", namespaces=list(namespaces), ids=list(ids), fetch=limit)
-        return [relation_of(row) for row in rows]
+        return [(row["namespace_id"], relation_of(row)) for row in rows]
 
     async def settle_statistics(self) -> None:
         """The planner's samples of the tables are taken anew: what was erased is in them no longer."""

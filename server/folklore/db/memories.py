@@ -168,11 +168,15 @@ class Memories:
         return {row["idempotency_key"]: row["id"] for row in rows if not row["forgotten"]}
 
     async def get(self, namespaces: Iterable[UUID], ids: Sequence[UUID]) -> list[Memory]:
-        """The memories of these ids within these namespaces, in the order asked for; unknown ones are left out."""
+        """The memories of these ids within these namespaces, in the order asked for; unknown ones are left out.
+
+        An id that an import has brought into several of them comes once from each, in the order of their names.
+        """
         async with self._database.session() as session:
             rows = await session.rows("memories_get", namespaces=list(namespaces), ids=list(ids))
-        found = {memory.id: memory for memory in (memory_of(row, row["namespace"]) for row in rows)}
-        return [found[id_] for id_ in ids if id_ in found]
+        asked = {id_: place for place, id_ in enumerate(ids)}
+        found = [memory_of(row, row["namespace"]) for row in rows]
+        return sorted(found, key=lambda memory: (asked[memory.id], memory.namespace))
 
     async def list(
         self,

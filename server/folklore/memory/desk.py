@@ -124,9 +124,9 @@ class Desk:
     async def show(self, ids: tuple[UUID, ...]) -> Details:
         """Memories whole; those that were forgotten too, for who could bring them back."""
         whole = await details(await self._host.library(), ids, forgotten=True)
-        hidden = [item for item in whole.found if self._hidden(item.memory)]
-        found = tuple(item for item in whole.found if item not in hidden)
-        return Details(found, (*whole.missing, *(item.memory.id for item in hidden)))
+        found = tuple(item for item in whole.found if not self._hidden(item.memory))
+        seen = {item.memory.id for item in found}
+        return Details(found, tuple(id_ for id_ in dict.fromkeys(ids) if id_ not in seen))
 
     async def history(self, memory: UUID, namespaces: tuple[str, ...] = ()) -> tuple[Memory, tuple[Revision, ...]]:
         """A memory and its changes, the last one first; of one that was forgotten for who could bring it back."""

@@ -27,7 +27,7 @@ class Detail:
 
 @dataclass(frozen=True, slots=True)
 class Details:
-    """In the order asked for; `missing` are nowhere."""
+    """In the order asked for, one that an import brought into several namespaces from each; `missing` are nowhere."""
 
     found: tuple[Detail, ...]
     missing: tuple[UUID, ...]
@@ -41,21 +41,19 @@ async def details(library: Library, ids: Sequence[UUID], *, forgotten: bool = Fa
     wanted = list(dict.fromkeys(ids))
     if not 1 <= len(wanted) <= MAX_AT_ONCE:
         raise InvalidInput("ids", f"takes 1 to {MAX_AT_ONCE} a call, not {len(wanted)}.")
-    namespaces = [notebook.id for notebook in await library.notebooks([])]
+    namespaces = {notebook.name: notebook.id for notebook in await library.notebooks([])}
+    everywhere = list(namespaces.values())
     memories = [
-        memory for memory in await library.memories.get(namespaces, wanted) if forgotten or memory.forgotten_at is None
+        memory for memory in await library.memories.get(everywhere, wanted) if forgotten or memory.forgotten_at is None
     ]
     if not memories:
         raise unknown(wanted)
-    here = [memory.id for memory in memories]
-    relations = await library.changes.relations(namespaces, here, limit=_RELATIONS * len(here))
-    counts = await library.changes.counted(namespaces, here)
-    found = tuple(
-        Detail(
-            memory,
-            tuple(item for item in relations if memory.id in (item.from_id, item.to_id))[:_RELATIONS],
-            counts.get(memory.id, 0),
-        )
-        for memory in memories
-    )
-    return Details(found, tuple(id_ for id_ in wanted if id_ not in set(here)))
+    here = list(dict.fromkeys(memory.id for memory in memories))
+    relations = await library.changes.relations(everywhere, here, limit=_RELATIONS * len(here))
+    counts = await library.changes.counted(everywhere, here)
+    found = []
+    for memory in memories:  # the relations of one that is in several namespaces stay within each
+        place = namespaces[memory.namespace]
+        own = [tie for where, tie in relations if where == place and memory.id in (tie.from_id, tie.to_id)]
+        found.append(Detail(memory, tuple(own[:_RELATIONS]), counts.get((place, memory.id), 0)))
+    return Details(tuple(found), tuple(id_ for id_ in wanted if id_ not in set(here)))
