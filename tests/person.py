@@ -58,8 +58,9 @@ class Person:
     async def forget(self, *ids: UUID, **asked: Any) -> Forgotten:
         return await forget(self.library, ForgetRequest(ids, **asked), caller=Caller(self.name), now=self.now)
 
-    async def undo(self, id_: UUID, retention: timedelta = timedelta(days=30)) -> Memory:
-        return (await undo(self.library, id_, caller=Caller(self.name), now=self.now, retention=retention))[0]
+    async def undo(self, id_: UUID, retention: timedelta = timedelta(days=30), revision: int | None = None) -> Memory:
+        caller = Caller(self.name)
+        return (await undo(self.library, id_, caller=caller, now=self.now, retention=retention, revision=revision))[0]
 
     async def history(self, id_: UUID) -> list[Revision]:
         return list((await history(self.library, id_))[1])

@@ -184,6 +184,19 @@ async def test_a_terminal_is_asked_first(folklore: CommandLine, monkeypatch: pyt
     assert asked == ["Forget these?", "Forget these?"]
 
 
+async def test_an_undo_that_names_the_revision_may_be_repeated(folklore: CommandLine) -> None:
+    id_, other = await keep(folklore, "The gate is open."), await keep(folklore, "The gate is green.")
+    await folklore.done("forget", id_)
+
+    undone = (await folklore.json("undo", id_, "--revision", "2"))["undone"][0]["memory"]
+    again = await folklore("undo", id_, "--revision", "2")
+
+    assert (undone["id"], undone["revision"]) == (id_, 3)
+    assert again.code == 1
+    assert "is at revision 3 by now, not 2" in again.err
+    assert (await folklore("undo", id_, other, "--revision", "3")).code == 2
+
+
 async def test_relations_from_the_command_line(folklore: CommandLine) -> None:
     a, b = await keep(folklore, "a"), await keep(folklore, "b")
 

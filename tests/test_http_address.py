@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import socket
 import ssl
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -12,11 +13,12 @@ import httpx
 import pytest
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
+from structlog.testing import capture_logs
 
 from folklore.config import HttpSettings, Settings
 from folklore.errors import ConfigInvalid
 from folklore.http.address import bound
-from folklore.http.certificate import tls_context
+from folklore.http.certificate import Certificate, certificate_of
 from folklore.http.serve import run
 from folklore.memory.tokens import TokenRequest, create_token
 from folklore.model import Caller
@@ -54,6 +56,76 @@ async def test_over_tls_a_client_does_a_session_of_work_and_nobody_gets_in_witho
     assert f"https://127.0.0.1:{server.port}" in server.told()
 
 
+async def test_a_renewed_certificate_is_shown_by_every_worker_and_cuts_nobody_off(
+    database_url: str, tmp_path: Path
+) -> None:
+    folder = tmp_path / "tls"
+    files = issued(folder)
+    trusting = ssl.create_default_context(cafile=str(files.certificate))
+    flags = ("--workers", "2", "--tls-cert", str(files.certificate), "--tls-key", str(files.key))
+    async with on_http(watched(tmp_path, database_url=database_url), *flags, trusting=trusting) as server:
+
+        async def told_by_both(words: str) -> None:
+            async with asyncio.timeout(120):
+                while server.told().count(words) < 2:
+                    await asyncio.sleep(0.1)
+
+        await told_by_both("startup complete")
+        kept = httpx.Limits(keepalive_expiry=None)
+        async with httpx.AsyncClient(base_url=server.url, verify=trusting, limits=kept) as client:
+            await client.get("/healthz")
+            issued(folder)
+            renewed = ssl.create_default_context(cafile=str(files.certificate))
+            await told_by_both("the renewed certificate is in use")
+            assert (await client.get("/healthz")).status_code == 200, "on the connection it has"
+        for _ in range(8):
+            async with httpx.AsyncClient(base_url=server.url, verify=renewed) as client:
+                assert (await client.get("/healthz")).status_code == 200
+        async with httpx.AsyncClient(base_url=server.url, verify=trusting) as client:
+            with pytest.raises(httpx.ConnectError, match="CERTIFICATE_VERIFY_FAILED"):
+                await client.get("/healthz")
+
+
+def _shown(certificate: Certificate) -> bytes | None:
+    """What somebody who connects is shown."""
+    client_in, client_out = ssl.MemoryBIO(), ssl.MemoryBIO()
+    any_one = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    any_one.check_hostname = False
+    any_one.verify_mode = ssl.CERT_NONE
+    client = any_one.wrap_bio(client_in, client_out)
+    server = certificate.context.wrap_bio(client_out, client_in, server_side=True)
+    for side in (client, server, client):
+        with suppress(ssl.SSLWantReadError):
+            side.do_handshake()
+    return client.getpeercert(binary_form=True)
+
+
+def test_files_that_cannot_be_used_leave_the_old_certificate_in_use_until_they_can(tmp_path: Path) -> None:
+    files = issued(tmp_path)
+    certificate = Certificate(files.certificate, files.key)
+    first, key = _shown(certificate), files.key.read_bytes()
+
+    with capture_logs() as logs:
+        issued(tmp_path)
+        renewed = files.certificate.read_bytes(), files.key.read_bytes()
+        files.key.write_bytes(key)  # as if only the certificate were there yet
+        for _ in range(2):
+            certificate.renew()
+        half = _shown(certificate)
+        files.certificate.unlink()
+        certificate.renew()
+        none = _shown(certificate)
+        files.certificate.write_bytes(renewed[0])
+        files.key.write_bytes(renewed[1])
+        certificate.renew()
+
+    assert first == half == none
+    assert _shown(certificate) == ssl.PEM_cert_to_DER_cert(renewed[0].decode())
+    assert [entry["log_level"] for entry in logs] == ["error", "error", "info"]
+    assert "is not the key of" in logs[0]["problem"]
+    assert "cannot be read" in logs[1]["problem"]
+
+
 def _only(version: ssl.TLSVersion) -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
@@ -86,7 +158,7 @@ def test_what_is_wrong_with_a_certificate_is_said_before_anything_listens(settin
 
 
 def test_without_files_there_is_no_tls() -> None:
-    assert tls_context(None, None) is None
+    assert certificate_of(None, None) is None
 
 
 def test_a_port_that_is_taken_and_an_address_that_is_none_are_said(settings: Settings) -> None:

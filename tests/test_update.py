@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 from uuid import uuid4
@@ -11,9 +12,12 @@ import pytest
 from mcp import Client
 
 from folklore.db.database import Database
+from folklore.db.memories import Vectors
 from folklore.errors import Conflict, NotFound, Refused
+from folklore.memory import revise
 from folklore.memory.library import Library
 from folklore.memory.revise import Edit, update
+from folklore.memory.store import embed
 from folklore.model import Caller, Draft, Relation
 from tests import embedders
 from tests.person import NOON, Person, contents
@@ -205,6 +209,43 @@ async def test_changes_are_taken_back_one_by_one_the_last_first(person: Person) 
     with pytest.raises(NotFound, match="Nothing was changed"):
         await person.undo(id_)
     assert [change.action for change in await person.history(id_)] == ["undo", "undo", "update", "update"]
+
+
+async def test_an_undoing_said_twice_with_its_revision_happens_once(person: Person) -> None:
+    [id_] = await person.keep("one")
+    await person.update(id_, content="two")
+    await person.update(id_, content="three")
+
+    with pytest.raises(Conflict, match="is at revision 3 by now, not 2"):
+        await person.undo(id_, revision=2)
+    back = await person.undo(id_, revision=3)
+    with pytest.raises(Conflict, match="is at revision 4 by now, not 3"):
+        await person.undo(id_, revision=3)
+
+    assert (back.content, back.revision) == ("two", 4)
+    assert (await person.undo(id_, revision=4)).content == "one"
+    with pytest.raises(Conflict, match="is at revision 5 by now, not 4"):  # though nothing is left to take back
+        await person.undo(id_, revision=4)
+
+
+async def test_of_two_undoings_at_one_moment_with_one_revision_one_happens(
+    person: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The other one comes between the look at the memory and the change."""
+    [id_] = await person.keep("one")
+    await person.update(id_, content="two")
+    await person.update(id_, content="three")
+    others = [3]
+
+    async def overtaken(library: Library, texts: Sequence[str]) -> Vectors | None:
+        if others:
+            assert (await person.undo(id_, revision=others.pop())).content == "two"
+        return await embed(library, texts)
+
+    monkeypatch.setattr(revise, "embed", overtaken)
+
+    with pytest.raises(Conflict, match="is at revision 4 by now, not 3"):
+        await person.undo(id_, revision=3)
 
 
 async def test_what_comes_after_an_undoing_is_taken_back_before_it(person: Person) -> None:

@@ -17,7 +17,7 @@ from folklore.cli.options import (
     namespace_option,
 )
 from folklore.cli.output import paint, print_json, print_revision, say
-from folklore.errors import told
+from folklore.errors import InvalidInput, told
 from folklore.memory import present
 from folklore.model import Relation
 
@@ -109,16 +109,25 @@ def _show(outcome: Forgotten, how: str) -> None:
 @click.command()
 @click.argument("memories", nargs=-1, required=True, metavar="ID…")
 @namespace_option
+@click.option(
+    "--revision",
+    type=click.IntRange(min=1),
+    help="Only if the memory is at this one (of a single ID): then the same command again takes nothing more back.",
+)
 @json_option
 @click.pass_context
-def undo(ctx: click.Context, memories: tuple[str, ...], namespace: str | None, as_json: bool) -> None:
+def undo(
+    ctx: click.Context, memories: tuple[str, ...], namespace: str | None, revision: int | None, as_json: bool
+) -> None:
     """Take back the last change of each memory: an edit, a forgetting, a superseding. Again, for the one before."""
     ids = [id_of(text) for text in dict.fromkeys(memories)]
+    if revision is not None and len(ids) > 1:
+        raise InvalidInput("revision", "is that of one memory.", hint="Undo the others apart.")
 
     async def work(desk: Desk) -> None:
         undone = []
         for id_ in ids:
-            now, change = await desk.undo(id_, (namespace,) if namespace else ())
+            now, change = await desk.undo(id_, (namespace,) if namespace else (), revision)
             undone.append((now, change))
             if not as_json:
                 say(f"undone: {change.action} of {id_}, by {change.author}")

@@ -28,7 +28,7 @@ from folklore.http.address import bound, is_loopback
 from folklore.http.api import api_routes
 from folklore.http.auth import Door, is_owner
 from folklore.http.body import Body
-from folklore.http.certificate import tls_context
+from folklore.http.certificate import certificate_of
 from folklore.http.crowd import Crowd
 from folklore.http.departure import Departure
 from folklore.http.export import export_route
@@ -216,7 +216,7 @@ def run(
             hint="Make the first one (`folklore tokens create --name you --owner`), or listen on 127.0.0.1,"
             " or say --insecure.",
         )
-    tls = tls_context(http.tls_cert, http.tls_key)
+    tls = certificate_of(http.tls_cert, http.tls_key)
     app = App(settings)
     sockets = bound(host, port)
     named = f"[{host}]" if ":" in host and not host.startswith("[") else host
@@ -258,4 +258,4 @@ def _work(seat: Seat, settings: Settings, host: str, sockets: list[socket]) -> N
     """What a worker does: the same as a single process."""
     log.configure(settings.log_level, settings.log_format)
     http = settings.http
-    serve(build_app(App(settings), host, seat), http, sockets, tls_context(http.tls_cert, http.tls_key))
+    serve(build_app(App(settings), host, seat), http, sockets, certificate_of(http.tls_cert, http.tls_key))

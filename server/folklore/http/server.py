@@ -7,7 +7,6 @@ import logging
 import os
 import signal
 import socket
-import ssl
 import sys
 import threading
 from collections.abc import Sequence
@@ -18,6 +17,7 @@ import uvicorn
 from starlette.types import ASGIApp
 
 from folklore.config import HttpSettings
+from folklore.http.certificate import Certificate
 from folklore.http.connection import Patience, PatientConnection, patient
 
 log = structlog.get_logger(__name__)
@@ -35,7 +35,7 @@ class Server(uvicorn.Server):
     """uvicorn on sockets that are bound already, which ends with code 0 within the graceful time and a moment more."""
 
     def __init__(
-        self, config: uvicorn.Config, protocol: type[PatientConnection], tls: ssl.SSLContext | None, handshake: float
+        self, config: uvicorn.Config, protocol: type[PatientConnection], tls: Certificate | None, handshake: float
     ) -> None:
         super().__init__(config)
         self._protocol = protocol
@@ -54,8 +54,9 @@ class Server(uvicorn.Server):
             sys.exit(STARTUP_FAILED)
         loop = asyncio.get_running_loop()
         self.servers = []
+        context = None if self._tls is None else self._tls.context
         for listener in sockets or []:
-            tls = None if listener.family == getattr(socket, "AF_UNIX", None) else self._tls  # another worker calls
+            tls = None if listener.family == getattr(socket, "AF_UNIX", None) else context  # another worker calls
             made = await loop.create_server(
                 self._connection,
                 sock=listener,
@@ -67,6 +68,15 @@ class Server(uvicorn.Server):
             listener.listen(BACKLOG)
             self.servers.append(made)
         self.started = True
+
+    async def main_loop(self) -> None:
+        """Until it is to end; meanwhile a certificate that is renewed is noticed."""
+        watching = None if self._tls is None else asyncio.create_task(self._tls.keep_new(), name="folklore-certificate")
+        try:
+            await super().main_loop()
+        finally:
+            if watching is not None:
+                watching.cancel()
 
     def _connection(self) -> PatientConnection:
         return self._protocol(self.config, self.server_state, self.lifespan.state)
@@ -80,7 +90,7 @@ class Server(uvicorn.Server):
         super().handle_exit(sig, frame)
 
 
-def serve(app: ASGIApp, settings: HttpSettings, sockets: Sequence[socket.socket], tls: ssl.SSLContext | None) -> None:
+def serve(app: ASGIApp, settings: HttpSettings, sockets: Sequence[socket.socket], tls: Certificate | None) -> None:
     """Serve the application in this process until SIGTERM or SIGINT; both end it in order, so the exit code is 0."""
     config, protocol = configured(app, settings)
     logging.getLogger("uvicorn.error").addFilter(_is_no_cut)

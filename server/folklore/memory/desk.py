@@ -147,8 +147,10 @@ class Desk:
             namespaces=namespaces,
         )
 
-    async def undo(self, memory: UUID, namespaces: tuple[str, ...] = ()) -> tuple[Memory, Revision]:
-        """Take back the last change of a memory."""
+    async def undo(
+        self, memory: UUID, namespaces: tuple[str, ...] = (), revision: int | None = None
+    ) -> tuple[Memory, Revision]:
+        """Take back the last change of a memory, or none unless it is at `revision`."""
         return await undo(
             await self._host.library(),
             memory,
@@ -156,6 +158,7 @@ class Desk:
             now=self._host.now(),
             retention=self._host.retention,
             namespaces=namespaces,
+            revision=revision,
         )
 
     async def forget(

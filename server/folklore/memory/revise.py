@@ -68,11 +68,12 @@ async def update(
         if state is None:
             raise unknown([id_])
         _in_force(state)
-        if edit.if_revision is not None and edit.if_revision != state.revision:
-            raise Conflict(
-                f"The memory {id_} is at revision {state.revision} by now, not {edit.if_revision}.",
-                hint="Read it again with memory_get and repeat the change on what it says now.",
-            )
+        _must_be_at(
+            edit.if_revision,
+            id_,
+            state.revision,
+            "Read it again with memory_get and repeat the change on what it says now.",
+        )
         different = {name: value for name, value in wanted.items() if _differs(name, value, state.held[name])}
         if different:
             await change.record([id_], "update", [*different, *(["position"] if "session" in different else [])])
@@ -88,16 +89,19 @@ async def undo(
     now: datetime,
     retention: timedelta,
     namespaces: tuple[str, ...] = (),
+    revision: int | None = None,
 ) -> tuple[Memory, Revision]:
     """Take back the last change of a memory (update, forget, supersede, expire) that was not taken back yet.
 
     The undoing is kept as a revision too. What had expired has no end any more. Returns the memory as it is now and
-    what was undone. Raises NotFound if nothing was changed, Conflict if its time is over or another memory has its
-    text by now.
+    what was undone. Raises NotFound if nothing was changed, Conflict if its time is over, another memory has its text
+    by now, or it is not at `revision`: who says where it is takes nothing more back by saying it twice.
     """
     must_write(caller)
     notebook = await place_of(library, id_, namespaces=namespaces)
     require(caller, notebook.name, "writer")
+    changed = "It was changed since, or this undoing has happened already; `folklore history` tells."
+    _must_be_at(revision, id_, (await _read(library, notebook, id_)).revision, changed)
     for _ in range(_TRIES):  # the text is embedded before the transaction, which must then find the same last change
         last = await library.changes.last(notebook.id, id_)
         if last is None:
@@ -110,6 +114,7 @@ async def undo(
             if await change.last(id_) != last:
                 continue
             state = (await change.states([id_], whole=True))[id_]
+            _must_be_at(revision, id_, state.revision, changed)
             before = await _restorable(change, last)
             await change.record([id_], "undo", list(before), undoes=last.revision)
             if "superseded_by" in before and state.superseded_by is not None:
@@ -185,6 +190,11 @@ def _differs(name: str, new: object, old: object) -> bool:
     if isinstance(new, float) and isinstance(old, float):
         return round(new, 6) != round(old, 6)  # as exact as the database keeps them
     return new != old
+
+
+def _must_be_at(expected: int | None, id_: UUID, revision: int, hint: str) -> None:
+    if expected not in (None, revision):
+        raise Conflict(f"The memory {id_} is at revision {revision} by now, not {expected}.", hint=hint)
 
 
 def _in_force(state: State) -> None:
