@@ -333,7 +333,7 @@ async def test_whether_there_is_an_index_costs_no_statement(crowd: Crowd, embedd
 
     assert path(answer) == "hnsw"
     [asking] = [query for query in queries if "pg_index" in query]
-    assert "folklore_lexemes" in asking
+    assert "folklore_words" in asking
     assert len([query for query in queries if "<#>" in query]) == 1
 
 

@@ -237,7 +237,14 @@ async def test_an_expression_is_found_by_the_inverted_index(whom: str, crowd: Cr
     found = statement("search_expression" if whom == "owner" else "search_expression/token")
     [notebook] = await Library.of(crowd.database, None).notebooks(["large"])
     given = {"namespaces": [notebook.id], "expression": "'memori' <-> '1234' <-> 'say'", "fetch": 30, "bound": 5_000}
-    given |= {"lexemes": ["1234"], "weights": [1.0], "mean_length": 20.0, "saturation": 1.2, "prior": 1.0}
+    given |= {
+        "lexemes": ["1234"],
+        "weights": [1.0],
+        "stems": [None],
+        "mean_length": 20.0,
+        "saturation": 1.2,
+        "prior": 1.0,
+    }
     given |= visibility(Filters(), NOON)
 
     async with crowd.seen_by(whom).transaction() as session:

@@ -89,20 +89,56 @@ class Sampling:
 
 
 @dataclass(frozen=True, slots=True)
+class Spelling:
+    """A word as it is spelled, which is how tags are kept: its stem, the pieces of the question it comes from, and how
+    many memories hold it without the stem."""
+
+    stem: str
+    places: Sequence[int]
+    documents: int
+
+
+@dataclass(frozen=True, slots=True)
 class Lexemes:
     """The lexemes of a question with their document frequency, and from which of its pieces they come, from 0.
 
     `sums`: what each says in all memories that were counted together, before weighing, and that times their size.
+    `spelled` are the words whose spelling is no lexeme of any language here; the numbers of their stems have theirs in
+    them.
     """
 
     documents: Mapping[str, int]
     places: Mapping[str, Sequence[int]]
     sums: Mapping[str, tuple[float, float]]
+    spelled: Mapping[str, Spelling] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, rows: Sequence[Row]) -> Lexemes:
+        """From the rows of recall_lexemes.sql without that of the empty lexeme; it counts places from 1."""
+        documents: dict[str, int] = {}
+        places: dict[str, Sequence[int]] = {}
+        sums: dict[str, tuple[float, float]] = {}
+        spelled: dict[str, Spelling] = {}
+        for row in sorted(rows, key=lambda row: row["stem"] is not None):
+            lexeme, stem, count = row["lexeme"], row["stem"], row["documents"]
+            said, from_pieces = (row["evidence"] or 0.0, row["sized"] or 0.0), [place - 1 for place in row["places"]]
+            if stem is None:
+                documents[lexeme], sums[lexeme] = count, said
+                if from_pieces:
+                    places[lexeme] = from_pieces
+            elif lexeme not in documents:  # else another piece reads as this
+                spelled[lexeme] = Spelling(stem, from_pieces, count)
+                documents[stem] += count
+                sums[stem] = sums[stem][0] + said[0], sums[stem][1] + said[1]
+        return cls(documents, places, sums, spelled)
 
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """How a question reads in a scope: its lexemes, among so many memories of that mean length and size."""
+    """How a question reads in a scope: its lexemes, among so many memories of that mean length and size.
+
+    `spelled`: words as they are spelled, with the stem that stands for both.
+    """
 
     documents: Mapping[str, int]
     total: int
@@ -111,11 +147,12 @@ class Reading:
     size_variance: float = 0.0
     places: Mapping[str, Sequence[int]] = field(default_factory=dict)
     sums: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    spelled: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Bm25:
-    """What the keyword statements need to score: weights by lexeme, and the constants of BM25.
+    """What the keyword statements need to score: weights by lexeme, words as spelled among them, and BM25's constants.
 
     `mass` is the weight of the whole question, words that no memory holds included. `mean_score` and `score_slope` are
     the line of its scores over size.
@@ -129,15 +166,24 @@ class Bm25:
     mean_score: float = 0.0
     score_slope: float = 0.0
 
+    @property
+    def stems(self) -> list[str | None]:
+        """In the order of the weights the stem of a word as it is spelled, None of all others."""
+        return [self.reading.spelled.get(lexeme) for lexeme in self.weights]
+
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """One reading of a term: its lexemes in order, their places, and in how many memories each is."""
+    """One reading of a term: its lexemes in order, their places, and in how many memories each is.
+
+    `stems` of words as they are spelled, as search_terms.sql has them; empty of any other reading.
+    """
 
     term: int
     lexemes: tuple[str, ...]
     positions: tuple[int, ...]
     documents: tuple[int, ...]
+    stems: tuple[str | None, ...] = ()
 
 
 class Candidate:

@@ -101,28 +101,31 @@ class RecallStatements:
                 text_read=_READ_OF_TEXT,
             )
         whole = rows.pop(next(place for place, row in enumerate(rows) if row["lexeme"] == ""))
-        found = Lexemes(
-            {row["lexeme"]: row["documents"] for row in rows},
-            {row["lexeme"]: [place - 1 for place in row["places"]] for row in rows if row["places"]},
-            {row["lexeme"]: (row["evidence"] or 0.0, row["sized"] or 0.0) for row in rows},
-        )
-        return found, None if measured is None else Measures.of(whole)
+        return Lexemes.of(rows), None if measured is None else Measures.of(whole)
 
     async def terms(
-        self, scope: Scope, *, terms: Sequence[str], languages: Sequence[str], bound: int
+        self, scope: Scope, *, terms: Sequence[str], columns: Sequence[str], languages: Sequence[str], bound: int
     ) -> tuple[list[Form], int, float]:
-        """How the terms of an expression read, how many memories are in scope, and their mean length."""
+        """How the terms of an expression read, each in its column ("" for any); how many memories there are in scope,
+        and their mean length."""
         async with self._session() as session:
             rows = await session.rows(
                 "search_terms",
                 namespaces=list(scope.namespaces),
                 terms=list(terms),
+                columns=list(columns),
                 languages=list(languages),
                 bound=bound,
             )
         total, mean_length = rows[0]["documents"]
         forms = [
-            Form(row["place"] - 1, tuple(row["lexemes"]), tuple(row["positions"]), tuple(map(int, row["documents"])))
+            Form(
+                row["place"] - 1,
+                tuple(row["lexemes"]),
+                tuple(row["positions"]),
+                tuple(map(int, row["documents"])),
+                tuple(row["stems"] or ()),
+            )
             for row in rows[1:]
         ]
         return forms, int(total), float(mean_length)
@@ -138,6 +141,7 @@ class RecallStatements:
                 bound=bound,
                 lexemes=list(bm25.weights.keys()),
                 weights=list(bm25.weights.values()),
+                stems=bm25.stems,
                 mean_length=bm25.reading.mean_length,
                 saturation=bm25.saturation,
                 prior=bm25.prior,
@@ -207,9 +211,10 @@ class RecallStatements:
             "kept",
             scope,
             fetch,
-            _near(scope, fetch, min(reading.total, sum(reading.documents[lexeme] for lexeme in bm25.weights))),
+            _near(scope, fetch, min(reading.total, sum(reading.documents.get(lexeme, 0) for lexeme in bm25.weights))),
             lexemes=list(bm25.weights.keys()),
             weights=list(bm25.weights.values()),
+            stems=bm25.stems,
             saturation=bm25.saturation,
             prior=bm25.prior,
             damping=bm25.saturation / max(reading.mean_length + bm25.prior, 1.0),

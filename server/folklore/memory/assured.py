@@ -39,4 +39,4 @@ def _asked(found: Found) -> Asked | None:
     if any(lexeme[:1] == "@" for lexeme in reading.documents):
         of_dates = dated_pieces(found.pieces)
         dated = {lexeme for lexeme, places in reading.places.items() if places and of_dates.issuperset(places)}
-    return Asked.of(found.reading.weights, reading.documents, dated, reading.total)
+    return Asked.of(found.reading.weights, reading.documents, dated, reading.total, reading.spelled)

@@ -67,7 +67,7 @@ class Found:
 
 
 class Branches:
-    """One question's branches over one scope."""
+    """One question's branches over one scope. If `literal`, its phrases are demands and not only words."""
 
     def __init__(
         self,
@@ -78,7 +78,10 @@ class Branches:
         query: KeywordQuery,
         ranking: Ranking,
         embedding: Sequence[float] | None = None,
+        *,
+        literal: bool = False,
     ) -> None:
+        self._literal = literal
         self._library = library
         self._statements = statements
         self._embedding = embedding
@@ -123,7 +126,8 @@ class Branches:
 
     @property
     def _is_expression(self) -> bool:
-        return self._query.expert and not self._query.only_alternatives
+        query = self._query
+        return query.expert and (not query.only_alternatives or (self._literal and bool(query.phrases)))
 
     async def _timed(self, branch: Branch, work: Awaitable[Hits]) -> Hits:
         start = perf_counter()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from uuid import UUID
 
 from folklore.db.found import NOTHING, Bm25, Form, Hits, Lexemes, Measures, Reading, Sampling, Scope
@@ -13,7 +13,7 @@ from folklore.ranking.evidence import question_mass, taken_for, weigh
 from folklore.ranking.length import score_line
 from folklore.ranking.weights import Ranking
 from folklore.text.moments import marks_asked
-from folklore.text.query import KeywordQuery
+from folklore.text.query import KeywordQuery, Term
 from folklore.text.tsquery import to_tsquery_text
 
 # Of the memories that satisfy an expression, so many of the newest are ranked.
@@ -80,17 +80,22 @@ def _joined(
         for lexeme, found in read.places.items()
     }
     sums = dict(read.sums)
+    spelled = {word: spelling.stem for word, spelling in read.spelled.items() if spelling.documents}
     for lexeme, count in read.documents.items():
         if count >= bound:  # those that were not counted say on average what the others do
             more = taken_for(count, total=whole.total, bound=bound) / count
             evidence, sized = sums[lexeme]
             sums[lexeme] = evidence * more, sized * more
     for piece in places_of.keys() - set(unknown):
-        for lexeme, count, held in known[piece]:
+        for lexeme, count, held, words in known[piece]:
             documents[lexeme] = min(count, bound)
             places[lexeme] = sorted({*places.get(lexeme, ()), *places_of[piece]})
             sums[lexeme] = held
-    return Reading(documents, whole.total, whole.mean_length, whole.mean_size, whole.size_variance, places, sums)
+            spelled |= dict.fromkeys(words, lexeme)
+    spelled = {word: stem for word, stem in spelled.items() if word not in documents}
+    return Reading(
+        documents, whole.total, whole.mean_length, whole.mean_size, whole.size_variance, places, sums, spelled
+    )
 
 
 def pieces_of(query: KeywordQuery) -> list[str]:
@@ -110,20 +115,43 @@ async def expression_hits(
     """What satisfies the query's expression, and how its words weigh. Two statements, one after the other."""
     bound = ranking.bound(len(query.bag))
     forms, total, mean_length = await statements.terms(
-        scope, terms=[term.text for term in query.terms], languages=languages, bound=bound
+        scope,
+        terms=[term.text for term in query.terms],
+        columns=[term.column or "" for term in query.terms],
+        languages=languages,
+        bound=bound,
     )
     expression = to_tsquery_text(query, [_forms_of(place, forms) for place in range(len(query.terms))])
     if not expression:
         return NOTHING, None
-    documents = {
-        lexeme: count
-        for form in forms
-        if not query.terms[form.term].negated
-        for lexeme, count in zip(form.lexemes, form.documents, strict=True)
-    }
-    bm25 = _bm25(Reading(documents, total, mean_length), ranking, bound)
+    documents, spelled = _evidence_of([form for form in forms if _speaks(query.terms[form.term])])
+    bm25 = _bm25(Reading(documents, total, mean_length, spelled=spelled), ranking, bound)
     hits = await statements.expression(scope, expression=expression, bm25=bm25, fetch=fetch, bound=_RANKED)
     return hits, bm25
+
+
+def _speaks(term: Term) -> bool:
+    """Whether memories that hold it are to be preferred for it. Of sources the postings do not tell who holds what."""
+    return not term.negated and term.column != "source"
+
+
+def _evidence_of(forms: Iterable[Form]) -> tuple[dict[str, int], dict[str, str]]:
+    """In how many memories each lexeme is, and which spellings stand for which; a stem counts with its spellings."""
+    documents: dict[str, int] = {}
+    spelled: dict[str, tuple[str, int]] = {}
+    for form in forms:
+        if form.stems:
+            spelled |= {
+                word: (stem, count)
+                for word, stem, count in zip(form.lexemes, form.stems, form.documents, strict=True)
+                if stem not in (None, word) and count
+            }
+        else:
+            documents |= zip(form.lexemes, form.documents, strict=True)
+    spelled = {word: (stem, count) for word, (stem, count) in spelled.items() if word not in documents}
+    for stem, count in spelled.values():
+        documents[stem] += count
+    return documents, {word: stem for word, (stem, _) in spelled.items()}
 
 
 def _bm25(reading: Reading, ranking: Ranking, bound: int, marks: Mapping[str, float] | None = None) -> Bm25:
@@ -131,6 +159,7 @@ def _bm25(reading: Reading, ranking: Ranking, bound: int, marks: Mapping[str, fl
     for mark, share in (marks or {}).items():
         if mark in weights:
             weights[mark] *= share
+    weights |= {word: weights[stem] for word, stem in reading.spelled.items() if stem in weights}
     mass = question_mass(reading.documents, total=reading.total)
     mean, slope = score_line(
         weights,

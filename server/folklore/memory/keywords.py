@@ -21,7 +21,10 @@ async def search(
     cursor: str | None = None,
     now: datetime,
 ) -> Answer:
-    """Memories that hold the words of the query, the rarest counting most; neighbours and relations lend nothing."""
+    """Memories that hold the words or phrases of the query, the rarest words counting most.
+
+    Neighbours and relations lend nothing.
+    """
     request = RecallRequest(
         query=query,
         namespaces=namespaces,
@@ -29,6 +32,7 @@ async def search(
         filters=filters,
         ranking=Ranking(dense=0.0, neighbours=(), relations=0.0, mmr_lambda=1.0),
         branches=("keyword",),
+        literal=True,
         cursor=cursor,
     )
     return await recall(library, request, now=now)

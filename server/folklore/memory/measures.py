@@ -12,8 +12,9 @@ from folklore.ranking.length import LengthLine
 from folklore.text.usual import UsualWords
 
 Key = tuple[tuple[UUID, ...], UUID | None]
-# A lexeme of a piece, in how many memories it is, what it says in them together, and that times their size.
-Read = tuple[tuple[str, int, tuple[float, float]], ...]
+# A lexeme of a piece, in how many memories it is, what it says in them together, and that times their size; then the
+# spellings it stands for: none may be held yet, but be stored while it is remembered.
+Read = tuple[tuple[str, int, tuple[float, float], tuple[str, ...]], ...]
 # In which languages a piece was read, and BM25's constants, which decide what a lexeme says.
 Way = tuple[tuple[str, ...], float, float]
 
@@ -52,15 +53,22 @@ class Measured:
 
     def learn(self, way: Way, pieces: Sequence[str], read: Lexemes, bound: int) -> None:
         """Remember those of the pieces that read as common words only, counted to the end."""
-        found: dict[int, list[tuple[str, int, tuple[float, float]]]] = {place: [] for place in range(len(pieces))}
+        spelled: dict[tuple[int, str], list[str]] = {}
+        for word, spelling in read.spelled.items():
+            for place in spelling.places:
+                spelled.setdefault((place, spelling.stem), []).append(word)
+        found: dict[int, list[tuple[str, int, tuple[float, float], tuple[str, ...]]]] = {
+            place: [] for place in range(len(pieces))
+        }
         for lexeme, places in read.places.items():
             for place in places:
-                found[place].append((lexeme, read.documents[lexeme], read.sums[lexeme]))
+                words = tuple(spelled.get((place, lexeme), ()))
+                found[place].append((lexeme, read.documents[lexeme], read.sums[lexeme], words))
         known = self.known(way)
         if len(known) > _MOST_PIECES:
             known.clear()
         for place, lexemes in found.items():
-            if all(_COMMON <= documents < bound for _, documents, _ in lexemes):
+            if all(_COMMON <= documents < bound for _, documents, _, _ in lexemes):
                 known[pieces[place]] = tuple(lexemes)
 
 

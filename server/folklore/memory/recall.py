@@ -40,6 +40,8 @@ class RecallRequest:
     filters: Filters = Filters()
     ranking: Ranking = field(default_factory=Ranking)
     branches: tuple[Branch, ...] = ("dense", "keyword")
+    # Whether a phrase among alternatives must be held as it stands; else it is words, and preferred (signals.exact).
+    literal: bool = False
     sort: Sort = "score"
     max_tokens: int | None = None
     cursor: str | None = None
@@ -81,7 +83,16 @@ async def recall(library: Library, request: RecallRequest, *, now: datetime) -> 
     scope = Scope(scope_of(notebooks), filters, now)
     statements = library.statements.conversation()
     try:
-        branches = Branches(library, statements, scope, notebooks, parse(text), request.ranking, request.embedding)
+        branches = Branches(
+            library,
+            statements,
+            scope,
+            notebooks,
+            parse(text),
+            request.ranking,
+            request.embedding,
+            literal=request.literal,
+        )
         found = await branches.run(request.branches, request.ranking.fetch(wanted))
         with stage("recall.rank"):
             results = await ranked(

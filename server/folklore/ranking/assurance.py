@@ -10,6 +10,8 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
+from types import MappingProxyType
 
 from folklore.ranking.evidence import inverse_document_frequency
 
@@ -26,7 +28,8 @@ _SLOPE, _BIAS = 10.5, -6.3
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What a question asks for: the bits and weights of the words that some memory holds, and of the times.
+    """What a question asks for: the bits and weights of the words that some memory holds, and of the times. Any bit of
+    several tells that a memory holds the word.
 
     `whole`: the weight of all its words, those that nothing holds included, and of the time it names.
     """
@@ -42,16 +45,20 @@ class Asked:
         documents: Mapping[str, int],
         dated: Collection[str],
         total: int,
+        spelled: Mapping[str, str] = MappingProxyType({}),
     ) -> Asked:
         """`weights` of the lexemes in the order of their bits; `documents` has those that nothing holds as well.
 
         A time counts once, as the mark (`@...`) under which memories of that time are posted: no text need say it. The
-        lexemes it was written with, `dated`, are left out, and so are all beyond MOST_WORDS.
+        lexemes it was written with, `dated`, are left out, and so are all beyond MOST_WORDS. A word as it is `spelled`
+        is its stem once more: either is enough.
         """
-        told_apart = [(1 << place, lexeme, weight) for place, (lexeme, weight) in enumerate(weights.items())]
-        told_apart = told_apart[:MOST_WORDS]
-        words = [(bit, weight) for bit, lexeme, weight in told_apart if lexeme[:1] != "@" and lexeme not in dated]
-        times = [(bit, weight) for bit, lexeme, weight in told_apart if lexeme[:1] == "@"]
+        bits: dict[str, int] = {}
+        for place, lexeme in enumerate(islice(weights, MOST_WORDS)):
+            stem = spelled.get(lexeme, lexeme)
+            bits[stem] = bits.get(stem, 0) | 1 << place
+        words = [(bit, weights[word]) for word, bit in bits.items() if word[:1] != "@" and word not in dated]
+        times = [(bit, weights[word]) for word, bit in bits.items() if word[:1] == "@"]
         nowhere = [lexeme for lexeme, count in documents.items() if count == 0 and lexeme not in dated]
         missing = inverse_document_frequency(0, total)
         whole = sum(weight for _, weight in words) + missing * sum(lexeme[:1] != "@" for lexeme in nowhere)

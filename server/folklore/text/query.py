@@ -75,7 +75,7 @@ class KeywordQuery:
 
     @property
     def only_alternatives(self) -> bool:
-        """True for an OR of words and phrases anywhere: the bag finds the same and more, the phrases are evidence."""
+        """True for an OR of words and phrases anywhere: the bag finds the same, and more if a phrase is no demand."""
         steps = {step for step in self.program if not isinstance(step, int)}
         return self.expert and steps <= {"|"} and not any(term.prefix or term.column for term in self.terms)
 

@@ -8,17 +8,38 @@
 -- wherever rows happen to lie: vectors paid later lie last. A scope of :texts memories or more gives a sample of so many
 -- texts likewise, each as far as :text_read characters, unless :texts is 0. The row also tells whether a valid HNSW index
 -- covers the scope.
-select asked.lexeme, asked.places, counted.documents, counted.evidence, counted.sized, null::float8 as mean_length,
-    null::float8 as mean_size, null::float8 as size_variance, null::bytea as sample, null::boolean as indexed,
-    null::text[] as texts
-from (
-    select found.lexeme, array_agg(distinct piece.place) as places
+with word as materialized (
+    select piece.place, found.lexeme, position
     from unnest(:pieces::text[]) with ordinality as piece (text, place)
     cross join unnest(:languages::text[]) as spoken (language)
-    cross join lateral unnest(folklore_lexemes(spoken.language, piece.text)) as found
-    group by found.lexeme
+    cross join lateral unnest(folklore_words(spoken.language, piece.text)) as found
+    cross join lateral unnest(found.positions) as position
+)
+select asked.lexeme, asked.stem, asked.places, counted.documents, counted.evidence, counted.sized,
+    null::float8 as mean_length, null::float8 as mean_size, null::float8 as size_variance, null::bytea as sample,
+    null::boolean as indexed, null::text[] as texts
+from (
+    select read.lexeme, null::text as stem, array_agg(distinct read.place) as places
+    from (
+        select word.lexeme, word.place from word
+        union all
+        select found.lexeme, piece.place
+        from unnest(:pieces::text[]) with ordinality as piece (text, place)
+        cross join lateral unnest(folklore_compounds(piece.text)) as found
+    ) read
+    group by read.lexeme
     union all
-    select mark, '{}' from unnest(:marks::text[]) as mark
+    select spelled.lexeme, min(word.lexeme), array_agg(distinct spelled.place)
+    from (
+        select found.lexeme, piece.place, found.positions[1] as position
+        from unnest(:pieces::text[]) with ordinality as piece (text, place)
+        cross join lateral unnest(folklore_words('pg_catalog.simple', piece.text)) as found
+    ) spelled
+    join word on word.place = spelled.place and word.position = spelled.position
+    group by spelled.lexeme
+    having bool_and(word.lexeme <> spelled.lexeme)
+    union all
+    select mark, null, '{}' from unnest(:marks::text[]) as mark
 ) asked
 cross join lateral (
     select count(*) as documents, sum(bounded.evidence) as evidence,
@@ -34,11 +55,12 @@ cross join lateral (
             where namespace_id = any(:namespaces::uuid[]) and lexeme = ''
         ), 0) + :prior::float8, 1) as damping) usual
         where p.namespace_id = any(:namespaces::uuid[]) and p.lexeme = asked.lexeme
+-- include once
         limit :bound::integer
     ) bounded
 ) counted
 union all
-select '', null, count(*), null, null, avg(length)::float8, avg(ln(length + 30.0::float8)), var_pop(ln(length + 30.0::float8)), (
+select '', null, null, count(*), null, null, avg(length)::float8, avg(ln(length + 30.0::float8)), var_pop(ln(length + 30.0::float8)), (
     select string_agg(int2send(drawn.length) || halfvec_send(drawn.vector), ''::bytea)
     from (
         select oldest.length, oldest.vector
