@@ -157,6 +157,39 @@ async def test_pages_come_in_section_by_section(folklore: CommandLine, pages: Pa
     assert section["occurred_at"].startswith("2025-03-01")
 
 
+async def test_front_matter_that_cannot_be_used_is_told_and_its_page_comes_in(
+    folklore: CommandLine, tmp_path: Path
+) -> None:
+    root = tmp_path / "wiki"
+    root.mkdir()
+    (root / "odd.md").write_text(
+        "---\nkind: My Kind!\ndate: someday\ntags: {a: b}\nlayout: post\nempty:\ntitle: T\n---\nOne.\n\n# A\n\nTwo.\n"
+    )
+    (root / "broken.md").write_text("---\nkind: [decision\n---\nThree.\n")
+    (root / "list.md").write_text("---\n- decision\n---\nFour.\n")
+    (root / "good.md").write_text("---\nkind: decision\ncreated: '2025-03-01'\ntags: a, b\n---\nFive.\n")
+    (root / "none.md").write_text("---\n---\nSix.\n")
+
+    report = await folklore.json("import", root, "--format", "markdown", "--dry-run")
+    told = await folklore.done("import", root, "--format", "markdown")
+    found = await _contents(folklore)
+
+    assert report["ignored_fields"] == {
+        "front matter": 2,
+        "front matter: date": 2,
+        "front matter: kind": 2,
+        "front matter: layout": 2,
+        "front matter: tags": 2,
+    }
+    assert "field 'front matter: date' on 2 lines" in told
+    assert {content: line["kind"] for content, line in found.items()} == {
+        "T\n\nOne.": "note", "A\n\nTwo.": "note", "Three.": "note", "Four.": "note", "Five.": "decision",
+        "Six.": "note",
+    }  # fmt: skip
+    assert found["Five."]["occurred_at"].startswith("2025-03-01")
+    assert found["Five."]["tags"] == ["a", "b"]
+
+
 async def test_an_edited_page_changes_only_what_was_edited(folklore: CommandLine, pages: Path) -> None:
     await folklore.done("import", pages, "--format", "markdown")
     before = await _contents(folklore)
@@ -197,7 +230,7 @@ async def test_claude_codes_memory_comes_in_without_other_pages(folklore: Comman
     report = await folklore.json("import", root, "--format", "claude-memory")
     found = await _contents(folklore)
 
-    assert report["stored"] == 2
+    assert (report["stored"], report["ignored_fields"]) == (2, {})
     note = found["testing\n\nRun pytest with -q."]
     assert (note["kind"], note["summary"]) == ("procedural", "How to test")
     assert note["tags"] == ["claude-memory", "project:home-a-api"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from dataclasses import replace
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -59,6 +60,7 @@ async def test_what_memories_lived_through_comes_out_and_in_byte_for_byte(
         elsewhere = Database(cluster.address(name))
         await elsewhere.open()
         again = Mover(elsewhere, mover.embedder, Caller("somebody else"))
+        rehearsed = await again.put((line.encode() for line in first), dry_run=True)
         report = await again.put(line.encode() for line in first)
         second = await again.take()
         twice = await again.put(line.encode() for line in first)
@@ -70,6 +72,7 @@ async def test_what_memories_lived_through_comes_out_and_in_byte_for_byte(
     assert types == ["memory"] * 4 + ["relation"] * 3 + ["revision"] * 5
     assert (report.relations, report.revisions, report.untied, report.unlinked) == (3, 5, 0, 0)
     assert (twice.stored, twice.untied) == (0, 0)
+    assert replace(rehearsed, seconds=0.0) == replace(report, seconds=0.0)
 
 
 async def test_what_was_imported_can_be_undone(
@@ -132,6 +135,34 @@ async def test_a_dry_run_counts_ties_and_writes_none(
 
     assert (report.relations, report.revisions) == (1, 1)
     assert len(await mover.take()) == 1
+
+
+async def test_a_dry_run_tells_which_ties_and_successors_are_nowhere(
+    mover: Mover,  # noqa: F811
+    small_batches: None,  # noqa: F811
+) -> None:
+    here, late, lost = (str(UUID(int=number)) for number in (7, 8, 9))
+    await mover.put([{"id": here, "content": "here"}, {"id": late, "content": "late"}])
+    gone = {"superseded_at": "2025-01-01T00:00:00Z"}
+    lines = [
+        REVISION,
+        RELATION,
+        RELATION | {"to": lost},
+        REVISION | {"memory": lost},
+        {"content": "by one in the file", "superseded_by": str(B)} | gone,
+        {"content": "by one that is here", "superseded_by": here} | gone,
+        {"content": "by nobody", "superseded_by": lost} | gone,
+        {"content": "by a copy, whose id is not taken", "superseded_by": str(UUID(int=10))} | gone,
+        {"id": str(UUID(int=10)), "content": "late"},
+        *MEMORIES,
+        {"content": "elsewhere", "superseded_by": str(A), "namespace": "new"} | gone,
+    ]
+
+    rehearsed = await mover.put(lines, dry_run=True)
+    done = await mover.put(lines)
+
+    assert replace(rehearsed, seconds=0.0) == replace(done, seconds=0.0)
+    assert (done.unlinked, done.untied, done.relations, done.revisions) == (3, 2, 1, 1)
 
 
 async def test_bad_ties_are_reported_by_field(

@@ -206,7 +206,7 @@ async def test_changes_are_taken_back_one_by_one_the_last_first(person: Person) 
     assert (first.content, first.tags, first.session, first.position) == ("one", ("a",), "s", 0)
     assert contents(await person.search("one")) == ["one"]
     assert contents(await person.search("two")) == []
-    with pytest.raises(NotFound, match="Nothing was changed"):
+    with pytest.raises(NotFound, match=r"Every change of the memory .* was undone already"):
         await person.undo(id_)
     assert [change.action for change in await person.history(id_)] == ["undo", "undo", "update", "update"]
 
@@ -246,6 +246,13 @@ async def test_of_two_undoings_at_one_moment_with_one_revision_one_happens(
 
     with pytest.raises(Conflict, match="is at revision 4 by now, not 3"):
         await person.undo(id_, revision=3)
+
+
+async def test_of_a_memory_that_never_changed_there_is_nothing_to_undo(person: Person) -> None:
+    (id_,) = await person.keep("one")
+
+    with pytest.raises(NotFound, match="Nothing was changed"):
+        await person.undo(id_)
 
 
 async def test_what_comes_after_an_undoing_is_taken_back_before_it(person: Person) -> None:

@@ -210,6 +210,8 @@ def _tell(report: Report, dry_run: bool, form: str) -> None:
         why = "a memory has no such field (metadata takes any)"
         if name == "embedding":
             why = "not of this store's model, or not of the text as it is stored; made anew"
+        elif name.startswith("front matter"):
+            why = "nothing in a memory is made of it, or not of such a value"
         say(f"  ignored: field {name!r} on {count:,} lines; {why}")
     if report.without_vector:
         say(f"  {report.without_vector:,} have no vector yet and are found by word only")

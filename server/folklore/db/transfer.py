@@ -151,6 +151,12 @@ class Transfers:
             )
         return [Present(row["id"], bytes(row["digest"]), row["idempotency_key"], row["alive"]) for row in rows]
 
+    async def here(self, namespace: UUID, ids: Iterable[UUID]) -> set[UUID]:
+        """Which of these memories are in the namespace. One statement."""
+        async with self._database.session() as session:
+            rows = await session.rows("transfer_known", namespace=namespace, ids=list(ids), digests=[], keys=[])
+        return {row["id"] for row in rows}
+
     async def stored(self, namespace: UUID, ids: Sequence[UUID]) -> dict[UUID, Entry]:
         """The memories of these ids, whole."""
         async with self._database.session() as session:

@@ -22,6 +22,7 @@ from folklore.memory.library import Library
 from folklore.memory.lines import HeaderLine, MemoryLine, OtherLine, read_line
 from folklore.memory.report import Report
 from folklore.memory.secrecy import guard, guard_fields
+from folklore.memory.successors import Successors
 from folklore.memory.tied_lines import TiedLine
 from folklore.memory.ties import Ties
 from folklore.model import DEFAULT_LANGUAGE, Caller, Draft, Relation
@@ -74,10 +75,9 @@ class Intake:
         self._ids: dict[str, UUID] = {}
         # A dry run writes nothing, so it remembers what it would have written.
         self._rehearsed: dict[str, Known] = {}
-        # Who waits for a successor that has not arrived yet: by namespace and successor.
-        self._superseded: dict[str, dict[UUID, set[UUID]]] = {}
         self._carried = CarriedVectors(library, transfers, report)
-        self._ties = Ties(transfers, self._id_of, request.dry_run)
+        self._successors = Successors(transfers, self._id_of, self._here, request.dry_run)
+        self._ties = Ties(transfers, self._id_of, self._here, request.dry_run)
 
     async def take(self, number: int, raw: Line) -> None:
         """Read one line; settle what has become a batch."""
@@ -119,7 +119,7 @@ class Intake:
         await self._ties.finish()
         self._report.relations, self._report.revisions = self._ties.relations, self._ties.revisions
         self._report.untied = self._ties.open
-        self._report.unlinked = sum(len(old) for links in self._superseded.values() for old in links.values())
+        self._report.unlinked = self._successors.open
 
     def _read(self, number: int, raw: bytes) -> tuple[str, Arrival | HeaderLine | TiedLine | OtherLine]:
         """The line, a memory checked as any other, and its namespace. Raises InvalidInput, Refused."""
@@ -200,7 +200,7 @@ class Intake:
         if not arrivals:
             return
         await self._settle_batch(name, await self._carried.sift(arrivals))
-        await self._link(name, arrivals)
+        await self._successors.link(name, arrivals)
 
     async def _settle_batch(self, name: str, arrivals: list[Arrival]) -> None:
         """Judge and write one batch; if Postgres refuses something in it, find the line by halving."""
@@ -270,19 +270,13 @@ class Intake:
         self._report.without_vector += len(written & owing)
         return written
 
-    async def _link(self, name: str, arrivals: Sequence[Arrival]) -> None:
-        """Join superseded memories of this batch, and of earlier ones, with successors that are here by now."""
-        waiting = self._superseded.setdefault(name, {})
-        for arrival in arrivals:
-            if (successor := arrival.past.superseded_by) is not None:
-                waiting.setdefault(successor, set()).add(arrival.id)
-        due = {arrival.id for arrival in arrivals} | {item.past.superseded_by for item in arrivals}
-        links = {old: new for new in due if new is not None for old in waiting.get(new, ())}
+    async def _here(self, name: str, ids: set[UUID]) -> set[UUID]:
+        """Which of these memories there are by now, as far as a dry run knows."""
+        here = self._rehearsed.get(name, Known()).ids & ids
         namespace = await self._id_of(name)
-        if not links or namespace is None or self._request.dry_run:
-            return
-        for done in await self._transfers.link(namespace, links):
-            waiting[links[done]].discard(done)
+        if namespace is None or here == ids:
+            return here
+        return here | await self._transfers.here(namespace, ids - here)
 
 
 def _size(arrival: Arrival) -> int:

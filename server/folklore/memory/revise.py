@@ -105,7 +105,7 @@ async def undo(
     for _ in range(_TRIES):  # the text is embedded before the transaction, which must then find the same last change
         last = await library.changes.last(notebook.id, id_)
         if last is None:
-            raise NotFound(f"Nothing was changed about the memory {id_}.", hint="There is nothing to undo.")
+            raise await _nothing_to_undo(library, notebook, id_)
         if last.action == "forget" and last.changed_at < now - retention:
             raise Conflict(f"The memory {id_} was forgotten over {retention.days} days ago.", hint="Store it anew.")
         text = last.before.get("content")
@@ -131,6 +131,15 @@ async def history(
     """A memory as it is, and its changes, the last one first. Raises NotFound."""
     notebook = await place_of(library, id_, namespaces=namespaces)
     return await _read(library, notebook, id_), tuple(await library.changes.history(notebook.id, id_))
+
+
+async def _nothing_to_undo(library: Library, notebook: Notebook, id_: UUID) -> NotFound:
+    if await library.changes.history(notebook.id, id_):
+        return NotFound(
+            f"Every change of the memory {id_} was undone already.",
+            hint=f"`folklore history {id_}` shows them; to change it again, edit it.",
+        )
+    return NotFound(f"Nothing was changed about the memory {id_}.", hint="There is nothing to undo.")
 
 
 async def _restorable(change: Changing, last: Revision) -> Mapping[str, Any]:

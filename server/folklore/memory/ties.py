@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from uuid import UUID
 
 from folklore.db.transfer import Transfers
+from folklore.memory.successors import Here
 from folklore.memory.tied_lines import TiedLine
 from folklore.model import Relation, Revision
 
@@ -15,9 +16,12 @@ _BATCH = 500
 class Ties:
     """What waits in each namespace; those whose memories have not come yet are tried again at the end."""
 
-    def __init__(self, transfers: Transfers, id_of: Callable[[str], Awaitable[UUID | None]], dry_run: bool) -> None:
+    def __init__(
+        self, transfers: Transfers, id_of: Callable[[str], Awaitable[UUID | None]], here: Here, dry_run: bool
+    ) -> None:
         self._transfers = transfers
         self._id_of = id_of
+        self._here = here
         self._dry_run = dry_run
         self._waiting: dict[str, list[Relation | Revision]] = {}
         self._left: dict[str, list[Relation | Revision]] = {}
@@ -38,16 +42,9 @@ class Ties:
     async def settle(self, name: str) -> None:
         """Write what waits in a namespace, as far as its memories are here. One transaction."""
         ties = self._waiting.pop(name, [])
-        if self._dry_run:
-            self._count(ties)
-            return
-        namespace = await self._id_of(name)
         relations = [tie for tie in ties if isinstance(tie, Relation)]
         revisions = [tie for tie in ties if isinstance(tie, Revision)]
-        tied: set[int] = set()
-        past: set[int] = set()
-        if namespace is not None:
-            tied, past = await self._transfers.tie(namespace, relations, revisions)
+        tied, past = await self._tied(name, relations, revisions)
         self.relations += len(tied)
         self.revisions += len(past)
         left = self._left.setdefault(name, [])
@@ -64,6 +61,19 @@ class Ties:
                 self._waiting[name] = ties[start : start + _BATCH]
                 await self.settle(name)
 
-    def _count(self, ties: list[Relation | Revision]) -> None:
-        self.relations += sum(isinstance(tie, Relation) for tie in ties)
-        self.revisions += sum(isinstance(tie, Revision) for tie in ties)
+    async def _tied(
+        self, name: str, relations: Sequence[Relation], revisions: Sequence[Revision]
+    ) -> tuple[set[int], set[int]]:
+        """The places of those whose memories are here, which are written unless this is a dry run.
+
+        A dry run does not know how many revisions a memory has behind it.
+        """
+        if not self._dry_run:
+            namespace = await self._id_of(name)
+            return (set(), set()) if namespace is None else await self._transfers.tie(namespace, relations, revisions)
+        ends = {end for tie in relations for end in (tie.from_id, tie.to_id)}
+        here = await self._here(name, ends | {tie.memory_id for tie in revisions})
+        return (
+            {place for place, tie in enumerate(relations) if {tie.from_id, tie.to_id} <= here},
+            {place for place, tie in enumerate(revisions) if tie.memory_id in here},
+        )

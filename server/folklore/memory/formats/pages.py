@@ -1,7 +1,7 @@
 """Markdown, and the Markdown files Claude Code keeps as memory: each section of a page becomes a memory.
 
 A section is known by its page and its headings, so that importing an edited page again changes only what was edited. A
-page's front matter (YAML) gives tags, kind and time to all its sections.
+page's front matter (YAML) gives tags, kind and time to all its sections; what of it has no use is named beside them.
 """
 
 from __future__ import annotations
@@ -29,6 +29,8 @@ _FENCE = re.compile(r"\s{0,3}(```+|~~~+)")
 _KIND = re.compile(r"[a-z][a-z0-9_-]{0,39}")
 # What Claude Code calls the memories it writes itself, as our kinds.
 _CLAUDE_KINDS = {"user": "identity", "feedback": "procedural", "project": "semantic", "reference": "note"}
+# No field of a memory is called so: a line that has one is counted, with the name, among those left out in part.
+_FRONT = "front matter"
 
 
 def markdown_lines(path: str) -> Lines:
@@ -78,7 +80,7 @@ def _page_lines(page: Path, name: str, *, claude: bool) -> Iterator[Line]:
     try:
         with page.open(encoding="utf-8-sig") as text:
             front, first = _front_matter(text)
-            shared = _shared(front, name, claude=claude)
+            shared = _shared(front, name, claude=claude) | _unused(front, claude=claude)
             title = front.get("title") or (front.get("name") if claude else None)
             seen: dict[str, int] = {}
             for headings, body in _sections(text, first):
@@ -108,35 +110,70 @@ def _front_matter(text: TextIO) -> tuple[dict[str, Any], str]:
     while (line := text.readline(_LINE_CHARACTERS)) and len(lines) < _FRONT_LINES:
         if line.rstrip() in ("---", "..."):
             try:
-                loaded = yaml.safe_load("".join(lines))
-            except (yaml.YAMLError, ValueError):
+                loaded = yaml.safe_load("".join(lines)) or {}
+            except (yaml.YAMLError, ValueError, RecursionError):
                 loaded = None
-            return (loaded, "") if isinstance(loaded, dict) else ({}, "")
+            return loaded if isinstance(loaded, dict) else {_FRONT: "not YAML of fields"}, ""
         lines.append(line)
     return {}, first + "".join(lines) + line
 
 
 def _shared(front: dict[str, Any], name: str, *, claude: bool) -> dict[str, Any]:
     """What the front matter says of every section of its page."""
-    told = front.get("metadata") if isinstance(front.get("metadata"), dict) else {}
-    kind = str(front.get("kind") or front.get("type") or (told or {}).get("type") or "").strip().lower()
-    kind = _CLAUDE_KINDS.get(kind, kind) if claude else kind
-    tags = front.get("tags") or []
-    tags = re.split(r"[,\s]+", tags) if isinstance(tags, str) else tags if isinstance(tags, list) else []
+    kind, tags, when = _kind(front, claude=claude), _tags(front), _time(front)
     parts = name.split("/")
     if claude:
         tags = [
-            *tags,
+            *(tags or []),
             "claude-memory",
-            *([f"project:{parts[1].strip('-')}"] if parts[0] == "projects" and len(parts) > 2 else []),
-        ]
-    when = front.get("date") or front.get("created")
+            *([f"project:{parts[1].strip('-')}"[:100]] if parts[0] == "projects" and len(parts) > 2 else []),
+        ][:64]
     return {
         "kind": kind if _KIND.fullmatch(kind) else None,
-        "tags": [str(tag).strip().lstrip("#")[:100] for tag in tags if str(tag).strip("# ")][:64],
+        "tags": tags,
         "summary": str(front["description"])[:2000] if front.get("description") else None,
-        "occurred_at": when.isoformat() if isinstance(when, date | datetime) else None,
+        "occurred_at": when,
     }
+
+
+def _unused(front: dict[str, Any], *, claude: bool) -> dict[str, bool]:
+    """The front matter's fields that no memory has a place for, or whose values have none there, as a line's fields."""
+    used = {"title", "description"} | ({"name"} if claude else set())
+    if _KIND.fullmatch(_kind(front, claude=claude)):
+        used |= {"kind", "type"}
+    if _tags(front) is not None:
+        used.add("tags")
+    if _time(front) is not None:
+        used |= {"date", "created"}
+    if claude and isinstance(front.get("metadata"), dict):
+        used.add("metadata")  # what Claude Code notes for itself
+    left = [str(name) for name, value in front.items() if name not in used and value not in (None, "", [], {})]
+    return {name if name == _FRONT else f"{_FRONT}: {name[:60]}": True for name in left}
+
+
+def _kind(front: dict[str, Any], *, claude: bool) -> str:
+    """The kind as it stands there, usable or not."""
+    told = front.get("metadata") if isinstance(front.get("metadata"), dict) else {}
+    kind = str(front.get("kind") or front.get("type") or (told or {}).get("type") or "").strip().lower()
+    return _CLAUDE_KINDS.get(kind, kind) if claude else kind
+
+
+def _tags(front: dict[str, Any]) -> list[str] | None:
+    """The tags; None if they are no list and no words."""
+    tags = front.get("tags") or []
+    tags = re.split(r"[,\s]+", tags) if isinstance(tags, str) else tags
+    if not isinstance(tags, list):
+        return None
+    return [str(tag).strip().lstrip("#")[:100] for tag in tags if str(tag).strip("# ")][:64]
+
+
+def _time(front: dict[str, Any]) -> str | None:
+    when = front.get("date") or front.get("created")
+    try:
+        when = datetime.fromisoformat(when) if isinstance(when, str) else when
+    except ValueError:
+        return None
+    return when.isoformat() if isinstance(when, date | datetime) else None
 
 
 @dataclass(slots=True)
