@@ -262,8 +262,8 @@ async def test_the_owner_reads_the_audit_log_of_everything_the_latest_first(secr
     assert [line.at for line in await owner.audit(limit=1)] == [NOON]
     assert [line.action for line in await owner.audit(action="token_create")] == ["token_create"]
     assert await owner.audit(limit=1_000) == told
-    await Audit(secrets.library.database).note(
-        NOWHERE, "memory_recall", caller=ada.caller, now=NOON, amount=3, outcome="not_found", detail="no namespace"
+    await Audit(secrets.library.database).refused(
+        "memory_recall", caller=ada.caller, now=NOON, amount=3, outcome="not_found", detail="no namespace"
     )
     [line] = await owner.audit(refused=True)
     assert (line.principal, line.action, line.outcome, line.amount) == ("ada", "memory_recall", "not_found", 3)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import pytest
 
@@ -91,9 +92,10 @@ async def test_a_word_counts_once_whether_it_is_said_or_tagged_or_both(reader: P
 
     explained = await reader.recall("billing", explain=True)
 
-    assert explained.explain is not None
-    assert {word: of["documents"] for word, of in explained.explain["lexemes"].items()} == {"bill": 3}  # type: ignore[index, union-attr, call-overload]
-    held = [result.explain["branches"]["keyword"]["raw"] for result in explained.memories if result.explain]  # type: ignore[index, call-overload]
+    told: Any = explained.explain
+    each: list[Any] = [result.explain for result in explained.memories]
+    assert {word: of["documents"] for word, of in told["lexemes"].items()} == {"bill": 3}
+    held = [terms["branches"]["keyword"]["raw"] for terms in each]
     assert len(held) == 3
     assert len(set(held)) == 1
 

@@ -20,7 +20,10 @@ FRAGMENTS = frozenset(
 )  # included by others, no statements themselves
 EVERY = sorted(Path(entry.name).stem for entry in SQL.iterdir() if entry.name.endswith(".sql"))
 STATEMENTS = [name for name in EVERY if name not in FRAGMENTS]
-PLAIN = ["recall_dense/plain", "recall_keyword/plain", "recall_pool/plain", "search_expression/token"]
+PLAIN = [
+    "recall_dense/plain", "recall_keyword/plain", "recall_keyword/stems", "recall_keyword/stems/plain",
+    "recall_pool/plain", "search_expression/token",
+]  # fmt: skip
 SIZED = frozenset({"recall_nearest"})  # asked with the number of dimensions behind their name
 ASKED = [f"{name}/256" if name in SIZED else name for name in STATEMENTS]
 

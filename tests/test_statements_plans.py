@@ -142,8 +142,9 @@ async def test_the_oldest_vectors_and_texts_are_sampled_by_their_keys_and_never_
     assert not [node for node in plan.nodes if any("id" in key for key in node.get("Sort Key", []))]
 
 
-async def test_the_keyword_branch_reads_the_postings_key_alone_and_few_memories(explain: Explain) -> None:
-    plan = await explain("recall_keyword")
+@pytest.mark.parametrize("name", ["recall_keyword", "recall_keyword/stems"])
+async def test_the_keyword_branch_reads_the_postings_key_alone_and_few_memories(explain: Explain, name: str) -> None:
+    plan = await explain(name)
 
     assert plan.scans("postings") == {("Index Only Scan", "postings_pkey")}
     assert plan.scans("memories") == {("Index Scan", "memories_pkey")}

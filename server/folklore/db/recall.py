@@ -205,16 +205,16 @@ class RecallStatements:
 
         One statement; two where hidden memories leave too few of the best.
         """
-        reading = bm25.reading
+        reading, stems = bm25.reading, bm25.stems
         rows = await self._best(
-            "recall_keyword",
+            "recall_keyword" if any(stems) else "recall_keyword/stems",
             "kept",
             scope,
             fetch,
             _near(scope, fetch, min(reading.total, sum(reading.documents.get(lexeme, 0) for lexeme in bm25.weights))),
             lexemes=list(bm25.weights.keys()),
             weights=list(bm25.weights.values()),
-            stems=bm25.stems,
+            stems=stems,
             saturation=bm25.saturation,
             prior=bm25.prior,
             damping=bm25.saturation / max(reading.mean_length + bm25.prior, 1.0),

@@ -9,6 +9,9 @@ may see, in the place of `visible.sql`: a dozen parameters less to send, to plan
 The holder of a token is kept by row-level security from what only an owner's index serves: `search_expression/token`
 asks it through a function (matching_token.sql).
 
+Where no word is asked for as it is spelled, there is none to count once: `recall_keyword/stems`. Variants add up, as in
+`recall_keyword/stems/plain`.
+
 The size of a vector cannot be a parameter. `recall_nearest/256` is `recall_nearest.sql` with 256 for `{dimensions}`,
 and plain: an index serves questions without filters.
 """
@@ -43,15 +46,17 @@ class Statement:
         return [values[name] for name in self.parameters]
 
 
-# What stands in the place of what in a variant; one that is a number is plain.
-_VARIANTS: Mapping[str, Mapping[str, str]] = {
-    "": {},
+# What stands in the place of what in a variant, None for nothing; one that is a number is plain.
+_VARIANTS: Mapping[str, Mapping[str, str | None]] = {
     "plain": {"visible": "alive"},
+    "stems": {"once": None},
     "token": {"matching": "matching_token"},
 }
 
 
-def _text(name: str, instead: Mapping[str, str]) -> str:
+def _text(name: str | None, instead: Mapping[str, str | None]) -> str:
+    if name is None:
+        return ""
     text = (files("folklore.db") / "sql" / f"{name}.sql").read_text(encoding="utf-8")
     return _INCLUDE.sub(lambda match: _text(instead.get(match[1], match[1]), instead), text)
 
@@ -62,12 +67,13 @@ def statement(name: str) -> Statement:
 
     Raises KeyError if it needs a size and the name has none.
     """
-    file, _, variant = name.partition("/")
-    text = _COMMENT.sub("", _text(file, _VARIANTS.get(variant, _VARIANTS["plain"])))
+    file, *variants = name.split("/")
+    instead = {what: by for variant in variants for what, by in _VARIANTS.get(variant, _VARIANTS["plain"]).items()}
+    text = _COMMENT.sub("", _text(file, instead))
     if _SIZE in text:
-        if not _NUMBER.fullmatch(variant):
+        if not _NUMBER.fullmatch(size := variants[-1] if variants else ""):
             raise KeyError(f"{file} needs a number of dimensions, as in {file}/256")
-        text = text.replace(_SIZE, variant)
+        text = text.replace(_SIZE, size)
     names = tuple(dict.fromkeys(_PARAMETER.findall(text)))
     numbered = _PARAMETER.sub(lambda match: f"${names.index(match[1]) + 1}", text)
     return Statement(name=name, sql="\n".join(line for line in numbered.splitlines() if line.strip()), parameters=names)
