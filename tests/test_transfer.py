@@ -547,9 +547,11 @@ async def test_an_import_that_is_overtaken_each_time_ends(mover: Mover) -> None:
 async def test_a_text_given_up_in_the_same_batch_may_come_in_as_another_memory(mover: Mover) -> None:
     await mover.put([{"id": OLD, "content": "one"}])
 
-    report = await mover.put([{"id": OLD, "content": "two"}, {"content": "one"}], on_conflict="overwrite")
+    lines: list[Line] = [{"id": OLD, "content": "two"}, {"content": "one"}, {"content": "two"}]
 
-    assert (report.overwritten, report.stored) == (1, 1)
+    for dry_run in (True, False):
+        report = await mover.put(lines, on_conflict="overwrite", dry_run=dry_run)
+        assert (report.overwritten, report.stored, report.duplicates) == (1, 1, 1)
     assert {line["content"] for line in await mover.memories()} == {"one", "two"}
 
 
