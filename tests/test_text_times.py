@@ -235,6 +235,15 @@ def test_bounds(text: str, since: str, until: str) -> None:
         ("22:00 to 6:00", "2025-06-10T22:00", "2025-06-11T06:00"),
         ("2024-05-01T10:00Z to 2024-05-01T11:00Z", "2024-05-01T12:00", "2024-05-01T13:00"),
         ("7 days ago to now", "2025-06-04", "2025-06-11T14:35:20"),
+        ("1 to 3 March", "2025-03-01", "2025-03-04"),
+        ("between 3 and 5 May 2024", "2024-05-03", "2024-05-06"),
+        ("3-5 May, 2024", "2024-05-03", "2024-05-06"),
+        ("from the 1st until the 3rd of March", "2025-03-01", "2025-03-04"),
+        ("May 3-5, 2024", "2024-05-03", "2024-05-06"),
+        ("March 3 to the 5th", "2025-03-03", "2025-03-06"),
+        ("10 to 12 June", "2024-06-10", "2024-06-13"),
+        ("since 2 to 4 weeks ago", "2025-05-14", "2025-05-29"),
+        ("9 to 11 am", "2025-06-11T09:00", "2025-06-11T11:00"),
     ],
 )
 def test_ranges_run_to_the_end_of_what_they_name(text: str, since: str, until: str) -> None:
@@ -251,6 +260,7 @@ def test_all_time_is_open_on_both_sides(text: str) -> None:
     [
         "", "   ", "soon", "recently", "when the cache broke", "03/05/2024", "5", "last", "last 5", "since",
         "between March", "March to", "1e9 days", "last five hundred days", "Monday and Friday", "25:00", "13pm", "..",
+        "3 to 5", "3 to 5 days", "30 to 2 May", "3 to last week", "to 5 May",
         "-", "٣ days ago", "today " + " " * 300, "x" * 1_000_000,
     ],
 )  # fmt: skip

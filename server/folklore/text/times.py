@@ -11,7 +11,7 @@ from datetime import datetime, timedelta, tzinfo
 
 from folklore.errors import InvalidInput
 from folklore.text.clean import clean
-from folklore.text.dates import read_clock_time, read_count, read_span
+from folklore.text.dates import NUMBER, read_clock_time, read_count, read_span
 from folklore.text.periods import Clock, Span
 
 MAX_LENGTH = 200
@@ -19,7 +19,7 @@ UNDERSTOOD = (
     "Understood are: today, yesterday, tomorrow; last/this/next hour, day, week, month, quarter or year; last/past N "
     "minutes … years; N days ago; Monday, last Friday; March, March 2025, 3 March 2025, Q3 2024, 2024; ISO dates and "
     "times such as 2025-03-01 or 2025-03-01T10:00+01:00; since, after, before or until one of these; between X and Y, "
-    "X to Y, X..Y; all time."
+    "X to Y, X..Y, 1 to 3 March; all time."
 )
 _EVERYTHING = frozenset(["all", "all time", "any", "any time", "anytime", "always", "ever"])
 _PREPOSITION = re.compile(r"(?:in|on|at|during|within|over|for|throughout) (?:the )?|the ")
@@ -40,7 +40,11 @@ _BOUND = re.compile(
 )
 _OPEN_END = re.compile(r"(?:from |since )?(.+?) ?(?:\.\.\.?|…|onwards?)")
 _AGE = re.compile(r"(older|more|newer|younger|less) than (.+?)(?: ago| old)?")
-_FIRST_NUMBER = re.compile(r"(?:\d+|[a-z]+)")
+_DAY = r"(?:the )?\d{1,2}(?:st|nd|rd|th)?"
+_BARE_NUMBER = re.compile(rf"{_DAY}|{NUMBER}")
+_NUMBER_FIRST = re.compile(rf"(?:{_DAY}|{NUMBER}) (?P<rest>.+)")
+_BARE_DAY = re.compile(rf"{_DAY}(?: \d{{4}})?")
+_DAY_LAST = re.compile(rf"(?P<rest>.+) {_DAY}")
 _INCLUSIVE_ENDS = ("until", "till", "up to", "through", "by", "..")
 
 
@@ -145,11 +149,11 @@ def _range(text: str, clock: Clock) -> TimeRange | None:
 def _pair(first: str, last: str, clock: Clock) -> tuple[Span, Span] | None:
     """Read both ends of a range, each in the light of the other."""
     start, end = _span(first, clock), _span(last, clock)
-    if end is None:
+    if completed := start is None or end is None:
+        first, last = _completed(first, last)
+        start, end = _span(first, clock), _span(last, clock)
+    if start is None or end is None:
         return None
-    if start is None:
-        start = _sharing_unit(first, last, clock)
-        return (start, end) if start else None
     end_time = read_clock_time(last)
     if end_time and not read_clock_time(first):  # yesterday 9:00 to 11:00
         there = clock.moved(start.low)
@@ -160,11 +164,18 @@ def _pair(first: str, last: str, clock: Clock) -> tuple[Span, Span] | None:
         start = _span(first, yesterday) or start
     if start.cyclic:  # Monday to Friday, October to February 2024: the first before the second
         start = _span(first, clock.moved(end.low)) or start
+    if completed and start.cyclic and end.low - start.low > timedelta(days=31):  # 30 to 2 May
+        return None
     return start, end
 
 
-def _sharing_unit(first: str, last: str, clock: Clock) -> Span | None:
-    """Read a bare number with what follows the other's: `3 to 5 days ago`."""
-    number = _FIRST_NUMBER.fullmatch(first)
-    rest = last.partition(" ")[2]
-    return _span(f"{first} {rest}", clock) if number and rest.endswith("ago") else None
+def _completed(first: str, last: str) -> tuple[str, str]:
+    """Give an end that is a bare number what the other says beside its own: `3 to 5 days ago`, `March 1 to 3`.
+
+    Not a bare length: `3 to 5 days` are neither days of a month nor ago.
+    """
+    if (after := _NUMBER_FIRST.fullmatch(last)) and _BARE_NUMBER.fullmatch(first) and not read_count(last):
+        return f"{first} {after['rest']}", last
+    if (before := _DAY_LAST.fullmatch(first)) and _BARE_DAY.fullmatch(last):
+        return first, f"{before['rest']} {last}"
+    return first, last
