@@ -47,6 +47,13 @@ def instructions() -> list[tuple[str, str]]:
     return [(line.split(None, 1)[0], line.split(None, 1)[1]) for line in text.splitlines() if line.strip()]
 
 
+def unit() -> configparser.ConfigParser:
+    read = configparser.ConfigParser(strict=False, interpolation=None)
+    read.optionxform = str  # type: ignore[assignment, method-assign]
+    read.read(DEPLOY / "folklore.service", encoding="utf-8")
+    return read
+
+
 @pytest.mark.parametrize("path", [*FILES, DOCS], ids=lambda path: path.name)
 def test_every_variable_is_a_setting(path: Path) -> None:
     named = set(re.findall(r"\bFOLKLORE_[A-Z0-9_]+", path.read_text(encoding="utf-8")))
@@ -95,6 +102,16 @@ def test_the_compose_file_fits_together() -> None:
     assert (server["read_only"], server["cap_drop"]) == (True, ["ALL"])
 
 
+def test_compose_asks_for_health_as_the_image_does() -> None:
+    said = dict(instructions())["HEALTHCHECK"]
+    check = compose()["services"]["folklore"]["healthcheck"]
+    options, command = said.split(" CMD ")
+
+    assert check.pop("test") == ["CMD", *json.loads(command)]
+    written = (option.removeprefix("--").split("=") for option in options.split())
+    assert {name.replace("_", "-"): str(value) for name, value in check.items()} == dict(written)
+
+
 def test_the_container_file_builds_from_the_wheel_and_runs_as_nobody_special() -> None:
     steps = instructions()
     copied = [words.split()[:-1] for verb, words in steps if verb == "COPY" and "--from" not in words]
@@ -114,10 +131,7 @@ def test_the_container_file_builds_from_the_wheel_and_runs_as_nobody_special() -
 
 
 def test_the_unit_shuts_the_server_in() -> None:
-    unit = configparser.ConfigParser(strict=False, interpolation=None)
-    unit.optionxform = str  # type: ignore[assignment, method-assign]
-    unit.read(DEPLOY / "folklore.service", encoding="utf-8")
-    service = unit["Service"]
+    service = unit()["Service"]
 
     assert service["ExecStart"].endswith("/folklore serve --http")
     assert service["EnvironmentFile"] == "/etc/folklore/folklore.env"
@@ -125,8 +139,14 @@ def test_the_unit_shuts_the_server_in() -> None:
         assert service[name] == "yes"
     assert service["ProtectSystem"] == "strict"
     assert service["CapabilityBoundingSet"] == ""
-    assert service["StateDirectory"] == Path(service["Environment"].split()[0].split("=")[1]).name
+    environment = dict(word.split("=", 1) for word in service["Environment"].split())
+    assert environment["FOLKLORE_HOME"] == environment["HOME"] == f"/var/lib/{service['StateDirectory']}"
     assert int(service["TimeoutStopSec"]) > 6
+
+
+def test_the_unit_does_not_give_up_while_the_database_is_away() -> None:
+    assert unit()["Unit"]["StartLimitIntervalSec"] == "0"
+    assert unit()["Service"]["Restart"] == "on-failure"
 
 
 def test_systemd_understands_the_unit(tmp_path: Path) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
+import sys
 import time
 
 import numpy as np
@@ -113,3 +115,20 @@ def test_a_models_id_follows_from_what_it_is() -> None:
 async def test_the_settings_choose_the_embedder() -> None:
     assert choose(EmbeddingSettings(provider="none")) is None
     assert isinstance(choose(EmbeddingSettings()), BundledEmbedder)
+
+
+# An account that exists only while a service runs may have no home and no entry among the accounts.
+NOBODY = """
+import asyncio, os, pwd
+os.environ.pop("HOME", None)
+def unknown(uid): raise KeyError(uid)
+pwd.getpwuid = unknown
+from folklore.embedding.bundled import BundledEmbedder
+print(len(asyncio.run(BundledEmbedder().probe())))
+"""
+
+
+def test_the_model_loads_for_an_account_without_a_home() -> None:
+    done = subprocess.run([sys.executable, "-c", NOBODY], capture_output=True, text=True, timeout=60)
+
+    assert (done.stdout, done.returncode) == ("256\n", 0), done.stderr

@@ -9,9 +9,10 @@ how rare its word is where the question is asked. Both were measured to find mor
 from __future__ import annotations
 
 import asyncio
-import warnings
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -104,28 +105,30 @@ class _Static:
 
 
 def _load() -> _Static:
+    """From the files in wordllama's package, without importing it: that asks for the account's home, which services
+    may run without, and would look for what it misses on the network."""
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            from importlib.util import find_spec
-            from pathlib import Path
-
-            from wordllama import WordLlama
-
-            spec = find_spec("wordllama")
-            assert spec is not None
-            assert spec.origin is not None
-            # Its loader looks for the tokenizer in a folder of another name and would then try the network: the
-            # package's own folder as cache, and downloads off, keep it at home.
-            loaded = WordLlama.load(
-                config="l2_supercat", dim=256, cache_dir=Path(spec.origin).parent, disable_download=True
-            )
-    except (ImportError, OSError, ValueError) as error:
-        raise EmbedderUnavailable(
-            f"The bundled embedding model cannot be loaded ({type(error).__name__}).",
-            hint="Reinstall folklore-mcp, or set embedding.provider.",
-        ) from error
-    tokenizer = loaded.tokenizer
+        from safetensors import SafetensorError, safe_open
+        from tokenizers import Tokenizer
+    except ImportError as error:
+        raise _unloadable(error) from error
+    try:
+        spec = find_spec("wordllama")
+        if spec is None or spec.origin is None:
+            raise ModuleNotFoundError("wordllama")
+        folder = Path(spec.origin).parent
+        tokenizer = Tokenizer.from_buffer((folder / "tokenizers" / "l2_supercat_tokenizer_config.json").read_bytes())
+        with safe_open(folder / "weights" / "l2_supercat_256.safetensors", framework="np") as weights:
+            table = weights.get_tensor("embedding.weight")
+    except (ImportError, OSError, ValueError, SafetensorError) as error:
+        raise _unloadable(error) from error
     tokenizer.no_padding()
     tokenizer.no_truncation()
-    return _Static(np.ascontiguousarray(loaded.embedding, dtype=np.float32), tokenizer)
+    return _Static(np.ascontiguousarray(table, dtype=np.float32), tokenizer)
+
+
+def _unloadable(error: Exception) -> EmbedderUnavailable:
+    return EmbedderUnavailable(
+        f"The bundled embedding model cannot be loaded ({type(error).__name__}).",
+        hint="Reinstall folklore-mcp, or set embedding.provider.",
+    )

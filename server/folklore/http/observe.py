@@ -143,7 +143,7 @@ def metrics_endpoint(
         if setting == "loopback" and not owner(request):
             if not from_this_machine(request.scope):
                 message = "Metrics are read on this machine only."
-                hint = "Set http.metrics: open where nobody but your monitoring reaches the port."
+                hint = "Ask with an owner's token, or set http.metrics: open if only your monitoring reaches the port."
                 return JSONResponse({"error": {"code": "refused", "message": message, "hint": hint}}, 403)
             if (refusal := await browser.validate_request(request)) is not None:
                 return refusal  # a web page that calls itself by a name of its own
