@@ -161,9 +161,10 @@ async def test_a_search_for_a_phrase_finds_the_phrase(database: Database, query:
     assert sorted(contents(await person.search(query))) == found
 
 
-async def test_a_recall_prefers_a_phrase_and_keeps_what_has_its_words(person: Person) -> None:
-    await person.keep("the connection pool is full", "pool connection reversed", "a timeout of the proxy")
+async def test_a_recall_prefers_a_phrase_and_keeps_what_has_its_words(database: Database) -> None:
+    person = Person(Library.of(database, None))
+    await person.keep("pool connection reversed", "the connection pool is full", "a timeout of the proxy")
 
     found = contents(await person.recall('"connection pool"'))
 
-    assert found[:2] == ["the connection pool is full", "pool connection reversed"]
+    assert found == ["the connection pool is full", "pool connection reversed"]
