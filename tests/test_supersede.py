@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from datetime import timedelta
 from typing import Any
 from uuid import UUID, uuid4
@@ -10,6 +11,7 @@ import asyncpg
 import pytest
 from mcp import Client
 
+from folklore.db.statements import statement
 from folklore.errors import Conflict, FolkloreError, InvalidInput, NotFound
 from folklore.model import Draft, Filters, Link
 from tests.person import NOON, Person, contents
@@ -206,6 +208,66 @@ async def test_an_old_near_duplicate_is_found_by_its_rare_words(
     result = await person.store("The zeppelin hangar opens at dawn for the mooring crews.")
 
     assert [near.id for near in result.stored[0].similar] == [old]
+
+
+async def test_where_all_are_near_to_all_three_of_each_are_kept_before_they_meet_what_else_is_known(
+    person: Person, connection: asyncpg.Connection
+) -> None:
+    old = await person.keep(*(f"note number {n} about widget assembly line {n % 40}" for n in range(300)))
+    await person.forget(*old[:40])
+    new = await person.keep(*(f"note number {n} about widget assembly line {n % 40}" for n in range(300, 340)))
+    await connection.execute("analyze")
+    [notebook] = await person.library.notebooks(["notes"])
+    asked = statement("memories_similar")
+    given = {"namespace": notebook.id, "ids": new, "distance": 0.08, "newest": 3_000, "now": NOON}
+    given["model"] = await connection.fetchval("select id from models")
+
+    rows = await connection.fetch(asked.sql, *asked.arguments(given))
+    explained = await connection.fetchval(
+        f"explain (analyze, timing off, format json) {asked.sql}", *asked.arguments(given)
+    )
+    pairs = await connection.fetch(
+        """
+        select place, memory_id, id from (
+            select a.memory_id, b.memory_id as id, row_number() over (
+                partition by a.memory_id order by a.vector <=> b.vector, b.memory_id
+            ) as place
+            from embeddings a join embeddings b on b.memory_id <> a.memory_id and a.vector <=> b.vector <= 0.08
+            join memories m on m.id = b.memory_id and m.forgotten_at is null
+            where a.memory_id = any($1)
+        ) as near
+        where place <= 3 order by memory_id, place
+        """,
+        new,
+    )
+
+    met: list[float] = []
+
+    def walk(node: dict[str, Any]) -> None:
+        if node["Node Type"] in ("Nested Loop", "Hash Join", "Merge Join", "Append", "Merge Append", "WindowAgg"):
+            met.append(node["Actual Rows"] * node["Actual Loops"])
+        for child in node.get("Plans", []):
+            walk(child)
+
+    walk(json.loads(explained)[0]["Plan"])
+    assert [(row["memory_id"], row["id"]) for row in rows] == [(row["memory_id"], row["id"]) for row in pairs]
+    assert len(rows) == 3 * len(new)
+    assert max(met) <= 3 * len(new), met
+
+
+async def test_a_look_for_what_is_near_that_fails_is_told_and_costs_nothing_else(
+    person: Person, connection: asyncpg.Connection
+) -> None:
+    await person.keep("The deploy script needs Node 20.")
+    await connection.execute("update embeddings set vector = '[1, 2, 3]'")  # to which no distance can be measured
+
+    result = await person.store("The deploy script needs Node 20, always.", "nul\x00")
+
+    assert [(item.status, item.similar) for item in result.stored] == [("stored", ()), ("stored", ())]
+    assert result.note is not None
+    assert result.note.startswith("What nobody can see was taken out")
+    assert "All is stored, but whether others say nearly the same could not be looked for: " in result.note
+    assert contents(await person.search("always")) == ["The deploy script needs Node 20, always."]
 
 
 async def test_bad_ids_are_refused_by_name(client: Client) -> None:

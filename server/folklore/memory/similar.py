@@ -23,15 +23,16 @@ _NEWEST = 3_000
 
 async def similar(
     library: Library, namespace: UUID, ids: Sequence[UUID], model: UUID, *, now: datetime
-) -> Mapping[UUID, tuple[Similar, ...]]:
+) -> tuple[Mapping[UUID, tuple[Similar, ...]], str | None]:
     """At most three near-duplicates of each memory just stored, the nearest first. One statement, after the commit.
 
-    What fails here is logged and costs the report only: the memories are stored.
+    What fails here, or takes too long, is logged, told in words beside the answer, and costs the report only: the
+    memories are stored.
     """
     if not ids:
-        return {}
+        return {}, None
     try:
-        return await library.similarities.of(namespace, ids, model, nearest=NEAR, newest=_NEWEST, now=now)
+        return await library.similarities.of(namespace, ids, model, nearest=NEAR, newest=_NEWEST, now=now), None
     except FolkloreError as error:
         log.warning("similar_not_looked_for", count=len(ids), reason=error.message)
-        return {}
+        return {}, f"All is stored, but whether others say nearly the same could not be looked for: {error.message}"

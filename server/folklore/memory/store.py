@@ -35,7 +35,7 @@ class StoreResult:
 
     namespace: str
     stored: tuple[Stored, ...]
-    note: str | None = None  # what was stored otherwise than it was given
+    note: str | None = None  # what was stored otherwise than it was given, or could not be looked for
 
 
 async def store(
@@ -88,24 +88,27 @@ async def store(
         )
     library.stored()
     near: Mapping[UUID, tuple[Similar, ...]] = {}
+    unlooked = None
     if vectors is not None:
         fresh = [id_ for id_, new in inserted.outcome if new]
-        near = await similar(library, inserted.namespace, fresh, vectors.model, now=now)
+        near, unlooked = await similar(library, inserted.namespace, fresh, vectors.model, now=now)
     kept = _of_each(first, inserted.outcome)
     stored = tuple(
         Stored(id=id_, status=_status(draft, new and place == other), similar=near.get(id_, ()) if new else ())
         for place, (draft, other, (id_, new)) in enumerate(zip(checked, first, kept, strict=True))
     )
-    return StoreResult(namespace=name, stored=stored, note=_note(replaced, unseen))
+    return StoreResult(namespace=name, stored=stored, note=_note(replaced, unseen, unlooked))
 
 
-def _note(replaced: Sequence[str], unseen: Sequence[str]) -> str | None:
-    """What was stored otherwise than it was given; None if nothing was."""
+def _note(replaced: Sequence[str], unseen: Sequence[str], unlooked: str | None) -> str | None:
+    """What was stored otherwise than it was given, and what could not be looked for; None if nothing."""
     told = []
     if replaced:
         told.append(f"Secrets were replaced by a marker before storing ({_some(replaced)}).")
     if unseen:
         told.append(f"What nobody can see was taken out before storing ({_some(unseen)}).")
+    if unlooked:
+        told.append(unlooked)
     return " ".join(told) or None
 
 

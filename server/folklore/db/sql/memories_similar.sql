@@ -1,6 +1,8 @@
 -- Who is near to the memories :ids, at most three to each: among the :newest vectors of the namespace, and, if it holds
 -- more than that, among those that share one of the memory's three rarest words with it, as far as at most 20 hold the
--- word. So the work has a bound however large the namespace is: (ids x newest) + (ids x 60) distances.
+-- word. So the work has a bound however large the namespace is: (ids x newest) + (ids x 60) distances. Each memory keeps
+-- its three before memories meet: where all are near to all, as notes of one form are, the pairs are as many as the
+-- distances, and to join, sort and deduplicate those takes a minute where the distances take a second.
 with mine as materialized (
     select e.memory_id, e.vector
     from embeddings e
@@ -38,10 +40,32 @@ older as (
     join postings p on p.namespace_id = :namespace::uuid and p.lexeme = rarest.lexeme
     where rarest.place <= 3
 ),
-near as (
-    select mine.memory_id, newest.memory_id as other, mine.vector <=> newest.vector as distance
+-- Sorted before it is asked who is in force, so that only the first few are asked about.
+nearest as (
+    select mine.memory_id, found.id, found.distance
     from mine
-    join newest on newest.memory_id <> mine.memory_id and (mine.vector <=> newest.vector) <= :distance::float8
+    cross join lateral (
+        select m.id, sorted.distance
+        from (
+            select newest.memory_id, mine.vector <=> newest.vector as distance
+            from newest
+            where newest.memory_id <> mine.memory_id and (mine.vector <=> newest.vector) <= :distance::float8
+            order by distance, newest.memory_id
+        ) sorted
+        cross join lateral (
+            select m.id
+            from memories m
+            where m.namespace_id = :namespace::uuid and m.id = sorted.memory_id
+                and m.forgotten_at is null and m.superseded_at is null
+                and (m.expires_at is null or m.expires_at > :now::timestamptz)
+            offset 0
+        ) m
+        order by sorted.distance, sorted.memory_id
+        limit 3
+    ) found
+),
+near as (
+    select memory_id, id as other, distance from nearest
     union
     select mine.memory_id, e.memory_id, mine.vector <=> e.vector
     from older
