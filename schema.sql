@@ -185,7 +185,7 @@ CREATE TABLE namespaces (
     deleted_by text,
     CONSTRAINT namespaces_pkey PRIMARY KEY (id)
 );
-CREATE UNIQUE INDEX namespaces_name_key ON namespaces USING btree (lower(name)) WHERE (deleted_at IS NULL);
+CREATE UNIQUE INDEX namespaces_name_key ON namespaces USING btree (lower((name COLLATE "C"))) WHERE (deleted_at IS NULL);
 
 CREATE TABLE postings (
     namespace_id uuid NOT NULL,

@@ -41,10 +41,6 @@ class Access:
     key: str = field(repr=False)
     grants: tuple[Grant, ...] = ()
 
-    def role_in(self, namespace: str) -> Role | None:
-        """The role in the namespace of this name, whatever its case."""
-        return next((grant.role for grant in self.grants if grant.name.lower() == namespace.lower()), None)
-
     @property
     def namespaces(self) -> tuple[UUID, ...]:
         """The namespaces it opens."""

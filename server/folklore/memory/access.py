@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from folklore.errors import NotFound, Refused
-from folklore.model import Caller, Role
+from folklore.model import Access, Caller, Role
 from folklore.text import names
 
 _ORDER: tuple[Role, ...] = ("reader", "writer", "admin")
@@ -16,7 +16,7 @@ def role_in(caller: Caller, namespace: str) -> Role | None:
     """The caller's role in the namespace of this name; None where it opens nothing."""
     if caller.access is None:
         return "admin" if caller.may_write else "reader"
-    role = caller.access.role_in(namespace)
+    role = _granted(caller.access, namespace)
     return role if caller.may_write or role is None else "reader"
 
 
@@ -29,7 +29,7 @@ def require(caller: Caller, namespace: str, role: Literal["writer", "admin"], *,
         must_write(caller)
     if caller.access is None:
         return
-    held = caller.access.role_in(namespace)
+    held = _granted(caller.access, namespace)
     if held is None:
         own = [grant.name for grant in caller.access.grants if _ORDER.index(grant.role) >= _ORDER.index(role)]
         near = names.nearest(namespace, own) or tuple(own[:5])
@@ -75,3 +75,8 @@ def writing_home(caller: Caller) -> str | None:
         return caller.home
     own = [grant.name for grant in caller.access.grants if grant.role != "reader"]
     return own[0] if len(own) == 1 else None
+
+
+def _granted(access: Access, namespace: str) -> Role | None:
+    wanted = names.key(namespace)
+    return next((grant.role for grant in access.grants if names.key(grant.name) == wanted), None)

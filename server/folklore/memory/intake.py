@@ -68,7 +68,7 @@ class Intake:
         self._zone = zone
         self._report = report
         self._namespace = None if request.namespace is None else names.normalise(request.namespace)
-        # Namespaces are one whatever their case: the first spelling stands for all.
+        # One namespace may be spelled in several ways: the first one stands for all.
         self._spelling: dict[str, str] = {}
         self._waiting: dict[str, list[Arrival]] = {}
         self._characters: dict[str, int] = {}
@@ -158,7 +158,7 @@ class Intake:
 
     def _name(self, said: str | None) -> str:
         name = self._namespace or names.normalise(said or self._request.default)
-        return self._spelling.setdefault(name.lower(), name)
+        return self._spelling.setdefault(names.key(name), name)
 
     def _arrival(self, number: int, line: MemoryLine) -> Arrival:
         past, zone, secrets = line.entry.past, self._zone, self._library.secrets

@@ -115,13 +115,13 @@ class Library:
             return recently
         wanted = list(dict.fromkeys(names.normalise(name, field="namespaces") for name in asked))
         found = await self.namespaces.notebooks(wanted or None)
-        missing = {name.lower() for name in wanted} - {notebook.name.lower() for notebook in found}
+        there = {names.key(notebook.name) for notebook in found}
+        missing = [name for name in wanted if names.key(name) not in there]
         if missing:
             known = [notebook.name for notebook in await self.namespaces.notebooks(None)]
-            unknown = next(name for name in wanted if name.lower() in missing)
-            near = names.nearest(unknown, known) or tuple(known[:5])
+            near = names.nearest(missing[0], known) or tuple(known[:5])
             raise NotFound(
-                f"There is no namespace {unknown!r}.",
+                f"There is no namespace {missing[0]!r}.",
                 hint=f"Did you mean {', '.join(near)}?" if near else "Nothing has been stored yet.",
             )
         if found:

@@ -76,7 +76,7 @@ async def create_token(library: Library, request: TokenRequest, *, caller: Calle
     wanted = _grants(request)
     expires_at = None if request.expires is None else now + period(request.expires, "expires")
     home = None if request.namespace is None else names.normalise(request.namespace)
-    if home is not None and not request.owner and wanted.get(home.lower(), ("", "reader"))[1] == "reader":
+    if home is not None and not request.owner and wanted.get(names.key(home), ("", "reader"))[1] == "reader":
         raise InvalidInput(
             "namespace",
             f"{home} is where the token would write, and it may not.",
@@ -91,7 +91,7 @@ async def create_token(library: Library, request: TokenRequest, *, caller: Calle
         digest=digest_of(key_of(secret)),
         grants=[(ids[key], role) for key, (_, role) in wanted.items()],
         owner=request.owner,
-        home=None if home is None else ids[home.lower()],
+        home=None if home is None else ids[names.key(home)],
         agent=agent,
         expires_at=expires_at,
     )
@@ -203,13 +203,14 @@ def grant_of(text: str, field: str = "grant") -> tuple[str, Role]:
 
 
 def _grants(request: TokenRequest) -> dict[str, tuple[str, Role]]:
-    """The namespaces asked for by their names in lower case."""
+    """The namespaces asked for, by the keys of their names."""
     wanted: dict[str, tuple[str, Role]] = {}
     for text in request.grants:
         name, role = grant_of(text)
-        if name.lower() in wanted:
+        key = names.key(name)
+        if key in wanted:
             raise InvalidInput("grant", f"{name} is given twice.", hint="One role for each namespace.")
-        wanted[name.lower()] = name, role
+        wanted[key] = name, role
     if request.owner and wanted:
         raise InvalidInput("owner", "opens everything already.", hint="Leave out --grant.")
     if not request.owner and not wanted:
@@ -222,26 +223,27 @@ def _strongest(request: TokenRequest) -> dict[str, tuple[str, Role]]:
     best: dict[str, str] = {}
     for text in request.grants:
         name, role = grant_of(text)
-        held = best.get(name.lower())
+        key = names.key(name)
+        held = best.get(key)
         if held is None or stronger(role, grant_of(held)[1]):
-            best[name.lower()] = text
+            best[key] = text
     return _grants(replace(request, grants=tuple(best.values())))
 
 
 async def _namespaces(
     library: Library, spelled: Sequence[str], *, caller: Caller, now: datetime
 ) -> tuple[dict[str, UUID], list[str]]:
-    """The ids of namespaces by their names in lower case, and the names of those that had to be made."""
+    """The ids of namespaces by the keys of their names, and the names of those that had to be made."""
     wanted = list(dict.fromkeys(spelled))
     if not wanted:
         return {}, []
-    known = {notebook.name.lower() for notebook in await library.namespaces.notebooks(wanted)}
+    known = {names.key(notebook.name) for notebook in await library.namespaces.notebooks(wanted)}
     created = []
     for name in wanted:
-        if name.lower() not in known:
+        if names.key(name) not in known:
             with suppress(Conflict):  # somebody else has made it meanwhile
                 created.append(await create(library, name, caller=caller, now=now))
-    return {notebook.name.lower(): notebook.id for notebook in await library.namespaces.notebooks(wanted)}, created
+    return {names.key(notebook.name): notebook.id for notebook in await library.namespaces.notebooks(wanted)}, created
 
 
 def _name(text: str, field: str) -> str:

@@ -35,13 +35,14 @@ class Traces:
 
     def answered(self, answer: Answer, query: str, *, caller: Caller, now: datetime) -> None:
         """An answer goes out."""
+        from folklore.text import names
         from folklore.text.clean import digest
 
         self.meter.answered(answer)
         for result in answer.memories:
             if len(result.memory.content) > _LONGEST:
                 continue
-            key = (result.memory.namespace.lower(), digest(result.memory.content))
+            key = (names.key(result.memory.namespace), digest(result.memory.content))
             self._recalled[key] = None
             self._recalled.move_to_end(key)
         while len(self._recalled) > _REMEMBERED:
@@ -59,7 +60,9 @@ class Traces:
         """
         if not self._recalled:
             return list(drafts)
-        return [self._plain(namespace.strip().lower(), draft) for draft in drafts]
+        from folklore.text import names
+
+        return [self._plain(names.key(namespace.strip()), draft) for draft in drafts]
 
     def _plain(self, namespace: str, draft: Draft) -> Draft:
         from folklore.text.clean import clean, digest

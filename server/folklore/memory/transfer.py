@@ -38,8 +38,8 @@ async def export_lines(
     wanted = [names.normalise(name) for name in namespaces]
     async with transfers.snapshot() as snapshot:
         origins = await snapshot.namespaces(wanted or None)
-        found = {origin.name.lower() for origin in origins}
-        if missing := [name for name in wanted if name.lower() not in found]:
+        found = {names.key(origin.name) for origin in origins}
+        if missing := [name for name in wanted if names.key(name) not in found]:
             raise NotFound(f"There is no namespace {missing[0]!r}.", hint="`folklore namespaces list` shows them.")
         model = await snapshot.model() if embeddings else None
         yield header_line(now, origins)

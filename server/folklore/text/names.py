@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import string
 import unicodedata
 from collections.abc import Iterable
 from difflib import SequenceMatcher
@@ -17,6 +18,7 @@ _LEVELS = re.compile(r"[:/]")
 _WORDS = re.compile(r"[._\-:/@]")
 _SIMILAR_ENOUGH = 0.6
 _COMPARED = 2_000  # names looked at for a suggestion; nobody sees more
+_SMALL_LETTERS = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
 
 _URL = re.compile(r"[a-z][a-z0-9+.-]*://([^/?#]*)([^?#]*)", re.IGNORECASE)
 _SSH_SHORT = re.compile(r"(?:[^@:/\\\s]+@)?(\[[^\]\s]*\]|[^@:/\\\s]{2,}):(?!//)(.*)", re.DOTALL)
@@ -25,7 +27,7 @@ _SERVICE_SEGMENTS = frozenset({"_git", "scm", "v3"})
 
 
 def normalise(name: str, *, field: str = "namespace") -> str:
-    """Bring a namespace's name to one spelling: trimmed and composed. Its case is kept; the database ignores it.
+    """Bring a namespace's name to one spelling: trimmed and composed. Its case is kept; `key` ignores that of A – Z.
 
     Allowed are 1 – 100 letters, digits and `. _ - : / @`, beginning and ending with a letter or digit, with something
     between every two `:` or `/`. Raises InvalidInput naming `field` and the rule, with a name that would do.
@@ -40,6 +42,15 @@ def normalise(name: str, *, field: str = "namespace") -> str:
     if problem:
         raise InvalidInput(field, problem, hint=_proposal(spelled))
     return spelled
+
+
+def key(name: str) -> str:
+    """What a namespace is told apart by: its name with A – Z in lower case, every other letter as it stands.
+
+    The database's `lower(name collate "C")`. Wider rules differ between Python, Postgres and its locales, and where
+    they differ, one notebook would be taken for another.
+    """
+    return name.translate(_SMALL_LETTERS)
 
 
 def nearest(name: str, known: Iterable[str], limit: int = 3) -> tuple[str, ...]:

@@ -4,7 +4,8 @@
 -- does not hold, and stores would queue behind one another on this row.
 with known as materialized (
     select id, language from namespaces
-    where lower(name) = lower(:name::text) and deleted_at is null and languages @> :languages::text[]
+    where lower(name collate "C") = lower(:name::text collate "C") and deleted_at is null
+        and languages @> :languages::text[]
     for key share
 ),
 made as (
@@ -12,7 +13,7 @@ made as (
     select :id::uuid, :name::text, :language::text, array[:language::text] || :languages::text[], :now::timestamptz,
         :author::text
     where not exists (select from known)
-    on conflict (lower(name)) where deleted_at is null do update
+    on conflict (lower(name collate "C")) where deleted_at is null do update
         set languages = array(select distinct unnest(namespaces.languages || :languages::text[]) order by 1)
         where not namespaces.languages @> :languages::text[]
     returning id, language

@@ -4,5 +4,7 @@ select n.id, n.name, n.languages, not exists (select from memories m where m.nam
     (select id from models where role = 'active') as model
 from namespaces n
 where n.deleted_at is null and (:within::uuid[] is null or n.id = any(:within::uuid[]))
-    and (:names::text[] is null or lower(n.name) in (select lower(name) from unnest(:names::text[]) as asked (name)))
+    and (:names::text[] is null or lower(n.name collate "C") in (
+        select lower(name collate "C") from unnest(:names::text[]) as asked (name)
+    ))
 order by n.name

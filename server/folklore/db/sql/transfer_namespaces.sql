@@ -2,4 +2,6 @@
 select id, name, description, language, created_at, created_by
 from namespaces
 where deleted_at is null
-    and (:names::text[] is null or lower(name) in (select lower(asked.name) from unnest(:names::text[]) as asked (name)))
+    and (:names::text[] is null or lower(name collate "C") in (
+        select lower(asked.name collate "C") from unnest(:names::text[]) as asked (name)
+    ))

@@ -1,0 +1,187 @@
+"""Names of namespaces in any script: what the database keeps apart, nothing else takes for one."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from uuid import UUID
+
+import asyncpg
+import pytest
+from mcp import Client
+
+from folklore.db import migrate as room
+from folklore.db.migrate import migrate, migrations
+from folklore.errors import NotFound
+from folklore.text import names
+from tests.commands import CommandLine, command_line  # noqa: F401 - the fixture `folklore`
+from tests.conftest import Cluster
+from tests.person import NOON, Person
+from tests.test_isolation import holder
+from tests.test_tools import call
+
+# Pairs that one rule for lower case or another takes for one.
+PAIRS = [("ΟΔΟΣ", "οδος"), ("İstanbul", "istanbul"), ("Straẞe", "Straße"), ("ÜBER", "über"), ("ПЛАН", "план")]
+
+
+async def test_the_database_tells_names_apart_as_we_do(connection: asyncpg.Connection) -> None:
+    letters = [chr(point) for point in range(sys.maxunicode + 1) if chr(point).isalpha() or chr(point).isnumeric()]
+    ours = [names.key(f"A{letter}") for letter in letters]
+
+    theirs = await connection.fetchval(
+        'select array_agg(lower(name collate "C") order by place)'
+        " from unnest($1::text[]) with ordinality named (name, place)",
+        [f"A{letter}" for letter in letters],
+    )
+
+    assert [letter for letter, one, other in zip(letters, ours, theirs, strict=True) if one != other] == []
+
+
+@pytest.mark.parametrize(("one", "other"), PAIRS)
+async def test_a_namespace_is_found_by_the_name_it_was_stored_under_and_by_no_other(
+    client: Client, one: str, other: str
+) -> None:
+    await call(client, "memory_store", content="The gate is open.", namespace=one)
+    await call(client, "memory_store", content="The gate is shut.", namespace=other)
+
+    for name, said in ((one, "The gate is open."), (other, "The gate is shut.")):
+        found = await call(client, "memory_recall", query="gate", namespaces=[name])
+        assert [(memory["namespace"], memory["content"]) for memory in found["memories"]] == [(name, said)]
+
+
+async def test_what_was_recalled_in_one_is_no_quotation_in_the_other(client: Client) -> None:
+    one, other = PAIRS[3]
+    quoted = "\N{LEFT DOUBLE QUOTATION MARK}The gate is open.\N{RIGHT DOUBLE QUOTATION MARK}"
+    await call(client, "memory_store", content="The gate is open.", namespace=one)
+    await call(client, "memory_recall", query="gate", namespaces=[one])
+
+    await call(client, "memory_store", content=quoted, namespace=other)
+
+    found = await call(client, "memory_recall", query="gate", namespaces=[other])
+    assert [memory["content"] for memory in found["memories"]] == [quoted]
+
+
+@pytest.mark.parametrize(("one", "other"), PAIRS[:2])
+async def test_an_export_of_names_that_are_nearly_one_comes_back_whole(
+    folklore: CommandLine, cluster: Cluster, template: str, tmp_path: Path, one: str, other: str
+) -> None:
+    for name in (one, other):
+        await folklore.done("store", "The same words.", "-n", name)
+    file = tmp_path / "out.jsonl"
+    await folklore.done("export", file)
+
+    async with cluster.new_database(template) as empty:
+        there = cluster.address(empty)
+        imported = folklore.process("import", str(file), "--json", FOLKLORE_DATABASE_URL=there).json
+        listed = folklore.process("namespaces", "list", "--json", FOLKLORE_DATABASE_URL=there).json["namespaces"]
+
+    assert (imported["stored"], imported["duplicates"]) == (2, 0)
+    assert {item["name"]: item["memories"] for item in listed} == {one: 1, other: 1}
+
+
+@pytest.mark.parametrize(("one", "other"), PAIRS)
+async def test_a_token_opens_each_of_two_names_in_its_own_role(folklore: CommandLine, one: str, other: str) -> None:
+    await folklore.done("namespaces", "create", one)
+    await folklore.done("tokens", "create", "--name", "t4", "--grant", f"{other}:reader")
+    await folklore.done("tokens", "create", "--name", "t5", "--grant", f"{one}:admin", "--grant", f"{other}:reader")
+    await folklore.done("tokens", "create", "--name", "t6", "--grant", f"{one}:writer", "--namespace", one)
+
+    listed = (await folklore.json("tokens", "list"))["tokens"]
+
+    assert {token["name"]: set(token["opens"].split()) for token in listed} == {
+        "t4": {f"{other}:reader"},
+        "t5": {f"{one}:admin", f"{other}:reader"},
+        "t6": {f"{one}:writer"},
+    }
+    assert (
+        await folklore("tokens", "create", "--name", "t7", "--grant", f"{other}:writer", "--namespace", one)
+    ).code == 2
+    twice = await folklore("tokens", "create", "--name", "t8", "--grant", "team:admin", "--grant", "TEAM:reader")
+    assert (twice.code, "given twice" in twice.err) == (2, True)
+
+
+@pytest.mark.parametrize(("one", "other"), PAIRS)
+async def test_who_may_write_to_one_may_not_for_that_write_to_the_other(person: Person, one: str, other: str) -> None:
+    await person.keep("x", namespace=other)
+    writer = await holder(person.library, "walter", f"{one}:writer")
+
+    await writer.store("mine", namespace=one)
+    with pytest.raises(NotFound, match="that you may write to"):
+        await writer.store("not mine", namespace=other)
+
+    assert await writer.recall("mine") == ["mine"]
+
+
+async def test_the_letters_from_a_to_z_are_one_whatever_their_case(person: Person) -> None:
+    await person.keep("x", namespace="Ünter-Den-Linden")
+
+    assert [item.name for item in await person.library.notebooks(["ÜNTER-den-LINDEN"])] == ["Ünter-Den-Linden"]
+    with pytest.raises(NotFound, match=r"no namespace 'ünter-den-linden'\. Did you mean Ünter-Den-Linden\?"):
+        await person.library.notebooks(["ünter-den-linden"])
+
+
+async def test_an_older_database_keeps_every_name_and_what_hangs_on_it(
+    empty_database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = ["ΟΔΟΣ", "οδος", "Team", "istanbul", "x" * 100]
+    connection = await _older(empty_database_url, monkeypatch, kept)
+
+    assert await migrate(empty_database_url) == ["0009_names.sql"]
+
+    assert await _living(connection) == sorted(kept)
+    with pytest.raises(asyncpg.UniqueViolationError):
+        await _insert(connection, 99, "TEAM")
+    await connection.close()
+
+
+async def test_names_that_a_turkish_server_kept_apart_stay_apart(
+    empty_database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connection = await _older(empty_database_url, monkeypatch, [])
+    # As lower() does it where the server's language is Turkish, which this one cannot be.
+    await connection.execute("drop index namespaces_name_key")
+    await connection.execute(
+        "create unique index namespaces_name_key on namespaces (lower(translate(name, 'I', 'ı')))"
+        " where deleted_at is null"
+    )
+    await _insert(connection, 0, "Api")
+    await connection.execute("update namespaces set deleted_at = now()")
+    for number, name in enumerate(("API", "api", "I" * 100, "i" * 100, "else"), start=1):
+        await _insert(connection, number, name)
+
+    assert await migrate(empty_database_url) == ["0009_names.sql"]
+
+    told = {row["id"].int: row["name"] for row in await connection.fetch("select id, name from namespaces")}
+    assert told == {
+        0: "Api",
+        1: "API",
+        2: "api-000000000002",
+        3: "I" * 100,
+        4: "i" * 87 + "-000000000004",
+        5: "else",
+    }
+    assert [names.normalise(name) for name in told.values()] == list(told.values())
+    await connection.close()
+
+
+async def _older(dsn: str, patch: pytest.MonkeyPatch, made: list[str]) -> asyncpg.Connection:
+    """A database as the release before the migration left it, with these namespaces."""
+    with patch.context() as earlier:
+        earlier.setattr(room, "migrations", lambda: [item for item in migrations() if item.name < "0009"])
+        await migrate(dsn)
+    connection = await asyncpg.connect(dsn)
+    for number, name in enumerate(made):
+        await _insert(connection, number, name)
+    return connection
+
+
+async def _insert(connection: asyncpg.Connection, number: int, name: str) -> None:
+    await connection.execute(
+        "insert into namespaces (id, name, created_at, created_by) values ($1, $2, $3, 'tester')",
+        UUID(int=number), name, NOON,
+    )  # fmt: skip
+
+
+async def _living(connection: asyncpg.Connection) -> list[str]:
+    rows = await connection.fetch("select name from namespaces where deleted_at is null")
+    return sorted(row["name"] for row in rows)
