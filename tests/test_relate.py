@@ -99,11 +99,10 @@ async def test_what_is_not_in_force_supersedes_nothing_and_of_two_in_one_call_th
 
 
 async def test_of_several_taken_away_each_is_told_by_itself(person: Person) -> None:
-    a, b, c = await person.keep("a", "b", "c")
-    there, other_type, other_end, reversed_ = (
-        Relation(a, "causes", b), Relation(a, "precedes", b), Relation(a, "causes", c), Relation(b, "causes", a)
-    )  # fmt: skip
-    await person.relate(there, other_type, other_end, reversed_)
+    a, b, c, d = await person.keep("a", "b", "c", "d")
+    there, other_from = Relation(a, "causes", b), Relation(d, "causes", b)
+    others = [Relation(a, "precedes", b), Relation(a, "causes", c), Relation(b, "causes", a), other_from]
+    await person.relate(there, *others)
 
     first = await person.relate(Wish(there, remove=True), Wish(Relation(c, "causes", b), remove=True))
 
@@ -111,6 +110,7 @@ async def test_of_several_taken_away_each_is_told_by_itself(person: Person) -> N
     assert [item.reason for item in first.failed] == ["was not there."]
     left = {(relation.from_id, relation.type, relation.to_id) for relation in await person.relations(a)}
     assert left == {(a, "precedes", b), (a, "causes", c), (b, "causes", a)}
+    assert other_from.to_id in [relation.to_id for relation in await person.relations(d)]
 
 
 async def test_one_call_does_not_supersede_in_a_ring(person: Person) -> None:

@@ -95,15 +95,6 @@ async def test_of_two_that_answer_alike_the_newer_is_not_the_better(person: Pers
     assert forth == back
 
 
-async def test_a_rating_lifts_nothing_over_what_answers(person: Person) -> None:
-    await person.keep("The crane on the north quay was painted red.")
-    await person.keep(*(Draft(f"Crane number {n} has a crew.", importance=1.0, priority=1) for n in range(5)))
-
-    answer = await person.recall("Who painted the crane on the north quay red?")
-
-    assert contents(answer)[0] == "The crane on the north quay was painted red."
-
-
 def test_recency_halves_with_every_half_life_and_the_future_counts_as_now() -> None:
     month = timedelta(days=30)
 
