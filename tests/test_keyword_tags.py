@@ -116,6 +116,14 @@ async def test_a_tag_elsewhere_takes_no_evidence_from_who_says_the_word(database
     assert evidence[0] == evidence[1]
 
 
+async def test_a_source_asked_for_is_no_word_that_a_memory_lacks(reader: Person) -> None:
+    """No posting tells of sources, so they speak neither for nor against anything but by the expression itself."""
+    bare, bounded = [await reader.search(query) for query in ("authentication", "authentication AND source:docs")]
+
+    assert contents(bare) == contents(bounded) == [AUTHENTICATION.content]
+    assert bare.memories[0].score == bounded.memories[0].score
+
+
 async def test_a_tag_alone_is_as_good_evidence_as_the_word_alone(database: Database) -> None:
     person = Person(Library.of(database, None))
     for namespace in ("said", "tagged"):
