@@ -90,14 +90,13 @@ async def test_a_text_in_no_language_is_found_by_words_of_a_language_that_is_ask
 async def test_a_word_counts_once_whether_it_is_said_or_tagged_or_both(reader: Person) -> None:
     await reader.keep(BILLED, Draft("billing is done by the night", tags=("billing",)))
 
-    explained = await reader.recall("billing", explain=True)
+    answer = await reader.recall("billing", explain=True)
 
-    told: Any = explained.explain
-    each: list[Any] = [result.explain for result in explained.memories]
-    assert {word: of["documents"] for word, of in told["lexemes"].items()} == {"bill": 3}
-    held = [terms["branches"]["keyword"]["raw"] for terms in each]
-    assert len(held) == 3
-    assert len(set(held)) == 1
+    whole: Any = answer.explain
+    each: list[Any] = [result.explain for result in answer.memories]
+    assert {word: of["documents"] for word, of in whole["lexemes"].items()} == {"bill": 3}
+    assert len(each) == 3
+    assert len({explained["branches"]["keyword"]["raw"] for explained in each}) == 1
 
 
 @pytest.mark.parametrize("query", ["billing outage", "billing AND customer"])
@@ -116,6 +115,14 @@ async def test_a_tag_elsewhere_takes_no_evidence_from_who_says_the_word(database
         next(result.score for result in answer.memories if result.memory.content == BILLED) for answer in (said, tagged)
     ]
     assert evidence[0] == evidence[1]
+
+
+async def test_a_source_asked_for_is_no_word_that_a_memory_lacks(reader: Person) -> None:
+    """No posting tells of sources, so they speak neither for nor against anything but by the expression itself."""
+    bare, bounded = [await reader.search(query) for query in ("authentication", "authentication AND source:docs")]
+
+    assert contents(bare) == contents(bounded) == [AUTHENTICATION.content]
+    assert bare.memories[0].score == bounded.memories[0].score
 
 
 async def test_a_tag_alone_is_as_good_evidence_as_the_word_alone(database: Database) -> None:
