@@ -253,3 +253,65 @@ async def test_namespaces_are_made_renamed_described_deleted_and_restored(folklo
     assert len((await folklore.json("list", "-n", "crew"))["memories"]) == 1
     await folklore.done("namespaces", "delete", "crew", "--erase")
     assert (await folklore("namespaces", "restore", "crew")).code == 4
+
+
+async def test_erasing_a_namespace_leaves_the_one_of_its_name_that_was_deleted_before(folklore: CommandLine) -> None:
+    await keep(folklore, "The pier is closed.", "-n", "nv")
+    await keep(folklore, "The pier is wet.", "-n", "nv")
+    await folklore.done("namespaces", "delete", "nv")
+    await keep(folklore, "Another pier.", "-n", "NV")
+    taken = await folklore("namespaces", "restore", "nv")
+
+    said = await folklore.done("namespaces", "delete", "nv", "--erase", "-y")
+    await folklore.done("namespaces", "restore", "NV")
+
+    assert (taken.code, "another namespace 'nv'" in taken.err) == (1, True)
+    assert said.splitlines() == [
+        "erased NV with 1 memory",
+        "1 of that name, deleted before, stayed: `folklore namespaces list --deleted`",
+    ]
+    found = (await folklore.json("list", "-n", "nv"))["memories"]
+    assert {memory["content"] for memory in found} == {"The pier is closed.", "The pier is wet."}
+
+
+async def test_where_no_namespace_of_a_name_is_in_use_those_that_were_deleted_are_erased(folklore: CommandLine) -> None:
+    for spelled, texts in (("nv", ("One.", "Two.")), ("NV", ("Three.",))):
+        for text in texts:
+            await keep(folklore, text, "-n", spelled)
+        await folklore.done("namespaces", "delete", spelled)
+
+    said = await folklore.done("namespaces", "delete", "nv", "--erase")
+
+    assert said.splitlines() == ["erased NV (2 deleted namespaces) with 3 memories"]
+    assert (await folklore.json("namespaces", "list", "--deleted"))["namespaces"] == []
+    again = await folklore("namespaces", "delete", "nv", "--erase")
+    assert (again.code, "no namespace 'nv'" in again.err) == (4, True)
+
+
+async def test_a_terminal_is_asked_with_what_would_be_erased(
+    folklore: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await keep(folklore, "Old.", "-n", "nv")
+    await folklore.done("namespaces", "delete", "nv")
+    await keep(folklore, "New.", "-n", "nv")
+    await keep(folklore, "Newer.", "-n", "nv")
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True)
+    asked: list[str] = []
+
+    def refuse(text: str, **_: Any) -> None:
+        import click
+
+        asked.append(text)
+        raise click.Abort
+
+    monkeypatch.setattr("click.confirm", refuse)
+
+    assert (await folklore("namespaces", "delete", "nv", "--erase")).code == 130
+    assert (await folklore("namespaces", "delete", "nv")).code == 130
+
+    assert asked == [
+        "nv with 2 memories will be gone for good. Go on?",
+        "nv will be gone with all that is in it. Go on?",
+    ]
+    (listed,) = (await folklore.json("namespaces", "list"))["namespaces"]
+    assert (listed["name"], listed["memories"]) == ("nv", 2)

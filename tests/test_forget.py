@@ -291,7 +291,7 @@ async def test_a_namespace_can_be_erased_for_good(person: Person, connection: as
     await person.update(a, content=f"{SECRET} three")
     await person.keep("elsewhere", namespace="other")
 
-    await notebooks.delete(person.library, "notes", caller=caller, now=NOON, erase=True)
+    await notebooks.erase(person.library, "notes", caller=caller, now=NOON)
 
     assert await everywhere(connection, SECRET) == []
     assert contents(await person.recall("*")) == ["elsewhere"]

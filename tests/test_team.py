@@ -349,6 +349,7 @@ async def test_the_commands_work_alike_at_a_server_elsewhere(team: Team, folklor
     await at(secret, "audit", code=5)
     await at(secret, "tokens", "create", "--name", "x", "--grant", "remote:reader", code=5)
     await at(secret, "namespaces", "create", "mine", code=5)
+    await at(secret, "namespaces", "delete", "remote", "--erase", code=5)
     await at(secret, "upkeep", "run", code=2)
     await at("fk_" + "A" * 43, "recall", "x", code=5)
     revoked = (await at(owner.secret, "tokens", "revoke", made["id"], "--json")).json
@@ -356,6 +357,8 @@ async def test_the_commands_work_alike_at_a_server_elsewhere(team: Team, folklor
     await at(secret, "recall", "x", code=5)
     listed = (await at(owner.secret, "tokens", "list", "--name", "carla", "--all", "--json")).json["tokens"]
     assert [("revoked_at" in item, item["opens"]) for item in listed] == [(True, "remote:admin")]
+    erased = await at(owner.secret, "namespaces", "delete", "Remote", "--erase")
+    assert erased.out.splitlines() == ["erased remote with 1 memory"]
 
 
 async def test_an_export_from_elsewhere_holds_what_the_token_opens_and_nothing_else(

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from folklore.memory.desk import Desk
+    from folklore.memory.notebooks import Erased
 
 _COUNTS = ("memories", "forgotten", "superseded", "without_vector", "sessions", "characters")
 
@@ -103,18 +104,26 @@ def describe(ctx: click.Context, name: str, description: str | None) -> None:
 @click.option("-y", "--yes", is_flag=True, help="Do not ask.")
 @click.pass_context
 def delete(ctx: click.Context, name: str, erase: bool, yes: bool) -> None:
-    """Delete a namespace with all that is in it: hidden at once, and for a while `restore` brings it back."""
+    """Delete a namespace with all that is in it: hidden at once, and for a while `restore` brings it back.
+
+    --erase takes the namespace that is in use; if there is none, those of this name that were deleted before.
+    """
+
+    async def hide(desk: Desk) -> None:
+        gone, kept = await desk.delete_namespace(name)
+        say(f"deleted {gone}; for {kept.days} days `folklore namespaces restore {gone}` brings it back")
+
+    async def remove(desk: Desk) -> None:
+        erased = await desk.erase_namespace(name)
+        say(f"erased {_told(erased)}")
+        if erased.left:
+            say(f"{erased.left:,} of that name, deleted before, stayed: `folklore namespaces list --deleted`")
+
     if not yes and sys.stdin.isatty():
-        click.confirm(
-            f"{name} with all that is in it will be gone{' for good' if erase else ''}. Go on?", abort=True, err=True
-        )
-
-    async def work(desk: Desk) -> None:
-        gone, kept = await desk.delete_namespace(name, erase)
-        more = "" if erase else f"; for {kept.days} days `folklore namespaces restore {gone}` brings it back"
-        say(f"{'erased' if erase else 'deleted'} {gone}{more}")
-
-    with_desk(ctx, work)
+        what = name if not erase else _told(with_desk(ctx, lambda desk: desk.erase_namespace(name, dry_run=True)))
+        how = "for good" if erase else "with all that is in it"
+        click.confirm(f"{what} will be gone {how}. Go on?", abort=True, err=True)
+    with_desk(ctx, remove if erase else hide)
 
 
 @namespaces.command()
@@ -157,6 +166,11 @@ def stats(ctx: click.Context, namespaces: tuple[str, ...], as_json: bool) -> Non
             print_table(["name", *counts, "oldest", "newest"], lines + last)
 
     with_desk(ctx, work)
+
+
+def _told(erased: Erased) -> str:
+    many = f" ({erased.namespaces:,} deleted namespaces)" if erased.namespaces > 1 else ""
+    return f"{erased.name}{many} with {erased.memories:,} {'memory' if erased.memories == 1 else 'memories'}"
 
 
 def _day(moment: datetime | None, desk: Desk) -> str | None:

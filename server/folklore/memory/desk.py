@@ -209,12 +209,16 @@ class Desk:
         library, caller = await self._host.library(), self._host.caller()
         await notebooks.describe(library, name, description, caller=caller, now=self._host.now())
 
-    async def delete_namespace(self, name: str, erase: bool = False) -> tuple[str, timedelta]:
+    async def delete_namespace(self, name: str) -> tuple[str, timedelta]:
         """Delete a namespace; its name, and for how long it can be restored."""
-        gone = await notebooks.delete(
-            await self._host.library(), name, caller=self._host.caller(), now=self._host.now(), erase=erase
-        )
+        library, caller = await self._host.library(), self._host.caller()
+        gone = await notebooks.delete(library, name, caller=caller, now=self._host.now())
         return gone, self._host.retention
+
+    async def erase_namespace(self, name: str, dry_run: bool = False) -> notebooks.Erased:
+        """Delete a namespace for good, or only tell what that would take."""
+        library, caller = await self._host.library(), self._host.caller()
+        return await notebooks.erase(library, name, caller=caller, now=self._host.now(), dry_run=dry_run)
 
     async def restore_namespace(self, name: str) -> str:
         """Bring back a deleted namespace."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import datetime, timedelta
-from uuid import UUID
 
 from folklore.db.namespaces import Notebook
 from folklore.errors import Conflict, InvalidInput, NotFound
@@ -18,6 +18,19 @@ from folklore.text.clean import clean
 from folklore.text.languages import language as language_of
 
 MAX_DESCRIPTION = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class Erased:
+    """What is gone for good, or would be: so many namespaces of one name, with so many memories in them.
+
+    `left` are those of that name that had been deleted before and stay what they are.
+    """
+
+    name: str
+    namespaces: int
+    memories: int
+    left: int
 
 
 async def create(
@@ -64,27 +77,38 @@ async def describe(library: Library, name: str, description: str | None, *, call
     await library.root.namespaces.describe(notebook.id, _description(description), caller=caller, now=now)
 
 
-async def delete(library: Library, name: str, *, caller: Caller, now: datetime, erase: bool = False) -> str:
+async def delete(library: Library, name: str, *, caller: Caller, now: datetime) -> str:
     """Hide a namespace with all that is in it, at once and from everything; `restore` brings it back for a while.
 
-    With `erase` for good, deleted ones of that name too. Returns its name. Raises NotFound.
+    Returns its name. Raises NotFound.
     """
-    if not erase:
-        notebook = await _the(library, name, caller)
-        await library.root.namespaces.delete(notebook.id, caller=caller, now=now)
-        library.stored()
-        return notebook.name
+    notebook = await _the(library, name, caller)
+    await library.root.namespaces.delete(notebook.id, caller=caller, now=now)
+    library.stored()
+    return notebook.name
+
+
+async def erase(library: Library, name: str, *, caller: Caller, now: datetime, dry_run: bool = False) -> Erased:
+    """Delete a namespace with all that is in it for good; if none of this name is in use, those that were deleted.
+
+    Never both: those that were deleted were promised to come back. A `dry_run` only tells. Raises NotFound.
+    """
     must_own(caller)
     spelled = names.normalise(name)
-    ids: list[UUID] = [item.id for item in await library.namespaces.deleted(spelled)]
-    ids += [notebook.id for notebook in await library.namespaces.notebooks([spelled])]
-    if not ids:
+    deleted = [(item.id, item.name) for item in await library.namespaces.deleted(spelled)]
+    living = [(item.id, item.name) for item in await library.namespaces.notebooks([spelled])]
+    going = living or deleted
+    if not going:
         await _the(library, name, caller)
-    for id_ in ids:
-        await library.namespaces.erase(id_, caller=caller, now=now)
-    library.stored()
-    await forget_samples(library)
-    return spelled
+    held = await library.namespaces.stats([id_ for id_, _ in going], None)
+    left = len(deleted) if living else 0
+    erased = Erased(going[0][1], len(going), sum(item.memories for item in held), left)
+    if not dry_run:
+        for id_, _ in going:
+            await library.namespaces.erase(id_, caller=caller, now=now)
+        library.stored()
+        await forget_samples(library)
+    return erased
 
 
 async def restore(library: Library, name: str, *, caller: Caller, now: datetime, retention: timedelta) -> str:
