@@ -97,6 +97,15 @@ CREATE TABLE grants (
 );
 CREATE INDEX grants_namespace_idx ON grants USING btree (namespace_id);
 
+CREATE TABLE idempotency_keys (
+    namespace_id uuid NOT NULL,
+    key text NOT NULL,
+    memory_id uuid NOT NULL,
+    request bytea NOT NULL,
+    CONSTRAINT idempotency_keys_pkey PRIMARY KEY (namespace_id, key)
+);
+CREATE INDEX idempotency_keys_memory_idx ON idempotency_keys USING btree (namespace_id, memory_id);
+
 CREATE TABLE memories (
     namespace_id uuid NOT NULL,
     id uuid NOT NULL,
@@ -139,6 +148,7 @@ END) STORED,
     tag_prefixes text[] GENERATED ALWAYS AS (folklore_tag_prefixes(tags)) STORED,
     search tsvector GENERATED ALWAYS AS (folklore_search(language, content, summary, tags, source)) STORED,
     confirmed_at timestamp with time zone,
+    key_request bytea,
     CONSTRAINT memories_pkey PRIMARY KEY (namespace_id, id)
 );
 ALTER TABLE ONLY memories ALTER COLUMN content SET STATISTICS 0;
@@ -296,6 +306,7 @@ ALTER TABLE ONLY embeddings ADD CONSTRAINT embeddings_memory_fkey FOREIGN KEY (n
 ALTER TABLE ONLY embeddings ADD CONSTRAINT embeddings_model_fkey FOREIGN KEY (model_id) REFERENCES models(id);
 ALTER TABLE ONLY grants ADD CONSTRAINT grants_namespace_fkey FOREIGN KEY (namespace_id) REFERENCES namespaces(id) ON DELETE CASCADE;
 ALTER TABLE ONLY grants ADD CONSTRAINT grants_token_fkey FOREIGN KEY (token_id) REFERENCES tokens(id) ON DELETE CASCADE;
+ALTER TABLE ONLY idempotency_keys ADD CONSTRAINT idempotency_keys_memory_fkey FOREIGN KEY (namespace_id, memory_id) REFERENCES memories(namespace_id, id) ON DELETE CASCADE;
 ALTER TABLE ONLY memories ADD CONSTRAINT memories_namespace_fkey FOREIGN KEY (namespace_id) REFERENCES namespaces(id);
 ALTER TABLE ONLY memories ADD CONSTRAINT memories_superseded_fkey FOREIGN KEY (namespace_id, superseded_by) REFERENCES memories(namespace_id, id) DEFERRABLE INITIALLY DEFERRED;
 ALTER TABLE ONLY relations ADD CONSTRAINT relations_from_fkey FOREIGN KEY (namespace_id, from_id) REFERENCES memories(namespace_id, id) ON DELETE CASCADE;
@@ -312,6 +323,10 @@ CREATE POLICY embeddings_drop ON embeddings FOR DELETE USING ((namespace_id IN (
 CREATE POLICY embeddings_read ON embeddings FOR SELECT USING ((namespace_id IN ( SELECT unnest(folklore_readable()) AS unnest)));
 CREATE POLICY embeddings_write ON embeddings FOR INSERT WITH CHECK ((namespace_id IN ( SELECT unnest(folklore_writable()) AS unnest)));
 ALTER TABLE grants ENABLE ROW LEVEL SECURITY;
+ALTER TABLE idempotency_keys ENABLE ROW LEVEL SECURITY;
+CREATE POLICY idempotency_keys_drop ON idempotency_keys FOR DELETE USING ((namespace_id IN ( SELECT unnest(folklore_writable()) AS unnest)));
+CREATE POLICY idempotency_keys_read ON idempotency_keys FOR SELECT USING ((namespace_id IN ( SELECT unnest(folklore_readable()) AS unnest)));
+CREATE POLICY idempotency_keys_write ON idempotency_keys FOR INSERT WITH CHECK ((namespace_id IN ( SELECT unnest(folklore_writable()) AS unnest)));
 ALTER TABLE memories ENABLE ROW LEVEL SECURITY;
 CREATE POLICY memories_change ON memories FOR UPDATE USING ((namespace_id IN ( SELECT unnest(folklore_writable()) AS unnest)));
 CREATE POLICY memories_erase ON memories FOR DELETE USING ((namespace_id IN ( SELECT unnest(folklore_administered()) AS unnest)));

@@ -299,10 +299,13 @@ async def test_a_call_that_a_client_sends_again_stores_nothing_twice(client: Cli
     async def send(text: str, call: str | None) -> Any:
         meta: Any = None if call is None else {"claudecode/toolUseId": call}
         answer = await client.call_tool("memory_store", {"content": text}, meta=meta)
+        if answer.is_error:
+            return answer.content[0].text
         return answer.structured_content["stored"][0]
 
-    first, again = await send("One fact.", "toolu_01"), await send("One fact, worded anew.", "toolu_01")
+    first, again = await send("One fact.", "toolu_01"), await send("One fact.", "toolu_01")
     other, without = await send("Another fact.", "toolu_02"), await send("A third fact.", None)
 
     assert again == {"id": first["id"], "status": "duplicate"}
+    assert "idempotency_key: was used before" in await send("Another fact under the id of a call that was.", "toolu_01")
     assert len({first["id"], other["id"], without["id"]}) == 3

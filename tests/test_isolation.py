@@ -461,7 +461,7 @@ async def test_the_database_keeps_no_token_and_what_it_keeps_opens_nothing(
         assert await connection.fetchval("select count(*) from memories") == 0
 
 
-TABLES = ("namespaces", "memories", "embeddings", "postings", "relations", "revisions")
+TABLES = ("namespaces", "memories", "embeddings", "postings", "relations", "revisions", "idempotency_keys")
 
 
 @pytest.mark.parametrize(
@@ -653,6 +653,36 @@ async def test_where_the_role_may_not_be_taken_tokens_say_so_and_all_else_works(
     finally:
         await cluster.admin.execute(f"drop role if exists {name}_requests")
         await cluster.admin.execute(f"drop role {name}")
+
+
+async def test_a_role_that_was_complete_before_a_migration_lacks_only_what_that_brought(
+    database_url: str, connection: asyncpg.Connection
+) -> None:
+    await connection.execute(f"revoke all on idempotency_keys from {MEMBER}")
+
+    assert await role_lacks(database_url) == [f"grant select, insert, delete on idempotency_keys to {MEMBER}"]
+
+
+async def test_keys_of_a_token_that_writes_are_remembered_replayed_and_free_again_within_its_namespaces(
+    secrets: Person, connection: asyncpg.Connection
+) -> None:
+    alice = await holder(secrets.library, "alice", "payments:writer")
+    known = Draft("the harbour crane is painted red", idempotency_key="k")
+    await secrets.store(Draft("the harbour crane belongs to nobody", idempotency_key="k"), namespace="board")
+
+    async def say(draft: Draft) -> tuple[UUID, str]:
+        [item] = (await store(alice.library, "payments", [draft], caller=alice.caller, now=NOON)).stored
+        return item.id, item.status
+
+    first, status_ = await say(known)
+    assert (await say(known), status_) == ((first, "duplicate"), "duplicate")
+    with pytest.raises(InvalidInput, match="idempotency_key"):
+        await say(Draft("something else", idempotency_key="k"))
+    await secrets.forget(first)
+    again, status_ = await say(Draft("something else", idempotency_key="k"))
+
+    assert (again != first, status_) == (True, "stored")
+    assert await connection.fetchval("select count(*) from idempotency_keys") == 1, "that of the other namespace"
 
 
 async def test_a_session_of_a_token_that_reads_cannot_write(secrets: Person) -> None:

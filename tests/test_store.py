@@ -14,7 +14,7 @@ from folklore.db.database import Database
 from folklore.errors import InvalidInput, Refused
 from folklore.memory.library import Library
 from folklore.memory.store import store
-from folklore.model import Caller, Draft
+from folklore.model import Caller, Draft, Link
 from tests import embedders
 from tests.person import NOON, Person, contents, ids
 
@@ -156,24 +156,118 @@ async def test_names_of_namespaces_are_one_whatever_their_case(person: Person, c
 
 async def test_a_key_that_was_used_gives_the_memory_it_made(person: Person, connection: asyncpg.Connection) -> None:
     [first] = await person.keep(Draft("the first wording", idempotency_key="k"))
-    again = await person.store(Draft("another wording", idempotency_key="k"), Draft("something new"))
+    again = await person.store(Draft("the  first wording\n", idempotency_key="k"), Draft("something new"))
 
     assert [(item.id == first, item.status) for item in again.stored] == [(True, "duplicate"), (False, "stored")]
     assert await count(connection) == 2
+    assert await connection.fetchval("select max(confirmed_count) from memories") == 0, "it was not said twice"
+
+
+async def test_something_else_under_a_key_that_was_used_is_refused_and_nothing_is_written(
+    person: Person, connection: asyncpg.Connection
+) -> None:
+    old, other = await person.keep("old", "other")
+    [first] = await person.keep(Draft("newer", supersedes=old, idempotency_key="k"))
+    link = Link(other, "causes")
+
+    for draft in (
+        Draft("different text", idempotency_key="k"),
+        Draft("different text", supersedes=other, idempotency_key="k"),
+        Draft("newer", supersedes=other, idempotency_key="k"),
+        Draft("newer", idempotency_key="k"),
+        Draft("newer", supersedes=old, related=(link,), idempotency_key="k"),
+    ):
+        with pytest.raises(InvalidInput, match=rf"^memories\[1\]\.idempotency_key: .*{first}") as refused:
+            await person.store("beside it", draft)
+        assert "another key" in str(refused.value.hint)
+
+    assert [change.action for change in await person.history(other)] == []
+    assert [(item.from_id, item.to_id) for item in await person.relations(first)] == [(first, old)]
+    assert await count(connection) == 3
+
+
+async def test_the_same_again_under_a_key_is_answered_the_same_and_has_no_further_effect(
+    person: Person, connection: asyncpg.Connection
+) -> None:
+    old, cause = await person.keep("old", "cause")
+    draft = Draft("newer", supersedes=old, related=(Link(cause, "causes"),), idempotency_key="k")
+    [first] = (await person.store(draft)).stored
+    later = person.at(NOON + timedelta(hours=1))
+    again = (await later.store(draft)).stored
+    await person.undo(old)
+    after_undo = (await later.store(draft)).stored
+    await person.keep(Draft("newest", supersedes=first.id))
+    after_another = (await later.store(draft)).stored
+
+    assert first.status == "superseded_old"
+    for [answer] in (again, after_undo, after_another):
+        assert (answer.id, answer.status) == (first.id, "superseded_old")
+    assert [change.action for change in await person.history(old)] == ["undo", "supersede"], "the undo stands"
+    assert await count(connection) == 4
+
+
+async def test_a_key_that_came_with_a_known_text_is_remembered_too(
+    person: Person, connection: asyncpg.Connection
+) -> None:
+    [first] = await person.keep(Draft("as it was said", idempotency_key="one"))
+    drafts = [Draft("as it was said", idempotency_key=key) for key in ("two", "three")]
+    said = await person.keep(*drafts)
+    await person.update(first, content="as it is said now")
+
+    again = await person.store(*drafts, Draft("as it was said", idempotency_key="one"))
+
+    assert said == [first, first]
+    assert [(item.id, item.status) for item in again.stored] == [(first, "duplicate")] * 3
+    assert await count(connection) == 1
+
+
+async def test_a_text_beside_the_same_under_a_key_whose_memory_was_edited_is_stored(person: Person) -> None:
+    keyed = Draft("as it was said", idempotency_key="k")
+    [first] = await person.keep(keyed)
+    await person.update(first, content="as it is said now")
+
+    result = await person.store(keyed, "as it was said", "as it was said")
+
+    assert [item.status for item in result.stored] == ["duplicate", "stored", "duplicate"]
+    assert result.stored[0].id == first
+    assert result.stored[1].id == result.stored[2].id != first
+
+
+async def test_a_key_that_came_with_an_import_stands_for_the_text_it_came_with(
+    person: Person, connection: asyncpg.Connection
+) -> None:
+    [first] = await person.keep(Draft("imported", idempotency_key="k"))
+    await connection.execute("update memories set key_request = null")  # as an import leaves it
+
+    assert await person.keep(Draft("imported", idempotency_key="k")) == [first]
+    with pytest.raises(InvalidInput, match="idempotency_key"):
+        await person.store(Draft("another", idempotency_key="k"))
 
 
 async def test_a_key_and_a_text_of_a_forgotten_memory_are_free_again(person: Person) -> None:
     keyed, plain = await person.keep(Draft("the first wording", idempotency_key="k"), "as it was said")
+    await person.keep(Draft("as it was said", idempotency_key="second"))
     await person.forget(keyed, plain)
 
-    stored = await person.store(Draft("another wording", idempotency_key="k"), "as it was said")
-    again = await person.store(Draft("a third wording", idempotency_key="k"))
+    stored = await person.store(
+        Draft("another wording", idempotency_key="k"), Draft("as it is now", idempotency_key="second"), "as it was said"
+    )
+    again = await person.store(Draft("another wording", idempotency_key="k"))
     back = await person.undo(keyed)
 
-    assert [item.status for item in stored.stored] == ["stored", "stored"]
+    assert [item.status for item in stored.stored] == ["stored"] * 3
     assert {item.id for item in stored.stored}.isdisjoint({keyed, plain})
     assert [(item.id, item.status) for item in again.stored] == [(stored.stored[0].id, "duplicate")]
     assert (back.id, back.content, back.forgotten_at) == (keyed, "the first wording", None)
+
+
+async def test_the_keys_of_an_erased_memory_go_with_it(person: Person, connection: asyncpg.Connection) -> None:
+    [first] = await person.keep(Draft("one", idempotency_key="k"))
+    await person.keep(Draft("one", idempotency_key="second"))
+    assert await connection.fetchval("select memory_id from idempotency_keys where key = 'second'") == first
+    await person.forget(first, erase=True)
+
+    assert await count(connection, "idempotency_keys") == 0
 
 
 async def test_a_key_counts_within_its_namespace(person: Person) -> None:
@@ -186,10 +280,13 @@ async def test_a_key_counts_within_its_namespace(person: Person) -> None:
 async def test_a_key_that_stands_twice_in_a_batch_makes_one_memory(
     person: Person, connection: asyncpg.Connection
 ) -> None:
-    stored = await person.store(Draft("one wording", idempotency_key="k"), Draft("another", idempotency_key="k"))
+    stored = await person.store(*[Draft("one wording", idempotency_key="k")] * 2)
 
     assert stored.stored[0].id == stored.stored[1].id
     assert [item.status for item in stored.stored] == ["stored", "duplicate"]
+    assert await count(connection) == 1
+    with pytest.raises(InvalidInput, match=r"^memories\[1\]\.idempotency_key: stands before in this batch"):
+        await person.store(Draft("two", idempotency_key="l"), Draft("three", idempotency_key="l"))
     assert await count(connection) == 1
 
 

@@ -11,7 +11,7 @@ import asyncpg
 import pytest
 
 from folklore.db.database import Database, PoolLimits, Session
-from folklore.errors import DatabaseUnavailable
+from folklore.errors import DatabaseUnavailable, InvalidInput
 from folklore.memory.library import Library
 from folklore.model import Draft
 from tests import embedders
@@ -76,13 +76,38 @@ async def test_a_key_used_by_several_at_once_makes_one_memory(
 ) -> None:
     for round_ in range(5):
         stored = await asyncio.gather(
-            *(writer.store(Draft(f"{writer.name}, round {round_}", idempotency_key=f"k{round_}")) for writer in writers)
+            *(writer.store(Draft(f"round {round_}", idempotency_key=f"k{round_}")) for writer in writers)
         )
 
         assert len({result.stored[0].id for result in stored}) == 1
         assert sorted(result.stored[0].status for result in stored)[-1] == "stored"
     assert await connection.fetchval("select count(*) from memories") == 5
     await whole(connection)
+
+
+async def test_of_several_that_use_a_key_for_something_else_at_once_one_is_stored_and_the_others_are_refused(
+    writers: list[Person], connection: asyncpg.Connection
+) -> None:
+    for round_ in range(5):
+        stored = await asyncio.gather(
+            *(writer.store(Draft(f"{writer.name}, {round_}", idempotency_key=f"k{round_}")) for writer in writers),
+            return_exceptions=True,
+        )
+
+        refused = [result for result in stored if isinstance(result, InvalidInput)]
+        assert (len(refused), len(stored)) == (len(writers) - 1, len(writers)), stored
+    assert await connection.fetchval("select count(*) from memories") == 5
+    await whole(connection)
+
+
+async def test_several_that_confirm_a_text_under_one_key_at_once_remember_it_once(
+    writers: list[Person], connection: asyncpg.Connection
+) -> None:
+    [known] = await writers[0].keep("known")
+    stored = await asyncio.gather(*(writer.keep(Draft("known", idempotency_key="k")) for writer in writers))
+
+    assert stored == [[known]] * len(writers)
+    assert await connection.fetchval("select count(*) from idempotency_keys") == 1
 
 
 async def test_positions_of_one_session_are_never_given_twice(

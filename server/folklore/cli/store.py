@@ -38,7 +38,9 @@ if TYPE_CHECKING:
 @click.option("--path", "paths", multiple=True, help="A file or folder it is about; repeatable.")
 @click.option("--commit", help="The commit it is about.")
 @click.option("--metadata", help="A JSON object of your own, at most 8 KB.")
-@click.option("--idempotency-key", help="The same key gives the same memory.")
+@click.option(
+    "--idempotency-key", help="The same again under the same key gives the same memory; something else is refused."
+)
 @click.option("--supersedes", metavar="ID", help="The memory it replaces, which recall leaves out from now on.")
 @click.option("--supersede-reason", help="Why; kept in that one's history.")
 @json_option

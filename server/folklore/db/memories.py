@@ -15,6 +15,7 @@ from pgvector import HalfVector
 
 from folklore.db.audit import note
 from folklore.db.database import Database, Session
+from folklore.db.keys import Answered, Answers, answered, remember
 from folklore.db.models import KnownModel, register
 from folklore.db.namespaces import ensure_namespace
 from folklore.db.planner import PlannerStatistics
@@ -25,19 +26,28 @@ from folklore.model import Caller, Draft, Filters, Memory
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A draft that was checked: what goes into the row, and its digest (SHA-256 of the normalised text)."""
+    """A draft that was checked: what goes into the row, and its digest (SHA-256 of the normalised text).
+
+    `request` is a digest of all that is asked under the draft's idempotency key.
+    """
 
     id: UUID
     draft: Draft
     digest: bytes
+    request: bytes = b""
+
+
+# What became of each of a batch, in order: (id, new).
+Outcome = Sequence[tuple[UUID, bool]]
 
 
 @dataclass(frozen=True, slots=True)
 class Inserted:
-    """What became of a batch: (id, new) for each, in order."""
+    """What became of a batch."""
 
     namespace: UUID
-    outcome: Sequence[tuple[UUID, bool]]
+    outcome: Outcome
+    answers: Answers
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +63,10 @@ class Vectors:
         return self.by.id
 
 
-# What a store does beside storing, within its transaction: the session, the namespace, (id, new) of each of the batch.
-Afterwards = Callable[[Session, UUID, Sequence[tuple[UUID, bool]]], Awaitable[None]]
+# Raises what is to be said against a batch whose keys had these answers.
+Judge = Callable[[Answers], None]
+# What a store does beside storing, within its transaction.
+Afterwards = Callable[[Session, UUID, Outcome, Answers], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,15 +103,17 @@ class Memories:
         namespace_id: UUID,
         language: str,
         now: datetime,
+        judge: Judge,
         then: Afterwards | None = None,
     ) -> Inserted:
         """Store a batch in one transaction and a constant number of statements.
 
-        `namespace_id` and `language` serve if the namespace must be made. Digests and idempotency keys within the batch
-        must differ. A text that is known already, or whose idempotency key is, gives the id it has. `then` changes
-        other memories in the same transaction, which has the namespace to itself for that.
+        `namespace_id` and `language` serve if the namespace must be made. A text that is known already, or stands in
+        the batch before, gives the id it has; so does an idempotency key, and nothing more is done for what it comes
+        with. `judge` may object to that. `then` changes other memories in the same transaction, which has the namespace
+        to itself for that.
         """
-        given = (namespace, batch, vectors, caller, namespace_id, language, now, then)
+        given = (namespace, batch, vectors, caller, namespace_id, language, now, judge, then)
         try:
             inserted = await self._insert(*given)
         except Raced:  # a key of ours was used between our look and our write: it is seen now
@@ -116,6 +130,7 @@ class Memories:
         namespace_id: UUID,
         language: str,
         now: datetime,
+        judge: Judge,
         then: Afterwards | None,
     ) -> Inserted:
         async with self._database.transaction() as session:
@@ -130,42 +145,33 @@ class Memories:
                 author=caller.author,
                 now=now,
             )
-            answered = await self._answered(session, namespace_id, batch)
-            fresh = [item for item in batch if item.draft.idempotency_key not in answered]
+            known = await answered(session, namespace_id, [item.draft.idempotency_key for item in batch])
+            answers = [known.get(item.draft.idempotency_key) for item in batch]
+            judge(answers)
+            asked = [item for item, answer in zip(batch, answers, strict=True) if answer is None]
+            fresh = _first_of_each_text(asked)
             if any(item.draft.session is not None and item.draft.position is None for item in fresh):
                 await session.row("namespaces_lock", namespace=namespace_id)
-            rows = await session.rows(
-                "memories_insert",
-                namespace=namespace_id,
-                drafts=_drafts(fresh, caller, language, now),
-                now=now,
-            )
+            drafts = _drafts(fresh, caller, language, now)
+            rows = await session.rows("memories_insert", namespace=namespace_id, drafts=drafts, now=now)
             found = {bytes(row["digest"]): (row["id"], bool(row["is_new"])) for row in rows}
             if derived := [row["id"] for row in rows if row["is_derived"]]:
                 await session.rows("reflections_said", namespace=namespace_id, ids=derived, now=now)
+            made = {item.id for item in fresh if found[item.digest][1]}
+            kept = {item.draft.idempotency_key: (found[item.digest][0], item) for item in asked if item.id not in made}
+            await remember(
+                session, namespace_id, {key: Answered(id_, item.request) for key, (id_, item) in kept.items()}
+            )
             outcome = [
-                found[item.digest]
-                if item.draft.idempotency_key not in answered
-                else (answered[item.draft.idempotency_key], False)
-                for item in batch
+                (answer.id, False) if answer else (found[item.digest][0], item.id in made)
+                for item, answer in zip(batch, answers, strict=True)
             ]
             await index(session, namespace_id, outcome, vectors, now)
             if then is not None:
-                await then(session, namespace_id, outcome)
-            new = [id_ for id_, is_new in outcome if is_new]
-            await note(session, namespace_id, "store", caller=caller, now=now, memories=new, amount=len(batch))
-        return Inserted(namespace_id, outcome)
-
-    async def _answered(
-        self, session: Session, namespace_id: UUID, batch: Sequence[Prepared]
-    ) -> Mapping[str | None, UUID]:
-        keys = [item.draft.idempotency_key for item in batch if item.draft.idempotency_key is not None]
-        if not keys:
-            return {}
-        rows = await session.rows("memories_by_key", namespace=namespace_id, keys=keys)
-        if forgotten := [row["idempotency_key"] for row in rows if row["forgotten"]]:
-            await session.rows("memories_release_keys", namespace=namespace_id, keys=forgotten)
-        return {row["idempotency_key"]: row["id"] for row in rows if not row["forgotten"]}
+                await then(session, namespace_id, outcome, answers)
+            new, amount = [id_ for id_, is_new in outcome if is_new], len({id_ for id_, _ in outcome})
+            await note(session, namespace_id, "store", caller=caller, now=now, memories=new, amount=amount)
+        return Inserted(namespace_id, outcome, answers)
 
     async def get(self, namespaces: Iterable[UUID], ids: Sequence[UUID]) -> list[Memory]:
         """The memories of these ids within these namespaces, in the order asked for; unknown ones are left out.
@@ -207,6 +213,13 @@ class Memories:
             tuple(Page(row["sorted_by"], row["id"]) for row in shown),
             len(rows) > limit,
         )
+
+
+def _first_of_each_text(batch: Iterable[Prepared]) -> list[Prepared]:
+    first: dict[bytes, Prepared] = {}
+    for item in batch:
+        first.setdefault(item.digest, item)
+    return list(first.values())
 
 
 async def index(
@@ -283,6 +296,7 @@ def _drafts(batch: Sequence[Prepared], caller: Caller, language: str, now: datet
             "language": item.draft.language or language,
             "created_at": (item.draft.created_at or now).isoformat(),
             "digest": item.digest.hex(),
+            "key_request": item.request.hex() if item.draft.idempotency_key else None,
         }
         for item, step in zip(batch, steps(item.draft for item in batch), strict=True)
     ]

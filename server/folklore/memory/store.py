@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, tzinfo
+from functools import partial
 from uuid import UUID
 
 import structlog
 
 from folklore.db.changes import Changing
 from folklore.db.database import Session
-from folklore.db.memories import Afterwards, Prepared, Vectors
+from folklore.db.keys import Answers
+from folklore.db.memories import Afterwards, Outcome, Prepared, Vectors
 from folklore.errors import EmbedderUnavailable, InvalidInput, NotFound
 from folklore.memory.access import must_write, require
 from folklore.memory.checks import check_batch, taken_out
@@ -50,7 +54,9 @@ async def store(
 ) -> StoreResult:
     """Store a batch (at most 500) in one namespace, which is made if it is new.
 
-    A text that is known already is confirmed and answered as `duplicate`. What a draft supersedes is closed in the same
+    A text that is known already is confirmed and answered as `duplicate`. What comes again under its idempotency key is
+    answered by the same memory, as `duplicate` too if it was `stored` then, and has no further effect; something else
+    under a key that was used is refused. What a draft supersedes is closed in the same
     transaction. What says nearly the same is reported, and changes nothing. If the embedder is down the memories are
     stored all the same, found by keyword at once, and owe their vector. Raises InvalidInput, NotFound, Conflict,
     Refused, DatabaseUnavailable; then nothing was written.
@@ -66,15 +72,11 @@ async def store(
         for place, (given, draft) in enumerate(zip(guarded, checked, strict=True))
         for note in taken_out(given, draft, field=f"memories[{place}]." if many else "")
     ]
-    digests = [digest(draft.content) for draft in checked]
-    first = _first_of_each(checked, digests)
-    batch = [
-        Prepared(id=draft.id or new_id(), draft=draft, digest=digests[place])
-        for place, draft in enumerate(checked)
-        if first[place] == place
-    ]
+    batch = [_prepared(draft) for draft in checked]
+    fields = [f"memories[{place}]." if many else "" for place in range(len(batch))]
+    _one_request_a_key(batch, fields)
     with stage("store.embed", memories=len(batch)):
-        vectors = await embed(library, [item.draft.content for item in batch])
+        vectors = await _vectors(library, batch)
     with stage("store.write", memories=len(batch)):
         inserted = await library.memories.insert(
             name,
@@ -84,7 +86,8 @@ async def store(
             namespace_id=new_id(),
             language=DEFAULT_LANGUAGE,
             now=now,
-            then=_afterwards(checked, first, caller=caller, now=now, many=many),
+            judge=partial(_same_requests, batch, fields),
+            then=_afterwards(checked, fields, caller=caller, now=now),
         )
     library.stored()
     near: Mapping[UUID, tuple[Similar, ...]] = {}
@@ -92,10 +95,9 @@ async def store(
     if vectors is not None:
         fresh = [id_ for id_, new in inserted.outcome if new]
         near, unlooked = await similar(library, inserted.namespace, fresh, vectors.model, now=now)
-    kept = _of_each(first, inserted.outcome)
     stored = tuple(
-        Stored(id=id_, status=_status(draft, new and place == other), similar=near.get(id_, ()) if new else ())
-        for place, (draft, other, (id_, new)) in enumerate(zip(checked, first, kept, strict=True))
+        Stored(id=id_, status=_status(draft, new), similar=near.get(id_, ()) if new else ())
+        for draft, (id_, new) in zip(checked, inserted.outcome, strict=True)
     )
     return StoreResult(namespace=name, stored=stored, note=_note(replaced, unseen, unlooked))
 
@@ -122,32 +124,65 @@ def _status(draft: Draft, new: bool) -> StoreStatus:
     return "stored" if new else "duplicate"
 
 
-def _of_each(first: Sequence[int], outcome: Sequence[tuple[UUID, bool]]) -> list[tuple[UUID, bool]]:
-    """What became of each draft, given what became of those that were stored."""
-    kept = dict(zip((place for place, other in enumerate(first) if place == other), outcome, strict=True))
-    return [kept[other] for other in first]
+def _prepared(draft: Draft) -> Prepared:
+    text = digest(draft.content)
+    return Prepared(draft.id or new_id(), draft, text, _request(draft, text))
 
 
-def _afterwards(
-    drafts: Sequence[Draft], first: Sequence[int], *, caller: Caller, now: datetime, many: bool
-) -> Afterwards | None:
-    """What the drafts say of memories that are there: which they supersede, which they are related to."""
+def _request(draft: Draft, text: bytes) -> bytes:
+    """A digest of what is asked under a key: the text, and what is to happen to other memories because of it."""
+    if draft.supersedes is None and not draft.related:
+        return text
+    related = sorted((str(link.id), link.type, link.strength) for link in draft.related)
+    return hashlib.sha256(json.dumps([text.hex(), str(draft.supersedes), related]).encode()).digest()
+
+
+def _one_request_a_key(batch: Sequence[Prepared], fields: Sequence[str]) -> None:
+    first: dict[str, bytes] = {}
+    for item, field in zip(batch, fields, strict=True):
+        key = item.draft.idempotency_key
+        if key is not None and first.setdefault(key, item.request) != item.request:
+            raise _used(field, "stands before in this batch with something else.")
+
+
+def _same_requests(batch: Sequence[Prepared], fields: Sequence[str], answers: Answers) -> None:
+    for item, field, answer in zip(batch, fields, answers, strict=True):
+        if answer is not None and answer.request != item.request:
+            raise _used(field, f"was used before for something else, which the memory {answer.id} answered.")
+
+
+def _used(field: str, how: str) -> InvalidInput:
+    return InvalidInput(
+        f"{field}idempotency_key",
+        f"{how} Nothing was stored.",
+        hint="The same key is for the same content, supersedes and related; give what is new another key, or none.",
+    )
+
+
+def _afterwards(drafts: Sequence[Draft], fields: Sequence[str], *, caller: Caller, now: datetime) -> Afterwards | None:
+    """What the drafts say of memories that are there: which they supersede, which they are related to.
+
+    What was answered before has had its effect then.
+    """
     if not any(draft.supersedes is not None or draft.related for draft in drafts):
         return None
 
-    async def then(session: Session, namespace: UUID, outcome: Sequence[tuple[UUID, bool]]) -> None:
+    async def then(session: Session, namespace: UUID, outcome: Outcome, answers: Answers) -> None:
         change = Changing(session, namespace, caller, now)
-        kept = [id_ for id_, _ in _of_each(first, outcome)]
-        fields = [f"memories[{place}]." if many else "" for place in range(len(drafts))]
+        effective = [
+            (draft, id_, field)
+            for draft, (id_, _), field, answer in zip(drafts, outcome, fields, answers, strict=True)
+            if answer is None
+        ]
         replacements = [
             Replacement(draft.supersedes, id_, f"{field}supersedes", draft.supersede_reason)
-            for draft, id_, field in zip(drafts, kept, fields, strict=True)
+            for draft, id_, field in effective
             if draft.supersedes is not None
         ]
         await supersede(change, replacements, now=now)
         related = {
             (id_, link.type, link.id): (field, Relation(id_, link.type, link.id, link.strength))
-            for draft, id_, field in zip(drafts, kept, fields, strict=True)
+            for draft, id_, field in effective
             for link in draft.related
         }
         if not related:
@@ -166,16 +201,14 @@ def _afterwards(
     return then
 
 
-def _first_of_each(drafts: Sequence[Draft], digests: Sequence[bytes]) -> list[int]:
-    """For each draft the place of the one it repeats, by text or by idempotency key; its own if it is new."""
-    seen: dict[bytes | str, int] = {}
-    first = []
-    for place, (draft, text) in enumerate(zip(drafts, digests, strict=True)):
-        marks: list[bytes | str] = [text] if draft.idempotency_key is None else [text, draft.idempotency_key]
-        first.append(min((seen[mark] for mark in marks if mark in seen), default=place))
-        if first[place] == place:
-            seen.update(dict.fromkeys(marks, place))
-    return first
+async def _vectors(library: Library, batch: Sequence[Prepared]) -> Vectors | None:
+    """The vector of each of a batch; a text that stands in it several times is embedded once."""
+    texts = {item.digest: item.draft.content for item in batch}
+    vectors = await embed(library, list(texts.values()))
+    if vectors is None:
+        return None
+    by_text = dict(zip(texts, vectors.vectors, strict=True))
+    return replace(vectors, vectors=[by_text[item.digest] for item in batch])
 
 
 async def embed(library: Library, texts: Sequence[str]) -> Vectors | None:

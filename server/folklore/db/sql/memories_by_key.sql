@@ -1,4 +1,13 @@
--- :keys idempotency keys of a batch; a key that was used before gives the memory it made then.
-select idempotency_key, id, forgotten_at is not null as forgotten
-from memories
-where namespace_id = :namespace::uuid and idempotency_key = any(:keys::text[])
+-- :keys idempotency keys of a batch; of each that was used, the memory that answered and a digest of what was asked: for
+-- one that came with an import that of its memory's text.
+select k.key, m.id, m.forgotten_at is not null as forgotten, k.request
+from idempotency_keys k
+join memories m on m.namespace_id = :namespace::uuid and m.id = k.memory_id
+where k.namespace_id = :namespace::uuid and k.key = any(:keys::text[])
+union all
+select m.idempotency_key, m.id, m.forgotten_at is not null, coalesce(m.key_request, m.digest)
+from memories m
+where m.namespace_id = :namespace::uuid and m.idempotency_key = any(:keys::text[])
+    and not exists (
+        select from idempotency_keys k where k.namespace_id = :namespace::uuid and k.key = m.idempotency_key
+    )

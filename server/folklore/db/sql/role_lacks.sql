@@ -9,7 +9,10 @@ state as (
         coalesce((
             select has_table_privilege(oid, 'audit', 'insert') and has_schema_privilege(oid, current_schema(), 'usage')
             from role
-        ), false) as admitted
+        ), false) as admitted,
+        coalesce((
+            select coalesce(has_table_privilege(oid, to_regclass('idempotency_keys'), 'insert'), true) from role
+        ), false) as keyed
 )
 select needed.command
 from state
@@ -21,7 +24,8 @@ cross join lateral (
         (4, not admitted, 'grant select, insert, update, delete on memories, embeddings, postings, relations to folklore_app'),
         (5, not admitted, 'grant select, insert on revisions, models to folklore_app'),
         (6, not admitted, 'grant select, insert, update (languages) on namespaces to folklore_app'),
-        (7, not admitted, 'grant insert on audit to folklore_app')
+        (7, not admitted, 'grant insert on audit to folklore_app'),
+        (8, not keyed, 'grant select, insert, delete on idempotency_keys to folklore_app')
 ) needed (place, lacks, command)
 where needed.lacks
 order by needed.place

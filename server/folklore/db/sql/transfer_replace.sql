@@ -9,7 +9,8 @@ set content = d.content, summary = d.summary, kind = d.kind, tags = d.tags, sour
     metadata = d.metadata, occurred_at = d.occurred_at, created_at = d.created_at, updated_at = :now::timestamptz,
     expires_at = d.expires_at, forgotten_at = d.forgotten_at, superseded_at = d.superseded_at, superseded_by = null,
     last_recalled_at = d.last_recalled_at, recall_count = d.recall_count, confirmed_count = d.confirmed_count,
-    revision = m.revision + 1, digest = decode(d.digest, 'hex'), idempotency_key = d.idempotency_key
+    revision = m.revision + 1, digest = decode(d.digest, 'hex'), idempotency_key = d.idempotency_key,
+    key_request = case when m.idempotency_key = d.idempotency_key then m.key_request end
 from (
 -- include transfer_arrivals
 ) d
