@@ -99,6 +99,10 @@ class HttpServer:
         """Its log so far."""
         return self.log.read_text(encoding="utf-8")
 
+    def crashes(self) -> list[str]:
+        """What its log tells of calls and requests that ended in no way anybody thought of."""
+        return [line for line in self.told().splitlines() if "outcome=crashed" in line or "status=500" in line]
+
     async def end(self, sign: signal.Signals = signal.SIGTERM) -> float:
         """Ask it to end; how many seconds that took."""
         before = time.monotonic()

@@ -299,8 +299,9 @@ async def test_a_call_that_a_client_sends_again_stores_nothing_twice(client: Cli
     async def send(text: str, call: str | None) -> Any:
         meta: Any = None if call is None else {"claudecode/toolUseId": call}
         answer = await client.call_tool("memory_store", {"content": text}, meta=meta)
+        told: Any = answer.content[0]
         if answer.is_error:
-            return answer.content[0].text
+            return told.text
         return answer.structured_content["stored"][0]
 
     first, again = await send("One fact.", "toolu_01"), await send("One fact.", "toolu_01")

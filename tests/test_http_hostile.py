@@ -41,7 +41,7 @@ async def server(
         async with on_http(settings) as running:
             yield running
             assert running.process.returncode is None
-            assert "Traceback" not in running.told()
+            assert not running.crashes()
             assert settings.attempts() == ""
 
 
