@@ -69,7 +69,8 @@ class Life(RuleBasedStateMachine):
         async def clear() -> None:
             connection = await asyncpg.connect(self.address)
             await connection.execute(
-                "truncate grants, usage, namespaces, memories, embeddings, postings, relations, revisions"
+                "truncate grants, usage, idempotency_keys, namespaces, memories, embeddings, postings, relations,"
+                " revisions"
             )
             await connection.close()
             await self.database.close()

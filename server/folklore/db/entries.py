@@ -11,7 +11,8 @@ from uuid import UUID
 import asyncpg
 from pgvector import HalfVector
 
-from folklore.db.memories import Prepared, stated, steps
+from folklore.db.drafts import stated, steps
+from folklore.db.memories import Prepared
 from folklore.db.models import KnownModel
 from folklore.model import Caller, Draft, Relation, Revision
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Literal
@@ -15,6 +15,7 @@ from pgvector import HalfVector
 
 from folklore.db.audit import note
 from folklore.db.database import Database, Session
+from folklore.db.drafts import stated, steps
 from folklore.db.keys import Answered, Answers, answered, remember
 from folklore.db.models import KnownModel, register
 from folklore.db.namespaces import ensure_namespace
@@ -251,38 +252,6 @@ async def index(
         ids=[id_ for id_, _ in held],
         vectors=[vector for _, vector in held],
     )
-
-
-def stated(draft: Draft) -> dict[str, object]:
-    """What a draft states, by column, as JSON that `jsonb_to_recordset` reads."""
-    return {
-        "content": draft.content,
-        "summary": draft.summary,
-        "kind": draft.kind,
-        "tags": list(draft.tags),
-        "source": draft.source,
-        "session": draft.session,
-        "position": draft.position,
-        "paths": list(draft.paths),
-        "commit": draft.commit,
-        "importance": draft.importance,
-        "confidence": draft.confidence,
-        "priority": draft.priority,
-        "metadata": draft.metadata,
-        "occurred_at": draft.occurred_at.isoformat() if draft.occurred_at else None,
-        "expires_at": draft.expires_at.isoformat() if draft.expires_at else None,
-        "idempotency_key": draft.idempotency_key,
-    }
-
-
-def steps(drafts: Iterable[Draft]) -> Iterator[int]:
-    """How many drafts of its session stand before each in the batch and also leave their position open."""
-    counted: dict[str | None, int] = {}
-    for draft in drafts:
-        step = counted.get(draft.session, 0)
-        if draft.position is None:
-            counted[draft.session] = step + 1
-        yield step
 
 
 def _drafts(batch: Sequence[Prepared], caller: Caller, language: str, now: datetime) -> str:

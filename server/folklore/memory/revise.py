@@ -9,7 +9,8 @@ from typing import Any
 from uuid import UUID
 
 from folklore.db.changes import Changing, Patch, State
-from folklore.db.memories import Vectors, stated
+from folklore.db.drafts import stated
+from folklore.db.memories import Vectors
 from folklore.db.namespaces import Notebook
 from folklore.errors import Conflict, InvalidInput, NotFound, Raced
 from folklore.memory.access import must_write, require
