@@ -181,7 +181,7 @@ class Namespaces:
         """Change a namespace's row; false if its name is taken."""
         try:
             async with self._database.transaction() as session:
-                await session.rows(action.replace("_", "s_"), namespace=namespace, **values)
+                await session.rows(f"namespaces_{action.removeprefix('namespace_')}", namespace=namespace, **values)
                 await note(session, namespace, action, caller=caller, now=at, amount=1)
         except Raced:
             return False

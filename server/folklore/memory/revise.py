@@ -102,7 +102,8 @@ async def undo(
     notebook = await place_of(library, id_, namespaces=namespaces)
     require(caller, notebook.name, "writer")
     changed = "It was changed since, or this undoing has happened already; `folklore history` tells."
-    _must_be_at(revision, id_, (await _read(library, notebook, id_)).revision, changed)
+    if revision is not None:
+        _must_be_at(revision, id_, (await _read(library, notebook, id_)).revision, changed)
     for _ in range(_TRIES):  # the text is embedded before the transaction, which must then find the same last change
         last = await library.changes.last(notebook.id, id_)
         if last is None:

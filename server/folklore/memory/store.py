@@ -56,10 +56,10 @@ async def store(
 
     A text that is known already is confirmed and answered as `duplicate`. What comes again under its idempotency key is
     answered by the same memory, as `duplicate` too if it was `stored` then, and has no further effect; something else
-    under a key that was used is refused. What a draft supersedes is closed in the same
-    transaction. What says nearly the same is reported, and changes nothing. If the embedder is down the memories are
-    stored all the same, found by keyword at once, and owe their vector. Raises InvalidInput, NotFound, Conflict,
-    Refused, DatabaseUnavailable; then nothing was written.
+    under a key that was used is refused. What a draft supersedes is closed in the same transaction. What says nearly
+    the same is reported, and changes nothing. If the embedder is down the memories are stored all the same, found by
+    keyword at once, and owe their vector. Raises InvalidInput, NotFound, Conflict, Refused, DatabaseUnavailable; then
+    nothing was written.
     """
     must_write(caller)
     guard_fields({"namespace": namespace}, library.secrets)
@@ -67,13 +67,13 @@ async def store(
     require(caller, name, "writer")
     guarded, replaced = guard_batch(drafts, library.secrets, many=many)
     checked = check_batch(guarded, now=now, zone=zone, many=many)
+    fields = [f"memories[{place}]." if many else "" for place in range(len(checked))]
     unseen = [
         note
-        for place, (given, draft) in enumerate(zip(guarded, checked, strict=True))
-        for note in taken_out(given, draft, field=f"memories[{place}]." if many else "")
+        for given, draft, field in zip(guarded, checked, fields, strict=True)
+        for note in taken_out(given, draft, field=field)
     ]
     batch = [_prepared(draft) for draft in checked]
-    fields = [f"memories[{place}]." if many else "" for place in range(len(batch))]
     _one_request_a_key(batch, fields)
     with stage("store.embed", memories=len(batch)):
         vectors = await _vectors(library, batch)
