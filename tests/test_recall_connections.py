@@ -171,6 +171,24 @@ async def test_a_recall_that_is_given_up_leaves_no_connection_out(lending: Lendi
     assert (await person.recall("cat", namespaces=("notes",))).memories
 
 
+async def test_a_recall_that_is_given_up_before_its_branches_begin_leaves_nothing_undone(
+    lending: Lending, embedder: Embedder
+) -> None:
+    person = Person(Library.of(lending, embedder))
+    await person.keep(*FACTS)
+    await person.recall("what is the cat called", namespaces=("notes",))  # nothing is left to wait for before them
+
+    # One is given up at each turn of the loop; what is begun and never awaited is a warning, which fails a test.
+    for turns in range(1, 12):
+        asking = asyncio.create_task(person.recall("what is the cat called", namespaces=("notes",)))
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        asking.cancel()
+        await asyncio.wait({asking})
+
+    assert lending.out == 0
+
+
 async def test_after_a_statement_that_failed_the_next_takes_another_connection(lending: Lending) -> None:
     held = Held(lending)
     with pytest.raises(DatabaseUnavailable):

@@ -104,7 +104,7 @@ class Branches:
         work: dict[Branch, Callable[[int], Awaitable[Hits]]] = {"dense": self._dense, "keyword": self._keyword}
         # The words begin: theirs are two statements, one after the other, and the question is embedded meanwhile.
         begun = sorted(chosen, key=("keyword", "dense").index)
-        runs: list[Awaitable[Hits]] = [self._timed(branch, work[branch](fetch)) for branch in begun]
+        runs: list[Awaitable[Hits]] = [self._timed(branch, work[branch], fetch) for branch in begun]
         if "keyword" not in chosen:
             runs.append(self._words_alone())
         outcomes = dict(zip(begun, await asyncio.gather(*runs, return_exceptions=True), strict=False))
@@ -129,10 +129,10 @@ class Branches:
         query = self._query
         return query.expert and (not query.only_alternatives or (self._literal and bool(query.phrases)))
 
-    async def _timed(self, branch: Branch, work: Awaitable[Hits]) -> Hits:
+    async def _timed(self, branch: Branch, work: Callable[[int], Awaitable[Hits]], fetch: int) -> Hits:
         start = perf_counter()
         with stage(f"recall.{branch}"):
-            hits = await work
+            hits = await work(fetch)  # called here: a recall may be given up before this begins
         self._found.milliseconds[branch] = (perf_counter() - start) * 1e3
         return hits
 
