@@ -11,7 +11,7 @@ PROCESSES ?= 20
 SECONDS ?= 60
 CALLS ?= 20000
 
-.PHONY: run test check package conformance bench bench-http bench-code soak isolation schema format clean
+.PHONY: run test strain check package conformance bench bench-http bench-code soak isolation schema format clean
 
 $(VENV)/.installed: pyproject.toml
 	@test -n "$(PYTHON)" || { echo "Folklore needs Python 3.11 or newer (set PYTHON=/path/to/python)." >&2; exit 1; }
@@ -24,7 +24,10 @@ run: $(VENV)/.installed  ## Serve MCP over HTTP on loopback, on an embedded Post
 	@$(BIN)/folklore serve --http --host $(HOST) --port $(PORT) --snippets
 
 test: $(VENV)/.installed  ## Run the tests.
-	$(BIN)/python -m pytest -n 3 --dist loadfile
+	$(BIN)/python -m pytest -n 3 --dist loadfile -m "not strain"
+
+strain: $(VENV)/.installed  ## The tests that take long: outages, full disks, hostile clients, several workers, large indexes.
+	$(BIN)/python -m pytest -n 3 --dist loadfile -m strain
 
 check: $(VENV)/.installed  ## Types, style and the layers of the house.
 	$(BIN)/ruff check .

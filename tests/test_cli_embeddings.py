@@ -106,6 +106,7 @@ async def test_a_store_changes_its_model_and_goes_back(folklore: CommandLine, se
     assert (await folklore("embeddings", "rollback")).code == 4
 
 
+@pytest.mark.strain
 async def test_what_was_stored_while_the_service_was_down_is_paid_by_backfill(
     folklore: CommandLine, service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:

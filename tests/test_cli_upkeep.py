@@ -70,6 +70,7 @@ async def test_an_unknown_chore_is_named_with_those_there_are(folklore: CommandL
     assert "embeddings, expiry, retention, quality, consolidation, statistics, indexes" in ran.err
 
 
+@pytest.mark.strain
 async def test_a_chore_that_fails_ends_with_1_and_its_reason_after_the_others_ran(
     folklore: CommandLine, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -11,6 +11,8 @@ import pytest
 from tests.temporary_engine import temporary_home
 from tests.test_engine import AS_ROOT
 
+pytestmark = pytest.mark.strain
+
 # In a mount namespace of its own, which takes the file system with it. Texts that do not compress, 200 in a batch.
 PROGRAM = """
 import asyncio, base64, os, subprocess, sys, time

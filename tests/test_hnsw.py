@@ -3,42 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-import random
-import re
-from collections.abc import AsyncIterator
 from dataclasses import dataclass
-from datetime import timedelta
-from typing import Any
-from uuid import UUID
 
 import asyncpg
-import numpy as np
 import pytest
-from pgvector import HalfVector
 
-from folklore.db.database import Database, PoolLimits
+from folklore.db.database import Database
 from folklore.db.debt import Debts
-from folklore.db.found import Scope
 from folklore.db.indexes import VectorIndexes
 from folklore.db.models import Models
-from folklore.db.rows import seen
-from folklore.db.statements import statement
-from folklore.embedding.embedder import Embedder
-from folklore.memory.library import Library
 from folklore.memory.switch import holdings
-from folklore.model import Answer, Draft, Filters
 from folklore.upkeep import chores
 from folklore.upkeep.chore import Rules
-from tests.conftest import Cluster
 from tests.housework import Housekeeper
-from tests.person import NOON, Person, contents, ids
-from tests.test_statements_plans import Plan
+from tests.person import Person
 
 LARGE, SMALL, FROM = 30, 10, 20
 MANY = 9_000
-
-
-# Which are built, and when they go
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,210 +185,3 @@ async def test_a_pgvector_that_may_corrupt_indexes_is_refused_and_what_to_do_is_
     assert await indexes(connection) == []
     keeper.rules = Rules(pause=0, hnsw_from=0)
     assert (await keeper.run(chores.named()["indexes"])).outcome == "done"
-
-
-# What comes through one
-
-
-@dataclass(frozen=True, slots=True)
-class Crowd:
-    """A database with a namespace that has an index, and somebody who asks by it."""
-
-    url: str
-    database: Database
-    library: Library
-
-    @property
-    def person(self) -> Person:
-        return Person(self.library)
-
-    async def scope(self) -> Scope:
-        [notebook] = await self.library.notebooks(["large"])
-        return Scope({notebook.id: notebook.name}, Filters(), NOON)
-
-
-WORDS = re.findall(
-    r"\w+",
-    "harbour lighthouse deploy rollback postgres index vector branch review invoice customer meeting kitchen garden"
-    " bicycle mountain river compiler thread deadlock cache token session budget holiday train station violin recipe"
-    " oven winter sensor battery engine pump valve letter poem museum ticket passport doctor clinic tablet school",
-)
-
-
-def text(number: int, chance: random.Random) -> str:
-    """A text of two to forty words, in an order of their own."""
-    return f"{number} " + " ".join(chance.choices(WORDS, k=chance.randint(2, 40)))
-
-
-@pytest.fixture(scope="module")
-async def crowd(cluster: Cluster, template: str, embedder: Embedder) -> AsyncIterator[Crowd]:
-    """So many memories in a namespace that the planner itself takes its index, and one in another."""
-    async with cluster.new_database(template) as name:
-        database = Database(cluster.address(name), PoolLimits(minimum=0, maximum=10))
-        await database.open()
-        library = Library.of(database, embedder)
-        chance = random.Random(7)
-        for start in range(0, MANY, 500):
-            batch = (Draft(text(start + place, chance), tags=("even",) * (1 - place % 2)) for place in range(500))
-            await Person(library).keep(*batch, namespace="large")
-        await Person(library).keep("a lighthouse in another namespace", namespace="small")
-        keeper = Housekeeper(database, library, rules=Rules(pause=0, hnsw_from=1_000))
-        assert await keeper("indexes") == {"built": 1}
-        await keeper("statistics")
-        yield Crowd(cluster.address(name), database, Library.of(database, embedder))
-        await database.close()
-
-
-def path(answer: Answer) -> object:
-    assert answer.explain is not None
-    dense = answer.explain["dense"]
-    assert isinstance(dense, dict)
-    return dense["path"]
-
-
-async def test_the_nearest_are_found_by_the_index(crowd: Crowd) -> None:
-    _, filters = seen("recall_nearest", Filters(), NOON)
-    async with crowd.database.session("fresh") as session:
-        connection = session._connection
-        row = await connection.fetchrow(
-            "select namespace_id as namespace, model_id as model, vector as query,"
-            " folklore_hnsw(namespace_id, model_id) as name from embeddings limit 1"
-        )
-        found = statement(f"recall_nearest/{row['query'].dimensions() + 1}")
-        given = {"fetch": 30, "scan": 200, "slope": 0.0, "sized": HalfVector([*row["query"].to_list(), 0.0]), **filters}
-        given |= {name: row[name] for name in ("namespace", "model", "query")}
-        plan = Plan.of(await connection.fetchval(f"explain (format json) {found.sql}", *found.arguments(given)))
-
-    assert plan.scans("embeddings") == {("Index Scan", row["name"])}
-    assert plan.scans("memories") == {("Index Scan", "memories_pkey")}
-
-
-async def test_the_index_is_searched_far_and_on_until_enough_is_found(crowd: Crowd) -> None:
-    async with crowd.database.session("fresh") as session:
-        await session._connection.execute("select '[1]'::halfvec")  # loads the extension
-        settings = [await session._connection.fetchval(f"show hnsw.{name}") for name in ("ef_search", "iterative_scan")]
-
-    assert settings == ["200", "relaxed_order"]
-
-
-async def test_what_the_index_finds_is_nearly_what_exact_search_finds(crowd: Crowd, embedder: Embedder) -> None:
-    scope, chance, agreed = await crowd.scope(), random.Random(11), []
-    for _ in range(40):
-        vector = await embedder.embed_question(words := chance.sample(WORDS, 4), [1.0] * len(words))
-        asked: dict[str, Any] = {
-            "model": (await embedder.model()).id,
-            "query": vector,
-            "slope": chance.uniform(-0.2, 0.1),
-            "fetch": 30,
-            "total": MANY,
-        }
-        near = await crowd.library.statements.dense(scope, **asked, indexed=True)
-        exact = await crowd.library.statements.dense(scope, **asked)
-        assert (near.path, exact.path) == ("hnsw", "exact")
-        assert len(near.ids) == len(exact.ids) == 30
-        agreed.append(len({*near.ids} & {*exact.ids}) / 30)
-        score = dict(zip(exact.ids, exact.scores, strict=True))
-        for id_, value in zip(near.ids, near.scores, strict=True):
-            assert value == pytest.approx(score.get(id_, value), abs=1e-4)
-        assert list(near.scores) == sorted(near.scores, reverse=True)
-
-    assert np.mean(agreed) >= 0.95, agreed
-
-
-async def test_a_question_goes_by_the_index_and_says_so(crowd: Crowd) -> None:
-    answer = await crowd.person.recall("lighthouse deadlock violin", namespaces=("large",), explain=True)
-
-    assert path(answer) == "hnsw"
-    assert len(answer.memories) == 10
-    assert "lighthouse" in " ".join(contents(answer))
-
-
-async def test_whether_there_is_an_index_costs_no_statement(crowd: Crowd, embedder: Embedder) -> None:
-    queries: list[str] = []
-    logged = Database(crowd.url, PoolLimits(minimum=0, maximum=10), queries.append)
-    await logged.open()
-
-    answer = await Person(Library.of(logged, embedder)).recall("violin oven", namespaces=("large",), explain=True)
-    await asyncio.sleep(0)  # what was said is told in the loop's next turn
-    await logged.close()
-
-    assert path(answer) == "hnsw"
-    [asking] = [query for query in queries if "pg_index" in query]
-    assert "folklore_words" in asking
-    assert len([query for query in queries if "<#>" in query]) == 1
-
-
-@pytest.mark.parametrize(
-    "asked",
-    [
-        {"filters": Filters(tags=("even",))},
-        {"filters": Filters(as_of=NOON + timedelta(days=1))},
-        {"namespaces": ("large", "small")},
-        {"namespaces": ("small",)},
-    ],
-    ids=["tags", "as of", "two namespaces", "a small namespace"],
-)
-async def test_filters_and_other_scopes_are_searched_exactly(crowd: Crowd, asked: dict[str, Any]) -> None:
-    answer = await crowd.person.recall("lighthouse violin", **({"namespaces": ("large",)} | asked), explain=True)
-
-    assert path(answer) == "exact"
-    assert answer.memories
-
-
-async def test_what_is_forgotten_does_not_come_back_through_the_index(crowd: Crowd) -> None:
-    person = crowd.person
-    before = await person.recall("garden winter poem", namespaces=("large",), explain=True)
-
-    await person.forget(*ids(before))
-    after = await person.recall("garden winter poem", namespaces=("large",), explain=True)
-
-    assert path(before) == path(after) == "hnsw"
-    assert len(after.memories) == 10
-    assert not {*ids(before)} & {*ids(after)}
-
-
-async def test_where_the_nearest_are_hidden_the_others_are_found_exactly(crowd: Crowd, embedder: Embedder) -> None:
-    scope, model = await crowd.scope(), await embedder.model()
-    vector = await embedder.embed_question(["compiler"], [1.0])
-    asked: dict[str, Any] = {
-        "model": model.id,
-        "query": vector,
-        "slope": 0.0,
-        "fetch": 30,
-        "total": MANY,
-        "indexed": True,
-    }
-    connection = await asyncpg.connect(crowd.url)
-    hidden: list[UUID] = [
-        row["memory_id"]
-        for row in await connection.fetch(
-            "select memory_id from embeddings where namespace_id = $1 order by vector <#> $2::text::halfvec limit 500",
-            next(iter(scope.namespaces)),
-            HalfVector(vector).to_text(),
-        )
-    ]
-    try:
-        await connection.execute("update memories set expires_at = $2 where id = any($1)", hidden, NOON)
-        found = await crowd.library.statements.dense(scope, **asked)
-    finally:
-        await connection.execute("update memories set expires_at = null where id = any($1)", hidden)
-        await connection.close()
-
-    assert found.path == "exact"
-    assert len(found.ids) == 30
-    assert not {*hidden} & {*found.ids}
-
-
-async def test_an_index_that_was_dropped_a_moment_ago_costs_time_alone(crowd: Crowd, embedder: Embedder) -> None:
-    scope, model = await crowd.scope(), await embedder.model()
-    vector = await embedder.embed_question(["museum"], [1.0])
-    asked: dict[str, Any] = {"model": model.id, "query": vector, "slope": 0.0, "fetch": 10, "total": MANY}
-    keeper = Housekeeper(crowd.database, crowd.library, rules=Rules(pause=0, hnsw_from=0))
-    assert await keeper("indexes") == {"dropped": 1}
-    try:
-        near = await crowd.library.statements.dense(scope, **asked, indexed=True)
-    finally:
-        keeper.rules = Rules(pause=0, hnsw_from=1_000)
-        assert await keeper("indexes") == {"built": 1}
-
-    assert near.ids == (await crowd.library.statements.dense(scope, **asked)).ids

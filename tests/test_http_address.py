@@ -27,6 +27,7 @@ from tests.servers import a_session_of_work, on_http, watched
 from tests.team import bearer, library_at
 
 
+@pytest.mark.strain
 @pytest.mark.parametrize("workers", ["1", "2"])
 async def test_over_tls_a_client_does_a_session_of_work_and_nobody_gets_in_without(
     database_url: str, tmp_path: Path, workers: str
@@ -56,6 +57,7 @@ async def test_over_tls_a_client_does_a_session_of_work_and_nobody_gets_in_witho
     assert f"https://127.0.0.1:{server.port}" in server.told()
 
 
+@pytest.mark.strain
 async def test_a_renewed_certificate_is_shown_by_every_worker_and_cuts_nobody_off(
     database_url: str, tmp_path: Path
 ) -> None:

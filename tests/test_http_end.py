@@ -21,6 +21,8 @@ from mcp.client.sse import sse_client
 from tests.servers import HttpServer, Watched, on_http, watched
 from tests.wire import MCP, call, head, posted, wire
 
+pytestmark = pytest.mark.strain
+
 BATCH = 20
 
 

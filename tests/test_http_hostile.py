@@ -144,6 +144,7 @@ async def test_half_a_character_in_what_a_client_spells_is_taken_out(client: htt
     assert f"In {era} the launch is go" in listed.text
 
 
+@pytest.mark.strain
 async def test_who_keeps_sending_a_refused_body_is_cut_off(server: HttpServer) -> None:
     async with wire(server.port) as connection:
         connection.send(head("POST", "/mcp", "Transfer-Encoding: chunked"))
@@ -207,6 +208,7 @@ async def test_the_next_request_on_a_connection_has_the_same_time_for_its_head(s
     assert rest.count(b"HTTP/1.1 408 ") == 1
 
 
+@pytest.mark.strain
 async def test_a_body_that_does_not_come_in_time_is_timed_out_whatever_trickles_in(server: HttpServer) -> None:
     async with wire(server.port) as declared, wire(server.port) as chunked:
         declared.send(head("POST", "/mcp", "Content-Length: 90000"))
@@ -311,6 +313,7 @@ async def calls(server: HttpServer, count: int) -> float:
     return longest
 
 
+@pytest.mark.strain
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="looks at memory by /proc")
 async def test_a_thousand_connections_opened_and_abandoned_hold_nobody_up_and_no_end(
     database_url: str, tmp_path: Path, many_files: None

@@ -27,6 +27,8 @@ from tests.team import bearer, library_at
 from tests.temporary_engine import temporary_home
 from tests.wire import MCP, call
 
+pytestmark = pytest.mark.strain
+
 CLIENTS = 6
 CLEAR = re.compile("The database (cannot be reached|is unavailable|was unavailable)")
 MODES = {"immediate": signal.SIGQUIT, "fast": signal.SIGINT}

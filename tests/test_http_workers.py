@@ -23,6 +23,8 @@ from tests.servers import HttpServer, a_session_of_work, on_http, watched
 from tests.team import Team, bearer, library_at
 from tests.wire import INITIALIZE, MCP
 
+pytestmark = pytest.mark.strain
+
 
 @pytest.fixture(scope="module")
 async def server(

@@ -287,6 +287,7 @@ def test_off_may_be_written_as_yaml_reads_it() -> None:
     assert HttpSettings(metrics=False).metrics == "off"
 
 
+@pytest.mark.strain
 async def test_whichever_worker_is_asked_the_numbers_are_those_of_all(database_url: str, tmp_path: Path) -> None:
     folder = tmp_path / "numbers"
     folder.mkdir()

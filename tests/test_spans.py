@@ -79,6 +79,7 @@ async def test_a_server_on_stdio_tells_them_too(database_url: str, tmp_path: Pat
     assert MARK not in str(received.requests)
 
 
+@pytest.mark.strain
 async def test_a_collector_that_is_down_is_in_nobodys_way(database_url: str, tmp_path: Path) -> None:
     settings = exporting(tmp_path, database_url, f"http://127.0.0.1:{free_port()}", OTEL_BSP_SCHEDULE_DELAY="50")
     async with on_http(settings) as server:

@@ -329,6 +329,7 @@ async def test_an_index_over_one_generation_is_named_as_the_path(world: World, c
     assert [item.path for item in held] == ["hnsw"]
 
 
+@pytest.mark.strain
 async def test_no_call_fails_and_no_answer_mixes_two_spaces_while_the_model_changes(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:

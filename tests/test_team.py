@@ -310,12 +310,16 @@ async def test_while_the_database_is_away_nobody_gets_in_by_a_token_and_is_told_
     assert (home.status_code, "notes" in home.text) == (503, False), "not even a name is open to nobody"
 
 
-async def test_the_commands_work_alike_at_a_server_elsewhere(team: Team, folklore: CommandLine) -> None:
+async def test_the_commands_work_alike_at_a_server_elsewhere(
+    team: Team, folklore: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
     owner = await team.token("boss", owner=True)
+    monkeypatch.setenv("FOLKLORE_NAMESPACE", "")
 
     async def at(secret: str, *words: str, code: int = 0, **more: str) -> Any:
-        said: dict[str, Any] = {"FOLKLORE_TOKEN": secret, "FOLKLORE_NAMESPACE": "", **more}
-        ran = await asyncio.to_thread(lambda: folklore.process("--server", team.url, *words, **said))
+        for name, value in {"FOLKLORE_TOKEN": secret, **more}.items():
+            monkeypatch.setenv(name, value)
+        ran = await folklore("--server", team.url, *words)
         assert ran.code == code, ran.err
         return ran
 
@@ -367,8 +371,7 @@ async def test_an_export_from_elsewhere_holds_what_the_token_opens_and_nothing_e
     made, owner = await team.token("alice", "payments:reader"), await team.token("boss", owner=True)
 
     async def export(secret: str, *words: str) -> Ran:
-        said = ("export", str(tmp_path / "out.jsonl"), *words, "--server", team.url, "--token", secret)
-        return await asyncio.to_thread(folklore.process, *said)
+        return await folklore("export", tmp_path / "out.jsonl", *words, "--server", team.url, "--token", secret)
 
     ran = await export(made.secret, "--json")
     assert ran.code == 0, ran.err
@@ -391,19 +394,19 @@ async def test_server_and_token_may_stand_anywhere(team: Team, folklore: Command
         ("recall", "--json", f"--token={made.secret}", "harbour crane", f"--server={team.url}"),
         ("--server", team.url, "recall", "harbour crane", "--json", "--token", made.secret),
     ):
-        ran = await asyncio.to_thread(folklore.process, *words)
+        ran = await folklore(*words)
         assert ran.code == 0, ran.err
         assert ran.json["searched"] == ["payments"]
-    ran = await asyncio.to_thread(folklore.process, "recall", "x", "--server")
+    ran = await folklore("recall", "x", "--server")
     assert ran.code == 2
 
 
 async def test_a_server_that_is_not_there_or_none_of_ours_is_a_clear_error(folklore: CommandLine) -> None:
     from tests.servers import free_port
 
-    ran = await asyncio.to_thread(folklore.process, "--server", f"http://127.0.0.1:{free_port()}", "recall", "x")
+    ran = await folklore("--server", f"http://127.0.0.1:{free_port()}", "recall", "x")
     assert (ran.code, "cannot be reached" in ran.err) == (3, True)
-    ran = await asyncio.to_thread(folklore.process, "--server", "127.0.0.1:1", "recall", "x")
+    ran = await folklore("--server", "127.0.0.1:1", "recall", "x")
     assert (ran.code, "server" in ran.err) == (2, True)
 
 

@@ -17,6 +17,8 @@ from folklore.memory.host import Host
 from folklore.memory.library import Library
 from folklore.model import Caller
 from folklore.tools.server import INSTRUCTIONS, build_server
+from folklore.tools.server import tools as offered_tools
+from folklore.tools.strict import _short
 from tests.conftest import connected
 from tests.person import NOON
 
@@ -208,3 +210,10 @@ async def test_what_crashes_tells_the_model_nothing_of_the_inside() -> None:
     assert answer.is_error
     assert "hunter2" not in str(answer.content)
     assert "memory_recall" in str(answer.content)
+
+
+def test_a_tools_schema_is_that_of_the_arguments_it_takes() -> None:
+    for tool in offered_tools("all", read_only=False):
+        schema = tool.fn_metadata.arg_model.model_json_schema(by_alias=True)
+        assert tool.parameters == _short(schema)
+        assert schema["additionalProperties"] is False

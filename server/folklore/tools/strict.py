@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from functools import cache
 from time import perf_counter
 from typing import Any, cast
 
@@ -75,25 +74,16 @@ class StrictArguments(FuncMetadata):
     The SDK reads every text so that may be left out, and what is JSON by chance would be no text any more.
     """
 
+    # Which arguments may be texts.
+    texts: frozenset[str]
+
     def pre_parse_json(self, data: dict[str, Any]) -> dict[str, Any]:
         """The arguments as they came, but for lists and objects that came as JSON in a text."""
-        texts = _texts(self.arg_model)
         parsed = super().pre_parse_json(data)
         return {
-            name: parsed[name] if isinstance(parsed[name], list | dict) and name not in texts else value
+            name: parsed[name] if isinstance(parsed[name], list | dict) and name not in self.texts else value
             for name, value in data.items()
         }
-
-
-@cache
-def _texts(arguments: type[ArgModelBase]) -> frozenset[str]:
-    """Which arguments may be texts."""
-    properties = arguments.model_json_schema(by_alias=True)["properties"]
-    return frozenset(
-        name
-        for name, schema in properties.items()
-        if any(alternative.get("type") == "string" for alternative in [schema, *schema.get("anyOf", [])])
-    )
 
 
 def strict_tool(
@@ -111,11 +101,21 @@ def strict_tool(
     namespace = {"model_config": ConfigDict(extra="forbid"), "__module__": __name__}
     closed = cast("type[ArgModelBase]", type(loose.__name__, (loose,), namespace))
     held = {name: getattr(tool.fn_metadata, name) for name in FuncMetadata.model_fields}
-    tool.fn_metadata = StrictArguments(**held | {"arg_model": closed})
-    tool.parameters = _short(closed.model_json_schema(by_alias=True))
+    # What the closed model's schema would be, without the milliseconds that it takes to be made.
+    tool.parameters = _short({"additionalProperties": False} | tool.parameters)
+    tool.fn_metadata = StrictArguments(**held | {"arg_model": closed, "texts": _texts(tool.parameters)})
     if tool.fn_metadata.output_schema is not None:
         tool.fn_metadata.output_schema = _short(tool.fn_metadata.output_schema)
     return cast("StrictTool", tool)
+
+
+def _texts(arguments: dict[str, Any]) -> frozenset[str]:
+    """Which arguments of this schema may be texts."""
+    return frozenset(
+        name
+        for name, schema in arguments["properties"].items()
+        if any(alternative.get("type") == "string" for alternative in [schema, *schema.get("anyOf", [])])
+    )
 
 
 def _short(schema: dict[str, Any]) -> dict[str, Any]:
