@@ -9,14 +9,14 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, cast
+from typing import Any
 
 import asyncpg
-from pgvector.asyncpg import register_vector
 
 from folklore.db.foreign import ours
 from folklore.db.roles import entry
 from folklore.db.session import Lent, Plans, Row, Session
+from folklore.db.types import Types
 from folklore.errors import DatabaseUnavailable
 
 __all__ = ["Database", "Plans", "PoolLimits", "QueryLogger", "Row", "Session"]
@@ -79,6 +79,7 @@ class Database:
         self._limits = limits
         self._log_query = log_query
         self._revive = revive
+        self._types = Types()
         self._pools: dict[tuple[bool, Plans], asyncpg.Pool] = {}  # by whether they are for tokens
         self._opening = asyncio.Lock()
         self._reading: str | None = None  # how a token's transactions begin: those that read, those that write
@@ -136,6 +137,7 @@ class Database:
             command_timeout=limits.statement_timeout + 5,
             statement_cache_size=100 if limits.statement_cache else 0,
             max_inactive_connection_lifetime=300,
+            connection_class=self._types.connection_class(),
             init=self._prepare if then is None else partial(self._prepare, then=then),
             reset=_keep,
             server_settings=self._server_settings(plan_cache_mode) | more,
@@ -153,9 +155,7 @@ class Database:
     async def _prepare(self, connection: asyncpg.Connection, then: str | None = None) -> None:
         if then is not None:
             await connection.execute(then)
-        await register_vector(connection, schema=await _vector_schema(connection))
-        # The first use of an array type asks the catalogue about it; asked here, a request never does.
-        await connection.fetch("select $1::uuid[], $2::float8[], $3::int8[], $4::int2[], $5::halfvec[]", *[None] * 5)
+        await self._types.teach(connection)
         if self._log_query is not None:
             log = self._log_query
             connection.add_query_logger(lambda record: log(record.query))
@@ -193,6 +193,7 @@ class Database:
                 self._dsn if self._moment is None else self._login_dsn,
                 timeout=limits.connect_timeout,
                 statement_cache_size=100 if limits.statement_cache else 0,
+                connection_class=self._types.connection_class(),
                 server_settings=self._server_settings("force_custom_plan"),
             )
             try:
@@ -251,14 +252,3 @@ class Database:
 
 async def _keep(_connection: asyncpg.Connection) -> None:
     """Nothing to reset between uses: settings are only ever SET LOCAL."""
-
-
-async def _vector_schema(connection: asyncpg.Connection) -> str:
-    found = await connection.fetchval(
-        "select n.nspname from pg_extension e join pg_namespace n on n.oid = e.extnamespace where e.extname = 'vector'"
-    )
-    if found is None:
-        raise DatabaseUnavailable(
-            "The database has no pgvector extension.", hint="Run `folklore db migrate` with a role that may create it."
-        )
-    return cast("str", found)
