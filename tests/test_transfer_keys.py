@@ -91,7 +91,10 @@ async def test_a_dry_run_and_a_line_that_is_not_taken_keep_no_key(
     known: list[dict[str, Any]] = [{"id": NEW, "content": "one", "idempotency_keys": {"k": ASKED}}]
     fresh: list[dict[str, Any]] = [{"id": NEW, "content": "two", "idempotency_keys": {"k": ASKED}}]
 
+    here: list[dict[str, Any]] = [{"id": OLD, "content": "one", "idempotency_keys": {"k": ASKED}}]
+
     assert (await mover.put(fresh, dry_run=True)).stored == 1
+    assert (await mover.put(here, dry_run=True)).duplicates == 1
     assert (await mover.put(known)).duplicates == 1
     assert await connection.fetchval("select count(*) from idempotency_keys") == 0
     assert (await mover.put(fresh)).stored == 1
