@@ -139,9 +139,9 @@ async def test_of_more_than_one_call_takes_those_are_forgotten_that_were_shown(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("folklore.memory.forget.MAX_AT_ONCE", 2)
+    await folklore.done("namespaces", "create", "a")  # looked at first
     shown = [await keep(folklore, f"junk {number}", "--tag", "junk", "-n", "b") for number in range(2)]
     await keep(folklore, "junk 2", "--tag", "junk", "-n", "b")
-    await folklore.done("namespaces", "create", "a")
     meanwhile(("store", "Said meanwhile.", "--tag", "junk", "-n", "a"))
 
     said = await folklore.done("forget", "--tag", "junk", "-n", "a", "-n", "b")
