@@ -91,6 +91,8 @@ async def test_more_than_one_call_takes_is_told(person: Person, monkeypatch: pyt
 
     assert (len(first.memories), first.more) == (3, True)
     assert (len(second.memories), second.more) == (2, False)
+    with pytest.raises(InvalidInput, match=r"^shown: 4 are over the limit of 3"):
+        await person.forget(filters=Filters(tags=("junk",)), namespaces=("notes",), shown=[uuid4() for _ in range(4)])
 
 
 @pytest.mark.parametrize(

@@ -110,6 +110,32 @@ async def test_several_that_confirm_a_text_under_one_key_at_once_remember_it_onc
     assert await connection.fetchval("select count(*) from idempotency_keys") == 1
 
 
+@pytest.mark.parametrize("first", ["new", "known"])
+async def test_of_a_new_and_a_known_text_under_one_key_at_once_one_is_answered_and_the_other_is_refused(
+    writers: list[Person], connection: asyncpg.Connection, first: str
+) -> None:
+    [known] = await writers[0].keep("known")
+    drafts = [Draft("known", idempotency_key="k"), Draft("new", idempotency_key="k")]
+    inside = connection.transaction()
+    await inside.start()
+    await connection.execute("lock table audit in exclusive mode")  # what each writes last
+
+    storing = []
+    for waiting, draft in enumerate(drafts if first == "known" else reversed(drafts), 1):
+        storing.append(asyncio.create_task(writers[waiting].store(draft)))
+        await waiting_for_a_lock(connection, waiting)
+    await inside.rollback()
+    won, lost = await asyncio.gather(*storing, return_exceptions=True)
+
+    assert not isinstance(won, BaseException), won
+    assert won.stored[0].status == ("stored" if first == "new" else "duplicate")
+    assert (won.stored[0].id == known) is (first == "known")
+    assert isinstance(lost, InvalidInput), lost
+    assert f"was used before for something else, which the memory {won.stored[0].id} answered" in str(lost)
+    assert await connection.fetchval("select count(*) from memories") == (2 if first == "new" else 1)
+    await whole(connection)
+
+
 async def test_positions_of_one_session_are_never_given_twice(
     writers: list[Person], connection: asyncpg.Connection
 ) -> None:
@@ -140,11 +166,10 @@ async def test_stores_in_one_namespace_do_not_queue_unless_they_number_a_session
     assert len(await numbering) == 1
 
 
-async def waiting_for_a_lock(connection: asyncpg.Connection) -> None:
+async def waiting_for_a_lock(connection: asyncpg.Connection, many: int = 1) -> None:
+    waiting = "select count(*) from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()"
     async with asyncio.timeout(5):
-        while not await connection.fetchval(
-            "select count(*) from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()"
-        ):
+        while await connection.fetchval(waiting) < many:
             await asyncio.sleep(0.01)
 
 
@@ -179,7 +204,7 @@ def at_statement(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[int, Cal
 
 
 BATCH = [Draft(f"one of a batch {n}", session="s", idempotency_key=f"k{n}") for n in range(5)]
-STATEMENTS = 7  # between begin and commit
+STATEMENTS = 8  # between begin and commit
 
 
 @pytest.mark.parametrize("statement", range(1, STATEMENTS + 1))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
@@ -22,6 +23,8 @@ from folklore.memory import present
 from folklore.model import Relation
 
 if TYPE_CHECKING:
+    from uuid import UUID
+
     from folklore.memory.desk import Desk
     from folklore.memory.forget import Forgotten
 
@@ -80,16 +83,21 @@ def forget(
     """
     ids = tuple(id_of(text) for text in memories)
 
-    async def work(desk: Desk, *, dry: bool) -> Forgotten:
+    async def work(desk: Desk, *, dry: bool, shown: tuple[UUID, ...] | None = None) -> Forgotten:
         scope = namespaces or (() if ids else (await desk.home(),))
-        return await desk.forget(ids, filters_from(filters), scope, erase, dry)
+        return await desk.forget(ids, filters_from(filters), scope, erase, dry, shown)
 
     if not dry_run and not yes and sys.stdin.isatty():
         would = with_desk(ctx, lambda desk: work(desk, dry=True))
         if not as_json:
             _show(would, "would be")
         click.confirm("Erase these for good?" if erase else "Forget these?", abort=True, err=True)
-    done = with_desk(ctx, lambda desk: work(desk, dry=dry_run))
+        # The filters may let more through by now.
+        shown = None if ids else tuple(memory.id for memory in would.memories)
+        done = with_desk(ctx, lambda desk: work(desk, dry=False, shown=shown))
+        done = replace(done, more=would.more)
+    else:
+        done = with_desk(ctx, lambda desk: work(desk, dry=dry_run))
     if as_json:
         print_json(present.forgotten(done, erase=erase, dry_run=dry_run))
     else:

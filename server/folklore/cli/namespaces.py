@@ -114,14 +114,17 @@ def delete(ctx: click.Context, name: str, erase: bool, yes: bool) -> None:
         say(f"deleted {gone}; for {kept.days} days `folklore namespaces restore {gone}` brings it back")
 
     async def remove(desk: Desk) -> None:
-        erased = await desk.erase_namespace(name)
+        erased = await desk.erase_namespace(name, if_ids=shown)
         say(f"erased {_told(erased)}")
         if erased.left:
             say(f"{erased.left:,} of that name, deleted before, stayed: `folklore namespaces list --deleted`")
 
+    shown = None  # what goes by this name may be another by the time of the answer
     if not yes and sys.stdin.isatty():
-        what = name if not erase else _told(with_desk(ctx, lambda desk: desk.erase_namespace(name, dry_run=True)))
-        how = "for good" if erase else "with all that is in it"
+        what, how = name, "with all that is in it"
+        if erase:
+            would = with_desk(ctx, lambda desk: desk.erase_namespace(name, dry_run=True))
+            what, how, shown = _told(would), "for good", would.ids
         click.confirm(f"{what} will be gone {how}. Go on?", abort=True, err=True)
     with_desk(ctx, remove if erase else hide)
 

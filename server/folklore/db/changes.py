@@ -80,10 +80,11 @@ class Changing:
         found = {row["id"]: memory_of(row, row["namespace"]) for row in rows}
         return [found[id_] for id_ in ids if id_ in found]
 
-    async def matching(self, filters: Filters, limit: int) -> list[UUID]:
-        """The first memories within the filters. One statement."""
+    async def matching(self, filters: Filters, limit: int, shown: Sequence[UUID] | None = None) -> list[UUID]:
+        """The first memories within the filters, of `shown` if that is given. One statement."""
+        seen, shown = visibility(filters, self._now), None if shown is None else list(shown)
         rows = await self._session.rows(
-            "memories_matching", namespace=self._namespace, fetch=limit, **visibility(filters, self._now)
+            "memories_matching", namespace=self._namespace, fetch=limit, shown=shown, **seen
         )
         return [row["id"] for row in rows]
 

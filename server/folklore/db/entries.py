@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from uuid import UUID
 
@@ -52,21 +52,29 @@ class Carried:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A memory whole: what was stated, and its past; with its vector if that was asked for and is there."""
+    """A memory whole: what was stated, and its past; with its vector if that was asked for and is there.
+
+    `keys` are those it answers beside its own, each with a digest (hexadecimal) of what was asked under it.
+    """
 
     draft: Draft
     past: Past
     carried: Carried | None = None
+    keys: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """A checked memory from outside, the line it stood on, and the vector of its text if it carries one."""
+    """A checked memory from outside, the line it stood on, and the vector of its text if it carries one.
+
+    `keys` are those of an `Entry`.
+    """
 
     line: int
     prepared: Prepared
     past: Past
     carried: Carried | None = None
+    keys: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def id(self) -> UUID:
@@ -116,7 +124,7 @@ def entry_of(row: asyncpg.Record) -> Entry:
         confirmed_count=row["confirmed_count"],
         revision=row["revision"],
     )
-    return Entry(draft, past)
+    return Entry(draft, past, keys={} if row["keys"] is None else json.loads(row["keys"]))
 
 
 def carried_of(vector: HalfVector, model: KnownModel) -> Carried:

@@ -37,9 +37,10 @@ async def answered(session: Session, namespace: UUID, keys: Sequence[str | None]
 
 
 async def remember(session: Session, namespace: UUID, answers: Mapping[str | None, Answered]) -> None:
-    """Keep what was asked under keys whose texts were known already. One statement, if any is given.
+    """Keep what was asked under keys, each of them once. One statement, if any is given.
 
-    The key that a memory is made with stands in its own row.
+    Of all who use a key at the same time, whether for a new text or for one that is known, this lets only one through;
+    to the others it is Raced. A memory's own row tells the key it was made with, too.
     """
     keyed = {key: answer for key, answer in answers.items() if key is not None}
     if keyed:

@@ -159,10 +159,8 @@ class Memories:
             if derived := [row["id"] for row in rows if row["is_derived"]]:
                 await session.rows("reflections_said", namespace=namespace_id, ids=derived, now=now)
             made = {item.id for item in fresh if found[item.digest][1]}
-            kept = {item.draft.idempotency_key: (found[item.digest][0], item) for item in asked if item.id not in made}
-            await remember(
-                session, namespace_id, {key: Answered(id_, item.request) for key, (id_, item) in kept.items()}
-            )
+            used = {item.draft.idempotency_key: Answered(found[item.digest][0], item.request) for item in asked}
+            await remember(session, namespace_id, used)
             outcome = [
                 (answer.id, False) if answer else (found[item.digest][0], item.id in made)
                 for item, answer in zip(batch, answers, strict=True)
@@ -265,7 +263,6 @@ def _drafts(batch: Sequence[Prepared], caller: Caller, language: str, now: datet
             "language": item.draft.language or language,
             "created_at": (item.draft.created_at or now).isoformat(),
             "digest": item.digest.hex(),
-            "key_request": item.request.hex() if item.draft.idempotency_key else None,
         }
         for item, step in zip(batch, steps(item.draft for item in batch), strict=True)
     ]

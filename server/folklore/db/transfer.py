@@ -218,6 +218,21 @@ class Transfers:
         self._statistics.stored(len(written))
         return written
 
+    async def remember(self, namespace: UUID, arrivals: Iterable[Arrival]) -> None:
+        """Keep which keys these memories answered elsewhere, as far as they are here. At most one transaction.
+
+        A key that is used here stays whose it is.
+        """
+        keyed = [(key, item.id, request) for item in arrivals for key, request in item.keys.items()]
+        if not keyed:
+            return
+        async with self._database.transaction() as session:
+            await session.row("namespaces_hold", namespace=namespace)
+            keys, ids, requests = zip(*keyed, strict=True)
+            await session.rows(
+                "transfer_keys_insert", namespace=namespace, keys=list(keys), ids=list(ids), requests=list(requests)
+            )
+
     async def link(self, namespace: UUID, superseded: Mapping[UUID, UUID]) -> set[UUID]:
         """Say what superseded what (old to new); returns the old ones whose new one is here. One transaction."""
         async with self._database.transaction() as session:

@@ -21,6 +21,7 @@ MAX_METADATA_BYTES = 8 * 1024
 MAX_PATHS = 64
 MAX_RELATED = 64
 MAX_REASON = 1_000
+MAX_KEY = 200
 MAX_SOURCE = 1_000
 MAX_SOURCE_BYTES = 2_000  # an entry of its index cannot hold 2,704
 _TEXTS = ("content", "summary", "source", "session", "commit")
@@ -69,7 +70,7 @@ def check_draft(draft: Draft, *, field: str, now: datetime, zone: tzinfo) -> Dra
         source=_indexed(draft.source, f"{field}source"),
         session=_short(draft.session, f"{field}session", 200),
         commit=_short(draft.commit, f"{field}commit", 100),
-        idempotency_key=_short(draft.idempotency_key, f"{field}idempotency_key", 200),
+        idempotency_key=_short(draft.idempotency_key, f"{field}idempotency_key", MAX_KEY),
         supersede_reason=_short(draft.supersede_reason, f"{field}supersede_reason", MAX_REASON),
         related=_related(draft.related, f"{field}related"),
     )

@@ -168,8 +168,9 @@ class Desk:
         namespaces: tuple[str, ...] = (),
         erase: bool = False,
         dry_run: bool = False,
+        shown: tuple[UUID, ...] | None = None,
     ) -> Forgotten:
-        """Forget memories by id, or those that filters let through."""
+        """Forget memories by id, or those that filters let through, of these only what was `shown` if that is given."""
         given = self._filters(filters)
         request = ForgetRequest(
             ids=ids,
@@ -177,6 +178,7 @@ class Desk:
             namespaces=namespaces,
             erase=erase,
             dry_run=dry_run,
+            shown=shown,
         )
         return await forget(await self._host.library(), request, caller=self._host.caller(), now=self._host.now())
 
@@ -215,10 +217,12 @@ class Desk:
         gone = await notebooks.delete(library, name, caller=caller, now=self._host.now())
         return gone, self._host.retention
 
-    async def erase_namespace(self, name: str, dry_run: bool = False) -> notebooks.Erased:
-        """Delete a namespace for good, or only tell what that would take."""
-        library, caller = await self._host.library(), self._host.caller()
-        return await notebooks.erase(library, name, caller=caller, now=self._host.now(), dry_run=dry_run)
+    async def erase_namespace(
+        self, name: str, dry_run: bool = False, if_ids: tuple[UUID, ...] | None = None
+    ) -> notebooks.Erased:
+        """Delete a namespace for good, or only tell what that would take; with `if_ids` nothing but these."""
+        library, caller, now = await self._host.library(), self._host.caller(), self._host.now()
+        return await notebooks.erase(library, name, caller=caller, now=now, dry_run=dry_run, if_ids=if_ids)
 
     async def restore_namespace(self, name: str) -> str:
         """Bring back a deleted namespace."""

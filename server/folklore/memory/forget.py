@@ -20,13 +20,17 @@ MAX_AT_ONCE = 1_000
 
 @dataclass(frozen=True, slots=True)
 class ForgetRequest:
-    """Which memories: by id, or those that the filters let through in `namespaces`."""
+    """Which memories: by id, or those that the filters let through in `namespaces`.
+
+    `shown` narrows the filters to what a person has seen and agreed to.
+    """
 
     ids: Sequence[UUID] = ()
     filters: Filters | None = None
     namespaces: Sequence[str] = ()
     erase: bool = False
     dry_run: bool = False
+    shown: Sequence[UUID] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,10 +55,9 @@ async def forget(library: Library, request: ForgetRequest, *, caller: Caller, no
         raise InvalidInput("ids", "or filters say what to forget.", hint="Give exactly one of the two.")
     if request.filters is not None and not request.filters.narrow:
         raise InvalidInput("filters", "narrow nothing: all would be forgotten.", hint="Name tags, a session, a time, …")
-    if len(request.ids) > MAX_AT_ONCE:
-        raise InvalidInput(
-            "ids", f"{len(request.ids)} are over the limit of {MAX_AT_ONCE:,} a call.", hint="Split them."
-        )
+    for field, ids_ in (("ids", request.ids), ("shown", request.shown or ())):
+        if len(ids_) > MAX_AT_ONCE:
+            raise InvalidInput(field, f"{len(ids_)} are over the limit of {MAX_AT_ONCE:,} a call.", hint="Split them.")
     # What to look at where: ids, or None for whatever the filters let through.
     where: dict[UUID, list[UUID] | None]
     if request.filters is None:
@@ -76,7 +79,7 @@ async def forget(library: Library, request: ForgetRequest, *, caller: Caller, no
         async with library.changes.of(namespace, caller=caller, now=now) as change:
             if ids is None:
                 assert request.filters is not None
-                ids = await change.matching(request.filters, room + 1)
+                ids = await change.matching(request.filters, room + 1, request.shown)
                 more = more or len(ids) > room
                 ids = ids[:room]
             due, before = await _due(change, ids, erase=request.erase)

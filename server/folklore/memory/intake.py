@@ -18,6 +18,7 @@ from folklore.memory.checks import check_draft, zoned
 from folklore.memory.conflicts import Known, OnConflict, Verdict, judge
 from folklore.memory.formats.line import LINE_BYTES, Line
 from folklore.memory.ids import new_id
+from folklore.memory.key_lines import FIELD as KEYS
 from folklore.memory.library import Library
 from folklore.memory.lines import HeaderLine, MemoryLine, OtherLine, read_line
 from folklore.memory.report import Report
@@ -163,7 +164,7 @@ class Intake:
     def _arrival(self, number: int, line: MemoryLine) -> Arrival:
         past, zone, secrets = line.entry.past, self._zone, self._library.secrets
         draft, replaced = guard(line.entry.draft, secrets)
-        guard_fields({"agent": past.agent, "trust": past.trust}, secrets)
+        guard_fields({"agent": past.agent, "trust": past.trust, KEYS: tuple(line.entry.keys)}, secrets)
         self._report.redacted += bool(replaced)
         # An export holds expired memories too, which nobody could store any more.
         checked = check_draft(replace(draft, expires_at=None), field="", now=self._now(), zone=zone)
@@ -187,7 +188,8 @@ class Intake:
         if carried is not None and checked.content != line.entry.draft.content:  # made of a text that is not stored
             self._report.ignore(FIELD)
             carried = None
-        return Arrival(number, Prepared(checked.id or _id_for(checked, past, value), checked, value), past, carried)
+        prepared = Prepared(checked.id or _id_for(checked, past, value), checked, value)
+        return Arrival(number, prepared, past, carried, line.entry.keys)
 
     async def _settle_namespaces(self, header: HeaderLine) -> None:
         if self._namespace is None and not self._request.dry_run:
@@ -201,6 +203,8 @@ class Intake:
             return
         await self._settle_batch(name, await self._carried.sift(arrivals))
         await self._successors.link(name, arrivals)
+        if not self._request.dry_run and (namespace := await self._id_of(name)) is not None:
+            await self._transfers.remember(namespace, arrivals)
 
     async def _settle_batch(self, name: str, arrivals: list[Arrival]) -> None:
         """Judge and write one batch; if Postgres refuses something in it, find the line by halving."""

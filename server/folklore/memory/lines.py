@@ -16,6 +16,8 @@ from folklore.db.transfer import Origin
 from folklore.errors import InvalidInput
 from folklore.memory.carried_lines import FIELD, EmbeddingField, embedding_field
 from folklore.memory.ids import new_id
+from folklore.memory.key_lines import FIELD as KEYS
+from folklore.memory.key_lines import KeysField
 from folklore.memory.line_times import Time, ZonedTime
 from folklore.memory.tied_lines import TiedLine, read_tied
 from folklore.model import DEFAULT_KIND, DEFAULT_LANGUAGE, Draft
@@ -68,6 +70,7 @@ class _MemoryLine(BaseModel):
     confirmed_count: _Count | None = None
     revision: Annotated[int, Field(ge=1, lt=2**31)] | None = None
     idempotency_key: str | None = None
+    idempotency_keys: KeysField | None = None
     embedding: EmbeddingField | None = None
 
 
@@ -160,6 +163,7 @@ def memory_line(namespace: str, entry: Entry) -> str:
         given = getattr(draft, name) if name in Draft.__dataclass_fields__ else getattr(past, name, None)
         value[name] = _plain(given)
     value["namespace"] = namespace
+    value[KEYS] = dict(entry.keys) or None
     value[FIELD] = None if entry.carried is None else embedding_field(entry.carried)
     return _dump(_set(value))
 
@@ -214,7 +218,8 @@ def _entry(told: _MemoryLine) -> Entry:
             if shares.get(name) is not None:
                 shares[name] = round(shares[name], 6)
     draft = Draft(kind=told.kind or DEFAULT_KIND, tags=told.tags or (), paths=told.paths or (), **stated)
-    return Entry(draft, Past(**lived), None if told.embedding is None else told.embedding.carried)
+    carried = None if told.embedding is None else told.embedding.carried
+    return Entry(draft, Past(**lived), carried, told.idempotency_keys or {})
 
 
 def _wrong(error: ValidationError) -> InvalidInput:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from uuid import UUID
 
 from folklore.db.namespaces import Notebook
 from folklore.errors import Conflict, InvalidInput, NotFound
@@ -24,13 +26,14 @@ MAX_DESCRIPTION = 2_000
 class Erased:
     """What is gone for good, or would be: so many namespaces of one name, with so many memories in them.
 
-    `left` are those of that name that had been deleted before and stay what they are.
+    `left` are those of that name that had been deleted before and stay what they are. `ids` are those of what is gone.
     """
 
     name: str
     namespaces: int
     memories: int
     left: int
+    ids: tuple[UUID, ...] = ()
 
 
 async def create(
@@ -88,10 +91,19 @@ async def delete(library: Library, name: str, *, caller: Caller, now: datetime) 
     return notebook.name
 
 
-async def erase(library: Library, name: str, *, caller: Caller, now: datetime, dry_run: bool = False) -> Erased:
+async def erase(
+    library: Library,
+    name: str,
+    *,
+    caller: Caller,
+    now: datetime,
+    dry_run: bool = False,
+    if_ids: Sequence[UUID] | None = None,
+) -> Erased:
     """Delete a namespace with all that is in it for good; if none of this name is in use, those that were deleted.
 
-    Never both: those that were deleted were promised to come back. A `dry_run` only tells. Raises NotFound.
+    Never both: those that were deleted were promised to come back. A `dry_run` only tells. With `if_ids` only if that
+    would take these and no others. Raises NotFound, Conflict.
     """
     must_own(caller)
     spelled = names.normalise(name)
@@ -100,11 +112,17 @@ async def erase(library: Library, name: str, *, caller: Caller, now: datetime, d
     going = living or deleted
     if not going:
         await _the(library, name, caller)
-    held = await library.namespaces.stats([id_ for id_, _ in going], None)
+    ids = tuple(id_ for id_, _ in going)
+    if if_ids is not None and set(if_ids) != set(ids):
+        raise Conflict(
+            f"What goes by the name {spelled!r} is not what it was when you were asked; nothing was erased.",
+            hint="Run it again to see what is there now.",
+        )
+    held = await library.namespaces.stats(ids, None)
     left = len(deleted) if living else 0
-    erased = Erased(going[0][1], len(going), sum(item.memories for item in held), left)
+    erased = Erased(going[0][1], len(going), sum(item.memories for item in held), left, ids)
     if not dry_run:
-        for id_, _ in going:
+        for id_ in ids:
             await library.namespaces.erase(id_, caller=caller, now=now)
         library.stored()
         await forget_samples(library)

@@ -20,8 +20,8 @@ from folklore.text.secrets import find, redact
 _TEXTS = frozenset({"content", "summary", "source", "session", "commit"})
 _FIXED = frozenset(
     {
-        "kind", "language", "idempotency_key", "author", "agent", "trust", "namespace", "description", "to",
-        "supersede_reason", "related", "relation", "reason", "before",
+        "kind", "language", "idempotency_key", "idempotency_keys", "author", "agent", "trust", "namespace",
+        "description", "to", "supersede_reason", "related", "relation", "reason", "before",
     }
 )  # fmt: skip
 _LISTS = frozenset({"tags", "paths"})

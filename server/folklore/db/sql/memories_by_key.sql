@@ -1,5 +1,5 @@
--- :keys idempotency keys of a batch; of each that was used, the memory that answered and a digest of what was asked: for
--- one that came with an import that of its memory's text.
+-- :keys idempotency keys of a batch; of each that was used, the memory that answered and a digest of what was asked. Those
+-- that came with an import, or before every key stood in idempotency_keys, are told by their memory alone.
 select k.key, m.id, m.forgotten_at is not null as forgotten, k.request
 from idempotency_keys k
 join memories m on m.namespace_id = :namespace::uuid and m.id = k.memory_id

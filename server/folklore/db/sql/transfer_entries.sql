@@ -1,10 +1,22 @@
 -- The memories of one namespace whole, forgotten and superseded ones too, in an order that any database repeats.
--- :ids only these, null for all of them.
+-- :ids only these, null for all of them. `keys` are those that a text was confirmed under, or that more was asked under
+-- than the text says; as many as a line may hold (memory/key_lines.py).
 select
     m.id, m.content, m.summary, m.kind, m.tags, m.source, m.session, m.position, m.author, m.agent, m.paths, m.commit,
     m.importance, m.confidence, m.priority, m.quality, m.trust, m.language, m.metadata, m.occurred_at, m.created_at,
     m.updated_at, m.expires_at, m.forgotten_at, m.superseded_at, m.superseded_by, m.last_recalled_at, m.recall_count,
-    m.confirmed_count, m.revision, m.idempotency_key
+    m.confirmed_count, m.revision, m.idempotency_key,
+    (
+        select jsonb_object_agg(k.key, encode(k.request, 'hex'))
+        from (
+            select k.key, k.request
+            from idempotency_keys k
+            where k.namespace_id = :namespace::uuid and k.memory_id = m.id
+                and (k.key is distinct from m.idempotency_key or k.request <> m.digest)
+            order by k.key collate "C"
+            limit 300
+        ) k
+    ) as keys
 from memories m
 where m.namespace_id = :namespace::uuid and (:ids::uuid[] is null or m.id = any(:ids::uuid[]))
 order by m.created_at, m.id

@@ -1,0 +1,151 @@
+"""What a person confirms is what is done, whatever others do between the question and the answer."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+
+import pytest
+
+from folklore.cli.main import outcome
+from tests.commands import CommandLine, command_line  # noqa: F401 - the fixture `folklore`
+from tests.servers import on_http, watched
+from tests.team import Team, library_at
+from tests.test_cli_life import keep
+
+Meanwhile = Callable[..., None]
+
+
+@pytest.fixture(params=["here", "at a server"])
+async def where(
+    request: pytest.FixtureRequest,
+    folklore: CommandLine,
+    database_url: str,
+    tmp_path: Path,
+) -> AsyncIterator[tuple[str, ...]]:
+    """The words that say where a command is carried out."""
+    if request.param == "here":
+        yield ()
+        return
+    (tmp_path / "server").mkdir()
+    async with library_at(database_url) as library:
+        settings = watched(tmp_path / "server", database_url=database_url, namespace="")
+        async with on_http(settings) as server:
+            made = await Team(server, library).token("boss", owner=True)
+            yield "--server", server.url, "--token", made.secret
+
+
+@pytest.fixture
+def meanwhile(monkeypatch: pytest.MonkeyPatch) -> Meanwhile:
+    """`meanwhile(*commands)`: run these while a terminal asks, which is answered by yes."""
+
+    def arm(*commands: tuple[str, ...]) -> None:
+        def confirm(*_: object, **__: object) -> None:
+            for command in commands:
+                assert outcome(list(command)) == 0
+
+        monkeypatch.setattr("sys.stdin.isatty", lambda: True)
+        monkeypatch.setattr("click.confirm", confirm)
+
+    return arm
+
+
+async def contents(folklore: CommandLine, *words: str) -> set[str]:
+    return {memory["content"] for memory in (await folklore.json("list", *words))["memories"]}
+
+
+async def test_a_namespace_that_took_the_name_of_another_meanwhile_is_not_erased(
+    folklore: CommandLine,
+    where: tuple[str, ...],
+    meanwhile: Meanwhile,
+) -> None:
+    await keep(folklore, "Old.", "-n", "nv")
+    meanwhile(("namespaces", "rename", "nv", "elsewhere"), ("store", "New.", "-n", "nv"))
+
+    ran = await folklore("namespaces", "delete", "nv", "--erase", *where)
+
+    assert (ran.code, "nothing was erased" in ran.err, "Run it again" in ran.err) == (1, True, True)
+    assert await contents(folklore, "-n", "nv") == {"New."}
+    assert await contents(folklore, "-n", "elsewhere") == {"Old."}
+
+
+async def test_a_namespace_made_meanwhile_is_not_erased_in_the_place_of_those_that_were_deleted(
+    folklore: CommandLine,
+    meanwhile: Meanwhile,
+) -> None:
+    await keep(folklore, "Old.", "-n", "nv")
+    await folklore.done("namespaces", "delete", "nv")
+    meanwhile(("store", "New.", "-n", "nv"))
+
+    assert (await folklore("namespaces", "delete", "nv", "--erase")).code == 1
+
+    assert await contents(folklore, "-n", "nv") == {"New."}
+    assert len((await folklore.json("namespaces", "list", "--deleted"))["namespaces"]) == 1
+
+
+async def test_a_namespace_that_is_still_the_same_is_erased(
+    folklore: CommandLine,
+    where: tuple[str, ...],
+    meanwhile: Meanwhile,
+) -> None:
+    await keep(folklore, "Old.", "-n", "nv")
+    meanwhile(("store", "Said meanwhile.", "-n", "nv"))
+
+    said = await folklore.done("namespaces", "delete", "nv", "--erase", *where)
+
+    assert said.splitlines()[-1] == "erased nv with 2 memories"
+    assert (await folklore.json("namespaces", "list"))["namespaces"] == []
+
+
+@pytest.mark.parametrize("how", [(), ("--erase",)])
+async def test_filters_forget_nothing_that_was_not_shown(
+    folklore: CommandLine,
+    where: tuple[str, ...],
+    meanwhile: Meanwhile,
+    how: tuple[str, ...],
+) -> None:
+    for text in ("junk 0", "junk 1"):
+        await keep(folklore, text, "--tag", "junk")
+    outdated = await keep(folklore, "junk that is none", "--tag", "junk")
+    meanwhile(
+        ("store", "Said meanwhile.", "--tag", "junk"),
+        ("store", "No junk.", "--supersedes", outdated),
+    )
+
+    said = await folklore.done("forget", "--tag", "junk", *how, *where)
+
+    assert said.splitlines()[-1] == f"2 {'erased' if how else 'forgotten'}"
+    assert await contents(folklore) == {"Said meanwhile.", "No junk."}
+    assert (await folklore.json("show", outdated))["memories"][0].get("forgotten_at") is None
+
+
+async def test_where_nothing_was_shown_nothing_is_forgotten(
+    folklore: CommandLine,
+    where: tuple[str, ...],
+    meanwhile: Meanwhile,
+) -> None:
+    await keep(folklore, "gold")
+    meanwhile(("store", "Said meanwhile.", "--tag", "junk"))
+
+    said = await folklore.done("forget", "--tag", "junk", *where)
+
+    assert said.splitlines()[-1] == "0 forgotten"
+    assert await contents(folklore) == {"gold", "Said meanwhile."}
+
+
+async def test_of_more_than_one_call_takes_those_are_forgotten_that_were_shown(
+    folklore: CommandLine,
+    meanwhile: Meanwhile,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("folklore.memory.forget.MAX_AT_ONCE", 2)
+    await folklore.done("namespaces", "create", "a")  # looked at first
+    shown = [await keep(folklore, f"junk {number}", "--tag", "junk", "-n", "b") for number in range(2)]
+    await keep(folklore, "junk 2", "--tag", "junk", "-n", "b")
+    meanwhile(("store", "Said meanwhile.", "--tag", "junk", "-n", "a"))
+
+    said = await folklore.done("forget", "--tag", "junk", "-n", "a", "-n", "b")
+
+    assert said.splitlines()[-1] == "2 forgotten, more match: run it again"
+    assert await contents(folklore, "-n", "a", "-n", "b") == {"junk 2", "Said meanwhile."}
+    assert all(item.get("forgotten_at") for item in (await folklore.json("show", *shown))["memories"])
