@@ -214,7 +214,7 @@ CREATE TABLE principals (
     created_by text NOT NULL,
     CONSTRAINT principals_pkey PRIMARY KEY (id)
 );
-CREATE UNIQUE INDEX principals_name_key ON principals USING btree (lower(name));
+CREATE UNIQUE INDEX principals_name_key ON principals USING btree (lower((name COLLATE "C")));
 
 CREATE TABLE relations (
     namespace_id uuid NOT NULL,

@@ -135,6 +135,28 @@ async def test_filters_narrow(colours: CommandLine) -> None:
         assert {memory["content"].split()[1] for memory in found["memories"]} == expected, options
 
 
+@pytest.mark.parametrize(
+    "option", ["--kind", "--tag", "--exclude-tag", "--source-prefix", "--session", "--author", "--path", "--time", "-n"]
+)
+async def test_an_empty_filter_is_refused_and_never_everything(folklore: CommandLine, option: str) -> None:
+    ran = await folklore("list", option, "", "--json")
+
+    error = json.loads(ran.err)["error"]
+    assert (ran.code, error["code"], ran.out) == (2, "invalid_input", "")
+    assert error["hint"]
+
+
+async def test_an_empty_namespace_or_name_is_refused_and_never_all_of_them(folklore: CommandLine) -> None:
+    id_ = str((await folklore.json("store", "The gate is open."))["stored"][0]["id"])
+    await folklore.done("tokens", "create", "--name", "ann", "--owner")
+
+    for command in (["history", id_, "-n", ""], ["undo", id_, "-n", ""], ["tokens", "list", "--name", ""],
+                    ["audit", "--name", ""]):  # fmt: skip
+        ran = await folklore(*command)
+        assert (ran.code, "empty" in ran.err) == (2, True), command
+    assert "bob has none" in await folklore.done("tokens", "list", "--name", "bob")
+
+
 async def test_ranking_options_reach_the_ranking(colours: CommandLine) -> None:
     options = ["--weight", "dense=0", "--weight", "keyword=2", "--rrf-k", "60", "--fetch-multiplier", "2"]
 

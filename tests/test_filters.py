@@ -14,6 +14,8 @@ from folklore.model import Filters
 from tests.person import NOON
 
 VIENNA = ZoneInfo("Europe/Vienna")
+LISTS = ("kinds", "tags", "exclude_tags", "paths")
+EMPTY = ("", " ", "\u200b")
 
 
 def understood(**asked: Any) -> Filters:
@@ -22,6 +24,7 @@ def understood(**asked: Any) -> Filters:
 
 def test_nothing_asked_is_no_filter() -> None:
     assert understood() == Filters()
+    assert understood(source_prefix=None, session=None, author=None, time=None, tags=[], paths=()) == Filters()
     assert understood().empty
     assert not understood(kinds=["bug"]).empty
 
@@ -31,10 +34,8 @@ def test_values_have_the_spelling_they_are_stored_in() -> None:
         kinds=[" Bug", "bug"],
         tags=["Area : Payments"],
         exclude_tags=["OPS"],
-        paths=["src/", "", "/"],
-        source_prefix="",
+        paths=["src/"],
         session="mon\u200bday",
-        author="",
     )
 
     assert filters == Filters(
@@ -42,7 +43,7 @@ def test_values_have_the_spelling_they_are_stored_in() -> None:
     )
 
 
-@pytest.mark.parametrize("name", ["kinds", "tags", "exclude_tags", "paths"])
+@pytest.mark.parametrize("name", LISTS)
 def test_a_filter_takes_a_limited_number_of_values(name: str) -> None:
     with pytest.raises(InvalidInput, match=f"filters.{name}: takes at most 64"):
         understood(**{name: [f"v{n}" for n in range(65)]})
@@ -57,6 +58,9 @@ def test_a_filter_takes_a_limited_number_of_values(name: str) -> None:
         ({"exclude_tags": ["x" * 101]}, "filters.exclude_tags"),
         ({"time": "when pigs fly"}, "filters.time"),
         ({"time": ""}, "filters.time"),
+        *(({name: empty}, f"filters.{name}") for name in ("source_prefix", "session", "author") for empty in EMPTY),
+        *(({name: ["x", empty]}, f"filters.{name}") for name in LISTS for empty in EMPTY),
+        ({"paths": ["/"]}, "filters.paths"),
         ({"as_of": datetime.fromisoformat("0001-01-01T00:00:00+14:00")}, "filters.as_of"),
         ({"until": datetime.fromisoformat("9999-12-31T23:00:00-14:00")}, "filters.until"),
         ({"since": NOON, "until": datetime(2026, 1, 1, tzinfo=UTC)}, "filters.until"),

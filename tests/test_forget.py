@@ -103,6 +103,8 @@ async def test_more_than_one_call_takes_is_told(person: Person, monkeypatch: pyt
         ({"filters": {"tag_mode": "all", "tag_match": "exact"}}, "narrow nothing"),
         ({"filters": {"include_superseded": True}, "erase": True}, "narrow nothing"),
         ({"filters": {"as_of": "2999-01-01"}}, "narrow nothing"),
+        ({"filters": {"kinds": ["note"], "session": ""}}, "filters.session: is empty. Leave it out"),
+        ({"filters": {"kinds": ["note"], "paths": [""]}}, "filters.paths: path 1 is empty. Leave it out"),
         ({"ids": [str(UUID(int=1))], "filters": {"tags": ["x"]}}, "exactly one"),
         ({"ids": [str(UUID(int=1))]}, "There is no memory"),
         ({"ids": ["nonsense"]}, "ids[0]"),

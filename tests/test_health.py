@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 import asyncpg
 import httpx
 import pytest
+import structlog
 from pydantic import SecretStr
 from starlette.applications import Starlette
 
@@ -118,6 +119,40 @@ async def test_a_model_that_is_down_degrades_and_one_that_comes_back_is_noticed(
     assert str(port) not in down.text
     assert "marked-model" not in down.text
     assert back.json() == {"status": "ready", "engine": "server"}
+
+
+@pytest.mark.parametrize(
+    ("broken", "part"),
+    [
+        ("folklore.app.App.ready", "start"),
+        ("folklore.db.schema.check_schema", "database"),
+        ("folklore.embedding.bundled.BundledEmbedder.probe", "model"),
+    ],
+)
+async def test_what_nobody_foresaw_is_not_ready_either_and_is_told_by_its_part_alone(
+    settings: Settings, monkeypatch: pytest.MonkeyPatch, broken: str, part: str
+) -> None:
+    async def fails(*_: object) -> None:
+        raise LookupError("marked words of a library")
+
+    app = App(settings)
+    async with served(app) as client:
+        await app.ready()
+        with monkeypatch.context() as meanwhile, structlog.testing.capture_logs() as logged:
+            meanwhile.setattr(broken, fails)
+            told, again = await client.get("/readyz"), await client.get("/readyz")
+        monkeypatch.setattr(health, "_MODEL_HOLDS", 0.0)
+        back = await client.get("/readyz")
+
+    assert (told.status_code, told.json()["missing"]) == (503, f"{part}_broken")
+    assert told.json()["status"] == "unavailable"
+    assert again.json() == told.json()
+    assert "marked" not in told.text
+    assert "LookupError" not in told.text
+    assert [(line["missing"], str(line["exc_info"])) for line in logged if line["event"] == "not_ready"] == [
+        (f"{part}_broken", "marked words of a library")
+    ]
+    assert back.status_code == 200
 
 
 async def test_a_database_that_accepts_and_never_answers_holds_nobody_up(

@@ -153,6 +153,25 @@ async def test_a_method_that_sse_does_not_know_is_refused_and_no_crash(
     assert "[error" not in server.told()
 
 
+@pytest.mark.parametrize(
+    ("path", "allowed"),
+    [
+        *((path, "GET, HEAD") for path in ("/healthz", "/readyz", "/metrics")),
+        *((path, "POST") for path in ("/api/recall", "/api/export", "/api/nothing")),
+    ],
+)
+async def test_a_method_that_a_path_does_not_take_is_told_with_those_it_takes(
+    client: httpx.AsyncClient, path: str, allowed: str
+) -> None:
+    for method in ("HEAD", "GET", "POST", "PUT", "DELETE", "PATCH", "OPTIONS", "BREW"):
+        answer = await client.request(method, path)
+        if method in allowed.split(", "):
+            assert answer.status_code != 405, method
+        else:
+            assert (answer.status_code, answer.headers["allow"]) == (405, allowed), method
+            assert method == "HEAD" or answer.json()["error"]["code"] == "wrong_method"
+
+
 async def test_errors_show_no_inside_and_the_server_no_name(client: httpx.AsyncClient) -> None:
     missing = await client.get("/no/such/page")
 

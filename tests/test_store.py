@@ -364,10 +364,27 @@ async def test_without_an_embedder_memories_are_stored_and_found_by_their_words(
     assert contents(await person.search("gateway")) == ["The gateway times out after 30 seconds."]
 
 
+@pytest.mark.parametrize("down", [embedders.Down(), embedders.DownForTexts()], ids=["no model", "no vectors"])
+async def test_without_an_embedder_it_is_said_once_that_nothing_similar_was_looked_for(
+    database: Database, down: embedders.ByLetter
+) -> None:
+    person = Person(Library.of(database, down))
+    several = await person.store("The gateway times out.", "The gateway times out again.")
+    known = await person.store("The gateway times out.")
+
+    assert several.note == (
+        "All is stored, but whether others say nearly the same could not be looked for: "
+        "the embedding model is unavailable."
+    )
+    assert ([item.status for item in known.stored], known.note) == (["duplicate"], None)
+
+
 async def test_with_embedding_switched_off_nothing_is_degraded(database: Database) -> None:
     person = Person(Library.of(database, None))
-    await person.keep("The gateway times out.")
+    stored = await person.store("The gateway times out.")
     answer = await person.recall("gateway")
+
+    assert stored.note is None
 
     assert contents(answer) == ["The gateway times out."]
     assert answer.degraded == ()

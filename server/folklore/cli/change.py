@@ -16,6 +16,7 @@ from folklore.cli.options import (
     id_of,
     json_option,
     namespace_option,
+    scope_of,
 )
 from folklore.cli.output import paint, print_json, print_revision, say
 from folklore.errors import InvalidInput, told
@@ -39,7 +40,7 @@ def history(ctx: click.Context, memory: str, namespace: str | None, as_json: boo
     id_ = id_of(memory)
 
     async def work(desk: Desk) -> None:
-        now, revisions = await desk.history(id_, (namespace,) if namespace else ())
+        now, revisions = await desk.history(id_, scope_of(namespace))
         if as_json:
             print_json({"memory": present.record(now), "revisions": [present.revision(item) for item in revisions]})
             return
@@ -135,7 +136,7 @@ def undo(
     async def work(desk: Desk) -> None:
         undone = []
         for id_ in ids:
-            now, change = await desk.undo(id_, (namespace,) if namespace else (), revision)
+            now, change = await desk.undo(id_, scope_of(namespace), revision)
             undone.append((now, change))
             if not as_json:
                 say(f"undone: {change.action} of {id_}, by {change.author}")

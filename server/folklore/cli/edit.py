@@ -10,7 +10,7 @@ from uuid import UUID
 import click
 
 from folklore.cli.context import with_desk
-from folklore.cli.options import id_of, json_option, namespace_option
+from folklore.cli.options import id_of, json_option, namespace_option, scope_of
 from folklore.cli.output import print_json, say
 from folklore.errors import FolkloreError, InvalidInput
 from folklore.memory import present
@@ -39,7 +39,7 @@ def edit(ctx: click.Context, memory: str, namespace: str | None, as_json: bool) 
     meanwhile. What it was is kept: `folklore history`, `folklore undo`.
     """
     id_ = id_of(memory)
-    scope = (namespace,) if namespace else ()
+    scope = scope_of(namespace)
 
     async def read(desk: Desk) -> Memory:
         return (await desk.history(id_, scope))[0]

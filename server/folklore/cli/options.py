@@ -73,6 +73,11 @@ def namespace_option(command: Command) -> Command:
     return click.option("-n", "--namespace", metavar="NAME", help="Where it is, if that is in doubt.")(command)
 
 
+def scope_of(namespace: str | None) -> tuple[str, ...]:
+    """Where to look: in the namespace given, be it an empty one that is refused later, or everywhere."""
+    return () if namespace is None else (namespace,)
+
+
 def id_of(text: str) -> UUID:
     """The id of a memory. Raises InvalidInput."""
     try:

@@ -94,6 +94,8 @@ def list_(ctx: click.Context, name: str | None, every: bool, as_json: bool) -> N
         elif rows:
             shown = [key for key in rows[0] if any(row[key] for row in rows)]
             print_table(shown, [[row[key] or "" for key in shown] for row in rows])
+        elif name is not None:
+            say(f"{name} has none." if every else f"{name} has none in force.")
         else:
             say("There are none: whoever reaches this server over HTTP on this machine is let in.")
 

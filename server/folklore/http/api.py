@@ -8,6 +8,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from folklore.errors import FolkloreError, NotFound
+from folklore.http.paths import Path
 from folklore.http.refusal import failure
 from folklore.memory.calls import CALLS
 from folklore.memory.desk import Desk
@@ -33,4 +34,4 @@ def api_routes(host: Host, security: TransportSecuritySettings) -> list[Route]:
             return failure(error)
         return JSONResponse({"result": found.give(result)})
 
-    return [Route("/api/{call}", call, methods=["POST"])]
+    return [Path("/api/{call}", call, methods=["POST"])]

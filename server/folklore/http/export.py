@@ -13,6 +13,7 @@ from starlette.routing import Route
 
 from folklore.db.transfer import Transfers
 from folklore.errors import Conflict, FolkloreError
+from folklore.http.paths import Path
 from folklore.http.refusal import failure
 from folklore.memory.calls import wrong
 from folklore.memory.host import Host
@@ -37,7 +38,7 @@ def export_route(host: Host) -> Route:
             return failure(error)
         return StreamingResponse(lines, media_type="application/x-ndjson")
 
-    return Route("/api/export", export, methods=["POST"])
+    return Path("/api/export", export, methods=["POST"])
 
 
 async def _begun(host: Host, body: bytes, places: asyncio.Semaphore) -> AsyncIterator[str]:

@@ -36,6 +36,9 @@ _SAID = {
     "schema_ahead": "The database was migrated by a newer Folklore.",
     "database_unavailable": "The database does not answer.",
     "engine_failed": "The embedded Postgres does not start.",
+    "start_broken": "It does not start, for a reason that was not foreseen; the log says more.",
+    "database_broken": "The database fails in a way that was not foreseen; the log says more.",
+    "model_broken": "The embedding model fails in a way that was not foreseen; the log says more.",
 }
 
 
@@ -80,25 +83,31 @@ class Health:
     async def _look(self) -> Report:
         from folklore.db.schema import check_schema
 
+        part = "start"
         try:
-            async with asyncio.timeout(_PATIENCE):
-                running = await self._app.ready()
-                await check_schema(running.database)
-        except FolkloreError as error:
-            return self._lacking(error.code, error.message)
-        except TimeoutError:
-            return self._lacking("starting" if self._app.here is None else "database_unavailable", "takes too long")
-        else:
-            self._lacks = None
+            try:
+                async with asyncio.timeout(_PATIENCE):
+                    running = await self._app.ready()
+                    part = "database"
+                    await check_schema(running.database)
+            except FolkloreError as error:
+                return self._lacking(error.code, reason=error.message)
+            except TimeoutError:
+                code = "starting" if self._app.here is None else "database_unavailable"
+                return self._lacking(code, reason="takes too long")
+            part = "model"
             degraded = await self._model(running)
-            return Report(running.where, degraded=() if degraded is None else (degraded,))
+        except Exception as error:  # noqa: BLE001 - the outermost edge of a probe: whatever it is, we are not ready
+            return self._lacking(f"{part}_broken", exc_info=error)
         finally:
             self._looked_at = monotonic()
+        self._lacks = None
+        return Report(running.where, degraded=() if degraded is None else (degraded,))
 
-    def _lacking(self, code: str, reason: str) -> Report:
+    def _lacking(self, code: str, **reason: object) -> Report:
         """The reason goes to the log, once; who asks is told the code."""
         if code != self._lacks:
-            log.warning("not_ready", missing=code, reason=reason)
+            log.warning("not_ready", missing=code, **reason)
         self._lacks = code
         return Report(missing=code)
 

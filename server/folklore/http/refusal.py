@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from starlette.responses import JSONResponse, Response
 
@@ -27,6 +27,13 @@ def refusal(status: int, code: str, message: str, hint: str, *, retry_after: flo
     """
     headers = {} if retry_after is None else {"retry-after": str(_whole(retry_after))}
     return JSONResponse(_said(code, message, hint, retry_after), status, headers)
+
+
+def wrong_method(allowed: Collection[str]) -> Response:
+    """405: the path is ours, but takes other methods."""
+    takes = ", ".join(sorted(allowed))
+    said = _said("wrong_method", f"This path takes {takes} alone.", "docs/http.md tells the paths.", None)
+    return JSONResponse(said, 405, {"allow": takes})
 
 
 def failure(error: FolkloreError, headers: Mapping[str, str] | None = None) -> JSONResponse:

@@ -13,13 +13,14 @@ from contextlib import asynccontextmanager
 from mcp.server.transport_security import TransportSecuritySettings
 from starlette.middleware import Middleware
 from starlette.requests import Request
-from starlette.routing import BaseRoute, Route
+from starlette.routing import BaseRoute
 
 from folklore import spans
 from folklore.app import App
 from folklore.http.health import Health
 from folklore.http.metrics import Metrics
 from folklore.http.observe import Observed, Observer, metrics_endpoint
+from folklore.http.paths import Path
 
 
 class Watch:
@@ -34,9 +35,9 @@ class Watch:
         self._health, self._metrics = Health(app), Metrics(app)
         app.traces.meter = Observer(self._metrics)
         self.routes: list[BaseRoute] = [
-            Route("/healthz", self._health.alive),
-            Route("/readyz", self._health.ready),
-            Route("/metrics", metrics_endpoint(self._metrics, app.settings.http.metrics, security, owner)),
+            Path("/healthz", self._health.alive),
+            Path("/readyz", self._health.ready),
+            Path("/metrics", metrics_endpoint(self._metrics, app.settings.http.metrics, security, owner)),
         ]
 
     def middleware(self, routes: Sequence[BaseRoute]) -> Middleware:

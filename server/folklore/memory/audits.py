@@ -10,7 +10,7 @@ from folklore.db.audit import NOWHERE, WRITES, Audit
 from folklore.errors import InvalidInput
 from folklore.memory.access import must_own, require
 from folklore.memory.library import Library
-from folklore.memory.tokens import period
+from folklore.memory.tokens import period, principal_of
 from folklore.model import Caller
 
 MAX_LIMIT = 1_000
@@ -88,7 +88,7 @@ async def read_audit(
     entries = await Audit(library.root.database).latest(
         [*names, *([] if request.namespaces else [NOWHERE])],
         limit=request.limit,
-        principal=request.principal,
+        principal=principal_of(request.principal),
         refused=request.refused,
         action=request.action,
         since=None if request.since is None else now - period(request.since, "since"),

@@ -17,7 +17,10 @@ MAX_VALUES = 64
 
 @dataclass(frozen=True, slots=True)
 class FilterRequest:
-    """What the caller asked for; `since`, `until` and `as_of` carry a time zone or are in the caller's."""
+    """What the caller asked for; None and no values are no filter, an empty text is an error.
+
+    `since`, `until` and `as_of` carry a time zone or are in the caller's.
+    """
 
     kinds: Sequence[str] = ()
     tags: Sequence[str] = ()
@@ -47,10 +50,10 @@ def filters_of(request: FilterRequest, *, now: datetime, zone: tzinfo) -> Filter
         tag_mode=request.tag_mode,
         tag_match=request.tag_match,
         exclude_tags=tag_rules.normalise(request.exclude_tags, field="filters.exclude_tags"),
-        source_prefix=_text(request.source_prefix),
-        session=_text(request.session),
-        author=_text(request.author),
-        paths=tuple(path for path in (clean(path).text.rstrip("/") for path in request.paths) if path),
+        source_prefix=_text(request.source_prefix, "filters.source_prefix"),
+        session=_text(request.session, "filters.session"),
+        author=_text(request.author, "filters.author"),
+        paths=tuple(_path(path, place) for place, path in enumerate(request.paths, start=1)),
         since=since,
         until=until,
         as_of=zoned(request.as_of, zone, "filters.as_of"),
@@ -75,5 +78,18 @@ def _times(request: FilterRequest, now: datetime, zone: tzinfo) -> tuple[datetim
     return since, until
 
 
-def _text(value: str | None) -> str | None:
-    return None if value is None else clean(value).text or None
+def _text(value: str | None, field: str) -> str | None:
+    """None is no filter; an empty text is more likely a variable that was not set than a wish for everything."""
+    if value is None:
+        return None
+    cleaned = clean(value).text
+    if not cleaned.strip():
+        raise InvalidInput(field, "is empty.", hint="Leave it out to have all, or say which.")
+    return cleaned
+
+
+def _path(value: str, place: int) -> str:
+    cleaned = clean(value).text.rstrip("/")
+    if not cleaned.strip():
+        raise InvalidInput("filters.paths", f"path {place} is empty.", hint="Leave it out, or name a file or folder.")
+    return cleaned

@@ -35,4 +35,9 @@ async def similar(
         return await library.similarities.of(namespace, ids, model, nearest=NEAR, newest=_NEWEST, now=now), None
     except FolkloreError as error:
         log.warning("similar_not_looked_for", count=len(ids), reason=error.message)
-        return {}, f"All is stored, but whether others say nearly the same could not be looked for: {error.message}"
+        return {}, unlooked_for(error.message)
+
+
+def unlooked_for(reason: str) -> str:
+    """What is told beside the answer of a store where near-duplicates could not be looked for."""
+    return f"All is stored, but whether others say nearly the same could not be looked for: {reason}"

@@ -22,7 +22,7 @@ from folklore.memory.checks import check_batch, taken_out
 from folklore.memory.ids import new_id
 from folklore.memory.library import Library
 from folklore.memory.secrecy import guard_batch, guard_fields
-from folklore.memory.similar import similar
+from folklore.memory.similar import similar, unlooked_for
 from folklore.memory.supersede import Replacement, supersede
 from folklore.memory.vectors import vectors_of
 from folklore.model import DEFAULT_LANGUAGE, Caller, Draft, Relation, Similar, Stored, StoreStatus
@@ -92,9 +92,11 @@ async def store(
     library.stored()
     near: Mapping[UUID, tuple[Similar, ...]] = {}
     unlooked = None
+    fresh = [id_ for id_, new in inserted.outcome if new]
     if vectors is not None:
-        fresh = [id_ for id_, new in inserted.outcome if new]
         near, unlooked = await similar(library, inserted.namespace, fresh, vectors.model, now=now)
+    elif fresh and library.embedder is not None:
+        unlooked = unlooked_for("the embedding model is unavailable.")
     stored = tuple(
         Stored(id=id_, status=_status(draft, new), similar=near.get(id_, ()) if new else ())
         for draft, (id_, new) in zip(checked, inserted.outcome, strict=True)

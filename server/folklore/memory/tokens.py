@@ -136,9 +136,9 @@ async def vouch(
 async def list_tokens(
     library: Library, *, caller: Caller, now: datetime, principal: str | None = None, every: bool = False
 ) -> list[Token]:
-    """The tokens, without their secrets, which nobody knows. Raises Refused."""
+    """The tokens, without their secrets, which nobody knows. Raises Refused, InvalidInput."""
     _must_own_to_read(caller)
-    return await Principals(library.database).tokens(now=now, principal=principal, every=every)
+    return await Principals(library.database).tokens(now=now, principal=principal_of(principal), every=every)
 
 
 async def revoke_tokens(
@@ -148,7 +148,8 @@ async def revoke_tokens(
     must_own(caller)
     if bool(ids) == (principal is not None):
         raise InvalidInput("ids", "or a name say which tokens to revoke.", hint="Give exactly one of the two.")
-    revoked = await Principals(library.database).revoke(ids=ids, principal=principal, caller=caller, now=now)
+    named = principal_of(principal)
+    revoked = await Principals(library.database).revoke(ids=ids, principal=named, caller=caller, now=now)
     missing = set(ids) - {id_ for id_, _ in revoked}
     if missing or not revoked:
         which = f"the id {min(missing)}" if missing else f"the name {principal}"
@@ -244,6 +245,13 @@ async def _namespaces(
             with suppress(Conflict):  # somebody else has made it meanwhile
                 created.append(await create(library, name, caller=caller, now=now))
     return {names.key(notebook.name): notebook.id for notebook in await library.namespaces.notebooks(wanted)}, created
+
+
+def principal_of(name: str | None) -> str | None:
+    """The principal asked for, or everybody. Raises InvalidInput for an empty name, which is nobody's."""
+    if name is not None and not name.strip():
+        raise InvalidInput("principal", "the name is empty.", hint="Leave it out for everybody, or say whose.")
+    return name
 
 
 def _name(text: str, field: str) -> str:

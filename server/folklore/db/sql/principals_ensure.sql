@@ -2,10 +2,10 @@
 with made as (
     insert into principals (id, name, created_at, created_by)
     values (:id::uuid, :name::text, :now::timestamptz, :author::text)
-    on conflict (lower(name)) do nothing
+    on conflict (lower(name collate "C")) do nothing
     returning id, name
 )
 select id, name from made
 union all
-select id, name from principals where lower(name) = lower(:name::text)
+select id, name from principals where lower(name collate "C") = lower(:name::text collate "C")
 limit 1

@@ -10,6 +10,6 @@ select t.id, p.name as principal, t.owner, t.agent, t.issuer, t.created_at, t.cr
     ), '{}') as grants
 from tokens t
 join principals p on p.id = t.principal_id
-where (:principal::text is null or lower(p.name) = lower(:principal::text))
+where (:principal::text is null or lower(p.name collate "C") = lower(:principal::text collate "C"))
     and (:every::boolean or (t.revoked_at is null and (t.expires_at is null or t.expires_at > :now::timestamptz)))
-order by lower(p.name), t.created_at, t.id
+order by lower(p.name collate "C"), t.created_at, t.id
