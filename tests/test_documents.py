@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import subprocess
 import tomllib
 from pathlib import Path
 
@@ -28,6 +29,13 @@ def commands(text: str) -> list[str]:
 def test_the_readme_says_how_to_run_and_how_to_test() -> None:
     assert "make run" in commands(README)
     assert "make test" in commands(README)
+
+
+def test_the_makefile_finds_which_wordllama_is_wanted() -> None:
+    [named] = [line for line in PROJECT["project"]["dependencies"] if line.startswith("wordllama")]
+    database = subprocess.run(["make", "-pn", "clean"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+
+    assert f"MODEL := {named}" in database.splitlines()
 
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)

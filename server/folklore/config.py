@@ -239,7 +239,10 @@ def config_path(explicit: Path | None, environ: Mapping[str, str]) -> Path | Non
     home = environ.get("FOLKLORE_HOME", "").strip()
     standard = (Path(home).expanduser() if home else _usual_home()) / "config.yaml"
     try:
-        return standard if standard.exists() else None
+        standard.stat()  # exists() says no to every error from Python 3.14 on
+        return standard
+    except (FileNotFoundError, NotADirectoryError):
+        return None
     except OSError as error:  # a path that is too long
         hint = "Set FOLKLORE_HOME to a shorter path on a local disk."
         raise ConfigInvalid("home", f"cannot be a directory ({error.strerror}).", hint=hint) from error
