@@ -240,12 +240,12 @@ def config_path(explicit: Path | None, environ: Mapping[str, str]) -> Path | Non
     standard = (Path(home).expanduser() if home else _usual_home()) / "config.yaml"
     try:
         standard.stat()  # exists() says no to every error from Python 3.14 on
-        return standard
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:  # a path that is too long
         hint = "Set FOLKLORE_HOME to a shorter path on a local disk."
         raise ConfigInvalid("home", f"cannot be a directory ({error.strerror}).", hint=hint) from error
+    return standard
 
 
 def load_settings(config: Path | None = None, **flags: object) -> Settings:
