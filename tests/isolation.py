@@ -68,6 +68,7 @@ class Trial:
     statuses: Counter[str] = field(default_factory=Counter)
     compared: Counter[str] = field(default_factory=Counter)
     broken: list[str] = field(default_factory=list)
+    leaving: set[str] = field(default_factory=set)  # names that are being replaced, or were
 
     async def prepare(self, namespaces: int = 8, people: int = 10) -> None:
         """Namespaces with something in each, and people who may see some of them."""
@@ -131,8 +132,10 @@ class Trial:
             place = self.ids.get(id_, -1)
             if place >= 0 and place not in holder.roles and id_ not in said:
                 self.broken.append(f"{holder} saw the id {id_} in the answer to {what} {said}")
-        # The last: the database refused what the code above it had let through.
-        if answer.status_code >= 500 or re.search("Error executing tool|may not do this here", answer.text):
+        # The last: the database refused what the code above it had let through, as it must where the name is another's
+        # by the time of the writing.
+        late = re.search("may not do this here", answer.text) and not any(name in said for name in self.leaving)
+        if answer.status_code >= 500 or "Error executing tool" in answer.text or late:
             self.broken.append(f"{what} {said} failed: {answer.status_code} {answer.text[:500]}")
         return answer
 
@@ -204,9 +207,13 @@ class Trial:
                         ("rename_namespace", rename),
                     ]
                 )
+                if call == "rename_namespace":
+                    self.leaving.add(name)
                 answer = await self._api(holder, call, **given)
                 if call == "rename_namespace" and answer.status_code == 200:
                     self.names[place] = rename["to"]
+                else:
+                    self.leaving.discard(name)
 
     async def _store(self, holder: Holder, place: int, ids: Sequence[str]) -> None:
         memory: dict[str, Any] = {
