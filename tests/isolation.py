@@ -29,6 +29,7 @@ from uuid import UUID, uuid4
 import httpx
 
 from folklore.db.migrate import migrate
+from folklore.embedding.bundled import BundledEmbedder
 from tests.servers import on_http, watched
 from tests.team import Team, bearer, library_at
 from tests.temporary_engine import temporary_engine
@@ -307,7 +308,7 @@ async def trial(dsn: str, folder: Path, calls: int, seed: int) -> Trial:
     """A server over a fresh database, and a run of so many calls at it."""
     settings = watched(folder, database_url=dsn)
     async with (
-        library_at(dsn) as library,
+        library_at(dsn, BundledEmbedder()) as library,  # a vector paid later would change an answer by itself
         on_http(settings) as server,
         httpx.AsyncClient(base_url=server.url, timeout=60) as client,
     ):

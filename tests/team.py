@@ -14,6 +14,7 @@ from mcp.client.sse import sse_client
 from mcp.client.streamable_http import streamable_http_client
 
 from folklore.db.database import Database
+from folklore.embedding.embedder import Embedder
 from folklore.memory.library import Library
 from folklore.memory.tokens import Made, TokenRequest, create_token, revoke_tokens
 from folklore.model import Caller, Draft
@@ -66,11 +67,11 @@ def bearer(secret: str) -> dict[str, str]:
 
 
 @asynccontextmanager
-async def library_at(dsn: str) -> AsyncIterator[Library]:
-    """The whole library of a database, without a model: for what happens behind a server's back."""
+async def library_at(dsn: str, embedder: Embedder | None = None) -> AsyncIterator[Library]:
+    """The whole library of a database, for what happens behind a server's back; without a model vectors are owed."""
     database = Database(dsn)
     await database.open()
     try:
-        yield Library.of(database, None)
+        yield Library.of(database, embedder)
     finally:
         await database.close()
