@@ -547,6 +547,20 @@ async def test_a_remembered_namespace_is_remembered_for_its_caller_only(secrets:
         await alice.recall("crane", namespaces=("board",))
 
 
+async def test_a_memory_is_read_whole_in_the_moment_its_namespace_is_called_otherwise(secrets: Person) -> None:
+    alice = await holder(secrets.library, "alice", "payments:writer", "board:reader")
+    crane, mole = await alice.store("a crane", "a mole", namespace="payments")
+    await relate(alice.library, [Wish(Relation(crane, "relates_to", mole))], caller=alice.caller, now=NOON)
+    await details(alice.library, [crane])  # what she may read is remembered for a second
+
+    [payments] = await secrets.library.namespaces.notebooks(["payments"])
+    await secrets.library.namespaces.rename(payments.id, "dues", caller=OWNER, now=NOON)
+    [found] = (await details(alice.library, [crane])).found
+
+    assert (found.memory.namespace, found.memory.content) == ("dues", "a crane")
+    assert [tie.to_id for tie in found.relations] == [mole]
+
+
 async def test_every_write_is_in_the_audit_log_with_who_did_it(secrets: Person) -> None:
     writer = await holder(secrets.library, "walter", "payments:admin", agent="cursor")
     (id_,) = await writer.store("one", namespace="payments")

@@ -136,7 +136,7 @@ async def everything(connection: asyncpg.Connection, reader: Person) -> dict[obj
     rows = await connection.fetch("select id, superseded_at from memories where namespace_id = $1", notebook.id)
     memories = await reader.library.memories.get([notebook.id], [row["id"] for row in rows])
     superseded = {row["id"]: row["superseded_at"] for row in rows}
-    return {memory.id: Kept(memory, superseded[memory.id]) for memory in memories}
+    return {memory.id: Kept(memory, superseded[memory.id]) for _, memory in memories}
 
 
 def subsets(values: tuple[str, ...]) -> st.SearchStrategy[tuple[str, ...]]:

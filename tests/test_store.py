@@ -55,7 +55,7 @@ async def test_everything_a_draft_states_comes_back(person: Person) -> None:
     )
     [id_] = await person.keep(draft)
 
-    [found] = await person.library.memories.get([await _namespace(person)], [id_])
+    [(_, found)] = await person.library.memories.get([await _namespace(person)], [id_])
 
     assert {name: getattr(found, name) for name in Draft.__slots__ if hasattr(found, name)} == {
         name: getattr(draft, name) for name in Draft.__slots__ if hasattr(found, name)
@@ -141,7 +141,7 @@ async def test_answers_come_in_the_order_given(person: Person) -> None:
     given = await person.keep(*texts)
 
     found = {
-        memory.id: memory.content for memory in await person.library.memories.get([await _namespace(person)], given)
+        memory.id: memory.content for _, memory in await person.library.memories.get([await _namespace(person)], given)
     }
     assert [found[id_] for id_ in given] == texts
 

@@ -256,7 +256,7 @@ async def test_stores_and_logging_at_once_end_without_a_deadlock(
         )
 
     found = await library.memories.get([(await library.notebooks([]))[0].id], ids)
-    assert {memory.recall_count for memory in found} == {6}
+    assert {memory.recall_count for _, memory in found} == {6}
 
 
 async def test_old_entries_are_dropped_by_retention(

@@ -172,16 +172,17 @@ class Memories:
             await note(session, namespace_id, "store", caller=caller, now=now, memories=new, amount=amount)
         return Inserted(namespace_id, outcome, answers)
 
-    async def get(self, namespaces: Iterable[UUID], ids: Sequence[UUID]) -> list[Memory]:
+    async def get(self, namespaces: Iterable[UUID], ids: Sequence[UUID]) -> list[tuple[UUID, Memory]]:
         """The memories of these ids within these namespaces, in the order asked for; unknown ones are left out.
 
-        An id that an import has brought into several of them comes once from each, in the order of their names.
+        Each comes with the namespace it is in, whose name may be another than a moment ago. An id that an import has
+        brought into several of them comes once from each, in the order of their names.
         """
         async with self._database.session() as session:
             rows = await session.rows("memories_get", namespaces=list(namespaces), ids=list(ids))
         asked = {id_: place for place, id_ in enumerate(ids)}
-        found = [memory_of(row, row["namespace"]) for row in rows]
-        return sorted(found, key=lambda memory: (asked[memory.id], memory.namespace))
+        found = [(row["namespace_id"], memory_of(row, row["namespace"])) for row in rows]
+        return sorted(found, key=lambda item: (asked[item[1].id], item[1].namespace))
 
     async def list(
         self,

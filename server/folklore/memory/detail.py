@@ -41,19 +41,16 @@ async def details(library: Library, ids: Sequence[UUID], *, forgotten: bool = Fa
     wanted = list(dict.fromkeys(ids))
     if not 1 <= len(wanted) <= MAX_AT_ONCE:
         raise InvalidInput("ids", f"takes 1 to {MAX_AT_ONCE} a call, not {len(wanted)}.")
-    namespaces = {notebook.name: notebook.id for notebook in await library.notebooks([])}
-    everywhere = list(namespaces.values())
-    memories = [
-        memory for memory in await library.memories.get(everywhere, wanted) if forgotten or memory.forgotten_at is None
-    ]
+    everywhere = [notebook.id for notebook in await library.notebooks([])]
+    got = await library.memories.get(everywhere, wanted)
+    memories = [(place, memory) for place, memory in got if forgotten or memory.forgotten_at is None]
     if not memories:
         raise unknown(wanted)
-    here = list(dict.fromkeys(memory.id for memory in memories))
+    here = list(dict.fromkeys(memory.id for _, memory in memories))
     relations = await library.changes.relations(everywhere, here, limit=_RELATIONS * len(here))
     counts = await library.changes.counted(everywhere, here)
     found = []
-    for memory in memories:  # the relations of one that is in several namespaces stay within each
-        place = namespaces[memory.namespace]
+    for place, memory in memories:  # the relations of one that is in several namespaces stay within each
         own = [tie for where, tie in relations if where == place and memory.id in (tie.from_id, tie.to_id)]
         found.append(Detail(memory, tuple(own[:_RELATIONS]), counts.get((place, memory.id), 0)))
     return Details(tuple(found), tuple(id_ for id_ in wanted if id_ not in set(here)))

@@ -220,4 +220,5 @@ async def _read(library: Library, notebook: Notebook, id_: UUID) -> Memory:
     found = await library.memories.get([notebook.id], [id_])
     if not found:
         raise unknown([id_])
-    return found[0]
+    [(_, memory)] = found
+    return memory
