@@ -63,6 +63,13 @@ async def test_bad_input_ends_with_2_and_one_clear_message(folklore: CommandLine
         assert "Traceback" not in ran.err
 
 
+async def test_bad_input_is_told_with_the_way_to_what_was_meant(folklore: CommandLine) -> None:
+    assert "Words go into --time." in (await folklore("recall", "x", "--since", "yesterday")).err
+    assert "--time" not in (await folklore("store", "x", "--occurred-at", "yesterday")).err
+    assert "`folklore tokens list` shows ids" in (await folklore("tokens", "revoke", "alice")).err
+    assert "`folklore list --format ids` shows ids" in (await folklore("show", "alice")).err
+
+
 async def test_a_database_that_is_away_ends_with_3(folklore: CommandLine) -> None:
     ran = await folklore("--database-url", "postgresql://127.0.0.1:1/none", "list")
 
