@@ -98,6 +98,12 @@ async def test_a_store_changes_its_model_and_goes_back(folklore: CommandLine, se
     ]
     assert {row["path"] for row in status["namespaces"]} == {"exact"}
 
+    checks = {check["name"]: check for check in (await folklore.json("doctor"))["checks"]}
+    assert checks["model"]["status"] == "ok"
+    assert checks["model"]["detail"].startswith(
+        "openai/words, 16 dimensions, by which recall and store go; the settings"
+    )
+
     back = await folklore.json("embeddings", "rollback")
     assert back["to"] == status["configured"]
     assert (await folklore.json("embeddings", "status"))["active"] == status["configured"]

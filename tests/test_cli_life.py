@@ -72,6 +72,18 @@ async def test_a_memory_is_edited_with_its_fields(
     assert "summary" not in memory
 
 
+async def test_a_rating_of_nothing_is_a_rating_and_kept_by_an_edit(
+    folklore: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    id_ = await keep(folklore, "Teh gate is open.", "--importance", "0.9", "--confidence", "0")
+    editor(tmp_path / "e.py", monkeypatch, "t = t.replace('Teh', 'The').replace('importance: 0.9', 'importance: 0')")
+
+    await folklore.done("edit", id_)
+
+    (memory,) = (await folklore.json("show", id_))["memories"]
+    assert (memory["content"], memory["importance"], memory["confidence"]) == ("The gate is open.", 0, 0)
+
+
 @pytest.mark.parametrize("script", ["", "t = ''", "t = '  \\n'"])
 async def test_what_is_saved_unchanged_or_empty_changes_nothing(
     folklore: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str
@@ -114,7 +126,8 @@ async def test_an_edit_that_came_too_late_is_refused_and_kept_in_a_file(
     [
         ("t = t.replace('kind: note', 'mood: good')", "mood"),
         ("t = t.replace('kind: note', 'kind: [')", "not valid YAML"),
-        ("t = t.replace('kind: note', 'priority: high')", "priority"),
+        ("t = t.replace('kind: note', 'priority: high')", "priority: must be a whole number"),
+        ("t = t.replace('kind: note', 'tags: gate')", "tags: must be a list of texts, such as `tags: [one, two]`"),
         ("t = '---\\nkind: note\\n' + t[40:]", "three dashes"),
     ],
 )
@@ -205,6 +218,21 @@ async def test_relations_from_the_command_line(folklore: CommandLine) -> None:
     assert (await folklore.json("relate", a, "causes", b, "--remove"))["removed"]
 
 
+async def test_of_memories_in_several_namespaces_those_meant_are_related(folklore: CommandLine, tmp_path: Path) -> None:
+    a, b = await keep(folklore, "a", "-n", "one"), await keep(folklore, "b", "-n", "one")
+    await folklore.done("export", tmp_path / "all.jsonl")
+    await folklore.done("import", tmp_path / "all.jsonl", "-n", "two")
+
+    unsaid = await folklore("relate", a, "causes", b)
+    await folklore.done("relate", a, "causes", b, "-n", "two")
+
+    assert unsaid.code == 1
+    assert "several namespaces: one, two. Say by namespace" in unsaid.err
+    related = {memory["namespace"]: memory.get("relations") for memory in (await folklore.json("show", a))["memories"]}
+    assert related == {"one": None, "two": [{"type": "causes", "to": b, "strength": 1.0}]}
+    assert (await folklore("relate", a, "causes", b, "-n", "three")).code == 4
+
+
 async def test_what_cannot_be_related_ends_with_the_exit_code_of_what_is_wrong(folklore: CommandLine) -> None:
     a, b = await keep(folklore, "a"), await keep(folklore, "b")
     elsewhere = await keep(folklore, "c", "-n", "other")
@@ -216,7 +244,7 @@ async def test_what_cannot_be_related_ends_with_the_exit_code_of_what_is_wrong(f
     assert (missing.code, json.loads(missing.err)["error"]["code"]) == (4, "not_found")
     assert nowhere in missing.err
     assert (gone.code, json.loads(gone.err)["error"]["code"]) == (4, "not_found")
-    assert "not there" in gone.err
+    assert "Not removed: This relation was not there." in gone.err
     assert (await folklore("relate", nowhere, "supersedes", b)).code == 4
     assert (await folklore("relate", a, "Not A Type", b)).code == 2
     assert (await folklore("relate", a, "causes", a)).code == 2

@@ -63,6 +63,30 @@ async def test_bad_input_ends_with_2_and_one_clear_message(folklore: CommandLine
         assert "Traceback" not in ran.err
 
 
+async def test_bad_input_is_told_with_the_way_to_what_was_meant(folklore: CommandLine) -> None:
+    assert "Words go into --time." in (await folklore("recall", "x", "--since", "yesterday")).err
+    assert "--time" not in (await folklore("store", "x", "--occurred-at", "yesterday")).err
+    assert "`folklore tokens list` shows ids" in (await folklore("tokens", "revoke", "alice")).err
+    assert "`folklore list --format ids` shows ids" in (await folklore("show", "alice")).err
+
+
+def test_settings_to_paste_lead_to_the_same_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("folklore.http.serve.run", lambda *_, announce, **__: announce("http://127.0.0.1:1"))
+    monkeypatch.setenv("FOLKLORE_HOME", str(tmp_path / "a home"))
+    monkeypatch.setenv("FOLKLORE_DATABASE_URL", "postgresql://u:word@host/memory")
+
+    assert main.outcome(["serve", "--http", "--snippets"]) == 0
+
+    text = capsys.readouterr().out
+    assert f"--home '{tmp_path}/a home' serve" in text
+    assert text.count(f'"--home", "{tmp_path}/a home", "serve"') == 2
+    assert '--header "Authorization: Bearer fk_' in text
+    assert "FOLKLORE_DATABASE_URL as here" in text
+    assert "word" not in text
+
+
 async def test_a_database_that_is_away_ends_with_3(folklore: CommandLine) -> None:
     ran = await folklore("--database-url", "postgresql://127.0.0.1:1/none", "list")
 

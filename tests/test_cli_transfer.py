@@ -61,11 +61,14 @@ async def test_a_conflict_ends_with_1_when_asked_to_fail(folklore: CommandLine, 
 
 
 async def test_a_file_of_another_format_is_pointed_to_the_formats(folklore: CommandLine, tmp_path: Path) -> None:
-    page, mixed = tmp_path / "page.md", tmp_path / "mixed.jsonl"
+    page, mixed, graph = (tmp_path / name for name in ("page.md", "mixed.jsonl", "memory.jsonl"))
+    graph.write_text('{"type": "entity", "name": "Ann", "entityType": "person", "observations": ["Likes tea."]}\n')
     page.write_text("# Deploy\n\nWe deploy from tags.\n")
     mixed.write_text('{"content": "Good."}\nnonsense\n')
 
     assert "--format says what else FILE may be" in (await folklore("import", page)).err
+    assert "--format says what else FILE may be" in (await folklore("import", graph)).err
+    assert "--format markdown or claude-memory reads a folder" in (await folklore("import", tmp_path)).err
     assert "--format" not in (await folklore("import", mixed)).err
 
 

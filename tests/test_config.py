@@ -174,6 +174,21 @@ def test_a_wrong_or_unknown_setting_is_named(home: Path, text: str, named: str) 
 
 
 @pytest.mark.parametrize(
+    ("text", "meant"),
+    [
+        ("http: {prot: 1}", "http.prot: is no setting. Did you mean http.port? config"),
+        ("databse_url: x", "databse_url: is no setting. Did you mean database_url? config"),
+        ("zzz: 1\nqqq: 1", "zzz: is no setting (1 more). config"),
+    ],
+)
+def test_of_a_name_in_the_file_that_is_no_setting_the_one_meant_is_told(home: Path, text: str, meant: str) -> None:
+    with pytest.raises(ConfigInvalid) as refusal:
+        load_settings(written(home, text))
+
+    assert str(refusal.value).startswith(meant)
+
+
+@pytest.mark.parametrize(
     ("name", "meant"),
     [
         ("FOLKLORE_READONLY", "FOLKLORE_READ_ONLY"),

@@ -107,7 +107,7 @@ async def test_of_several_taken_away_each_is_told_by_itself(person: Person) -> N
     first = await person.relate(Wish(there, remove=True), Wish(Relation(c, "causes", b), remove=True))
 
     assert [relation.type for relation in first.removed] == ["causes"]
-    assert [item.reason for item in first.failed] == ["was not there."]
+    assert [item.reason for item in first.failed] == ["This relation was not there."]
     left = {(relation.from_id, relation.type, relation.to_id) for relation in await person.relations(a)}
     assert left == {(a, "precedes", b), (a, "causes", c), (b, "causes", a)}
     assert other_from.to_id in [relation.to_id for relation in await person.relations(d)]

@@ -31,7 +31,7 @@ from pydantic_settings import (
 from folklore.errors import ConfigInvalid
 from folklore.hosts import is_postgres
 from folklore.model import Demand, SecretPolicy
-from folklore.sources import misspelt, read_file
+from folklore.sources import did_you_mean, misspelt, read_file
 
 Provider = Literal["bundled", "openai", "ollama", "fastembed", "none"]
 
@@ -280,9 +280,11 @@ def load_settings(config: Path | None = None, **flags: object) -> Settings:
         first, *rest = error.errors(include_url=False, include_context=False, include_input=False)
         name = ".".join(str(part) for part in first["loc"]) or "settings"
         more = f" ({len(rest)} more)" if rest else ""
-        raise ConfigInvalid(
-            name, f"{first['msg']}{more}.", hint="config.example.yaml shows every setting with its default."
-        ) from None
+        unknown = first["type"] == "extra_forbidden"
+        said = "is no setting" if unknown else first["msg"]
+        meant = did_you_mean(name, _variables()) if unknown else ""
+        hint = f"{meant}config.example.yaml shows every setting with its default."
+        raise ConfigInvalid(name, f"{said}{more}.", hint=hint) from None
 
 
 def _variables() -> Iterator[str]:

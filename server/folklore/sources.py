@@ -34,6 +34,12 @@ def read_file(path: Path | None) -> dict[str, Any]:
     return loaded
 
 
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """For a name of the file that is no setting (`http.prot`), the nearest that is one; empty if none is near."""
+    near = get_close_matches(name, [setting.replace("__", ".") for setting in known], 1)
+    return f"Did you mean {near[0]}? " if near else ""
+
+
 def misspelt(environ: Mapping[str, str], known: Iterable[str]) -> tuple[str, str] | None:
     """A variable that is nearly one of the `known` settings (`read_only`, `http__port`), and which; None if none is.
 

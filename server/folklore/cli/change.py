@@ -158,9 +158,19 @@ def undo(
 @click.argument("to", metavar="TO")
 @click.option("--strength", type=click.FloatRange(0, 1), default=1.0, show_default=True)
 @click.option("--remove", is_flag=True, help="Take the relation away.")
+@click.option("-n", "--namespace", metavar="NAME", help="Where they are, if that is in doubt.")
 @json_option
 @click.pass_context
-def relate(ctx: click.Context, from_: str, type_: str, to: str, strength: float, remove: bool, as_json: bool) -> None:
+def relate(
+    ctx: click.Context,
+    from_: str,
+    type_: str,
+    to: str,
+    strength: float,
+    remove: bool,
+    namespace: str | None,
+    as_json: bool,
+) -> None:
     """Say what one memory has to do with another: relates_to, contradicts, derived_from, part_of, depends_on, causes,
     exemplifies, prefers_over, precedes, supersedes, or a word of your own.
     """
@@ -169,10 +179,10 @@ def relate(ctx: click.Context, from_: str, type_: str, to: str, strength: float,
     async def work(desk: Desk) -> None:
         from folklore.memory.relate import Wish
 
-        outcome = await desk.relate((Wish(wanted, remove),))
+        outcome = await desk.relate((Wish(wanted, remove),), scope_of(namespace))
         if outcome.failed:
             first = outcome.failed[0]
-            raise told(first.code, f"Not related: {first.reason}")
+            raise told(first.code, f"Not {'removed' if remove else 'related'}: {first.reason}")
         if as_json:
             print_json(present.related(outcome))
         else:

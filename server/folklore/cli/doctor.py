@@ -19,7 +19,7 @@ from folklore.config import Settings
 from folklore.errors import ConfigInvalid, FolkloreError, Unavailable
 
 if TYPE_CHECKING:
-    from folklore.embedding.embedder import Embedder
+    from folklore.embedding.embedder import Embedder, Model
     from folklore.memory.library import Library
 
 _PATIENCE = 60.0  # seconds for storing and recalling one memory
@@ -169,16 +169,22 @@ async def _model(found: Examination) -> str:
         await embedder.embed(["Folklore"])
         model = await embedder.model()
         waited = monotonic() - began
-        await _generation(found, embedder)
+        active = await _generation(found, embedder)
     finally:
         await embedder.close()
-    return f"{model.provider}/{model.name}, {model.dimensions} dimensions, ready in {waited:.1f} s"
+    of_the_settings = f"{model.provider}/{model.name}, {model.dimensions} dimensions, ready in {waited:.1f} s"
+    if active is None or active == model:
+        return of_the_settings
+    return (
+        f"{active.provider}/{active.name}, {active.dimensions} dimensions, by which recall and store go;"
+        f" the settings name {of_the_settings}"
+    )
 
 
-async def _generation(found: Examination, embedder: Embedder) -> None:
-    """Whether the store goes by the model that the settings name, and it still is what it was. Raises FolkloreError."""
+async def _generation(found: Examination, embedder: Embedder) -> Model | None:
+    """The model that the store goes by, which still is what it was; None if nobody can tell. Raises FolkloreError."""
     if not found.migrated or found.address is None:
-        return
+        return None
     from functools import partial
 
     from folklore.db.database import Database, PoolLimits
@@ -196,9 +202,12 @@ async def _generation(found: Examination, embedder: Embedder) -> None:
         if generations.mismatch is not None:
             told, _, hint = generations.mismatch.partition(". ")
             raise FolkloreError(f"{told}.", hint=hint)
+        active = None
         if generations.embedder is not None:
             await generations.embedder.embed(["Folklore"])
+            active = await generations.embedder.model()
         await generations.let_go()
+        return active
     finally:
         await database.close()
 

@@ -75,7 +75,7 @@ def as_text(memory: Memory) -> str:
     import yaml
 
     held = present.record(memory)
-    fields = {name: held[name] for name in _SHOWN if held.get(name)}
+    fields = {name: held[name] for name in _SHOWN if not _empty(held.get(name))}
     return f"{_RULE}{yaml.safe_dump(fields, allow_unicode=True, sort_keys=False)}{_RULE}{memory.content}\n"
 
 
@@ -87,12 +87,18 @@ def edit_of(memory: Memory, text: str) -> Edit:
     if unknown := [name for name in after[0] if name not in _SHOWN]:
         raise InvalidInput(str(unknown[0])[:60], "is no field that can be changed.", hint="Nothing was changed.")
     fields: dict[str, Any] = {
-        name: _given(name, value) for name, value in after[0].items() if value and value != before[0].get(name)
+        name: _given(name, value)
+        for name, value in after[0].items()
+        if not _empty(value) and value != before[0].get(name)
     }
-    clear = tuple(name for name in before[0] if not after[0].get(name) and name in CLEARABLE)
+    clear = tuple(name for name in before[0] if _empty(after[0].get(name)) and name in CLEARABLE)
     if after[1].strip() != before[1].strip() or not (fields or clear):
         fields["content"] = after[1].strip()
     return Edit(fields, clear=clear, if_revision=memory.revision)
+
+
+def _empty(value: object) -> bool:
+    return value is None or value in ("", [], {})  # an importance of 0 is one
 
 
 def _parts(text: str) -> tuple[dict[str, Any], str]:
@@ -129,16 +135,17 @@ def _given(name: str, value: object) -> object:
         except ValueError:
             raise InvalidInput(name, "is not an ISO 8601 time.", hint="Nothing was changed.") from None
     wanted: type | tuple[type, ...] = str
+    like = "text (a number or date in quotes)"
     if name in ("tags", "paths"):
-        wanted = list
+        wanted, like = list, f"a list of texts, such as `{name}: [one, two]`"
     elif name in ("importance", "confidence"):
-        wanted = (int, float)
+        wanted, like = (int, float), "a number from 0 to 1"
     elif name == "priority":
-        wanted = int
+        wanted, like = int, "a whole number from 1 to 4"
     elif name == "metadata":
-        wanted = dict
+        wanted, like = dict, "an object, such as `metadata: {ticket: 12}`"
     if not isinstance(value, wanted) or (isinstance(value, list) and not all(isinstance(part, str) for part in value)):
-        raise InvalidInput(name, "has a value of the wrong type.", hint="Nothing was changed.")
+        raise InvalidInput(name, f"must be {like}.", hint="Nothing was changed.")
     return value
 
 

@@ -53,7 +53,10 @@ def recall(
     explain: bool,
     as_json: bool,
 ) -> None:
-    """Find what is known about QUERY, a question or topic in plain words; * lists what is new, in use or important."""
+    """Find what is known about QUERY, a question or topic in plain words; '*' lists what is new, in use or important.
+
+    Quote it: the shell takes "…" off a phrase and expands *. What begins with a dash stands behind --.
+    """
 
     async def work(desk: Desk) -> None:
         from folklore.memory.questions import Question
@@ -96,7 +99,11 @@ def search(
     cursor: str | None,
     as_json: bool,
 ) -> None:
-    """Find memories by exact words: error codes, identifiers, paths, names. Rare words count most."""
+    """Find memories by exact words: error codes, identifiers, paths, names. Rare words count most.
+
+    QUERY may hold "phrases", AND, OR, NOT, -word, prefix*, tag:word, source:word, summary:word. Put it into single
+    quotes, since the shell takes "…" off a phrase: folklore search '"connection pool" -redis'.
+    """
 
     async def work(desk: Desk) -> None:
         answer = await desk.search(" ".join(query), namespaces, limit, filters_from(filters), cursor)

@@ -32,7 +32,9 @@ class Moment(click.ParamType[datetime]):
         try:
             return datetime.fromisoformat(value)
         except ValueError:
-            self.fail(f"{value!r} is not an ISO 8601 time such as 2026-03-01 or 2026-03-01T10:00+01:00.", param, ctx)
+            words = " Words go into --time." if param is not None and param.name in ("since", "until") else ""
+            said = f"{value!r} is not an ISO 8601 time such as 2026-03-01 or 2026-03-01T10:00+01:00.{words}"
+            self.fail(said, param, ctx)
 
 
 class Weight(click.ParamType[tuple[str, float]]):
@@ -78,12 +80,12 @@ def scope_of(namespace: str | None) -> tuple[str, ...]:
     return () if namespace is None else (namespace,)
 
 
-def id_of(text: str) -> UUID:
-    """The id of a memory. Raises InvalidInput."""
+def id_of(text: str, shown_by: str = "folklore list --format ids") -> UUID:
+    """The id of a memory, or of what the command `shown_by` shows. Raises InvalidInput."""
     try:
         return UUID(text)
     except ValueError:
-        raise InvalidInput("ID", f"{text[:60]!r} is not one.", hint="`folklore list --format ids` shows ids.") from None
+        raise InvalidInput("ID", f"{text[:60]!r} is not one.", hint=f"`{shown_by}` shows ids.") from None
 
 
 def _gathered(into: str, options: Sequence[tuple[str, Callable[[Any], Any]]]) -> Callable[[Command], Command]:

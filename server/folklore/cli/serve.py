@@ -39,7 +39,7 @@ def serve(
         raise click.UsageError(f"{flags or '--snippets'}: goes with --http.")
     if http:
         settings = _own(settings_of(ctx, quiet=False, read_only=read_only, http=given or None))
-        _serve_http(settings, snippets, insecure)
+        _serve_http(ctx, settings, snippets, insecure)
     else:
         settings, level = quick_settings(ctx, read_only=read_only)
         log.first(level)
@@ -77,15 +77,25 @@ async def _serve_stdio(settings: Settings, level: str) -> None:
             await collector.stop()
 
 
-def _serve_http(settings: Settings, snippets: bool, insecure: bool) -> None:
+def _serve_http(ctx: click.Context, settings: Settings, snippets: bool, insecure: bool) -> None:
     from folklore.http.serve import run
 
     def announce(url: str) -> None:
         from folklore.cli.snippets import client_snippets
 
-        click.echo(client_snippets(url, sys.executable))
+        given = ctx.find_root().obj
+        said = given["flags"]["database_url"] or os.environ.get("FOLKLORE_DATABASE_URL")
+        click.echo(client_snippets(url, sys.executable, _where(settings, given["config"]), database_said=bool(said)))
 
     run(settings, settings.http.host, settings.http.port, insecure=insecure, announce=announce if snippets else _silent)
+
+
+def _where(settings: Settings, config: Path | None) -> list[str]:
+    """The options by which somebody else's shell finds the home and the file of these settings."""
+    file = config or os.environ.get("FOLKLORE_CONFIG")
+    by_file = [] if not file else ["--config", os.path.abspath(Path(file).expanduser())]  # noqa: PTH100 - keeps links
+    usual = Path("~/.folklore").expanduser()
+    return [*by_file, *([] if settings.home == usual else ["--home", str(settings.home)])]
 
 
 def _silent(_url: str) -> None:

@@ -109,7 +109,7 @@ def list_(ctx: click.Context, name: str | None, every: bool, as_json: bool) -> N
 @click.pass_context
 def revoke(ctx: click.Context, ids: tuple[str, ...], name: str | None, as_json: bool) -> None:
     """Revoke tokens by ID, or all of a principal: from this moment on they open nothing, on every server."""
-    wanted = tuple(id_of(text) for text in dict.fromkeys(ids))
+    wanted = tuple(id_of(text, "folklore tokens list") for text in dict.fromkeys(ids))
 
     async def work(desk: Desk) -> None:
         revoked = await desk.revoke_tokens(wanted, name)

@@ -197,7 +197,8 @@ def _source(file: str) -> Iterator[tuple[BinaryIO, int | None]]:
     try:
         source = Path(file).open("rb")  # noqa: SIM115
     except OSError as error:
-        raise InvalidInput("FILE", f"{file} cannot be read ({error.strerror}).") from error
+        hint = "--format markdown or claude-memory reads a folder." if Path(file).is_dir() else None
+        raise InvalidInput("FILE", f"{file} cannot be read ({error.strerror}).", hint=hint) from error
     with source:
         yield source, os.fstat(source.fileno()).st_size or None
 
@@ -231,7 +232,7 @@ def _tell(report: Report, dry_run: bool, form: str) -> None:
         click.echo(f"  line {failure.line}: {failure.message}", err=True)
     if report.failed > len(report.failures):
         click.echo(f"  and {report.failed - len(report.failures):,} more lines failed", err=True)
-    if form == "jsonl" and report.failed and not (report.settled or report.skipped):
+    if form == "jsonl" and (report.failed or report.skipped) and not (report.settled or report.refused):
         click.echo("No line is as `folklore export` writes them; --format says what else FILE may be.", err=True)
 
 

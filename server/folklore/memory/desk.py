@@ -182,9 +182,10 @@ class Desk:
         )
         return await forget(await self._host.library(), request, caller=self._host.caller(), now=self._host.now())
 
-    async def relate(self, wishes: tuple[Wish, ...]) -> Related:
+    async def relate(self, wishes: tuple[Wish, ...], namespaces: tuple[str, ...] = ()) -> Related:
         """Say what memories have to do with one another."""
-        return await relate(await self._host.library(), wishes, caller=self._host.caller(), now=self._host.now())
+        library, caller = await self._host.library(), self._host.caller()
+        return await relate(library, wishes, caller=caller, now=self._host.now(), namespaces=namespaces)
 
     async def namespaces(self, deleted: bool = False) -> tuple[Namespace, ...]:
         """The namespaces, or those that were deleted."""

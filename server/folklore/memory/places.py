@@ -38,7 +38,9 @@ async def locate(
     for id_, places in found.items():
         if len(places) > 1:
             names = ", ".join(sorted(notebooks[place].name for place in places))
-            raise Conflict(f"The memory {id_} is in several namespaces: {names}.", hint="Say which one is meant.")
+            raise Conflict(
+                f"The memory {id_} is in several namespaces: {names}.", hint="Say by namespace which one is meant."
+            )
     return Places(
         of={id_: notebooks[place] for id_, (place,) in found.items()},
         missing=tuple(id_ for id_ in dict.fromkeys(ids) if id_ not in found),

@@ -47,11 +47,13 @@ class Related:
     failed: list[Failed] = field(default_factory=list)
 
 
-async def relate(library: Library, wishes: Sequence[Wish], *, caller: Caller, now: datetime) -> Related:
+async def relate(
+    library: Library, wishes: Sequence[Wish], *, caller: Caller, now: datetime, namespaces: Sequence[str] = ()
+) -> Related:
     """Create, change and remove relations, one transaction a namespace; one that cannot be does not stop the others.
 
-    A relation `supersedes` closes its target's validity, as storing with `supersedes` does. Raises InvalidInput,
-    Refused.
+    A relation `supersedes` closes its target's validity, as storing with `supersedes` does. Memories are looked for in
+    `namespaces`, else in all. Raises InvalidInput, Refused, NotFound, Conflict.
     """
     must_write(caller)
     if not 1 <= len(wishes) <= MAX_AT_ONCE:
@@ -60,7 +62,7 @@ async def relate(library: Library, wishes: Sequence[Wish], *, caller: Caller, no
     checked = _checked(wishes, outcome)
     ends = [id_ for wish in checked for id_ in (wish.relation.from_id, wish.relation.to_id)]
     guard_fields({"relation": [wish.relation.type for wish in wishes]}, library.secrets)
-    places = await locate(library, list(dict.fromkeys(ends)), unforgotten=True)
+    places = await locate(library, list(dict.fromkeys(ends)), namespaces=namespaces, unforgotten=True)
     for name in sorted({notebook.name for notebook in places.of.values()}):
         require(caller, name, "writer")
     for namespace, group in sorted(_by_namespace(checked, places, outcome).items()):
@@ -123,7 +125,7 @@ async def _settle(change: Changing, wishes: Sequence[Wish], *, now: datetime) ->
             if (relation.from_id, relation.type, relation.to_id) in gone:
                 outcome.removed.append(relation)
             else:
-                outcome.failed.append(Failed(relation, "was not there.", NotFound.code))
+                outcome.failed.append(Failed(relation, "This relation was not there.", NotFound.code))
     replacing = [wish.relation for wish in wishes if not wish.remove and wish.relation.type == SUPERSEDES]
     await _supersede(change, replacing, outcome, now=now)
     making = [wish.relation for wish in wishes if not wish.remove and wish.relation.type != SUPERSEDES]
