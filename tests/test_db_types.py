@@ -54,10 +54,24 @@ async def test_no_statement_makes_a_connection_ask_for_types(
         await connection.prepare(statement(name).sql)
     assert asked == []
 
-    # Were nothing told, it would ask: also of another type.
-    assert await connection.fetchval("select $1::interval[]", None) is None
+    # Were nothing told, it would ask: also of another type, even beside one that is known.
+    both = await connection.fetchrow("select $1::int8[], $2::interval[]", [1], None)
+    assert both is not None
+    assert tuple(both) == ([1], None)
     assert len(asked) == 1
     await connection.close()
+
+
+async def test_where_the_extension_is_is_asked_once_for_all_connections(database_url: str) -> None:
+    types, asked = Types(), []
+    for _ in range(3):
+        connection = await connected(database_url, types)
+        with connection.query_logger(lambda said: asked.append("pg_extension" in said.query)):
+            await types.teach(connection)
+            await connection.fetchval("select 1")  # what was said is told in the loop's next turn
+        await connection.close()
+
+    assert sum(asked) == 1
 
 
 async def test_arrays_and_vectors_come_and_go_as_they_are(database_url: str) -> None:

@@ -69,6 +69,14 @@ async def test_a_principal_that_calls_too_often_is_told_when_to_come_again() -> 
     assert nobody == [200] * 20
 
 
+async def test_a_rate_of_a_few_a_minute_lets_the_first_call_through() -> None:
+    async with calling(HttpSettings(rate_per_minute=2)) as client:
+        first, second = [await client.post("/mcp", headers={"X-Principal": "alice"}) for _ in range(2)]
+
+    assert (first.status_code, second.status_code) == (200, 429)
+    assert 25 <= int(second.headers["retry-after"]) <= 30
+
+
 async def test_a_rate_of_nothing_is_no_limit() -> None:
     async with calling(HttpSettings(rate_per_minute=0)) as client:
         statuses = {(await client.post("/mcp", headers={"X-Principal": "alice"})).status_code for _ in range(50)}
@@ -96,14 +104,29 @@ def test_in_no_time_more_than_the_burst_and_what_the_rate_gives_is_taken(pauses:
             assert end - start + 1 <= max(1, rate / 5) + (taken[end] - taken[start]) * rate / 60 + 1
 
 
-def test_a_bucket_that_is_full_again_is_forgotten() -> None:
+def test_a_bucket_holds_no_more_than_its_burst_however_long_nobody_called() -> None:
     now = 0.0
     buckets = Buckets(60, 12, lambda: now)
+    buckets.take("alice")
+    now = 3_600.0
+    assert [buckets.take("alice") for _ in range(14)] == [0] * 12 + [1] * 2
+
+    now += 0.25
+    assert buckets.take("alice") == 0.75
+    now += 0.75
+    assert [buckets.take("alice") for _ in range(2)] == [0, 1]
+
+
+def test_a_bucket_that_is_full_again_is_forgotten_and_no_other() -> None:
+    now = 0.0
+    buckets = Buckets(60, 1, lambda: now)
     for number in range(10_000):
         buckets.take(f"principal {number}")
-    now = 3_600.0
     buckets.take("alice")
+    assert buckets.take("principal 1") == 1
 
+    now = 3_600.0
+    buckets.take("bob")
     assert len(buckets._buckets) == 1
 
 

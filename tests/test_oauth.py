@@ -7,8 +7,10 @@ import base64
 import hmac
 import io
 import json
+import re
 import threading
 from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -21,12 +23,13 @@ from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from jwt.algorithms import ECAlgorithm, RSAAlgorithm
 
 from folklore.config import OAuthSettings
-from folklore.errors import ConfigInvalid
+from folklore.errors import ConfigInvalid, Unauthenticated, Unavailable
 from folklore.http import oauth
 from folklore.http.oauth import JwtIssuer
+from folklore.memory.doorkeeper import Vouched
 from folklore.memory.tokens import list_tokens
 from tests.conftest import Cluster
-from tests.servers import on_http, watched
+from tests.servers import free_port, on_http, watched
 from tests.team import OWNER, Team, bearer, library_at
 
 AUDIENCE = "https://folklore.example.com/mcp"
@@ -38,6 +41,9 @@ class Provider:
 
     keys: dict[str, Any] = field(default_factory=dict)
     url: str = ""
+    # Pages it has beside, or instead of, those of OpenID Connect; None where there is nothing.
+    pages: dict[str, Any] = field(default_factory=dict)
+    asked: list[str] = field(default_factory=list)
 
     def add(self, kid: str, key: Any) -> None:
         self.keys[kid] = key
@@ -63,18 +69,16 @@ class Provider:
         )
 
 
-@pytest.fixture(scope="module")
-def provider() -> Iterator[Provider]:
+@contextmanager
+def providing() -> Iterator[Provider]:
     made = Provider()
-    made.add("one", rsa.generate_private_key(65537, 2048))
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            said: dict[str, Any] | None = None
-            if self.path == "/.well-known/openid-configuration":
-                said = {"issuer": made.url, "jwks_uri": f"{made.url}/keys"}
-            elif self.path == "/keys":
-                said = made.published()
+            made.asked.append(self.path)
+            known = {"issuer": made.url, "jwks_uri": f"{made.url}/keys"}
+            pages = {"/.well-known/openid-configuration": known, "/keys": made.published()} | made.pages
+            said = pages.get(self.path)
             self.send_response(200 if said else 404)
             self.end_headers()
             self.wfile.write(json.dumps(said).encode())
@@ -84,11 +88,30 @@ def provider() -> Iterator[Provider]:
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     made.url = f"http://127.0.0.1:{server.server_port}"
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
     thread.start()
     yield made
     server.shutdown()
     server.server_close()
+
+
+@pytest.fixture(scope="module")
+def provider() -> Iterator[Provider]:
+    with providing() as made:
+        made.add("one", rsa.generate_private_key(65537, 2048))
+        yield made
+
+
+@pytest.fixture
+def another() -> Iterator[Provider]:
+    """A provider that nobody has asked anything yet."""
+    with providing() as made:
+        made.add("one", ec.generate_private_key(ec.SECP256R1()))
+        yield made
+
+
+async def said_by(issuer: JwtIssuer, token: str) -> Vouched:
+    return await issuer.verify(token, now=datetime.now(UTC))
 
 
 @pytest.fixture(scope="module")
@@ -168,7 +191,11 @@ async def test_what_is_not_meant_for_us_or_worth_nothing_lets_nobody_in(
 
     assert answer.status_code == 401
     assert said in answer.json()["error"]["message"]
-    assert "resource_metadata=" in answer.headers["www-authenticate"]
+    described = answer.headers["www-authenticate"]
+    assert re.fullmatch(
+        r'Bearer realm="folklore", error="invalid_token", error_description="[^"\\]+", resource_metadata="[^"]+"',
+        described,
+    )
 
 
 def signed_by_hand(header: dict[str, str], body: str, secret: bytes) -> str:
@@ -260,6 +287,9 @@ async def test_clients_find_out_who_vouches(team: Team, provider: Provider) -> N
 def test_an_issuer_in_the_clear_or_without_an_audience_is_refused() -> None:
     with pytest.raises(ConfigInvalid, match="https"):
         JwtIssuer(OAuthSettings(issuer="http://login.example.com", audience=AUDIENCE))
+    for keys in ("http://login.example.com/keys", "ftp://localhost/keys"):
+        with pytest.raises(ConfigInvalid, match="jwks_url"):
+            JwtIssuer(OAuthSettings(issuer="https://login.example.com", jwks_url=keys, audience=AUDIENCE))
     with pytest.raises(ConfigInvalid, match="audience"):
         JwtIssuer(OAuthSettings(issuer="https://login.example.com"))
 
@@ -280,3 +310,93 @@ def test_keys_are_taken_from_the_issuers_own_word_and_a_safe_address_alone(
 
     with pytest.raises(ValueError, match="not of this issuer, or names no keys"):
         oauth._discovered("https://one.test")
+
+
+async def test_the_issuer_is_asked_once_for_its_keys_and_seldom_for_one_that_is_unknown(another: Provider) -> None:
+    issuer = JwtIssuer(OAuthSettings(issuer=another.url, audience=AUDIENCE))
+    for _ in range(3):
+        await said_by(issuer, another.token())
+    assert another.asked == ["/.well-known/openid-configuration", "/keys"]
+
+    for number in range(3):
+        with pytest.raises(Unauthenticated, match="does not have"):
+            await said_by(issuer, another.token(f"unknown {number}", key=another.keys["one"]))
+    assert another.asked.count("/keys") == 2, "whoever names keys at random makes us ask no more often"
+
+
+async def test_a_token_need_not_name_the_only_key(another: Provider) -> None:
+    issuer = JwtIssuer(OAuthSettings(issuer=another.url, audience=AUDIENCE))
+    claims = {"iss": another.url, "aud": AUDIENCE, "sub": "carla", "exp": datetime.now(UTC) + timedelta(minutes=5)}
+    token = jwt.encode(claims, another.keys["one"], algorithm="ES256")
+    assert (await said_by(issuer, token)).principal == "carla"
+
+    another.add("two", ec.generate_private_key(ec.SECP256R1()))
+    with pytest.raises(Unauthenticated, match="does not have"):
+        await said_by(JwtIssuer(OAuthSettings(issuer=another.url, audience=AUDIENCE)), token)
+
+
+@pytest.mark.parametrize("ending", ["", "/"])
+async def test_an_issuer_that_is_a_tenant_is_found_by_either_standard_or_by_its_keys(
+    another: Provider, ending: str
+) -> None:
+    issuer = f"{another.url}/tenant{ending}"
+    known = {"issuer": issuer, "jwks_uri": f"{another.url}/keys"}
+    for page in ("/tenant/.well-known/openid-configuration", "/.well-known/oauth-authorization-server/tenant"):
+        another.pages = {"/.well-known/openid-configuration": None, page: known}
+        found = JwtIssuer(OAuthSettings(issuer=issuer, audience=AUDIENCE))
+        assert (await said_by(found, another.token(iss=issuer))).issuer == issuer
+
+    another.pages, another.asked = {}, []
+    told = JwtIssuer(OAuthSettings(issuer=issuer, audience=AUDIENCE, jwks_url=f"{another.url}/keys"))
+    assert (await said_by(told, another.token(iss=issuer))).issuer == issuer
+    assert another.asked == ["/keys"]
+
+
+async def test_while_the_keys_cannot_be_had_nobody_is_told_that_a_token_is_bad(another: Provider) -> None:
+    nobody = f"http://127.0.0.1:{free_port()}"
+    issuer = JwtIssuer(OAuthSettings(issuer=another.url, audience=AUDIENCE))
+    elsewhere = JwtIssuer(OAuthSettings(issuer=nobody, audience=AUDIENCE))
+    broken: tuple[dict[str, Any], ...] = (
+        {"/keys": None},
+        {"/keys": ["nonsense"]},
+        {"/.well-known/openid-configuration": {"issuer": "https://two.test"}},
+    )
+    for pages in broken:
+        another.pages = pages
+        with pytest.raises(Unavailable):
+            await said_by(JwtIssuer(OAuthSettings(issuer=another.url, audience=AUDIENCE)), another.token())
+    with pytest.raises(Unavailable):
+        await said_by(elsewhere, another.token(iss=nobody))
+    with pytest.raises(Unavailable):
+        await said_by(issuer, another.token())
+
+    another.pages = {}
+    assert (await said_by(issuer, another.token())).principal == "carla"
+
+
+async def test_the_settings_say_which_claims_name_and_open(another: Provider) -> None:
+    settings = OAuthSettings(issuer=another.url, audience=AUDIENCE, principal_claim="email", grants_claim="scope")
+    issuer = JwtIssuer(settings)
+    end = datetime.now(UTC).replace(microsecond=0) + timedelta(minutes=1)
+
+    said = await said_by(issuer, another.token(email="c@example.com", scope="a:reader b:writer", exp=end))
+    one = await said_by(issuer, another.token(email="c@example.com", scope=["a:reader", 5, None], exp=end))
+
+    assert said == Vouched("c@example.com", ["a:reader", "b:writer"], False, end, another.url)
+    assert one.grants == ["a:reader"]
+    for name in (None, " ", 5):
+        with pytest.raises(Unauthenticated, match="no claim email"):
+            await said_by(issuer, another.token(email=name))
+    assert issuer.rules != JwtIssuer(settings.model_copy(update={"grants_claim": "grants"})).rules
+
+
+async def test_clocks_may_differ_by_half_a_minute_and_no_more(another: Provider) -> None:
+    issuer = JwtIssuer(OAuthSettings(issuer=another.url, audience=AUDIENCE))
+    now = datetime.now(UTC)
+
+    assert await said_by(issuer, another.token(exp=now - timedelta(seconds=5)))
+    assert await said_by(issuer, another.token(nbf=now + timedelta(seconds=25)))
+    with pytest.raises(Unauthenticated, match="expired"):
+        await said_by(issuer, another.token(exp=now - timedelta(seconds=31)))
+    with pytest.raises(Unauthenticated, match="not good"):
+        await said_by(issuer, another.token(nbf=now + timedelta(minutes=5)))

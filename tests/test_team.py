@@ -83,6 +83,33 @@ async def test_nobody_is_let_in_without_a_good_token(team: Team) -> None:
         assert (await client.post("/mcp", json=LIST, headers=[*MCP.items(), *twice])).status_code == 401
 
 
+async def test_a_token_comes_as_the_standard_has_it(team: Team) -> None:
+    good = await team.token("alice", "payments:reader")
+    async with httpx.AsyncClient(base_url=team.url) as client:
+        for spelled in ("Bearer", "bearer", "BEARER", "Bearer "):  # RFC 7235: the scheme in any case, some spaces
+            answer = await client.post("/api/home", json={}, headers={"Authorization": f"{spelled} {good.secret}"})
+            assert answer.status_code != 401, spelled
+        for spelled in ("Basic", "Token"):
+            answer = await client.post("/api/home", json={}, headers={"Authorization": f"{spelled} {good.secret}"})
+            assert answer.status_code == 401, spelled
+        without = await client.post("/api/home", json={})
+
+    assert answer.headers["www-authenticate"].startswith('Bearer realm="folklore", error="invalid_token", error_desc')
+    assert without.headers["www-authenticate"] == 'Bearer realm="folklore"', "who sent none is told no more (RFC 6750)"
+
+
+async def test_metrics_behind_a_proxy_are_for_an_owners_token_alone(team: Team) -> None:
+    owner, admin = await team.token("boss", owner=True), await team.token("ada", "payments:admin")
+    proxied = {"X-Forwarded-For": "127.0.0.1"}
+    async with httpx.AsyncClient(base_url=team.url) as client:
+        statuses = [
+            (await client.get("/metrics", headers=proxied | headers)).status_code
+            for headers in ({}, bearer(admin.secret), bearer("fk_" + "A" * 43), bearer(owner.secret))
+        ]
+
+    assert statuses == [403, 403, 401, 200]
+
+
 @pytest.mark.parametrize("sse", [False, True])
 @pytest.mark.parametrize("mode", ["legacy", "auto"])
 async def test_who_may_only_read_is_not_shown_what_writes(team: Team, sse: bool, mode: str) -> None:
@@ -275,18 +302,57 @@ async def test_when_a_token_was_used_last_is_written_down(team: Team) -> None:
 async def test_the_first_token_ends_the_time_without(
     database_url: str, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    settings = watched(tmp_path_factory.mktemp("alone"), database_url=database_url)
+    settings = watched(tmp_path_factory.mktemp("alone"), database_url=database_url, http__rate_per_minute="5")
     async with (
         on_http(settings) as server,
         library_at(database_url) as library,
         httpx.AsyncClient(base_url=server.url) as client,
     ):
-        assert (await client.post("/api/home", json={})).json() == {"result": "notes"}
+        for _ in range(3):  # nor is it counted how often somebody calls
+            assert (await client.post("/api/home", json={})).json() == {"result": "notes"}
         made = await Team(server, library).token("alice", "notes:writer")
         async with asyncio.timeout(5):  # that there are none is believed for a second
             while (await client.post("/api/home", json={})).status_code != 401:
                 await asyncio.sleep(0.1)
         assert (await client.post("/api/home", json={}, headers=bearer(made.secret))).status_code == 200
+
+
+async def test_each_is_held_to_his_own_rate_and_what_was_refused_last_is_written_before_the_end(
+    database_url: str, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    settings = watched(tmp_path_factory.mktemp("rate"), database_url=database_url, http__rate_per_minute="10")
+    async with library_at(database_url) as library:
+        async with on_http(settings) as server, httpx.AsyncClient(base_url=server.url) as client:
+            team = Team(server, library)
+            alice, again = await team.token("alice", "notes:writer"), await team.token("Alice", "notes:writer")
+            bob = await team.token("bob", "notes:writer")
+
+            async def status(secret: str, path: str = "/api/home") -> int:
+                return (await client.post(path, json={}, headers=bearer(secret))).status_code
+
+            tried = [await status(secret) for secret in (alice.secret, again.secret, alice.secret, bob.secret)]
+            for path in ("/api/home", "/mcp", "/messages/", "/metrics", "/whatever/fk_secret"):
+                assert await status("fk_" + "A" * 43, path) == 401
+            await server.end()
+        log = await Audit(library.database).latest([NOWHERE], limit=100, refused=True)
+
+    assert tried == [200, 200, 429, 200]
+    assert sorted((item.action, item.principal, item.detail) for item in log) == [
+        (f"http {what}", "unknown", "unknown") for what in ("/api/", "/mcp", "/messages/", "/metrics", "other")
+    ]
+
+
+async def test_a_server_that_only_reads_writes_down_no_refusal(
+    database_url: str, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    settings = watched(tmp_path_factory.mktemp("reads"), database_url=database_url, read_only="true")
+    async with library_at(database_url) as library:
+        async with on_http(settings) as server, httpx.AsyncClient(base_url=server.url) as client:
+            await Team(server, library).token("alice", "notes:writer")
+            assert (await client.post("/mcp", json=LIST, headers=bearer("fk_" + "A" * 43))).status_code == 401
+            await server.end()
+            assert "refusals_not_logged" not in server.told()
+        assert await Audit(library.database).latest([NOWHERE], limit=100, refused=True) == []
 
 
 async def test_while_the_database_is_away_nobody_gets_in_by_a_token_and_is_told_why(

@@ -601,6 +601,35 @@ async def test_a_dry_run_reports_the_same_and_writes_nothing(
     assert replace(rehearsed, seconds=0.0) == replace(done, seconds=0.0)
 
 
+@pytest.mark.parametrize(
+    "later",
+    [
+        {"content": "one"},
+        {"id": NEW, "content": "one"},
+        {"id": OLD, "content": "one"},
+        {"id": OLD, "content": "two", "idempotency_key": "l"},
+        {"content": "z", "idempotency_key": "k"},
+        {"content": "z", "idempotency_key": "l"},
+        {"content": "z", "idempotency_key": "confirmed"},
+        {"id": NEW, "content": "x"},
+        {"id": NEW, "content": "x", "kind": "decision"},
+    ],
+)
+async def test_a_dry_run_knows_in_each_batch_what_those_before_would_have_changed(
+    mover: Mover, small_batches: None, later: Line
+) -> None:
+    await mover.put(
+        [{"id": OLD, "content": "one", "idempotency_key": "k", "idempotency_keys": {"confirmed": "0" * 64}}]
+    )
+    changed = [{"id": OLD, "content": "two", "idempotency_key": "l"}, {"id": NEW, "content": "x"}]
+    lines = [*changed, later, {"content": "y"}]
+
+    rehearsed = await mover.put(lines, on_conflict="overwrite", dry_run=True)
+    done = await mover.put(lines, on_conflict="overwrite")
+
+    assert replace(rehearsed, seconds=0.0) == replace(done, seconds=0.0)
+
+
 async def test_a_broken_off_import_is_run_again_to_its_end(mover: Mover, small_batches: None) -> None:
     class Torn(io.BytesIO):
         def readline(self, size: int | None = -1, /) -> bytes:

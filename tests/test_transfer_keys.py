@@ -13,6 +13,7 @@ import pytest
 
 from folklore.db.database import Database
 from folklore.errors import InvalidInput
+from folklore.memory.checks import MAX_KEY
 from folklore.memory.key_lines import MAX_KEYS
 from folklore.memory.library import Library
 from folklore.model import Caller, Draft
@@ -171,7 +172,13 @@ async def test_of_very_many_keys_a_line_holds_as_many_as_one_may(
         {"k": 1},
         {"k": "ab"},
         {"k": ASKED.upper()},
+        {"k": ASKED[1:]},
+        {"k": ASKED + "a"},
+        {"k": "g" * 64},
+        {"hunter2": ASKED, "k": "ab"},
         {"": ASKED},
+        {" \0": ASKED, "hunter2": ASKED},
+        {"k" * (MAX_KEY + 1): ASKED},
         {"hunter2" * 30: ASKED},
         {f"hunter2 {number}": ASKED for number in range(MAX_KEYS + 1)},
     ],
@@ -182,6 +189,20 @@ async def test_keys_that_are_none_fail_their_line_without_being_repeated(mover: 
     assert (report.stored, report.failed) == (1, 1)
     assert report.failures[0].message.startswith("idempotency_keys: ")
     assert "hunter2" not in report.failures[0].message
+
+
+async def test_keys_are_cleaned_as_a_callers_are_and_may_be_as_long(
+    mover: Mover,  # noqa: F811
+    connection: asyncpg.Connection,
+) -> None:
+    longest = "k" * MAX_KEY
+
+    report = await mover.put([{"content": "one", "idempotency_keys": {" release\0day ": ASKED, longest: ASKED}}])
+
+    assert (report.stored, report.failed) == (1, 0)
+    assert {row["key"] for row in await connection.fetch("select key from idempotency_keys")} == {
+        "releaseday", longest,
+    }  # fmt: skip
 
 
 async def test_a_key_that_is_a_secret_is_refused_wherever_it_stands(mover: Mover) -> None:  # noqa: F811

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 from uuid import UUID
@@ -14,8 +15,9 @@ from hypothesis import strategies as st
 
 from folklore.db.entries import Arrival, Carried, Entry, Past
 from folklore.db.memories import Prepared
+from folklore.db.transfer import Present
 from folklore.errors import Conflict, InvalidInput
-from folklore.memory.conflicts import Known, OnConflict, judge
+from folklore.memory.conflicts import Known, OnConflict, Verdict, judge
 from folklore.memory.lines import HeaderLine, MemoryLine, _MemoryLine, header_line, memory_line, read_line
 from folklore.model import Draft
 
@@ -160,3 +162,57 @@ def test_failing_is_skipping_without_a_duplicate(batch: list[Arrival]) -> None:
             judge(batch, Known(), {}, "fail")
     else:
         assert judge(batch, Known(), {}, "fail") == skipping
+
+
+def overwritten(stored: Entry, said: Entry) -> Verdict:
+    """What becomes of a line that says `said` of a memory that is here as `stored`."""
+    assert stored.draft.id is not None
+    known = Known()
+    known.learn([Present(stored.draft.id, b"as it was", stored.draft.idempotency_key, alive=True)])
+    arrival = Arrival(1, Prepared(stored.draft.id, said.draft, b"as it is said"), said.past)
+    return judge([arrival], known, {stored.draft.id: stored}, "overwrite")
+
+
+DAY = datetime(2025, 1, 1, tzinfo=UTC)
+HERE = Entry(
+    Draft(
+        "here", summary="s", kind="decision", tags=("a",), source="adr", session="planning", position=7,
+        occurred_at=DAY, importance=0.5, language="german", expires_at=DAY, metadata={"a": 1}, idempotency_key="own",
+        id=UUID(int=1), author="sarah", created_at=DAY,
+    ),
+    Past("claude", DAY, 0.5, "stated", None, DAY, UUID(int=2), DAY, 12, 3, 4),
+)  # fmt: skip
+
+
+def test_what_a_line_leaves_out_is_gone_but_for_what_a_memory_always_has_and_what_it_lived_through() -> None:
+    (kept,) = overwritten(HERE, Entry(Draft("said", session="planning"), Past())).replacing
+    (moved,) = overwritten(HERE, Entry(Draft("said", session="another"), Past())).replacing
+
+    always = {"id": UUID(int=1), "author": "sarah", "created_at": DAY, "language": "german", "idempotency_key": "own"}
+    assert kept.prepared.draft == Draft("said", session="planning", position=7, **always)  # type: ignore[arg-type]
+    assert kept.past == replace(HERE.past, superseded_at=None, superseded_by=None)
+    assert (kept.id, kept.prepared.digest) == (UUID(int=1), b"as it is said")
+    assert moved.prepared.draft.position is None, "a place in another session is none in this one"
+
+
+def test_what_a_line_says_replaces_what_is_here_also_if_it_is_nothing_or_less() -> None:
+    late = DAY + timedelta(days=9)
+    draft = Draft(
+        "said", session="planning", position=0, language="english", idempotency_key="new",
+        id=UUID(int=1), author="carl", created_at=late,
+    )  # fmt: skip
+    past = Past("codex", late, 0.0, "inferred", None, None, None, late, 0, 0, 9)
+
+    (arrival,) = overwritten(HERE, Entry(draft, past)).replacing
+
+    assert arrival.prepared.draft == draft
+    assert arrival.past == replace(past, revision=4, updated_at=DAY)  # these tell of the change itself
+
+
+def test_a_line_that_says_what_is_here_or_less_of_its_life_changes_nothing() -> None:
+    less = Past(superseded_at=DAY, superseded_by=UUID(int=2))
+    for past in (HERE.past, less, replace(HERE.past, revision=9, updated_at=DAY + timedelta(days=9))):
+        assert [arrival.line for arrival in overwritten(HERE, Entry(HERE.draft, past)).duplicates] == [1]
+
+    assert overwritten(HERE, Entry(HERE.draft, replace(less, recall_count=13))).replacing
+    assert overwritten(HERE, Entry(replace(HERE.draft, summary="another"), HERE.past)).replacing

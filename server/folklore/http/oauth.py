@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from time import monotonic
 from typing import Any
+from urllib.error import HTTPError
 from urllib.parse import urlsplit
 
 import jwt
@@ -142,6 +143,8 @@ def _discovered(issuer: str) -> str:
             with urllib.request.urlopen(url, timeout=_SECONDS) as answer:  # noqa: S310 - checked by _trusty
                 said = json.loads(answer.read(1_000_000))
         except (OSError, ValueError) as error:
+            if isinstance(error, HTTPError):
+                error.close()  # it is the answer as well, and holds its connection
             problem = error
             continue
         named, keys = (said.get("issuer"), said.get("jwks_uri")) if isinstance(said, dict) else (None, None)

@@ -17,36 +17,58 @@ OnConflict = Literal["skip", "overwrite", "fail"]
 
 @dataclass(slots=True)
 class Known:
-    """What is taken in a namespace, as far as the import has seen: ids, living texts, idempotency keys."""
+    """What is taken in a namespace, as far as the import has seen: ids, living texts, idempotency keys.
+
+    One lasts for a whole dry run, which finds the database in each batch as it was before the first: what went in since
+    (`went_in`: a digest of what its line said) and the keys that were given up for others (`freed`) are known better.
+    """
 
     ids: set[UUID] = field(default_factory=set)
     texts: dict[bytes, UUID] = field(default_factory=dict)
     text_of: dict[UUID, bytes] = field(default_factory=dict)
     keys: dict[str, UUID] = field(default_factory=dict)
+    went_in: dict[UUID, int] = field(default_factory=dict)
+    freed: dict[str, UUID] = field(default_factory=dict)
 
     def learn(self, present: Iterable[Present]) -> None:
         """Take in what the database answered."""
+        for key, id_ in self.freed.items():
+            if self.keys.get(key) == id_:
+                del self.keys[key]
         for item in present:
             self.ids.add(item.id)
-            if item.alive:
+            if item.alive and item.id not in self.went_in:
                 self._hold(item.digest, item.id)
-            if item.key is not None:
+            if item.key is not None and self.freed.get(item.key) != item.id:
                 self.keys.setdefault(item.key, item.id)
 
-    def take(self, arrival: Arrival) -> None:
-        """Count an arrival as being here from now on."""
+    def take(self, arrival: Arrival, line: Arrival) -> None:
+        """Count an arrival as being here from now on; `line` is as it came."""
         self.ids.add(arrival.id)
+        self.went_in[arrival.id] = _said(line)
         if arrival.alive:
             self._hold(arrival.prepared.digest, arrival.id)
         if (key := arrival.prepared.draft.idempotency_key) is not None:
             self.keys.setdefault(key, arrival.id)
+            if self.freed.get(key) == arrival.id:
+                del self.freed[key]
 
-    def give_up(self, id_: UUID) -> bytes | None:
-        """The text of a memory that is about to be replaced is free for others."""
-        text = self.text_of.pop(id_, None)
+    def give_up(self, arrival: Arrival, was: Entry | None) -> bytes | None:
+        """The text of a memory that is about to be replaced is free for others; its key, with the next batch."""
+        own, key = None if was is None else was.draft.idempotency_key, arrival.prepared.draft.idempotency_key
+        if own is not None and key not in (None, own):
+            self.freed[own] = arrival.id
+        text = self.text_of.pop(arrival.id, None)
         if text is not None:
             del self.texts[text]
         return text
+
+    def merged(self, arrival: Arrival, stored: Entry | None) -> Arrival | None:
+        """The arrival as it replaces what is here; None if that changes nothing."""
+        said = self.went_in.get(arrival.id)
+        if said is None:
+            return _merged(arrival, stored)
+        return None if said == _said(arrival) else arrival
 
     def _hold(self, text: bytes, id_: UUID) -> None:
         if self.texts.setdefault(text, id_) == id_:
@@ -86,7 +108,7 @@ def judge(arrivals: Sequence[Arrival], known: Known, stored: Mapping[UUID, Entry
         if arrival.line in late:
             duplicates.append(arrival)
         elif arrival.id in known.ids and policy == "overwrite":
-            merged = _merged(arrival, stored.get(arrival.id))
+            merged = known.merged(arrival, stored.get(arrival.id))
             if merged is None:
                 duplicates.append(arrival)
             elif holder is not None:
@@ -95,8 +117,8 @@ def judge(arrivals: Sequence[Arrival], known: Known, stored: Mapping[UUID, Entry
                 refused.append((arrival, "its text was another memory's until this import; import it again."))
             else:
                 replacing[arrival.id] = merged
-                given_up.add(known.give_up(arrival.id))
-                known.take(merged)
+                given_up.add(known.give_up(arrival, stored.get(arrival.id)))
+                known.take(merged, arrival)
         elif arrival.id in known.ids or holder is not None:
             if policy == "fail":
                 raise Conflict(
@@ -106,8 +128,13 @@ def judge(arrivals: Sequence[Arrival], known: Known, stored: Mapping[UUID, Entry
             duplicates.append(arrival)
         else:
             fresh.append(arrival)
-            known.take(arrival)
+            known.take(arrival, arrival)
     return Verdict(tuple(fresh), tuple(replacing.values()), tuple(duplicates), tuple(refused))
+
+
+def _said(line: Arrival) -> int:
+    """All that a line says, in eight bytes: a dry run may be of very many."""
+    return hash(repr((line.prepared.draft, line.past)))
 
 
 def _superfluous(arrivals: Sequence[Arrival]) -> frozenset[int]:
@@ -122,7 +149,7 @@ def _merged(arrival: Arrival, stored: Entry | None) -> Arrival | None:
     What a line leaves out is gone, as an export leaves out what is not set; except what a memory always has (author,
     time, language, place in its session) and what it lived through here.
     """
-    if stored is None:  # stood on an earlier line of a dry run
+    if stored is None:  # erased a moment ago
         return arrival
     draft, past, was = arrival.prepared.draft, arrival.past, stored.past
     same_session = draft.session == stored.draft.session
