@@ -74,6 +74,7 @@ def test_settings_to_paste_lead_to_the_same_memory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("folklore.http.serve.run", lambda *_, announce, **__: announce("http://127.0.0.1:1"))
+    monkeypatch.setattr("folklore.log.configure", lambda *_: None)  # it would keep the stream of this test
     monkeypatch.setenv("FOLKLORE_HOME", str(tmp_path / "a home"))
     monkeypatch.setenv("FOLKLORE_DATABASE_URL", "postgresql://u:word@host/memory")
 
