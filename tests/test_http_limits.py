@@ -160,18 +160,28 @@ async def until_inside(gate: Gate, count: int) -> None:
             await asyncio.sleep(0)
 
 
+async def waiting_call(client: httpx.AsyncClient) -> asyncio.Task[httpx.Response]:
+    """A call that has come as far as the queue."""
+    task = asyncio.create_task(client.post("/mcp"))
+    for _ in range(10):
+        await asyncio.sleep(0)
+    return task
+
+
 async def test_beyond_the_calls_that_run_some_wait_and_the_rest_are_told_to_come_again() -> None:
     gate = Gate()
-    async with at(gate) as client:
+    async with at(gate, seconds=600) as client:
         running = [asyncio.create_task(client.post("/mcp")) for _ in range(2)]
         await until_inside(gate, 2)
-        waiting = asyncio.create_task(client.post("/mcp"))
-        for _ in range(10):
-            await asyncio.sleep(0)
-        refused = await client.post("/mcp")
-        assert gate.inside == 2
-        gate.opened.set()
-        answers = await asyncio.gather(*running, waiting)
+        left = await waiting_call(client)
+        left.cancel()
+        await asyncio.wait([left])
+        waiting = await waiting_call(client)
+        async with asyncio.timeout(60):
+            refused = await client.post("/mcp")
+            assert gate.inside == 2
+            gate.opened.set()
+            answers = await asyncio.gather(*running, waiting)
 
     assert refused.status_code == 503
     assert int(refused.headers["retry-after"]) >= 1
@@ -199,11 +209,11 @@ async def test_streams_are_counted_apart_and_probes_not_at_all() -> None:
     async with at(gate) as client:
         running = [asyncio.create_task(client.post("/mcp")) for _ in range(2)]
         streaming = asyncio.create_task(client.get("/sse"))
-        probing = asyncio.create_task(client.get("/healthz"))
-        await until_inside(gate, 4)
+        probing = [asyncio.create_task(client.get(path)) for path in ("/healthz", "/readyz", "/metrics")]
+        await until_inside(gate, 6)
         refused = await client.get("/mcp")
         gate.opened.set()
-        answers = await asyncio.gather(*running, streaming, probing)
+        answers = await asyncio.gather(*running, streaming, *probing)
         again = await client.get("/sse")
 
     assert refused.status_code == 503
