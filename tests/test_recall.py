@@ -9,11 +9,12 @@ from typing import Any
 import asyncpg
 import pytest
 
-from folklore.db.database import Database
+from folklore.db.database import Database, Session
 from folklore.errors import InvalidInput, NotFound, Unavailable
+from folklore.memory import notebooks
 from folklore.memory.cursors import given_cursor
 from folklore.memory.library import Library
-from folklore.model import Degraded, Draft, Filters, Sort
+from folklore.model import Caller, Degraded, Draft, Filters, Sort
 from folklore.ranking.weights import Ranking, chosen
 from folklore.text import tokens
 from tests import embedders
@@ -104,6 +105,34 @@ async def test_an_empty_namespace_says_that_it_is_empty(
 
     assert answer.memories == ()
     assert answer.note is not None
+
+
+async def test_an_empty_namespace_is_named_in_the_answer_and_costs_no_lookups(
+    person: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await person.keep(*FACTS)
+    for number in range(3):
+        await notebooks.create(person.library, f"empty-{number}", caller=Caller("tester"), now=NOON, language="german")
+    looked_up: dict[str, object] = {}
+    languages: list[object] = []
+    rows = Session.rows
+
+    async def record(self: Session, name: str, /, **values: object) -> Any:
+        if "namespaces" in values:
+            looked_up[name] = values["namespaces"]
+        if "languages" in values:
+            languages.append(values["languages"])
+        return await rows(self, name, **values)
+
+    monkeypatch.setattr(Session, "rows", record)
+    answer = await person.recall("cat")
+    [notes] = await person.library.notebooks(["notes"])
+
+    assert contents(answer)[0] == FACTS[5]
+    assert answer.searched == ("empty-0", "empty-1", "empty-2", "notes")
+    assert {"recall_lexemes", "recall_dense/plain", "recall_pool/plain"} <= looked_up.keys()
+    assert {name: asked for name, asked in looked_up.items() if asked != [notes.id]} == {}
+    assert languages == [["english"]]
 
 
 async def test_reasons_of_an_empty_answer_are_told_apart(

@@ -105,8 +105,8 @@ class Namespaces:
         ]
 
     async def holdings(self, model: UUID | None) -> list[Holding]:
-        """What each namespace holds and owes in this model. One statement."""
-        async with self._database.session("fresh") as session:
+        """Return how many memories each namespace holds, and how many lack a vector in this model. One statement."""
+        async with self._database.session() as session:
             rows = await session.rows("memories_status", model=model, within=self._within)
         return [Holding(row["name"], row["memories"], 0 if model is None else row["without_vector"]) for row in rows]
 
