@@ -161,7 +161,8 @@ async def test_a_writer_stores_in_a_language_that_is_new_to_the_namespace(
     await store(writer.library, "payments", drafts, caller=writer.caller, now=NOON)
 
     assert await writer.recall("gestrichene Kräne", branches=("keyword",)) == ["Der Kran am Hafen wurde gestrichen"]
-    assert dict(await connection.fetch("select name, languages from namespaces")) == {
+    rows = await connection.fetch("select name, languages from namespaces")
+    assert {row["name"]: row["languages"] for row in rows} == {
         "payments": ["english", "german"],
         "board": ["english"],
     }

@@ -160,7 +160,7 @@ def reading_whole(plan: dict[str, Any], tables: Collection[str] = DATA_TABLES) -
 
 
 @pytest.mark.parametrize("whom", ["owner", "token"])
-@pytest.mark.parametrize(("plans", "names"), [("kept", PLANNED), ("scan", ["recall_dense/plain"])])
+@pytest.mark.parametrize(("plans", "names"), [("kept", PLANNED), ("scan", ["recall_dense/plain", "recall_sample"])])
 async def test_no_kept_plan_reads_a_data_table_whole(
     skewed: Skewed, plans: Plans, names: Sequence[str], whom: str
 ) -> None:

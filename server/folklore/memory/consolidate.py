@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from typing import TypeVar
 from uuid import UUID
 
-from folklore.db.found import Sampling, Scope
+from folklore.db.found import Scope
 from folklore.db.memories import Prepared
 from folklore.db.namespaces import Notebook
 from folklore.db.reflections import Known, Member, Reflection, Reflections, Sources
@@ -141,7 +141,7 @@ async def _keywords(library: Library, notebook: Notebook, members: Sequence[Memb
         saturation=0.0,  # only how many hold a word is asked for
         prior=0.0,
         mean_length=0.0,
-        measured=Sampling(),
+        measure=True,
     )
     total = 0 if measures is None else measures.total
     rarity: dict[str, float] = {}

@@ -37,12 +37,7 @@ from member
 cross join lateral (
     select o.* from memories o where o.namespace_id = member.namespace_id and o.id = member.id limit 1
 ) m
-left join lateral (
-    select v.vector, v.length
-    from embeddings v
-    where v.namespace_id = member.namespace_id and v.model_id = :model::uuid and v.memory_id = member.id and v.passage = 0
-    limit 1
-) e on true
+-- include pool_vectors
 left join lateral (
     select array_agg(tie.lender order by tie.lender) as lenders, array_agg(tie.strength order by tie.lender) as strengths
     from tie
