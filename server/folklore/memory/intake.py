@@ -218,13 +218,12 @@ class Intake:
             await self._settle_batch(name, arrivals[:middle])
             await self._settle_batch(name, arrivals[middle:])
             return
-        report = self._report
-        report.stored += sum(arrival.id in written for arrival in verdict.fresh)
-        report.overwritten += sum(arrival.id in written for arrival in verdict.replacing)
-        report.duplicates += len(verdict.duplicates)
-        report.duplicates += sum(arrival.id not in written for arrival in (*verdict.fresh, *verdict.replacing))
+        stored = sum(arrival.id in written for arrival in verdict.fresh)
+        overwritten = sum(arrival.id in written for arrival in verdict.replacing)
+        here_before = len(verdict.fresh) + len(verdict.replacing) + len(verdict.duplicates) - stored - overwritten
+        self._report.settle(name, stored=stored, overwritten=overwritten, duplicates=here_before)
         for arrival, reason in verdict.refused:
-            report.fail(arrival.line, reason)
+            self._report.fail(arrival.line, reason)
 
     async def _judged_and_written(self, name: str, arrivals: Sequence[Arrival]) -> tuple[Verdict, set[UUID]]:
         """What becomes of each, and which are written; looked at anew where others changed the same meanwhile."""

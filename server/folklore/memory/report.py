@@ -1,4 +1,4 @@
-"""What became of an import: counts, and the reasons why lines were left out."""
+"""The result of an import: counts, and the reasons why lines were left out."""
 
 from __future__ import annotations
 
@@ -18,8 +18,9 @@ class Failure:
 
 @dataclass(slots=True)
 class Report:
-    """What became of the lines so far. `skipped` and `ignored` count by type of line and by name of field.
+    """Counts of the lines so far. `skipped` and `ignored` count by type of line and by name of field.
 
+    `namespaces` counts the settled memories by the namespace they went to, as it is spelled in the request or the file.
     `unlinked` memories were superseded by one that is neither here nor in the file; `untied` relations and revisions
     belong to memories that are neither. `refused` lines hold a secret, `redacted` ones did.
     """
@@ -42,6 +43,7 @@ class Report:
     refusals: list[Failure] = field(default_factory=list)
     skipped: dict[str, int] = field(default_factory=dict)
     ignored: dict[str, int] = field(default_factory=dict)
+    namespaces: dict[str, int] = field(default_factory=dict)
 
     @property
     def settled(self) -> int:
@@ -52,6 +54,13 @@ class Report:
     def rate(self) -> float:
         """Memories settled a second."""
         return self.settled / self.seconds if self.seconds else 0.0
+
+    def settle(self, namespace: str, *, stored: int, overwritten: int, duplicates: int) -> None:
+        """Count memories of one namespace that are here now."""
+        self.stored += stored
+        self.overwritten += overwritten
+        self.duplicates += duplicates
+        self.namespaces[namespace] = self.namespaces.get(namespace, 0) + stored + overwritten + duplicates
 
     def skip(self, kind: str) -> None:
         """Count a line of a type that is no memory."""
