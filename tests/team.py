@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from types import MappingProxyType
 from typing import Any
 
 import httpx2
@@ -14,9 +15,9 @@ from mcp.client.sse import sse_client
 from mcp.client.streamable_http import streamable_http_client
 
 from folklore.db.database import Database
-from folklore.embedding.embedder import Embedder
-from folklore.memory.library import Library
-from folklore.memory.tokens import Made, TokenRequest, create_token, revoke_tokens
+from folklore.embedding.protocol import Embedder
+from folklore.memory.auth.tokens import Made, TokenRequest, create_token, revoke_tokens
+from folklore.memory.context import MemoryContext
 from folklore.model import Caller, Draft
 from tests.person import Person
 from tests.servers import HttpServer
@@ -29,7 +30,7 @@ class Team:
     """The server and the database behind it."""
 
     server: HttpServer
-    library: Library
+    library: MemoryContext
 
     @property
     def url(self) -> str:
@@ -49,17 +50,25 @@ class Team:
     @asynccontextmanager
     async def assistant(self, secret: str, *, sse: bool = False, **options: Any) -> AsyncIterator[Client]:
         """An MCP client that carries a token."""
-        headers = bearer(secret)
-        options.setdefault("read_timeout_seconds", 30)
-        if sse:
-            async with Client(sse_client(f"{self.url}/sse", headers=headers), **options) as client:
-                yield client
-            return
-        async with (
-            httpx2.AsyncClient(headers=headers, timeout=30) as http,
-            Client(streamable_http_client(f"{self.url}/mcp", http_client=http), **options) as client,
-        ):
+        async with connected(self.url, bearer(secret), sse=sse, **options) as client:
             yield client
+
+
+@asynccontextmanager
+async def connected(
+    url: str, headers: Mapping[str, str] = MappingProxyType({}), *, sse: bool = False, query: str = "", **options: Any
+) -> AsyncIterator[Client]:
+    """An MCP client that sends these headers, connected to the endpoint with this query."""
+    options.setdefault("read_timeout_seconds", 30)
+    if sse:
+        async with Client(sse_client(f"{url}/sse{query}", headers=dict(headers)), **options) as client:
+            yield client
+        return
+    async with (
+        httpx2.AsyncClient(headers=headers, timeout=30) as http,
+        Client(streamable_http_client(f"{url}/mcp{query}", http_client=http), **options) as client,
+    ):
+        yield client
 
 
 def bearer(secret: str) -> dict[str, str]:
@@ -67,11 +76,11 @@ def bearer(secret: str) -> dict[str, str]:
 
 
 @asynccontextmanager
-async def library_at(dsn: str, embedder: Embedder | None = None) -> AsyncIterator[Library]:
+async def library_at(dsn: str, embedder: Embedder | None = None) -> AsyncIterator[MemoryContext]:
     """The whole library of a database, for what happens behind a server's back; without a model vectors are owed."""
     database = Database(dsn)
     await database.open()
     try:
-        yield Library.of(database, embedder)
+        yield MemoryContext.of(database, embedder)
     finally:
         await database.close()

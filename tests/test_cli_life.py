@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shlex
+import sys
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -17,12 +19,12 @@ async def keep(folklore: CommandLine, text: str, *options: str) -> str:
 
 
 def editor(path: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> None:
-    """An $EDITOR that changes the file by a line of Python over its text `t`."""
+    """Set $EDITOR to a program that changes the file by a line of Python over its text `t`."""
     path.write_text(
         f"import sys, pathlib\np = pathlib.Path(sys.argv[1])\nt = p.read_text()\n{script}\np.write_text(t)\n"
     )
     monkeypatch.delenv("VISUAL", raising=False)
-    monkeypatch.setenv("EDITOR", f"python3 {path}")
+    monkeypatch.setenv("EDITOR", shlex.join([sys.executable, str(path)]))
 
 
 async def test_superseding_relations_and_revisions_are_shown(folklore: CommandLine) -> None:
@@ -104,10 +106,11 @@ async def test_an_edit_that_came_too_late_is_refused_and_kept_in_a_file(
     inner.write_text(
         "import sys, pathlib\np = pathlib.Path(sys.argv[1])\np.write_text(p.read_text().replace('open', 'shut'))\n"
     )
+    other_editor = shlex.join([sys.executable, str(inner)])
     meanwhile = (
         "import os, subprocess\n"
-        f"subprocess.run([{__import__('sys').executable!r}, '-m', 'folklore', 'edit', {id_!r}],"
-        f" env=os.environ | {{'EDITOR': 'python3 {inner}'}}, check=True)\n"
+        f"subprocess.run([{sys.executable!r}, '-m', 'folklore', 'edit', {id_!r}],"
+        f" env=os.environ | {{'EDITOR': {other_editor!r}}}, check=True)\n"
         "t = t.replace('open', 'ajar')"
     )
     editor(tmp_path / "e.py", monkeypatch, meanwhile)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -16,6 +17,7 @@ import pytest
 
 from folklore.cli import main
 from folklore.cli.main import _COMMANDS
+from folklore.cli.snippets import client_snippets
 from tests.commands import CommandLine, command_line  # noqa: F401 - the fixture `folklore`
 
 UNKNOWN = "01a1f934-20b1-7685-80b9-aa643f7eaeb1"
@@ -88,6 +90,33 @@ def test_settings_to_paste_lead_to_the_same_memory(
     assert "word" not in text
 
 
+def test_settings_to_paste_are_the_users_and_valid_in_every_repository(tmp_path: Path) -> None:
+    python = tmp_path / "it's a venv" / "python"
+    python.parent.mkdir()
+    started = [str(python), "-m", "folklore", "serve"]
+    url = "http://127.0.0.1:8765"
+
+    lines = [line.strip() for line in client_snippets(url, str(python)).splitlines()]
+    claude = [shlex.split(line) for line in lines if line.startswith("claude ")]
+    vs_code = [shlex.split(line) for line in lines if line.startswith("code ")]
+    cursor = [json.loads(line) for line in lines if line.startswith("{")]
+
+    assert claude == [
+        ["claude", "mcp", "add", "--scope", "user", "--transport", "http", "folklore", f"{url}/mcp"],
+        ["claude", "mcp", "add", "--scope", "user", "folklore", "--", *started],
+    ]
+    assert [words[:2] for words in vs_code] == [["code", "--add-mcp"]] * 2
+    assert [json.loads(words[2]) for words in vs_code] == [
+        {"name": "folklore", "type": "http", "url": f"{url}/mcp"},
+        {"name": "folklore", "type": "stdio", "command": started[0], "args": started[1:]},
+    ]
+    assert [document["mcpServers"]["folklore"] for document in cursor] == [
+        {"url": f"{url}/mcp"},
+        {"command": started[0], "args": started[1:]},
+    ]
+    assert ".vscode" not in "".join(lines)
+
+
 async def test_a_database_that_is_away_ends_with_3(folklore: CommandLine) -> None:
     ran = await folklore("--database-url", "postgresql://127.0.0.1:1/none", "list")
 
@@ -141,7 +170,7 @@ async def test_debug_shows_where_it_failed(folklore: CommandLine) -> None:
 async def test_a_reader_that_goes_away_is_no_error(folklore: CommandLine) -> None:
     for number in range(3):
         await folklore("store", f"fact {number} " + "long " * 5000)
-    shell = f"{sys.executable} -m folklore export | head -c 10"
+    shell = f"{shlex.quote(sys.executable)} -m folklore export | head -c 10"
 
     done = subprocess.run(
         ["bash", "-o", "pipefail", "-c", shell], capture_output=True, env=os.environ | folklore.environment, check=False

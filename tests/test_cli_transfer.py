@@ -38,6 +38,21 @@ async def test_the_report_is_one_json_document(folklore: CommandLine, file: Path
     assert again.items() >= {"stored": 0, "duplicates": 2}.items()
 
 
+async def test_a_dry_run_names_the_namespaces_with_their_counts(folklore: CommandLine, file: Path) -> None:
+    with file.open("a") as lines:
+        lines.write('{"content": "Three facts.", "namespace": "team"}\n')
+
+    rehearsed = await folklore.done("import", file, "--dry-run")
+    gathered = await folklore.done("import", file, "--dry-run", "--namespace", "mine")
+    report = await folklore.json("import", file)
+    again = await folklore.done("import", file, "--dry-run")
+
+    assert "  into namespace 'notes': 2\n  into namespace 'team': 1\n" in rehearsed
+    assert [line for line in gathered.splitlines() if "namespace" in line] == ["  into namespace 'mine': 3"]
+    assert report["namespaces"] == {"notes": 2, "team": 1}
+    assert "  into namespace 'notes': 2\n  into namespace 'team': 1\n" in again
+
+
 async def test_a_failed_line_makes_exit_code_1_and_the_rest_is_stored(folklore: CommandLine, file: Path) -> None:
     with file.open("a") as lines:
         lines.write("{\n")

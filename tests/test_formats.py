@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from mcp import Client
 
 from folklore.errors import InvalidInput
-from folklore.memory.formats.document import records_of
+from folklore.memory.transfer.formats.document import records_of
 from tests.commands import CommandLine, command_line  # noqa: F401 - the fixture `folklore`
 
 
@@ -217,7 +217,8 @@ async def test_a_page_that_is_not_utf_8_fails_alone_and_is_told(folklore: Comman
     assert not any("\ufffd" in content for content in await _contents(folklore))
 
 
-async def test_claude_codes_memory_comes_in_without_other_pages(folklore: CommandLine, tmp_path: Path) -> None:
+@pytest.fixture
+def claude_memory(tmp_path: Path) -> Path:
     root = tmp_path / ".claude"
     memory = root / "projects" / "-home-a-api" / "memory"
     memory.mkdir(parents=True)
@@ -226,15 +227,33 @@ async def test_claude_codes_memory_comes_in_without_other_pages(folklore: Comman
     (memory / "tests.md").write_text(
         "---\nname: testing\ndescription: How to test\ntype: feedback\n---\nRun pytest with -q.\n"
     )
+    return root
 
-    report = await folklore.json("import", root, "--format", "claude-memory")
+
+async def test_claude_codes_memory_comes_in_without_other_pages(folklore: CommandLine, claude_memory: Path) -> None:
+    report = await folklore.json("import", claude_memory, "--format", "claude-memory", "--namespace", "mine")
     found = await _contents(folklore)
 
-    assert (report["stored"], report["ignored_fields"]) == (2, {})
+    assert (report["stored"], report["ignored_fields"], report["namespaces"]) == (2, {}, {"mine": 2})
     note = found["testing\n\nRun pytest with -q."]
-    assert (note["kind"], note["summary"]) == ("procedural", "How to test")
+    assert (note["kind"], note["summary"], note["namespace"]) == ("procedural", "How to test", "mine")
     assert note["tags"] == ["claude-memory", "project:home-a-api"]
     assert found["Style\n\n- Use ruff."]["source"] == "CLAUDE.md#Style"
+
+
+@pytest.mark.parametrize("option", [(), ("--dry-run",), ("--server", "http://127.0.0.1:1")])
+async def test_notes_of_several_projects_go_to_no_namespace_that_was_not_named(
+    folklore: CommandLine, claude_memory: Path, option: tuple[str, ...]
+) -> None:
+    ran = await folklore("import", claude_memory, "--format", "claude-memory", *option)
+
+    assert (ran.code, ran.out) == (2, "")
+    assert ran.err == (
+        "folklore: namespace: is missing. --format claude-memory gathers your global notes and those of several"
+        " projects, and does not know the namespace of each."
+        " Name the namespace for all of them with --namespace NAME.\n"
+    )
+    assert await _contents(folklore) == {}
 
 
 async def test_a_folder_that_is_not_there_is_bad_input(folklore: CommandLine, tmp_path: Path) -> None:

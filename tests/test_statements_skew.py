@@ -16,10 +16,10 @@ from pgvector import HalfVector
 
 from folklore.db.database import Database, Plans, PoolLimits
 from folklore.db.rows import visibility
-from folklore.db.statements import statement
+from folklore.db.sql_loader import statement
 from folklore.errors import Refused
-from folklore.memory.library import Library
-from folklore.memory.tokens import TokenRequest, create_token, key_of
+from folklore.memory.auth.tokens import TokenRequest, create_token, key_of
+from folklore.memory.context import MemoryContext
 from folklore.model import Caller, Filters
 from tests.conftest import Cluster
 from tests.person import NOON
@@ -137,7 +137,7 @@ async def skewed(request: pytest.FixtureRequest, cluster: Cluster, bases: dict[s
     database = Database(cluster.address(bases[request.param]), PoolLimits(minimum=0))
     await database.open()
     request_ = TokenRequest("alice", ["space-1:admin"])
-    made = await create_token(Library.of(database, None), request_, caller=Caller("root"), now=NOON)
+    made = await create_token(MemoryContext.of(database, None), request_, caller=Caller("root"), now=NOON)
     yield Skewed(database, key_of(made.secret))
     await database.close()
 

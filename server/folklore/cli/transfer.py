@@ -21,10 +21,10 @@ from folklore.errors import FolkloreError, InvalidInput
 
 if TYPE_CHECKING:
     from folklore.app import App, Running
-    from folklore.memory.conflicts import OnConflict
-    from folklore.memory.formats import Format
-    from folklore.memory.formats.line import Lines
-    from folklore.memory.report import Report
+    from folklore.memory.transfer.conflicts import OnConflict
+    from folklore.memory.transfer.formats import Format
+    from folklore.memory.transfer.formats.line import Lines
+    from folklore.memory.transfer.report import Report
 
 _OUT_EVERY = 500
 
@@ -44,13 +44,13 @@ def export(ctx: click.Context, file: str, namespaces: tuple[str, ...], embedding
         raise click.UsageError("--json tells what was written to a FILE; the export itself is JSON Lines anyway.")
 
     async def work(app: App, running: Running) -> int:
-        from folklore.db.transfer import Transfers
-        from folklore.memory.transfer import export_lines
+        from folklore.db.stores.transfer import Transfers
+        from folklore.memory.transfer.streams import export_lines
 
         return await write(export_lines(Transfers(running.database), namespaces, now=app.now(), embeddings=embeddings))
 
     async def write(lines: AsyncGenerator[str, None]) -> int:
-        from folklore.memory.lines import is_memory
+        from folklore.memory.transfer.json_lines import is_memory
 
         memories = 0
         async with aclosing(lines):
@@ -103,7 +103,9 @@ def _target(file: str) -> Iterator[IO[bytes]]:
 
 @click.command("import")
 @click.argument("file", type=click.Path(allow_dash=True))
-@click.option("-n", "--namespace", help="Put every memory here, whatever its line says.")
+@click.option(
+    "-n", "--namespace", help="Put every memory here, whatever its line says. Required with --format claude-memory."
+)
 @click.option(
     "--format",
     "form",
@@ -117,7 +119,7 @@ def _target(file: str) -> Iterator[IO[bytes]]:
     type=click.Choice(["skip", "overwrite", "fail"]),
     help="What to do with a memory whose id or text is here already. Default: skip; for pages, overwrite.",
 )
-@click.option("--dry-run", is_flag=True, help="Write nothing; tell what would be done.")
+@click.option("--dry-run", is_flag=True, help="Write nothing; report what would be done, and in which namespace.")
 @json_option
 @click.pass_context
 def import_(
@@ -132,19 +134,27 @@ def import_(
     """Read memories from FILE (- for stdin), JSON Lines as `folklore export` writes them, or another --format.
 
     Lines with only "content", or with any of the other fields, do as well; a line that names no namespace goes to the
-    project's. Importing the same file again changes nothing. Exit code 1 if any line failed.
+    project's. claude-memory gathers the notes of several projects and needs --namespace. Importing the same file again
+    changes nothing. Exit code 1 if any line failed.
     """
-    from folklore.memory.intake import ImportRequest
-    from folklore.memory.report import Report
+    from folklore.memory.transfer.formats import FORMATS
+    from folklore.memory.transfer.importer import ImportRequest
+    from folklore.memory.transfer.report import Report
 
+    chosen = FORMATS[form]
+    if chosen.several_projects and namespace is None:
+        raise InvalidInput(
+            "namespace",
+            f"is missing. --format {form} gathers your global notes and those of several projects, and does not know"
+            " the namespace of each.",
+            hint="Name the namespace for all of them with --namespace NAME.",
+        )
     report = Report()
 
     async def work(app: App, running: Running) -> None:
-        from folklore.db.transfer import Transfers
-        from folklore.memory.formats import FORMATS
-        from folklore.memory.transfer import import_lines
+        from folklore.db.stores.transfer import Transfers
+        from folklore.memory.transfer.streams import import_lines
 
-        chosen = FORMATS[form]
         request = ImportRequest(app.namespace(), namespace, on_conflict or chosen.on_conflict, dry_run)
         with _lines(file, chosen) as (lines, size), progress("Importing", size) as tell:
             await import_lines(
@@ -205,6 +215,9 @@ def _source(file: str) -> Iterator[tuple[BinaryIO, int | None]]:
 
 def _tell(report: Report, dry_run: bool, form: str) -> None:
     say(f"{'Would be: ' if dry_run else ''}{_summary(report)} in {report.seconds:.1f} s ({report.rate:,.0f} a second)")
+    if dry_run:
+        for name, count in report.namespaces.items():
+            say(f"  into namespace {name!r}: {count:,}")
     for name, count in report.skipped.items():
         say(f"  skipped: {count:,} lines of type {name!r}")
     for name, count in report.ignored.items():
@@ -252,6 +265,7 @@ def _as_json(report: Report, dry_run: bool) -> dict[str, object]:
         "stored": report.stored,
         "overwritten": report.overwritten,
         "duplicates": report.duplicates,
+        "namespaces": report.namespaces,
         "skipped": report.skipped,
         "ignored_fields": report.ignored,
         "refused": report.refused,

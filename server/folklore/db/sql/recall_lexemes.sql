@@ -1,7 +1,7 @@
 -- How the question, in pieces between white space, reads in :languages: each lexeme, the places of the pieces it comes
 -- from, and how many memories in scope hold it, counted up to :bound, with what it says in those together (evidence.sql)
 -- and the same times their size: of these sums the line of every question's scores is made. :marks are dates it names
--- (text/moments.py). :mean_length is that of the scope in lexemes; null where it is not known yet.
+-- (text/dates/date_terms.py). :mean_length is that of the scope in lexemes; null where it is not known yet.
 -- If :measure, the row of the empty lexeme counts all memories in scope and has their mean length in lexemes, and the mean
 -- and the variance of their size, the logarithm of length + 30.
 with word as materialized (
