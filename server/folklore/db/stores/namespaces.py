@@ -65,9 +65,8 @@ class Namespaces:
             rows = await session.rows(
                 "namespaces_find", names=None if names is None else list(names), within=self._within
             )
-        return [
-            NamespaceInfo(row["id"], row["name"], tuple(row["languages"]), row["empty"], row["model"]) for row in rows
-        ]
+        # Read by position, since there may be hundreds of rows in every recall.
+        return [NamespaceInfo(id_, name, tuple(languages), empty, model) for id_, name, languages, empty, model in rows]
 
     async def all(self, *, deleted: bool = False) -> list[Namespace]:
         """Every namespace with its (bounded) count, or every deleted one. One statement."""
