@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from types import MappingProxyType
 from typing import Any
 
 import httpx2
@@ -49,17 +50,25 @@ class Team:
     @asynccontextmanager
     async def assistant(self, secret: str, *, sse: bool = False, **options: Any) -> AsyncIterator[Client]:
         """An MCP client that carries a token."""
-        headers = bearer(secret)
-        options.setdefault("read_timeout_seconds", 30)
-        if sse:
-            async with Client(sse_client(f"{self.url}/sse", headers=headers), **options) as client:
-                yield client
-            return
-        async with (
-            httpx2.AsyncClient(headers=headers, timeout=30) as http,
-            Client(streamable_http_client(f"{self.url}/mcp", http_client=http), **options) as client,
-        ):
+        async with connected(self.url, bearer(secret), sse=sse, **options) as client:
             yield client
+
+
+@asynccontextmanager
+async def connected(
+    url: str, headers: Mapping[str, str] = MappingProxyType({}), *, sse: bool = False, query: str = "", **options: Any
+) -> AsyncIterator[Client]:
+    """An MCP client that sends these headers, connected to the endpoint with this query."""
+    options.setdefault("read_timeout_seconds", 30)
+    if sse:
+        async with Client(sse_client(f"{url}/sse{query}", headers=dict(headers)), **options) as client:
+            yield client
+        return
+    async with (
+        httpx2.AsyncClient(headers=headers, timeout=30) as http,
+        Client(streamable_http_client(f"{url}/mcp{query}", http_client=http), **options) as client,
+    ):
+        yield client
 
 
 def bearer(secret: str) -> dict[str, str]:

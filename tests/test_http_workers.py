@@ -20,7 +20,7 @@ from folklore.http.siblings import Siblings
 from folklore.http.workers import Workers
 from tests.conftest import Cluster
 from tests.servers import HttpServer, a_session_of_work, on_http, watched
-from tests.team import Team, bearer, library_at
+from tests.team import Team, bearer, connected, library_at
 from tests.wire import INITIALIZE, MCP
 
 pytestmark = pytest.mark.strain
@@ -104,6 +104,17 @@ async def test_a_session_on_sse_lives_in_one_worker_and_its_messages_find_it(ser
                 assert not (await client.call_tool("memory_list", {})).is_error
 
     await asyncio.gather(*(session() for _ in range(6)))
+
+
+async def test_a_session_on_sse_stores_where_its_url_says_at_any_worker(server: HttpServer) -> None:
+    async def session(name: str) -> None:
+        async with connected(server.url, sse=True, query=f"?namespace={name}") as client:
+            for number in range(5):
+                stored = await client.call_tool("memory_store", {"content": f"{name} has {number} moorings."})
+                assert stored.structured_content is not None
+                assert stored.structured_content["namespace"] == name
+
+    await asyncio.gather(*(session(f"pier-{number}") for number in range(6)))
 
 
 async def test_a_session_of_work_with_any_of_them(server: HttpServer) -> None:

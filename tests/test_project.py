@@ -40,6 +40,30 @@ def test_the_remote_names_it_whatever_the_transport(tmp_path: Path, remote: str)
     assert project_namespace(repository(tmp_path / "somewhere", remote)) == "repo:acme/api"
 
 
+def test_a_remote_that_this_user_shortens_names_it_as_written_out(tmp_path: Path) -> None:
+    folder = repository(tmp_path / "somewhere", "work:api")
+    git(folder, "config", "url.git@github.com:acme/.insteadOf", "work:")
+
+    assert project_namespace(folder) == "repo:acme/api"
+
+
+def test_the_only_remote_names_it_whatever_it_is_called(tmp_path: Path) -> None:
+    folder = repository(tmp_path / "somewhere")
+    git(folder, "remote", "add", "GitHub.com", "git@github.com:acme/api.git")
+    git(folder, "config", "remote.origin.prune", "true")  # as many users have it for every repository
+
+    assert project_namespace(folder) == "repo:acme/api"
+
+
+def test_of_several_remotes_origin_names_it_and_without_one_the_folder(tmp_path: Path) -> None:
+    folder = repository(tmp_path / "somewhere", "git@github.com:acme/api.git")
+    git(folder, "remote", "add", "fork", "git@github.com:sarah/api.git")
+    assert project_namespace(folder) == "repo:acme/api"
+
+    git(folder, "remote", "rename", "origin", "company")
+    assert project_namespace(folder) == "repo:somewhere"
+
+
 def test_without_a_remote_the_folder_names_it_from_anywhere_inside(tmp_path: Path) -> None:
     folder = repository(tmp_path / "api")
     inside = folder / "src" / "deep"

@@ -146,7 +146,7 @@ async def test_without_a_default_a_writer_of_several_says_where(team: Team) -> N
     one = await team.token("walter", "payments:reader", "board:writer")
 
     async with team.assistant(several.secret) as client:
-        assert "It may write to board, payments" in await refused(client, "memory_store", content="anything")
+        assert "Pass namespace (board, payments)" in await refused(client, "memory_store", content="anything")
     async with team.assistant(one.secret) as client:
         assert (await called(client, "memory_store", content="Minutes are public."))["namespace"] == "board"
 
@@ -157,7 +157,7 @@ async def test_an_owner_writes_to_the_tokens_default_and_never_to_the_servers_ow
     async with team.assistant(made.secret) as client:
         assert (await called(client, "memory_store", content="Deploys stop on Fridays."))["namespace"] == "ops"
     async with team.assistant(bare.secret) as client:
-        assert "may write to any" in await refused(client, "memory_store", content="anything")
+        assert "namespace: is missing" in await refused(client, "memory_store", content="anything")
 
 
 async def test_prompts_are_there_for_who_has_no_one_place_to_write(team: Team) -> None:

@@ -107,10 +107,15 @@ def test_suggestions_are_known_names(asked: str, known: list[str], limit: int) -
         "ssh://git@ssh.github.com:443/acme/api.git",
         "https://github.com/acme/api",
         "https://github.com/acme/api/",
+        "HTTPS://Sarah@GitHub.com:443/Acme/API.GIT/",
+        "ssh://sarah@github.com:22/acme/api.git/",
+        "sarah@example.com@git.example.com:acme/api.git",
+        "ACME\\sarah@git.example.com:/acme/api/",
         "https://sarah:s3cret@git.example.com:8443/acme/api.git?x=1#y",
         "git://git.example.com/acme/api.git",
         "https://dev.azure.com/acme/_git/api",
         "https://bitbucket.example.com/scm/acme/api.git",
+        "https://git.example.com/bitbucket/scm/acme/api.git",
         "/srv/git/acme/api.git",
         "file:///srv/git/acme/api.git",
         "C:\\git\\acme\\api.git",
@@ -119,6 +124,28 @@ def test_suggestions_are_known_names(asked: str, known: list[str], limit: int) -
 )
 def test_every_way_to_write_a_remote_gives_one_name(remote: str) -> None:
     assert names.from_remote(remote) == "repo:acme/api"
+
+
+@pytest.mark.parametrize(
+    ("https", "ssh", "name"),
+    [
+        ("https://acme@dev.azure.com/acme/Shop/_git/api", "git@ssh.dev.azure.com:v3/acme/Shop/api", "acme/shop/api"),
+        ("https://dev.azure.com/acme/_git/api", "git@ssh.dev.azure.com:v3/acme/api/api", "acme/api"),
+        ("https://dev.azure.com/acme/api/_git/api", "git@ssh.dev.azure.com:v3/acme/api/api", "acme/api"),
+        ("https://dev.azure.com/acme/_git/acme", "git@ssh.dev.azure.com:v3/acme/acme/acme", "acme/acme"),
+        (
+            "https://dev.azure.com/acme/My%20Shop/_git/Web%20API",
+            "git@ssh.dev.azure.com:v3/acme/My%20Shop/Web%20API",
+            "acme/my-shop/web-api",
+        ),
+        ("https://host/scm/~sarah/api.git", "ssh://git@host:7999/~sarah/api.git", "sarah/api"),
+        ("https://github.com/acme/v3", "git@github.com:acme/v3.git", "acme/v3"),
+        ("https://github.com/acme/scm", "git@github.com:acme/scm.git", "acme/scm"),
+        ("https://gitlab.com/v3/api.git", "git@gitlab.com:v3/api.git", "v3/api"),
+    ],
+)
+def test_https_and_ssh_give_one_name_that_no_other_repository_has(https: str, ssh: str, name: str) -> None:
+    assert names.from_remote(https) == names.from_remote(ssh) == f"repo:{name}"
 
 
 @pytest.mark.parametrize(

@@ -615,12 +615,17 @@ async def test_a_dry_run_reports_the_same_and_writes_nothing(
         {"id": NEW, "content": "x", "kind": "decision"},
     ],
 )
+@pytest.mark.parametrize("stored", [False, True], ids=["imported", "stored"])
 async def test_a_dry_run_knows_in_each_batch_what_those_before_would_have_changed(
-    mover: Mover, small_batches: None, later: Line
+    mover: Mover, small_batches: None, person: Person, stored: bool, later: Line
 ) -> None:
-    await mover.put(
-        [{"id": OLD, "content": "one", "idempotency_key": "k", "idempotency_keys": {"confirmed": "0" * 64}}]
-    )
+    if stored:  # under a key that was asked here, which stays answered
+        await person.keep(Draft("one", id=UUID(OLD), idempotency_key="k"))
+        await person.keep(Draft("one", idempotency_key="confirmed"))
+    else:
+        await mover.put(
+            [{"id": OLD, "content": "one", "idempotency_key": "k", "idempotency_keys": {"confirmed": "0" * 64}}]
+        )
     changed = [{"id": OLD, "content": "two", "idempotency_key": "l"}, {"id": NEW, "content": "x"}]
     lines = [*changed, later, {"content": "y"}]
 

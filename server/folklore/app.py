@@ -114,7 +114,7 @@ class App:
         return Traces(log)
 
     def namespace(self) -> str:
-        """Where to write when the caller does not say: the setting, else the project's."""
+        """Return where to write when a call names none; callers over HTTP have their own rule (http/team.py)."""
         return self.settings.namespace or self._project
 
     @cached_property

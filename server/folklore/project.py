@@ -1,4 +1,4 @@
-"""Which project a process works in: the repository around its directory, the same for every clone and worktree."""
+"""The project that a process works in: the repository around its directory, the same for every clone and worktree."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ DEFAULT = "default"
 
 
 def project_namespace(directory: Path) -> str:
-    """The namespace of the repository that holds `directory`: from its `origin`, else its common directory's name.
+    """Return the namespace of the repository that holds `directory`: from its remote, else its common directory's name.
 
     Outside a repository, or without git, it is "default". Never raises.
     """
-    remote = _git(directory, "config", "--get", "remote.origin.url")
+    remote = _remote(directory)
     if remote and (found := names.from_remote(remote)):
         return found
     common = _git(directory, "rev-parse", "--path-format=absolute", "--git-common-dir")
@@ -28,12 +28,23 @@ def project_namespace(directory: Path) -> str:
 
 
 def working_directory(environ: Mapping[str, str]) -> Path:
-    """Where the assistant works: Claude Code says so in CLAUDE_PROJECT_DIR; else this process's directory."""
+    """Return the directory the assistant works in: CLAUDE_PROJECT_DIR (set by Claude Code), else this process's."""
     named = environ.get("CLAUDE_PROJECT_DIR")
     try:
         return Path(named) if named else Path.cwd()
     except OSError:  # the directory was removed under us
         return Path(os.sep)
+
+
+def _remote(directory: Path) -> str | None:
+    """Return the URL of `origin`, or of the only remote, which a clone may have called otherwise.
+
+    `git remote get-url` writes out a URL that the settings of this user shorten (url.BASE.insteadOf).
+    """
+    urls = _git(directory, "config", "--name-only", "--get-regexp", r"^remote\..*\.url$") or ""
+    remotes = {line.removeprefix("remote.").removesuffix(".url") for line in urls.splitlines()}
+    chosen = {"origin"} & remotes or remotes
+    return _git(directory, "remote", "get-url", "--", *chosen) if len(chosen) == 1 else None
 
 
 def _git(directory: Path, *arguments: str) -> str | None:

@@ -110,7 +110,7 @@ class _RemoteDesk(_Far):
     """The desk of a server; where to write, the settings here may say."""
 
     async def home(self) -> str:
-        """Where to write: as the settings here say, else the token's namespace, else this project's."""
+        """Return where to write: as the settings here say, else as the server does, else this project's namespace."""
         if self._settings.namespace is not None:
             return str(self._settings.namespace)
         try:

@@ -71,7 +71,7 @@ def store(
     )
 
     async def work(desk: Desk) -> None:
-        result = await desk.store(namespace or await desk.home(), draft)
+        result = await desk.store(draft, namespace or await desk.home())
         if as_json:
             note = {"note": result.note} if result.note else {}
             print_json({"namespace": result.namespace, "stored": present.stored(result.stored), **note})

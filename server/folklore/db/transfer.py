@@ -37,12 +37,16 @@ class Origin:
 
 @dataclass(frozen=True, slots=True)
 class Present:
-    """Something of this id, text or idempotency key that is in the database already."""
+    """A memory in the database that has an arriving id, text or idempotency key.
+
+    With `asked`, a store here used the key: the key stays with this memory even if an import replaces its row.
+    """
 
     id: UUID
     digest: bytes
     key: str | None
     alive: bool
+    asked: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +153,9 @@ class Transfers:
                 digests=[item.digest for item in batch],
                 keys=[key for item in batch if (key := item.draft.idempotency_key) is not None],
             )
-        return [Present(row["id"], bytes(row["digest"]), row["idempotency_key"], row["alive"]) for row in rows]
+        return [
+            Present(row["id"], bytes(row["digest"]), row["idempotency_key"], row["alive"], row["asked"]) for row in rows
+        ]
 
     async def here(self, namespace: UUID, ids: Iterable[UUID]) -> set[UUID]:
         """Which of these memories are in the namespace. One statement."""

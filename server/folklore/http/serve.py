@@ -33,6 +33,7 @@ from folklore.http.crowd import Crowd
 from folklore.http.departure import Departure
 from folklore.http.export import export_route
 from folklore.http.invited import Invited, transport_security
+from folklore.http.namespace import RequestedNamespace
 from folklore.http.oauth import JwtIssuer
 from folklore.http.rate import RateLimit
 from folklore.http.refusal import failure
@@ -108,6 +109,7 @@ def build_app(app: App, host: str, seat: Seat | None = None) -> Starlette:
             watch.middleware([*routes, *writing.routes]),
             Middleware(Invited, security=security),
             Middleware(Door, keeper=team.keeper, refused=team.refused, metadata_url=_metadata_url(oauth)),
+            Middleware(RequestedNamespace),
             *limits(http),
         ],
         lifespan=lifespan,

@@ -1,4 +1,4 @@
-"""One process that serves many: each call as whoever it is from."""
+"""The request context of a process that serves many callers: each call runs as its own caller."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from datetime import datetime
 from folklore.app import App
 from folklore.db.audit import Audit
 from folklore.errors import DatabaseUnavailable, FolkloreError, InvalidInput
-from folklore.memory.access import writing_home
+from folklore.http.namespace import HEADER, PARAMETER, requested_namespace
+from folklore.memory.access import role_in, writing_home
 from folklore.memory.callers import present_caller
 from folklore.memory.doorkeeper import NOBODY, Doorkeeper, Issuer
 from folklore.memory.host import Host
@@ -19,7 +20,7 @@ from folklore.model import Caller
 
 @dataclass(frozen=True, slots=True)
 class Team:
-    """What the edges of such a process work with; `keeper` lets callers in."""
+    """The context that the edges of such a process work with; `keeper` authenticates callers."""
 
     app: App
     host: Host
@@ -28,7 +29,7 @@ class Team:
 
     @classmethod
     def of(cls, app: App, issuer: Issuer | None = None) -> Team:
-        """Over a running (or starting) application; its user close both."""
+        """Make one over a running (or starting) application; the caller closes both."""
 
         async def whole() -> Library:
             return (await app.ready()).library
@@ -53,8 +54,7 @@ class Team:
             refusals.note(present_caller(), action, error, now=app.now())
 
         def namespace() -> str:
-            caller = _somebody(present_caller())
-            return app.namespace() if caller.token is None else _home(caller)
+            return current_namespace(_somebody(present_caller()), app.settings.namespace)
 
         demand = app.settings.http.authentication
         refusals = Refusals(record)
@@ -66,17 +66,17 @@ class Team:
         )
 
     def refused(self, caller: Caller, action: str, error: FolkloreError, reason: str) -> None:
-        """Somebody was not let in."""
+        """Note a request that was not authenticated."""
         self.refusals.note(caller, action, error, now=self.app.now(), reason=reason)
 
     async def close(self) -> None:
-        """Write what is left to write; comes before the application's end."""
+        """Write pending entries; called before the application closes."""
         await self.refusals.close()
         await self.keeper.close()
 
 
 def _somebody(caller: Caller) -> Caller:
-    """Raises Unavailable where it could not be found out who calls: nothing is open to nobody, not even a name."""
+    """Return the caller. Raises Unavailable if the caller could not be identified: then not even a name is shown."""
     if caller is NOBODY:
         raise DatabaseUnavailable(
             "The database is unavailable, or your token's issuer: it cannot be found out who calls.", hint="Try again."
@@ -84,13 +84,29 @@ def _somebody(caller: Caller) -> Caller:
     return caller
 
 
-def _home(caller: Caller) -> str:
-    """Where this caller writes when he does not say. Raises InvalidInput if that is not clear."""
+def current_namespace(caller: Caller, setting: str | None) -> str:
+    """Return the namespace of the current request where its call names none; never that of the server's directory.
+
+    In this order: what the request names in its header or URL, the token's default, the setting `namespace` if the
+    caller may read there. Raises InvalidInput that names the ways, or that says what is wrong with a requested name.
+    """
+    if (requested := requested_namespace()) is not None:
+        return requested
     if (home := writing_home(caller)) is not None:
         return home
+    if setting is not None and role_in(caller, setting) is not None:  # else not even its name is for this caller
+        return setting
+    raise InvalidInput("namespace", "is missing, and neither the request nor the token names one.", hint=_ways(caller))
+
+
+def _ways(caller: Caller) -> str:
     if caller.access is None:
-        hint = "An owner's token may write to any."
+        where = "repo:owner/name for a repository"
     else:
-        own = ", ".join(grant.name for grant in caller.access.grants if grant.role != "reader")
-        hint = f"It may write to {own}." if own else "It may only read."
-    raise InvalidInput("namespace", "is missing, and your token has no default.", hint=hint)
+        where = ", ".join(grant.name for grant in caller.access.grants if grant.role != "reader")
+        if not where:
+            return "Your token may only read."
+    return (
+        f"Pass namespace ({where}), send the header {HEADER}, add ?{PARAMETER}=NAME to the server's URL,"
+        " or use a token with a default (`folklore tokens create --namespace`)."
+    )

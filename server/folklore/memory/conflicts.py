@@ -39,7 +39,7 @@ class Known:
             self.ids.add(item.id)
             if item.alive and item.id not in self.went_in:
                 self._hold(item.digest, item.id)
-            if item.key is not None and self.freed.get(item.key) != item.id:
+            if item.key is not None and (item.asked or self.freed.get(item.key) != item.id):
                 self.keys.setdefault(item.key, item.id)
 
     def take(self, arrival: Arrival, line: Arrival) -> None:

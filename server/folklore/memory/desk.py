@@ -43,18 +43,18 @@ class Desk:
         return self._host.zone
 
     async def home(self) -> str:
-        """Where to write when nobody says."""
+        """Return the current namespace, for writes that name none. Raises InvalidInput if no source names one."""
         return self._host.namespace()
 
-    async def store(self, namespace: str, draft: Draft) -> StoreResult:
-        """Store one memory. What only an import may say of it is refused."""
+    async def store(self, draft: Draft, namespace: str | None = None) -> StoreResult:
+        """Store one memory, without a namespace in the current one. Fields that only an import may set are refused."""
         for name in ("id", "author", "created_at", "position"):
             if getattr(draft, name) is not None:
                 raise InvalidInput(name, "comes from the server.", hint="Only an import may say it.")
         library = await self._host.library()
         return await store(
             library,
-            namespace,
+            namespace or self._host.namespace(),
             [draft],
             caller=self._host.caller(),
             now=self._host.now(),
@@ -170,12 +170,15 @@ class Desk:
         dry_run: bool = False,
         shown: tuple[UUID, ...] | None = None,
     ) -> Forgotten:
-        """Forget memories by id, or those that filters let through, of these only what was `shown` if that is given."""
+        """Forget memories by id, or those that filters let through, of these only what was `shown` if that is given.
+
+        Filters without namespaces look in the current one.
+        """
         given = self._filters(filters)
         request = ForgetRequest(
             ids=ids,
             filters=given if not ids or not given.empty else None,
-            namespaces=namespaces,
+            namespaces=namespaces if ids or namespaces else (self._host.namespace(),),
             erase=erase,
             dry_run=dry_run,
             shown=shown,

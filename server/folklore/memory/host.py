@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 class Host:
     """One process's way to the memory.
 
-    `library` waits until database and model are ready and raises Unavailable if they cannot be; `namespace` names
-    where to write when the caller does not say; `zone` is what times without an offset are read in; `engine` says whose
-    Postgres it is (embedded or server); `retention` is how long what was forgotten can be brought back; `traces` is
-    told of every answer that goes out, `refused` of every call that was not let do what it wanted.
+    `library` waits until database and model are ready and raises Unavailable if they cannot be; `namespace` returns
+    the current namespace, for writes that name none, and raises InvalidInput if no source names one; `zone` applies to
+    times without an offset; `engine` is the kind of Postgres (embedded or server); `retention` is how long a forgotten
+    memory can be restored; `traces` records every answer, `refused` every call that was denied.
     """
 
     library: Callable[[], Awaitable[Library]]

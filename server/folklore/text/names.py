@@ -21,9 +21,8 @@ _COMPARED = 2_000  # names looked at for a suggestion; nobody sees more
 _SMALL_LETTERS = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
 
 _URL = re.compile(r"[a-z][a-z0-9+.-]*://([^/?#]*)([^?#]*)", re.IGNORECASE)
-_SSH_SHORT = re.compile(r"(?:[^@:/\\\s]+@)?(\[[^\]\s]*\]|[^@:/\\\s]{2,}):(?!//)(.*)", re.DOTALL)
-# Path segments that name the hosting service's interface, not the repository (Azure DevOps, Bitbucket).
-_SERVICE_SEGMENTS = frozenset({"_git", "scm", "v3"})
+# A user's name may hold "@" and "\" (mail addresses, Windows domains).
+_SSH_SHORT = re.compile(r"(?:[^:/\s]+@)?(\[[^\]\s]*\]|[^@:/\\\s]{2,}):(?!//)(.*)", re.DOTALL)
 
 
 def normalise(name: str, *, field: str = "namespace") -> str:
@@ -71,11 +70,11 @@ def from_remote(remote: str) -> str | None:
     if url := _URL.match(text):
         local, path = url[1] == "" or text.lower().startswith("file:"), unquote(url[2])
     elif short := _SSH_SHORT.fullmatch(text):
-        local, path = False, short[2]
+        local, path = False, unquote(short[2])
     else:
         local, path = True, text
     segments = _segments(path, local=local)
-    return _fitting(segments[-2:] if local else segments)
+    return _fitting(segments[-2:] if local else _repository(segments))
 
 
 def from_directory(path: str) -> str | None:
@@ -134,8 +133,24 @@ def _segments(path: str, *, local: bool) -> list[str]:
         parts[-1] = re.sub(r"\.git$", "", parts[-1], flags=re.IGNORECASE)
         if local and parts[-1] == "":
             parts = parts[:-1]  # the .git folder of a clone: the folder around it counts
-    slugs = (_segment(part) for part in parts if local or part not in _SERVICE_SEGMENTS)
-    return [slug for slug in slugs if slug]
+    return [slug for part in parts if (slug := _segment(part))]
+
+
+def _repository(segments: list[str]) -> list[str]:
+    """Leave out the segments that name the hosting service's interface, so that https and ssh give one name.
+
+    Bitbucket has `[…/]scm/PROJECT/REPO` over https. Azure DevOps has `ORG/PROJECT/_git/REPO` over https, where PROJECT
+    is left out if REPO is called the same, and `v3/ORG/PROJECT/REPO` over ssh.
+    """
+    if segments[-3:-2] == ["scm"]:
+        return segments[-2:]
+    if len(segments) == 4 and segments[0] == "v3":
+        azure = segments[1:]
+    elif segments[-2:-1] == ["_git"]:
+        azure = [*segments[:-2], segments[-1]]
+    else:
+        return segments
+    return azure[:-1] if len(azure) > 2 and azure[-2] == azure[-1] else azure
 
 
 def _segment(part: str) -> str:

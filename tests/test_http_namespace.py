@@ -1,0 +1,277 @@
+"""The current namespace over HTTP: named by the request, the token or a setting, never by the server's directory."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from typing import Any
+from urllib.parse import quote
+
+import httpx
+import pytest
+from mcp import Client
+
+from tests.conftest import Cluster
+from tests.servers import HttpServer, on_http, watched
+from tests.team import Team, bearer, connected, library_at
+from tests.wire import call
+
+# Each way to connect: the transport, and the era of the protocol.
+WAYS = [(sse, mode) for sse in (False, True) for mode in ("legacy", "auto")]
+HEADER = "Folklore-Namespace"
+
+
+@pytest.fixture(scope="module")
+async def server(
+    cluster: Cluster, template: str, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[HttpServer]:
+    """A server without tokens and without the setting, started inside a repository."""
+    async with cluster.new_database(template) as name:
+        settings = watched(tmp_path_factory.mktemp("namespace"), database_url=cluster.address(name), namespace="")
+        async with on_http(settings) as running:
+            yield running
+
+
+@pytest.fixture(scope="module")
+async def team(cluster: Cluster, template: str, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Team]:
+    """A server with tokens and with the setting."""
+    async with cluster.new_database(template) as name, library_at(cluster.address(name)) as library:
+        settings = watched(tmp_path_factory.mktemp("team"), database_url=cluster.address(name), namespace="setting")
+        async with on_http(settings) as running:
+            made = Team(running, library)
+            for namespace in ("setting", "payments", "board"):
+                await made.keep(f"the crane of {namespace} is red", namespace=namespace)
+            await made.token("root", owner=True)
+            yield made
+
+
+async def stored(client: Client, content: str, **arguments: Any) -> str:
+    """Store a memory and return the namespace it went to."""
+    answer = await client.call_tool("memory_store", {"content": content, **arguments})
+    assert not answer.is_error, answer.content
+    assert answer.structured_content is not None
+    return str(answer.structured_content["namespace"])
+
+
+async def refused(client: Client, tool: str = "memory_store", **arguments: Any) -> str:
+    answer = await client.call_tool(tool, arguments or {"content": "never stored"})
+    assert answer.is_error
+    return str(answer.content[0].text)  # type: ignore[union-attr]
+
+
+async def names(url: str) -> set[str]:
+    async with connected(url) as client:
+        answer = await client.call_tool("memory_status", {})
+        assert answer.structured_content is not None
+        return {item["name"] for item in answer.structured_content["namespaces"]}
+
+
+@pytest.mark.parametrize(("sse", "mode"), WAYS)
+async def test_two_clients_store_into_the_namespaces_that_their_headers_name(
+    server: HttpServer, sse: bool, mode: str
+) -> None:
+    async with (
+        connected(server.url, {HEADER: "repo:acme/shop"}, sse=sse, mode=mode) as shop,
+        connected(server.url, {HEADER: "repo:acme/api"}, sse=sse, mode=mode) as api,
+    ):
+        for number in range(2):
+            assert await stored(shop, f"The shop opens at {number} ({sse}, {mode}).") == "repo:acme/shop"
+            assert await stored(api, f"The API answers at {number} ({sse}, {mode}).") == "repo:acme/api"
+
+
+@pytest.mark.parametrize(("sse", "mode"), WAYS)
+async def test_two_clients_store_into_the_namespaces_that_their_urls_name(
+    server: HttpServer, sse: bool, mode: str
+) -> None:
+    async with (
+        connected(server.url, sse=sse, mode=mode, query="?namespace=repo:acme/web") as web,
+        connected(server.url, sse=sse, mode=mode, query=f"?x=1&namespace={quote('München', safe='')}") as city,
+    ):
+        for number in range(2):
+            assert await stored(web, f"The site loads in {number} s ({sse}, {mode}).") == "repo:acme/web"
+            assert await stored(city, f"The city has {number} rivers ({sse}, {mode}).") == "München"
+
+
+@pytest.mark.parametrize(("sse", "mode"), WAYS)
+async def test_an_argument_counts_before_the_header_and_the_header_before_the_url(
+    server: HttpServer, sse: bool, mode: str
+) -> None:
+    async with connected(
+        server.url, {HEADER: "from-header"}, sse=sse, mode=mode, query="?namespace=from-url"
+    ) as client:
+        assert await stored(client, f"one ({sse}, {mode})", namespace="from-argument") == "from-argument"
+        assert await stored(client, f"two ({sse}, {mode})") == "from-header"
+
+
+@pytest.mark.parametrize(("sse", "mode"), WAYS)
+async def test_a_write_without_any_namespace_is_refused_with_the_ways_to_name_one(
+    server: HttpServer, sse: bool, mode: str
+) -> None:
+    before = await names(server.url)
+    async with connected(server.url, {HEADER: ""}, sse=sse, mode=mode, query="?namespace=") as client:
+        said = [await refused(client), await refused(client, "memory_forget", filters={"tags": ["x"]})]
+        prompt = str((await client.get_prompt("remember")).messages[0].content)
+
+    for text in said:
+        assert text.startswith("namespace: is missing")
+        for way in ("Pass namespace", "send the header Folklore-Namespace", "?namespace=NAME", "token with a default"):
+            assert way in text
+    assert "a namespace that fits" in prompt
+    assert await names(server.url) == before
+
+
+@pytest.mark.parametrize(
+    ("value", "problem"),
+    [
+        ("two words", "a name is made of letters, digits"),
+        ("two%20words", "a name is made of letters, digits"),
+        ("-x", "a name begins and ends with a letter"),
+        ("x" * 101, "over the limit of 100"),
+        ("m%FCnchen", "must be UTF-8, percent-encoded."),
+        ("${PROJECT}", "a name is made of letters, digits"),
+    ],
+)
+async def test_a_bad_name_in_header_or_url_is_refused_as_in_an_argument(
+    server: HttpServer, value: str, problem: str
+) -> None:
+    async with connected(server.url, {HEADER: value}) as client:
+        in_header = await refused(client)
+    async with connected(server.url, query=f"?namespace={quote(value, safe='%')}", sse=True) as client:
+        in_url = await refused(client)
+        as_argument = await refused(client, content="never stored", namespace=value)
+
+    assert in_header.startswith("Folklore-Namespace: ")
+    assert problem in in_header
+    assert in_url == in_header.replace("Folklore-Namespace", "?namespace")
+    if "%" not in value:
+        assert as_argument == in_header.replace("Folklore-Namespace", "namespace")
+
+
+async def test_a_header_holds_utf_8_percent_encoded_or_as_bytes_and_no_latin_1(server: HttpServer) -> None:
+    async def home(value: bytes) -> httpx.Response:
+        async with httpx.AsyncClient(base_url=server.url) as client:
+            return await client.post("/api/home", json={}, headers=[(HEADER.encode(), value)])
+
+    assert (await home(b"M%C3%BCnchen")).json() == {"result": "München"}
+    assert (await home("München".encode())).json() == {"result": "München"}
+    latin = await home("München".encode("latin-1"))
+    assert (latin.status_code, latin.json()["error"]["code"]) == (400, "invalid_input")
+    assert "percent-encoded" in latin.json()["error"]["message"]
+
+
+async def test_a_namespace_that_is_named_twice_is_refused(server: HttpServer) -> None:
+    async with httpx.AsyncClient(base_url=server.url) as client:
+        by_header = await client.post("/api/home", json={}, headers=[(HEADER, "a"), (HEADER, "b")])
+        by_url = await client.post("/api/home?namespace=a&namespace=b", json={})
+
+    for answer, field in ((by_header, "Folklore-Namespace"), (by_url, "?namespace")):
+        assert answer.status_code == 400
+        assert answer.json()["error"]["message"] == f"{field}: must be given once, got 2 values."
+
+
+@pytest.mark.parametrize("by", ["header", "url"])
+async def test_what_an_sse_stream_names_counts_for_messages_that_name_nothing(server: HttpServer, by: str) -> None:
+    name = f"stream-by-{by}"
+    headers, query = ({HEADER: name}, {}) if by == "header" else ({}, {"namespace": name})
+    async with (
+        httpx.AsyncClient(base_url=server.url, timeout=20) as client,
+        client.stream("GET", "/sse", headers=headers, params=query) as stream,
+    ):
+        lines = (line.removeprefix("data: ") async for line in stream.aiter_lines() if line.startswith("data: "))
+        endpoint = await anext(lines)
+
+        async def answer(message: dict[str, Any], **more: str) -> dict[str, Any]:
+            assert (await client.post(endpoint, json=message, headers=more)).status_code == 202
+            return dict(json.loads(await anext(lines)))
+
+        opening = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "raw", "version": "1"}}
+        await answer({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": opening})
+        await client.post(endpoint, json={"jsonrpc": "2.0", "method": "notifications/initialized"})
+        plain = await answer(call("memory_store", content=f"said without a name ({by})"))
+        other = await answer(call("memory_store", content=f"said with one ({by})"), **{HEADER: "message"})
+
+    assert plain["result"]["structuredContent"]["namespace"] == name
+    assert other["result"]["structuredContent"]["namespace"] == "message"
+
+
+async def test_forgetting_by_filters_stays_in_the_current_namespace_and_recall_asks_all(server: HttpServer) -> None:
+    async with connected(server.url, {HEADER: "left"}) as left, connected(server.url, {HEADER: "right"}) as right:
+        for client in (left, right):
+            await stored(client, "The walrus sleeps on the pier.", tags=["walrus"])
+        found = (await left.call_tool("search_keywords", {"query": "walrus"})).structured_content
+        gone = (await left.call_tool("memory_forget", {"filters": {"tags": ["walrus"]}})).structured_content
+        kept = (await left.call_tool("memory_list", {"filters": {"tags": ["walrus"]}})).structured_content
+
+    assert found is not None
+    assert gone is not None
+    assert kept is not None
+    assert {memory["namespace"] for memory in found["memories"]} == {"left", "right"}
+    assert len(gone["forgotten"]) == 1
+    assert [memory["namespace"] for memory in kept["memories"]] == ["right"]
+
+
+async def test_calls_of_the_api_work_in_the_namespace_that_their_request_names(server: HttpServer) -> None:
+    async with httpx.AsyncClient(base_url=server.url) as client:
+
+        async def ask(name: str, body: dict[str, Any], **more: str) -> httpx.Response:
+            return await client.post(f"/api/{name}", json=body, headers=more)
+
+        draft = {"draft": {"content": "The ferry leaves at noon.", "tags": ["ferry"]}}
+        assert (await ask("home?namespace=repo:acme/ferry", {})).json() == {"result": "repo:acme/ferry"}
+        by_header = await ask("store", draft, **{HEADER: "ferry-one"})
+        by_url = await ask("store?namespace=ferry-two", draft)
+        by_argument = await ask("store", draft | {"namespace": "ferry-three"}, **{HEADER: "ferry-one"})
+        missing = [await ask("home", {}), await ask("store", draft), await ask("forget", {"filters": {"kinds": ["x"]}})]
+        gone = await ask("forget", {"filters": {"tags": ["ferry"]}}, **{HEADER: "ferry-two"})
+
+    namespaces = [answer.json()["result"]["namespace"] for answer in (by_header, by_url, by_argument)]
+    assert namespaces == ["ferry-one", "ferry-two", "ferry-three"]
+    for answer in missing:
+        assert (answer.status_code, answer.json()["error"]["code"]) == (400, "invalid_input")
+        assert "Folklore-Namespace" in answer.json()["error"]["hint"]
+    assert [memory["namespace"] for memory in gone.json()["result"]["memories"]] == ["ferry-two"]
+
+
+async def test_the_header_counts_before_the_tokens_default_and_that_before_the_setting(team: Team) -> None:
+    both = await team.token("walter", "payments:writer", "board:writer", namespace="board")
+    owner = await team.token("ops", owner=True)
+
+    async with team.assistant(both.secret) as client:
+        assert await stored(client, "The board meets on Mondays.") == "board"
+    async with connected(team.url, bearer(both.secret) | {HEADER: "payments"}, sse=True) as client:
+        assert await stored(client, "Refunds take three days.") == "payments"
+    async with team.assistant(owner.secret) as client:
+        assert await stored(client, "Deploys stop on Fridays.") == "setting"
+
+
+async def test_the_setting_is_not_even_named_to_a_token_that_does_not_open_it(team: Team) -> None:
+    several = await team.token("walter", "payments:writer", "board:writer")
+    opened = await team.token("walter", "payments:writer", "board:writer", "setting:writer")
+    reader = await team.token("rita", "payments:reader")
+
+    async with team.assistant(several.secret) as client:
+        said = await refused(client)
+    async with team.assistant(opened.secret) as client:
+        assert await stored(client, "The gate is shut at night.") == "setting"
+    async with httpx.AsyncClient(base_url=team.url) as http:
+        reading = (await http.post("/api/home", json={}, headers=bearer(reader.secret))).json()["error"]
+
+    assert "Pass namespace (board, payments)" in said
+    assert "setting" not in said
+    assert reading["hint"] == "Your token may only read."
+
+
+@pytest.mark.parametrize("sse", [False, True])
+async def test_a_namespace_without_a_grant_answers_as_one_that_is_not_there(team: Team, sse: bool) -> None:
+    token = await team.token("walter", "payments:writer")
+
+    async def said(headers: dict[str, str], query: str = "", **arguments: str) -> str:
+        async with connected(team.url, bearer(token.secret) | headers, sse=sse, query=query) as client:
+            return await refused(client, content="never stored", **arguments)
+
+    by_argument = await said({}, namespace="board")
+
+    assert "There is no namespace 'board' that you may write to." in by_argument
+    assert await said({HEADER: "board"}) == by_argument
+    assert await said({}, "?namespace=board") == by_argument
+    assert await said({HEADER: "bored"}) == by_argument.replace("'board'", "'bored'")
