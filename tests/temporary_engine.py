@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from folklore.db.engine import Engine
+from folklore.engine import Engine
 
 _ROOT = Path(__file__).parents[1]
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from folklore.model import Draft
-from folklore.ranking.merging import as_one, copies, fused_as_one
+from folklore.ranking.near_duplicates import as_one, copies, fused_as_one
 from folklore.ranking.pool import Listed, fuse
 from folklore.ranking.weights import Ranking
 from folklore.text.particulars import Particulars
