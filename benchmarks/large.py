@@ -23,7 +23,7 @@ from pathlib import Path
 from mcp import Client
 
 from benchmarks.latency import ours, sentences
-from folklore.db.engine import Engine
+from folklore.engine import Engine
 
 _COUNT = 200_000
 _BATCH = 500

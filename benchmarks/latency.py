@@ -20,7 +20,7 @@ from pathlib import Path
 
 from mcp import Client, StdioServerParameters
 
-from folklore.db.engine import Engine
+from folklore.engine import Engine
 
 _COUNT = 3_000
 _ROUNDS = 300

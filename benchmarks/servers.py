@@ -25,7 +25,7 @@ def ours() -> None:
     from folklore import log
     from folklore.app import App
     from folklore.config import load_settings
-    from folklore.tools.server import build_server
+    from folklore.mcp.server import build_server
 
     log.first("error")
 
@@ -51,10 +51,10 @@ def http(port: str) -> None:
 
     from folklore.cli.main import outcome
     from folklore.http import serve
-    from folklore.memory.host import Host
-    from folklore.tools.server import build_server
+    from folklore.mcp.server import build_server
+    from folklore.memory.request_context import RequestContext
 
-    def with_trivial(host: Host, **options: Any) -> MCPServer[Host]:
+    def with_trivial(host: RequestContext, **options: Any) -> MCPServer[RequestContext]:
         server = build_server(host, **options)
         server.tool()(trivial)
         return server

@@ -28,13 +28,13 @@ from tests.temporary_engine import temporary_engine
 from folklore.db.database import Database, PoolLimits
 from folklore.db.migrate import migrate
 from folklore.errors import Conflict, InvalidInput, NotFound, Raced
-from folklore.memory.detail import details
-from folklore.memory.forget import ForgetRequest, forget
-from folklore.memory.library import Library
-from folklore.memory.listing import list_memories
-from folklore.memory.relate import Wish, relate
-from folklore.memory.revise import Edit, undo, update
-from folklore.memory.store import store
+from folklore.memory.context import MemoryContext
+from folklore.memory.records.forget import ForgetRequest, forget
+from folklore.memory.records.get import details
+from folklore.memory.records.listing import list_memories
+from folklore.memory.records.relate import Wish, relate
+from folklore.memory.records.store import store
+from folklore.memory.records.update import Edit, undo, update
 from folklore.model import Caller, Draft, Filters, Link, Memory, Relation
 from folklore.text.clean import digest
 
@@ -55,7 +55,7 @@ class Tally:
 class Worker:
     """One process's worth of somebody at work."""
 
-    def __init__(self, library: Library, seed: int) -> None:
+    def __init__(self, library: MemoryContext, seed: int) -> None:
         self._library = library
         self._random = random.Random(seed)
         self._caller = Caller(f"worker {seed}")
@@ -274,9 +274,9 @@ class _library:  # noqa: N801 - reads as a function
     def __init__(self, dsn: str) -> None:
         self._database = Database(dsn, PoolLimits(minimum=0, maximum=2))
 
-    async def __aenter__(self) -> Library:
+    async def __aenter__(self) -> MemoryContext:
         await self._database.open()
-        return Library.of(self._database, ByLetter())
+        return MemoryContext.of(self._database, ByLetter())
 
     async def __aexit__(self, *_: object) -> None:
         await self._database.close()

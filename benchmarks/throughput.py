@@ -35,7 +35,7 @@ import psutil
 from mcp import Client
 
 from benchmarks.latency import sentences
-from folklore.db.engine import Engine
+from folklore.engine import Engine
 
 _MODERN = "2026-07-28"
 _ERAS = {"legacy": "2025-11-25", "modern": _MODERN}

@@ -30,12 +30,12 @@ from folklore.bench.retrieval import store_set
 from folklore.bench.scratch import scratch
 from folklore.bench.sets import Question, RetrievalSet, read_set
 from folklore.config import load_settings
-from folklore.db.chores import Chores
 from folklore.db.database import Database, PoolLimits
-from folklore.memory.library import Library
-from folklore.upkeep.chore import Job, Rules
-from folklore.upkeep.chores import named
-from folklore.upkeep.runner import Runner
+from folklore.db.stores.jobs import Chores
+from folklore.jobs.all_jobs import named
+from folklore.jobs.job import Job, Rules
+from folklore.jobs.runner import Runner
+from folklore.memory.context import MemoryContext
 
 _MARK = "\u241f"
 _COPIES = 4
@@ -112,7 +112,7 @@ def recall_of(
 
 def runner(running: Running, database: Database, app: App, days: float = 0) -> Runner:
     """Upkeep as it would be so many days from now."""
-    library = Library.of(database, running.library.embedder)
+    library = MemoryContext.of(database, running.library.embedder)
     job = Job(database, library, Rules(pause=0), lambda: app.now() + timedelta(days=days))
     return Runner(Chores(database), job, holder="bench", now=app.now)
 

@@ -28,9 +28,9 @@ from folklore.db.database import Database, PoolLimits
 from folklore.db.migrate import migrate
 from folklore.embedding import bundled
 from folklore.embedding.bundled import BundledEmbedder
-from folklore.embedding.embedder import Embedder
-from folklore.memory.library import Library
-from folklore.tools.server import build_server
+from folklore.embedding.protocol import Embedder
+from folklore.mcp.server import build_server
+from folklore.memory.context import MemoryContext
 from tests.housework import Housekeeper
 from tests.person import Person
 from tests.temporary_engine import temporary_engine
@@ -147,19 +147,19 @@ async def database(database_url: str, queries: list[str]) -> AsyncIterator[Datab
 
 
 @pytest.fixture
-async def library(database: Database, embedder: Embedder) -> Library:
+async def library(database: Database, embedder: Embedder) -> MemoryContext:
     """The use cases' world over a fresh database, with the bundled model."""
-    return Library.of(database, embedder)
+    return MemoryContext.of(database, embedder)
 
 
 @pytest.fixture
-async def person(library: Library) -> Person:
+async def person(library: MemoryContext) -> Person:
     """Somebody called `tester` who writes to `notes`."""
     return Person(library)
 
 
 @pytest.fixture
-async def housekeeper(database: Database, library: Library) -> Housekeeper:
+async def housekeeper(database: Database, library: MemoryContext) -> Housekeeper:
     """Upkeep by hand, over the same database as `person`."""
     return Housekeeper(database, library)
 

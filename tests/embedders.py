@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from folklore.embedding.embedder import PROBE, Model
+from folklore.embedding.protocol import PROBE, Model
 from folklore.errors import EmbedderUnavailable
 
 MODEL = Model("fake", "by-letter", 8)

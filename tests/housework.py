@@ -9,12 +9,12 @@ from typing import Any
 
 import asyncpg
 
-from folklore.db.chores import Chores
 from folklore.db.database import Database
-from folklore.memory.library import Library
-from folklore.upkeep.chore import Chore, Job, Rules
-from folklore.upkeep.chores import named
-from folklore.upkeep.runner import Lease, Ran, Runner
+from folklore.db.stores.jobs import Chores
+from folklore.jobs.all_jobs import named
+from folklore.jobs.job import Chore, Job, Rules
+from folklore.jobs.runner import Lease, Ran, Runner
+from folklore.memory.context import MemoryContext
 from tests.person import NOON
 
 DAY = timedelta(days=1)
@@ -25,7 +25,7 @@ class Housekeeper:
     """`await housekeeper("expiry")` runs a chore; `now` stands still unless it is moved."""
 
     database: Database
-    library: Library
+    library: MemoryContext
     now: datetime = NOON
     rules: Rules = field(default_factory=lambda: Rules(pause=0))
 

@@ -7,15 +7,15 @@ from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Any
 from uuid import UUID
 
-from folklore.db.found import Measures, Sampling, Scope
-from folklore.memory.detail import details
-from folklore.memory.forget import ForgetRequest, Forgotten, forget
-from folklore.memory.keywords import search
-from folklore.memory.library import Library
-from folklore.memory.recall import RecallRequest, recall
-from folklore.memory.relate import Related, Wish, relate
-from folklore.memory.revise import Edit, history, undo, update
-from folklore.memory.store import StoreResult, store
+from folklore.db.stores.recall_rows import Measures, Sampling, Scope
+from folklore.memory.context import MemoryContext
+from folklore.memory.recall.pipeline import RecallRequest, recall
+from folklore.memory.recall.search import search
+from folklore.memory.records.forget import ForgetRequest, Forgotten, forget
+from folklore.memory.records.get import details
+from folklore.memory.records.relate import Related, Wish, relate
+from folklore.memory.records.store import StoreResult, store
+from folklore.memory.records.update import Edit, history, undo, update
 from folklore.model import Answer, Caller, Draft, Filters, Memory, Relation, Revision
 
 NOON = datetime(2026, 5, 4, 12, 0, tzinfo=UTC)
@@ -25,7 +25,7 @@ NOON = datetime(2026, 5, 4, 12, 0, tzinfo=UTC)
 class Person:
     """`now` stands still unless `at` moves it."""
 
-    library: Library
+    library: MemoryContext
     name: str = "tester"
     now: datetime = NOON
     zone: tzinfo = UTC

@@ -10,8 +10,8 @@ import re
 import sys
 from dataclasses import dataclass
 
-from folklore.db.engine.binaries import find_binaries
 from folklore.db.migrate import migrate
+from folklore.engine.binaries import find_binaries
 from tests.temporary_engine import temporary_engine
 
 HEADER = """\

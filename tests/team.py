@@ -14,9 +14,9 @@ from mcp.client.sse import sse_client
 from mcp.client.streamable_http import streamable_http_client
 
 from folklore.db.database import Database
-from folklore.embedding.embedder import Embedder
-from folklore.memory.library import Library
-from folklore.memory.tokens import Made, TokenRequest, create_token, revoke_tokens
+from folklore.embedding.protocol import Embedder
+from folklore.memory.auth.tokens import Made, TokenRequest, create_token, revoke_tokens
+from folklore.memory.context import MemoryContext
 from folklore.model import Caller, Draft
 from tests.person import Person
 from tests.servers import HttpServer
@@ -29,7 +29,7 @@ class Team:
     """The server and the database behind it."""
 
     server: HttpServer
-    library: Library
+    library: MemoryContext
 
     @property
     def url(self) -> str:
@@ -67,11 +67,11 @@ def bearer(secret: str) -> dict[str, str]:
 
 
 @asynccontextmanager
-async def library_at(dsn: str, embedder: Embedder | None = None) -> AsyncIterator[Library]:
+async def library_at(dsn: str, embedder: Embedder | None = None) -> AsyncIterator[MemoryContext]:
     """The whole library of a database, for what happens behind a server's back; without a model vectors are owed."""
     database = Database(dsn)
     await database.open()
     try:
-        yield Library.of(database, embedder)
+        yield MemoryContext.of(database, embedder)
     finally:
         await database.close()

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from folklore.db.engine import Engine
+from folklore.engine import Engine
 
 
 @contextmanager

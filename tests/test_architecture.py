@@ -30,7 +30,7 @@ def test_rooms_import_only_what_lies_below_them(tmp_path: Path) -> None:
 def test_a_server_is_ready_to_answer_before_anything_slow_is_imported() -> None:
     slow = ("numpy", "asyncpg", "pgvector", "wordllama", "tokenizers", "httpx", "rich", "structlog", "yaml")
     program = (
-        "import sys, folklore.cli.main, folklore.tools.server; print(*[m for m in sys.argv[1:] if m in sys.modules])"
+        "import sys, folklore.cli.main, folklore.mcp.server; print(*[m for m in sys.argv[1:] if m in sys.modules])"
     )
     done = subprocess.run(
         [sys.executable, "-c", program, *slow], capture_output=True, text=True, timeout=60, check=True

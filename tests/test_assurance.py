@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from folklore.model import Draft
-from folklore.ranking.assurance import MOST_WORDS, Asked, calibrated
-from folklore.ranking.evidence import inverse_document_frequency
+from folklore.ranking.confidence import MOST_WORDS, Asked, calibrated
+from folklore.ranking.standard_scores import inverse_document_frequency
 from folklore.ranking.weights import chosen
-from folklore.text.moments import dated_pieces
+from folklore.text.dates.date_terms import dated_pieces
 from tests.person import NOON, Person, ids
 
 NOTHING = inverse_document_frequency(0, 100)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 
-from folklore.db.audit import WRITES
+from folklore.db.stores.audit import WRITES
 from folklore.http.auth import KNOWN
-from folklore.memory.audits import TRIED
-from folklore.tools.server import tools
+from folklore.mcp.server import tools
+from folklore.memory.auth.audit import TRIED
 from tests.commands import CommandLine, command_line  # noqa: F401 - the fixture `folklore`
 
 

@@ -15,7 +15,7 @@ from folklore.bench.assistant import assistant
 from folklore.bench.known_items import KnownItem, Uniqueness, known_items, parts
 from folklore.bench.sets import Question
 from folklore.bench.sources import Noted, installed, notes, notes_of, some
-from folklore.memory.recall import RecallRequest
+from folklore.memory.recall.pipeline import RecallRequest
 from folklore.ranking.weights import Ranking
 from tests.commands import CommandLine, command_line  # noqa: F401 - the fixture `folklore`
 

@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from folklore.errors import InvalidInput
-from folklore.memory.checks import MAX_CONTENT, check_batch
+from folklore.memory.validation import MAX_CONTENT, check_batch
 from folklore.model import Draft, Link
 from tests.person import NOON, Person
 

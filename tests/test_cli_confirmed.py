@@ -138,7 +138,7 @@ async def test_of_more_than_one_call_takes_those_are_forgotten_that_were_shown(
     meanwhile: Meanwhile,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("folklore.memory.forget.MAX_AT_ONCE", 2)
+    monkeypatch.setattr("folklore.memory.records.forget.MAX_AT_ONCE", 2)
     await folklore.done("namespaces", "create", "a")  # looked at first
     shown = [await keep(folklore, f"junk {number}", "--tag", "junk", "-n", "b") for number in range(2)]
     await keep(folklore, "junk 2", "--tag", "junk", "-n", "b")

@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 from structlog.testing import capture_logs
 
-from folklore.memory import generations, switch
+from folklore.memory.models import active_model as generations
+from folklore.memory.models import switch
 from tests.commands import CommandLine, command_line  # noqa: F401 - the fixture `folklore`
 
 FACTS = ["The harbour is closed on Sundays.", "Ines is the captain.", "The gull sleeps on the mast.", "Ropes are new."]

@@ -8,9 +8,9 @@ import asyncpg
 import pytest
 
 from folklore.db.database import Database
-from folklore.db.reflections import Reflections
-from folklore.memory.consolidate import carry_out, plan
-from folklore.memory.library import Library
+from folklore.db.stores.reflections import Reflections
+from folklore.memory.context import MemoryContext
+from folklore.memory.records.consolidate import carry_out, plan
 from folklore.model import Draft
 from folklore.ranking.clusters import Clustering
 from tests.housework import DAY, Housekeeper, everything, field_of, holding
@@ -195,7 +195,7 @@ async def test_a_reflection_that_a_person_forgot_is_not_made_again(
 
 
 async def test_two_that_consolidate_at_once_make_one_reflection(
-    database: Database, library: Library, connection: asyncpg.Connection, members: list[UUID]
+    database: Database, library: MemoryContext, connection: asyncpg.Connection, members: list[UUID]
 ) -> None:
     store = Reflections(database)
     (notebook,) = await library.notebooks([])
@@ -217,7 +217,7 @@ async def test_two_that_consolidate_at_once_make_one_reflection(
 
 
 async def test_a_member_that_changes_while_its_reflection_is_made_prevents_it(
-    database: Database, library: Library, connection: asyncpg.Connection, members: list[UUID]
+    database: Database, library: MemoryContext, connection: asyncpg.Connection, members: list[UUID]
 ) -> None:
     store = Reflections(database)
     (notebook,) = await library.notebooks([])

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from folklore.db.memories import Page
+from folklore.db.stores.memories import Page
 from folklore.errors import InvalidInput
-from folklore.memory.cursors import given_before, given_cursor, is_given, page_cursor, page_of
+from folklore.memory.pagination import given_before, given_cursor, is_given, page_cursor, page_of
 from folklore.model import Filters
 
 QUESTION = ("query", ("a",), Filters(kinds=("note",)))

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from pgvector import HalfVector
 
-from folklore.db.statements import statement
+from folklore.db.sql_loader import statement
 from folklore.db.types import Types
 from folklore.errors import DatabaseUnavailable
 from tests.test_statements import ASKED

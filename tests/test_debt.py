@@ -14,16 +14,16 @@ import pytest
 from numpy.typing import NDArray
 
 from folklore.db.database import Database
-from folklore.db.debt import FIRST, Coverage, Debts, Owing
-from folklore.db.found import Sampling
-from folklore.db.memories import Vectors
-from folklore.embedding.embedder import Embedder
+from folklore.db.stores.embeddings import FIRST, Coverage, Debts, Owing
+from folklore.db.stores.memories import Vectors
+from folklore.db.stores.recall_rows import Sampling
+from folklore.embedding.protocol import Embedder
 from folklore.errors import EmbedderUnavailable
-from folklore.memory import backfill
-from folklore.memory.backfill import Backfill, Filled, Pace
-from folklore.memory.debt import pay
-from folklore.memory.library import Library
-from folklore.memory.store import embed
+from folklore.memory.context import MemoryContext
+from folklore.memory.models import backfill
+from folklore.memory.models.backfill import Backfill, Filled, Pace
+from folklore.memory.models.pending_embeddings import pay
+from folklore.memory.records.store import embed
 from folklore.model import Draft
 from tests import embedders
 from tests.person import NOON, Person, contents, measured
@@ -33,13 +33,13 @@ TEXTS = [f"fact {number} about the harbour" for number in range(7)]
 
 @pytest.fixture
 async def debtor(database: Database) -> Person:
-    person = Person(Library.of(database, embedders.Down()))
+    person = Person(MemoryContext.of(database, embedders.Down()))
     await person.keep(*TEXTS)
     return person
 
 
 async def vectors_of(database: Database, texts: list[str]) -> Vectors:
-    made = await embed(Library.of(database, embedders.ByLetter()), texts)
+    made = await embed(MemoryContext.of(database, embedders.ByLetter()), texts)
     assert made is not None
     return made
 
@@ -82,7 +82,7 @@ async def test_what_was_stored_without_a_vector_is_paid_page_by_page(debtor: Per
     assert sorted(seen) == TEXTS
     assert await debts.coverage([notebook.id], embedders.MODEL.id) == {notebook.id: Coverage(7, 7)}
     assert await debts.count([notebook.id], embedders.MODEL.id) == {notebook.id: 0}
-    answer = await Person(Library.of(database, embedders.ByLetter())).recall("fact 3 about the harbour")
+    answer = await Person(MemoryContext.of(database, embedders.ByLetter())).recall("fact 3 about the harbour")
     assert contents(answer)[0] == TEXTS[3]
 
 
@@ -275,7 +275,7 @@ async def test_a_backfill_takes_no_vector_of_another_model(several: list[UUID], 
 async def test_vectors_paid_later_are_sampled_as_if_they_had_never_been_owed(
     database: Database, connection: asyncpg.Connection
 ) -> None:
-    person = Person(Library.of(database, embedders.ByLetter()))
+    person = Person(MemoryContext.of(database, embedders.ByLetter()))
     await person.keep(*(f"{'tide ' * (number % 40)}fact {number}" for number in range(450)))
     await person.keep(*(f"{'quay ' * (number % 40)}note {number}" for number in range(450)))
     await connection.execute(

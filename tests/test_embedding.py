@@ -13,8 +13,8 @@ import pytest
 from folklore.config import EmbeddingSettings
 from folklore.embedding import bundled
 from folklore.embedding.bundled import MODEL, BundledEmbedder
-from folklore.embedding.choose import choose
-from folklore.embedding.embedder import Embedder, Model
+from folklore.embedding.factory import choose
+from folklore.embedding.protocol import Embedder, Model
 from folklore.errors import EmbedderUnavailable
 
 

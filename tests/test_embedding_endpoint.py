@@ -12,16 +12,16 @@ import pytest
 
 from folklore.config import EmbeddingSettings
 from folklore.db.database import Database
-from folklore.db.models import Models
-from folklore.embedding.breaker import Breaker
-from folklore.embedding.choose import Choice, choose
-from folklore.embedding.embedder import PROBE
+from folklore.db.stores.models import Models
+from folklore.embedding.circuit_breaker import Breaker
+from folklore.embedding.factory import Choice, choose
+from folklore.embedding.http_embedder import Endpoint, RemoteEmbedder
 from folklore.embedding.ollama import ollama_embedder
 from folklore.embedding.openai import openai_embedder
-from folklore.embedding.remote import Endpoint, RemoteEmbedder
+from folklore.embedding.protocol import PROBE
 from folklore.errors import ConfigInvalid, EmbedderUnavailable
-from folklore.memory.generations import Generations
-from folklore.memory.library import Library
+from folklore.memory.context import MemoryContext
+from folklore.memory.models.active_model import Generations
 from tests.person import Person
 
 Handler = Callable[[httpx.Request], httpx.Response]
@@ -401,7 +401,7 @@ async def test_a_store_makes_one_request_a_recall_one_and_the_same_question_none
 
     service = embedder(note)
     choice = Choice("openai", "some-model")
-    person = Person(Library.of(database, Generations(Models(database), choice, service, lambda _: service)))
+    person = Person(MemoryContext.of(database, Generations(Models(database), choice, service, lambda _: service)))
     await service.probe()  # as a server does when it starts
     requests.clear()
 

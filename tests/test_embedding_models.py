@@ -13,11 +13,11 @@ import pytest
 from pydantic import SecretStr
 
 from folklore.config import EmbeddingSettings
-from folklore.embedding.choose import Choice, build, choose, key_for, wanted, way_to
-from folklore.embedding.embedder import Model
+from folklore.embedding.chunks import joined, pieces
+from folklore.embedding.factory import Choice, build, choose, key_for, wanted, way_to
 from folklore.embedding.fastembed import FastembedEmbedder, load
-from folklore.embedding.known import habits
-from folklore.embedding.pieces import joined, pieces
+from folklore.embedding.model_profiles import habits
+from folklore.embedding.protocol import Model
 from folklore.errors import ConfigInvalid, EmbedderUnavailable
 
 

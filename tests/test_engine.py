@@ -22,9 +22,9 @@ import asyncpg
 import pytest
 
 import folklore
-from folklore.db.engine import Engine, EngineStatus
-from folklore.db.engine.account import account_for
-from folklore.db.engine.place import Place
+from folklore.engine import Engine, EngineStatus
+from folklore.engine.account import account_for
+from folklore.engine.paths import Place
 from folklore.errors import EngineFailed
 
 AS_ROOT = os.name != "nt" and os.geteuid() == 0
@@ -33,7 +33,7 @@ needs_proc = pytest.mark.skipif(not Path("/proc/self/exe").exists(), reason="loo
 PROGRAM = """
 import asyncio, os, sys
 from pathlib import Path
-from folklore.db.engine import Engine
+from folklore.engine import Engine
 from folklore.errors import EngineFailed
 home = Path(sys.argv[1])
 """
@@ -483,7 +483,7 @@ def test_without_binaries_the_error_names_the_way_out(new_home: Path) -> None:
 
 
 OVER_TCP = """
-from folklore.db.engine import endpoint
+from folklore.engine import endpoint
 endpoint.OVER_TCP = True
 """
 

@@ -17,12 +17,12 @@ from typing import Any
 import asyncpg
 import pytest
 
-from folklore.db.engine import Engine
-from folklore.db.engine.account import account_for
-from folklore.db.engine.binaries import find_binaries
-from folklore.db.engine.place import Place
-from folklore.db.engine.probe import State, state_of_refusal
-from folklore.db.engine.server import Server
+from folklore.engine import Engine
+from folklore.engine.account import account_for
+from folklore.engine.binaries import find_binaries
+from folklore.engine.paths import Place
+from folklore.engine.probe import State, state_of_refusal
+from folklore.engine.server import Server
 from folklore.errors import EngineFailed
 from tests.test_engine import AS_ROOT, PROGRAM, START, client, eventually, outcome, processes, query, temporary_room
 
@@ -167,7 +167,7 @@ def test_a_start_during_recovery_waits_and_joins(home: Path, first_starter: str)
     rows = 400_000
     query(Engine(home).start(), f"create table much as select repeat('x', 200) from generate_series(1, {rows})")
     crash(home)
-    first = client(home, "from folklore.db.engine import server; server.PG_CTL_SECONDS = 1\n" + START)
+    first = client(home, "from folklore.engine import server; server.PG_CTL_SECONDS = 1\n" + START)
     eventually(lambda: processes("startup", Place.below(home).tag))
     (recovery,) = processes("startup", Place.below(home).tag)
     with frozen(recovery):  # it takes its time

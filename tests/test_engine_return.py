@@ -8,9 +8,9 @@ from pathlib import Path
 
 from folklore.app import running
 from folklore.config import load_settings
-from folklore.db.engine import Engine
-from folklore.memory.recall import RecallRequest, recall
-from folklore.memory.store import store
+from folklore.engine import Engine
+from folklore.memory.recall.pipeline import RecallRequest, recall
+from folklore.memory.records.store import store
 from folklore.model import Draft
 
 

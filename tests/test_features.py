@@ -15,9 +15,9 @@ from folklore.app import App
 from folklore.cli.main import cli
 from folklore.config import Settings
 from folklore.http.serve import build_app
+from folklore.mcp.server import build_server
 from folklore.ranking.signals import Signals
 from folklore.ranking.weights import Ranking
-from folklore.tools.server import build_server
 from tests.conftest import connected
 from tests.test_config import every_setting
 from tests.test_tools_list import host_of, never

@@ -12,8 +12,8 @@ import pytest
 from mcp import Client
 
 from folklore.errors import Conflict, InvalidInput, NotFound, Refused
-from folklore.memory import notebooks
-from folklore.memory.forget import ForgetRequest, forget
+from folklore.memory import namespaces as notebooks
+from folklore.memory.records.forget import ForgetRequest, forget
 from folklore.model import Caller, Draft, Filters, Link, Relation
 from tests.person import NOON, Person, contents
 from tests.test_store_concurrent import whole
@@ -84,7 +84,7 @@ async def test_filters_say_what_to_forget_in_one_namespace(client: Client) -> No
 
 
 async def test_more_than_one_call_takes_is_told(person: Person, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("folklore.memory.forget.MAX_AT_ONCE", 3)
+    monkeypatch.setattr("folklore.memory.records.forget.MAX_AT_ONCE", 3)
     await person.keep(*(Draft(f"junk {n}", tags=("junk",)) for n in range(5)))
 
     first, second = [await person.forget(filters=Filters(tags=("junk",)), namespaces=("notes",)) for _ in range(2)]

@@ -19,9 +19,9 @@ import asyncio, base64, os, subprocess, sys, time
 from pathlib import Path
 from folklore.app import App
 from folklore.config import Settings
-from folklore.db.engine import Engine
+from folklore.engine import Engine
 from folklore.errors import FolkloreError, Unavailable
-from folklore.memory.store import store
+from folklore.memory.records.store import store
 from folklore.model import Caller, Draft
 
 home = Path(sys.argv[1])

@@ -125,7 +125,7 @@ async def test_a_model_that_is_down_degrades_and_one_that_comes_back_is_noticed(
     ("broken", "part"),
     [
         ("folklore.app.App.ready", "start"),
-        ("folklore.db.schema.check_schema", "database"),
+        ("folklore.db.schema_check.check_schema", "database"),
         ("folklore.embedding.bundled.BundledEmbedder.probe", "model"),
     ],
 )
@@ -194,7 +194,7 @@ async def test_what_is_stored_shows_in_neither(settings: Settings) -> None:
     app = App(settings)
     async with served(app) as client:
         running = await app.ready()
-        from folklore.memory.store import store
+        from folklore.memory.records.store import store
         from folklore.model import Draft
 
         await store(running.library, "marked", [Draft("marked")], caller=app.caller, now=app.now())

@@ -9,12 +9,12 @@ import asyncpg
 import pytest
 
 from folklore.db.database import Database
-from folklore.db.debt import Debts
-from folklore.db.indexes import VectorIndexes
-from folklore.db.models import Models
-from folklore.memory.switch import holdings
-from folklore.upkeep import chores
-from folklore.upkeep.chore import Rules
+from folklore.db.stores.embeddings import Debts
+from folklore.db.stores.models import Models
+from folklore.db.stores.vector_indexes import VectorIndexes
+from folklore.jobs import all_jobs as chores
+from folklore.jobs.job import Rules
+from folklore.memory.models.switch import holdings
 from tests.housework import Housekeeper
 from tests.person import Person
 

@@ -20,7 +20,7 @@ from folklore.errors import ConfigInvalid
 from folklore.http.address import bound
 from folklore.http.certificate import Certificate, certificate_of
 from folklore.http.serve import run
-from folklore.memory.tokens import TokenRequest, create_token
+from folklore.memory.auth.tokens import TokenRequest, create_token
 from folklore.model import Caller
 from tests.certificates import issued
 from tests.servers import a_session_of_work, on_http, watched
@@ -213,7 +213,7 @@ async def test_only_a_trusted_proxy_is_believed_whom_it_speaks_for(database_url:
     from starlette.responses import JSONResponse
     from starlette.types import Receive, Scope, Send
 
-    from folklore.http.server import configured
+    from folklore.http.uvicorn_server import configured
 
     async def tell(scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope, receive)

@@ -19,8 +19,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from folklore.config import HttpSettings
 from folklore.http.body import Body
-from folklore.http.crowd import Crowd
-from folklore.http.rate import Buckets
+from folklore.http.concurrency_limit import ConcurrencyLimit
+from folklore.http.rate_limit import Buckets
 from folklore.http.serve import limits
 from tests.servers import on_http, watched
 from tests.wire import MCP, call, head, wire
@@ -150,7 +150,7 @@ class Gate:
 
 def at(gate: Gate, *, seconds: float = 30.0) -> httpx.AsyncClient:
     """A client at the gate: two calls run, one waits, one streams."""
-    crowd = Crowd(gate, calls=2, waiting=1, seconds=seconds, streams=1)
+    crowd = ConcurrencyLimit(gate, calls=2, waiting=1, seconds=seconds, streams=1)
     return httpx.AsyncClient(transport=httpx.ASGITransport(crowd), base_url="http://here")
 
 

@@ -18,9 +18,9 @@ import pytest
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
-from folklore.db.engine import Engine
 from folklore.db.migrate import migrate
-from folklore.memory.tokens import TokenRequest, create_token
+from folklore.engine import Engine
+from folklore.memory.auth.tokens import TokenRequest, create_token
 from folklore.model import Caller
 from tests.servers import on_http, watched
 from tests.team import bearer, library_at

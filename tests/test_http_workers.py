@@ -16,7 +16,7 @@ from mcp.client.sse import sse_client
 
 from folklore.config import Settings
 from folklore.errors import ConfigInvalid
-from folklore.http.siblings import Siblings
+from folklore.http.worker_proxy import WorkerProxy
 from folklore.http.workers import Workers
 from tests.conftest import Cluster
 from tests.servers import HttpServer, a_session_of_work, on_http, watched
@@ -211,4 +211,4 @@ def test_a_folder_that_holds_no_sockets_is_refused_with_advice(tmp_path: Path) -
     folder.mkdir()
 
     with pytest.raises(ConfigInvalid, match=r"http\.workers: .*too long.*TMPDIR"):
-        Siblings(folder, 2).bound()
+        WorkerProxy(folder, 2).bound()

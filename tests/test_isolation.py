@@ -12,27 +12,27 @@ from uuid import UUID, uuid4
 import asyncpg
 import pytest
 
-from folklore.db.audit import NOWHERE, Audit
 from folklore.db.database import Database, PoolLimits
 from folklore.db.migrate import migrate, role_lacks
-from folklore.db.principals import Principals
 from folklore.db.roles import MEMBER
-from folklore.embedding.embedder import Embedder
+from folklore.db.stores.audit import NOWHERE, Audit
+from folklore.db.stores.principals import Principals
+from folklore.embedding.protocol import Embedder
 from folklore.errors import DatabaseUnavailable, InvalidInput, NotFound, Refused, Unauthenticated
-from folklore.memory import notebooks
-from folklore.memory.access import role_in
-from folklore.memory.audits import AuditLine, AuditRequest, read_audit
-from folklore.memory.detail import details
-from folklore.memory.doorkeeper import Doorkeeper, Vouched
-from folklore.memory.forget import ForgetRequest, forget
-from folklore.memory.keywords import search
-from folklore.memory.library import Library
-from folklore.memory.recall import RecallRequest, recall
-from folklore.memory.relate import Wish, relate
-from folklore.memory.revise import Edit, update
+from folklore.memory import namespaces as notebooks
+from folklore.memory.auth.audit import AuditLine, AuditRequest, read_audit
+from folklore.memory.auth.authenticator import ExternalIdentity, TokenAuthenticator
+from folklore.memory.auth.tokens import TokenRequest, authenticate, create_token, key_of, list_tokens, revoke_tokens
+from folklore.memory.context import MemoryContext
+from folklore.memory.permissions import role_in
+from folklore.memory.recall.pipeline import RecallRequest, recall
+from folklore.memory.recall.search import search
+from folklore.memory.records.forget import ForgetRequest, forget
+from folklore.memory.records.get import details
+from folklore.memory.records.relate import Wish, relate
+from folklore.memory.records.store import store
+from folklore.memory.records.update import Edit, update
 from folklore.memory.status import status
-from folklore.memory.store import store
-from folklore.memory.tokens import TokenRequest, authenticate, create_token, key_of, list_tokens, revoke_tokens
 from folklore.model import Caller, Demand, Draft, Link, Relation
 from tests.conftest import Cluster
 from tests.housework import Housekeeper
@@ -45,7 +45,7 @@ OWNER = Caller("root")
 class Holder:
     """Somebody with a token."""
 
-    library: Library
+    library: MemoryContext
     caller: Caller
     secret: str
 
@@ -64,12 +64,12 @@ class Holder:
         return list(await read_audit(self.library, AuditRequest(namespaces, **asked), caller=self.caller, now=NOON))
 
 
-async def holder(library: Library, name: str, *grants: str, **asked: Any) -> Holder:
+async def holder(library: MemoryContext, name: str, *grants: str, **asked: Any) -> Holder:
     made = await create_token(library, TokenRequest(name, grants, **asked), caller=OWNER, now=NOON)
     return await enter(library, made.secret)
 
 
-async def enter(library: Library, secret: str) -> Holder:
+async def enter(library: MemoryContext, secret: str) -> Holder:
     caller, _ = await authenticate(Principals(library.database), secret, now=NOON)
     return Holder(library.opened_to(caller.access), caller, secret)
 
@@ -77,7 +77,7 @@ async def enter(library: Library, secret: str) -> Holder:
 @pytest.fixture
 async def secrets(database: Database, embedder: Embedder) -> Person:
     """The owner, with something in two notebooks."""
-    person = Person(Library.of(database, embedder), name="root")
+    person = Person(MemoryContext.of(database, embedder), name="root")
     await person.keep("the harbour crane is painted red", namespace="payments")
     await person.keep("the harbour crane belongs to nobody", namespace="board")
     return person
@@ -306,20 +306,22 @@ async def test_a_principal_is_one_whatever_the_case_and_loses_its_tokens_and_nob
 
 
 @dataclass
-class Door:
+class AuthenticationMiddleware:
     """The door of a server over a library; its clock stands still until it is moved."""
 
-    library: Library
+    library: MemoryContext
     local: Caller = Caller("local")
     demand: Demand = "auto"
     issuer: Vouching | None = None
     now: datetime = NOON
 
-    def keeper(self) -> Doorkeeper:
-        async def whole() -> Library:
+    def keeper(self) -> TokenAuthenticator:
+        async def whole() -> MemoryContext:
             return self.library
 
-        return Doorkeeper(whole, demand=self.demand, local=lambda: self.local, now=lambda: self.now, issuer=self.issuer)
+        return TokenAuthenticator(
+            whole, demand=self.demand, local=lambda: self.local, now=lambda: self.now, issuer=self.issuer
+        )
 
     async def used(self) -> list[datetime | None]:
         """When each token was used last, in the order of their owners' names."""
@@ -333,15 +335,15 @@ class Vouching:
     grants: tuple[str, ...] = ("payments:writer", "payments:reader")
     rules: str = "as agreed"
 
-    async def verify(self, token: str, *, now: datetime) -> Vouched:
-        return Vouched("carla", self.grants, False, now + timedelta(hours=1), "https://login.test")
+    async def verify(self, token: str, *, now: datetime) -> ExternalIdentity:
+        return ExternalIdentity("carla", self.grants, False, now + timedelta(hours=1), "https://login.test")
 
 
 async def test_who_comes_while_nobody_can_say_who_he_is_sees_nothing_even_if_that_comes_back(secrets: Person) -> None:
-    async def away() -> Library:
+    async def away() -> MemoryContext:
         raise DatabaseUnavailable("The database is away.")
 
-    keeper = Doorkeeper(away, demand="auto", local=lambda: Caller("local"), now=lambda: NOON)
+    keeper = TokenAuthenticator(away, demand="auto", local=lambda: Caller("local"), now=lambda: NOON)
 
     for token in (None, "fk_" + "A" * 43):
         nobody = await keeper.admit(token)
@@ -353,7 +355,7 @@ async def test_who_comes_while_nobody_can_say_who_he_is_sees_nothing_even_if_tha
 
 async def test_a_token_does_not_write_on_a_read_only_server_nor_leaves_a_trace(secrets: Person) -> None:
     alice = await holder(secrets.library, "alice", "payments:admin")
-    door = Door(secrets.library, local=Caller("local", may_write=False))
+    door = AuthenticationMiddleware(secrets.library, local=Caller("local", may_write=False))
     keeper = door.keeper()
 
     caller = await keeper.admit(alice.secret)
@@ -376,7 +378,7 @@ async def test_a_token_is_demanded_as_the_settings_say(secrets: Person) -> None:
         ("auto", None, False, True),
         ("auto", Vouching(), True, True),
     ):
-        door = Door(secrets.library, demand=demand, issuer=issuer)  # type: ignore[arg-type]
+        door = AuthenticationMiddleware(secrets.library, demand=demand, issuer=issuer)  # type: ignore[arg-type]
         assert await door.keeper().demands_token() is (before or bool(await door.used()))
         await holder(secrets.library, "alice", "payments:reader")
         assert await door.keeper().demands_token() is after
@@ -390,7 +392,7 @@ async def test_a_token_is_demanded_as_the_settings_say(secrets: Person) -> None:
 async def test_when_a_token_was_used_is_written_once_a_minute_and_never_goes_back(secrets: Person) -> None:
     alice, bob = [await holder(secrets.library, name, "payments:reader") for name in ("alice", "bob")]
     assert alice.caller.token is not None
-    door = Door(secrets.library)
+    door = AuthenticationMiddleware(secrets.library)
     keeper = door.keeper()
     seen = []
 
@@ -411,7 +413,7 @@ async def test_what_an_issuer_vouches_for_lasts_as_long_as_it_says_under_the_rul
     secrets: Person, housekeeper: Housekeeper
 ) -> None:
     library, vouching = secrets.library, Vouching()
-    door = Door(library, issuer=vouching)
+    door = AuthenticationMiddleware(library, issuer=vouching)
 
     first = await door.keeper().admit("an.access.token")
     vouching.grants, vouching.rules = ("payments:reader", "board:reader"), "agreed anew"
@@ -419,11 +421,11 @@ async def test_what_an_issuer_vouches_for_lasts_as_long_as_it_says_under_the_rul
 
     made = await Holder(library, OWNER, "").audit(action="token_create")
     assert {line.principal for line in made} == {"issuer https://login.test"}
-    assert not await Door(library).keeper().demands_token(), "no token of ours was made yet"
+    assert not await AuthenticationMiddleware(library).keeper().demands_token(), "no token of ours was made yet"
     own = await holder(library, "alice", "payments:reader")
     assert (await door.keeper().admit(own.secret)).author == "alice", "who brings one of ours needs no issuer"
     with pytest.raises(Unauthenticated, match="no token of Folklore"):
-        await Door(library).keeper().admit("an.access.token")
+        await AuthenticationMiddleware(library).keeper().admit("an.access.token")
     assert (first.author, role_in(first, "payments"), role_in(first, "board")) == ("carla", "writer", None)
     assert (role_in(then, "payments"), role_in(then, "board")) == ("reader", "reader")
     [held, _] = await list_tokens(library, caller=OWNER, now=NOON, principal="carla")
@@ -436,7 +438,7 @@ async def test_what_an_issuer_vouches_for_lasts_as_long_as_it_says_under_the_rul
 
 async def test_an_issuers_token_that_many_workers_meet_at_once_is_made_and_noted_once(secrets: Person) -> None:
     library = secrets.library
-    door = Door(library, issuer=Vouching())
+    door = AuthenticationMiddleware(library, issuer=Vouching())
 
     callers = await asyncio.gather(*(door.keeper().admit("an.access.token") for _ in range(8)))
 
@@ -647,7 +649,7 @@ async def test_where_the_role_may_not_be_taken_tokens_say_so_and_all_else_works(
             assert await migrate(theirs)
             database = Database(theirs, PoolLimits(minimum=0, maximum=2))
             await database.open()
-            person = Person(Library.of(database, embedder), name="root")
+            person = Person(MemoryContext.of(database, embedder), name="root")
             await person.keep("all else works", namespace="payments")
             alice = await holder(person.library, "alice", "payments:reader")
 
@@ -660,7 +662,7 @@ async def test_where_the_role_may_not_be_taken_tokens_say_so_and_all_else_works(
             await cluster.admin.execute(f"create role {name}_requests login password 'x' in role {MEMBER}")
             apart = Database(theirs, login_dsn=as_user(dsn, f"{name}_requests"))
             await apart.open()
-            alice = replace(alice, library=Library.of(apart, embedder).opened_to(alice.caller.access))
+            alice = replace(alice, library=MemoryContext.of(apart, embedder).opened_to(alice.caller.access))
             assert await alice.recall("works") == ["all else works"]
             await apart.close()
             await database.close()

@@ -14,12 +14,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from folklore.db.found import Bm25, Scope
-from folklore.memory.keyword_branch import read_question
+from folklore.db.stores.recall_rows import Bm25, Scope
+from folklore.memory.recall.keyword import read_question
 from folklore.model import Filters
 from folklore.ranking.length import score_line
 from folklore.ranking.weights import Ranking
-from folklore.text.query import parse
+from folklore.text.query.parser import parse
 from tests.person import Person
 
 WORDS = "amber birch cedar delta ember fjord grove heath inlet jetty knoll lagoon mesa night oasis".split()  # noqa: SIM905

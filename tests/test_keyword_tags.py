@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from folklore.db.database import Database
-from folklore.memory.library import Library
+from folklore.memory.context import MemoryContext
 from folklore.model import Draft, Filters
 from tests.person import Person, contents
 
@@ -21,7 +21,7 @@ BILLED = "the customer was billed twice"
 @pytest.fixture
 async def reader(database: Database) -> Person:
     """Somebody without a model, so that words alone count."""
-    person = Person(Library.of(database, None))
+    person = Person(MemoryContext.of(database, None))
     await person.keep(AUTHENTICATION, REFUND, OTHER)
     return person
 
@@ -101,7 +101,7 @@ async def test_a_word_counts_once_whether_it_is_said_or_tagged_or_both(reader: P
 
 @pytest.mark.parametrize("query", ["billing outage", "billing AND customer"])
 async def test_a_tag_elsewhere_takes_no_evidence_from_who_says_the_word(database: Database, query: str) -> None:
-    person = Person(Library.of(database, None))
+    person = Person(MemoryContext.of(database, None))
     for namespace in ("said", "tagged"):
         await person.keep(BILLED, "an outage of the lift", namespace=namespace)
     await person.keep(Draft("nothing else", tags=("other",)), namespace="said")
@@ -126,7 +126,7 @@ async def test_a_source_asked_for_is_no_word_that_a_memory_lacks(reader: Person)
 
 
 async def test_a_tag_alone_is_as_good_evidence_as_the_word_alone(database: Database) -> None:
-    person = Person(Library.of(database, None))
+    person = Person(MemoryContext.of(database, None))
     for namespace in ("said", "tagged"):
         await person.keep("an outage of the lift", "the office is closed", namespace=namespace)
     await person.keep("they bill us", namespace="said")
@@ -162,14 +162,14 @@ async def test_a_tag_that_is_new_is_found_though_the_word_was_common_a_moment_ag
     ],
 )
 async def test_a_search_for_a_phrase_finds_the_phrase(database: Database, query: str, found: list[str]) -> None:
-    person = Person(Library.of(database, None))
+    person = Person(MemoryContext.of(database, None))
     await person.keep("the connection pool is full", "pool connection reversed", "a timeout of the proxy")
 
     assert sorted(contents(await person.search(query))) == found
 
 
 async def test_a_recall_prefers_a_phrase_and_keeps_what_has_its_words(database: Database) -> None:
-    person = Person(Library.of(database, None))
+    person = Person(MemoryContext.of(database, None))
     await person.keep("pool connection reversed", "the connection pool is full", "a timeout of the proxy")
 
     found = contents(await person.recall('"connection pool"'))

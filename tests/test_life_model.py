@@ -16,8 +16,8 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, initial
 
 from folklore.db.database import Database, PoolLimits
 from folklore.errors import Conflict, InvalidInput, NotFound
-from folklore.memory.library import Library
-from folklore.memory.relate import Wish
+from folklore.memory.context import MemoryContext
+from folklore.memory.records.relate import Wish
 from folklore.model import Draft, Filters, Relation
 from tests.conftest import Cluster
 from tests.embedders import ByLetter
@@ -60,7 +60,7 @@ class Life(RuleBasedStateMachine):
         self.relations: dict[tuple[UUID, str, UUID], float] = {}
         self.database = Database(self.address, PoolLimits(minimum=0, maximum=2))
         self.run(self.database.open())
-        self.person = Person(Library.of(self.database, ByLetter()), "model")
+        self.person = Person(MemoryContext.of(self.database, ByLetter()), "model")
 
     def run(self, work: Coroutine[Any, Any, Any]) -> Any:
         return self.loop.run_until_complete(work)

@@ -22,13 +22,13 @@ from starlette.routing import Route
 from folklore.app import App
 from folklore.config import HttpSettings, Settings
 from folklore.db.database import Database, PoolLimits
-from folklore.db.occupancy import Occupancy, occupancy
-from folklore.http.invited import transport_security
+from folklore.db.pool_statistics import Occupancy, occupancy
 from folklore.http.metrics import Metrics
-from folklore.http.observe import metrics_endpoint
+from folklore.http.request_log import metrics_endpoint
 from folklore.http.serve import build_app
-from folklore.http.shared import bury_the_dead, shared_between
-from folklore.memory.usage import UsageLog
+from folklore.http.trusted_hosts import transport_security
+from folklore.http.worker_metrics import bury_the_dead, shared_between
+from folklore.memory.usage_log import UsageLog
 from folklore.model import Caller
 from tests.conftest import Cluster
 from tests.person import NOON, Person
@@ -349,7 +349,7 @@ def test_only_gauges_of_those_who_are_gone_are_forgotten(tmp_path: Path) -> None
 
 def test_a_server_on_stdio_pays_for_none_of_it() -> None:
     program = (
-        "import sys, folklore.cli.serve, folklore.tools.server, folklore.app, folklore.memory.traces\n"
+        "import sys, folklore.cli.serve, folklore.mcp.server, folklore.app, folklore.memory.usage_record\n"
         "heavy = [name for name in sys.modules"
         " if name.split('.')[0] in ('prometheus_client', 'structlog') or name.startswith('opentelemetry.sdk')]\n"
         "sys.exit(' '.join(heavy) or 0)"

@@ -9,9 +9,9 @@ import asyncpg
 import pytest
 
 from folklore.db.database import Database
-from folklore.embedding.embedder import Embedder
+from folklore.embedding.protocol import Embedder
 from folklore.errors import NotFound
-from folklore.memory.library import Library
+from folklore.memory.context import MemoryContext
 from folklore.model import Draft
 from tests import embedders
 from tests.person import NOON, Person
@@ -67,9 +67,13 @@ async def test_an_unknown_name_is_told_what_there_is(person: Person) -> None:
 async def test_statistics_count_what_a_namespace_holds(
     database: Database, embedder: Embedder, connection: asyncpg.Connection
 ) -> None:
-    person = Person(Library.of(database, embedder))
+    person = Person(MemoryContext.of(database, embedder))
     await person.keep(Draft("one", session="s"), Draft("two", session="s"), Draft("three", session="t"))
-    await Person(Library.of(database, embedders.Down())).at(NOON + timedelta(days=1)).keep("owes its vector", "gone")
+    await (
+        Person(MemoryContext.of(database, embedders.Down()))
+        .at(NOON + timedelta(days=1))
+        .keep("owes its vector", "gone")
+    )
     await connection.execute("update memories set forgotten_at = now() where content in ('one', 'gone')")
     await connection.execute("update memories set superseded_at = now() where content = 'two'")
     [notebook] = await person.library.notebooks(["notes"])

@@ -26,8 +26,8 @@ from folklore.config import OAuthSettings
 from folklore.errors import ConfigInvalid, Unauthenticated, Unavailable
 from folklore.http import oauth
 from folklore.http.oauth import JwtIssuer
-from folklore.memory.doorkeeper import Vouched
-from folklore.memory.tokens import list_tokens
+from folklore.memory.auth.authenticator import ExternalIdentity
+from folklore.memory.auth.tokens import list_tokens
 from tests.conftest import Cluster
 from tests.servers import free_port, on_http, watched
 from tests.team import OWNER, Team, bearer, library_at
@@ -110,7 +110,7 @@ def another() -> Iterator[Provider]:
         yield made
 
 
-async def said_by(issuer: JwtIssuer, token: str) -> Vouched:
+async def said_by(issuer: JwtIssuer, token: str) -> ExternalIdentity:
     return await issuer.verify(token, now=datetime.now(UTC))
 
 
@@ -263,7 +263,7 @@ async def test_an_access_token_can_be_revoked_here(team: Team, provider: Provide
     [listed] = await list_tokens(team.library, caller=OWNER, now=datetime.now(UTC), principal="dora")
     assert listed.issuer == provider.url
 
-    from folklore.memory.tokens import revoke_tokens
+    from folklore.memory.auth.tokens import revoke_tokens
 
     await revoke_tokens(team.library, [listed.id], caller=OWNER, now=datetime.now(UTC))
 
@@ -382,7 +382,7 @@ async def test_the_settings_say_which_claims_name_and_open(another: Provider) ->
     said = await said_by(issuer, another.token(email="c@example.com", scope="a:reader b:writer", exp=end))
     one = await said_by(issuer, another.token(email="c@example.com", scope=["a:reader", 5, None], exp=end))
 
-    assert said == Vouched("c@example.com", ["a:reader", "b:writer"], False, end, another.url)
+    assert said == ExternalIdentity("c@example.com", ["a:reader", "b:writer"], False, end, another.url)
     assert one.grants == ["a:reader"]
     for name in (None, " ", 5):
         with pytest.raises(Unauthenticated, match="no claim email"):

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from folklore.ranking.evidence import (
+from folklore.ranking.pool import Listed, fuse, lend
+from folklore.ranking.standard_scores import (
     dense_weight,
     inverse_document_frequency,
     sharpness,
@@ -16,9 +17,8 @@ from folklore.ranking.evidence import (
     tail_evidence,
     weigh,
 )
-from folklore.ranking.pool import Listed, fuse, lend
 from folklore.ranking.weights import Ranking
-from folklore.text.moments import marks_asked, marks_of
+from folklore.text.dates.date_terms import marks_asked, marks_of
 
 # No nearer to 0 than what a branch scores: a list of next to nothing says nothing, whatever its scale.
 scores = st.lists(st.floats(-5, 50).map(lambda score: round(score, 6)), min_size=1, max_size=30).map(

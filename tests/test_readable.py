@@ -13,7 +13,7 @@ from mcp.shared.exceptions import MCPError
 from folklore import __version__
 from folklore.app import App
 from folklore.config import Settings
-from folklore.tools.server import build_server
+from folklore.mcp.server import build_server
 from tests.conftest import connected
 from tests.test_tools import call, refusal
 

@@ -11,8 +11,8 @@ import pytest
 
 from folklore.db.database import Database
 from folklore.errors import InvalidInput, NotFound, Unavailable
-from folklore.memory.cursors import given_cursor
-from folklore.memory.library import Library
+from folklore.memory.context import MemoryContext
+from folklore.memory.pagination import given_cursor
 from folklore.model import Degraded, Draft, Filters, Sort
 from folklore.ranking.weights import Ranking, chosen
 from folklore.text import tokens
@@ -111,7 +111,7 @@ async def test_reasons_of_an_empty_answer_are_told_apart(
 ) -> None:
     assert (await person.recall("anything")).note == "Nothing has been stored yet."
 
-    speechless = Person(Library.of(database, None))
+    speechless = Person(MemoryContext.of(database, None))
     await speechless.keep("The cat is called Turing.")
     no_match = (await speechless.recall("zeppelin")).note
     filtered = (await speechless.recall("cat", filters=Filters(kinds=("decision",)))).note
@@ -131,7 +131,7 @@ async def test_an_empty_answer_does_not_blame_what_did_not_empty_it(person: Pers
 
     unsure = await person.recall("the cat of somebody else", filters=notes, ranking=sure)
     reflections = await person.recall("cat", ranking=chosen(reflections_only=True))
-    by_word = await Person(Library.of(database, embedders.Down())).recall("kitten", filters=notes)
+    by_word = await Person(MemoryContext.of(database, embedders.Down())).recall("kitten", filters=notes)
 
     assert "min_score" in str(unsure.note)
     assert "filters" in str(reflections.note)
@@ -306,8 +306,8 @@ async def test_an_expression_is_answered_the_same_whatever_was_asked_before(pers
 async def test_pages_end_where_a_cursor_could_not_be_read_again(
     person: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("folklore.memory.cursors.MOST_GIVEN", 10)
-    monkeypatch.setattr("folklore.memory.recall.MOST_GIVEN", 10)
+    monkeypatch.setattr("folklore.memory.pagination.MOST_GIVEN", 10)
+    monkeypatch.setattr("folklore.memory.recall.pipeline.MOST_GIVEN", 10)
     await person.keep(*(f"The build failed with error 4711 in run {n}." for n in range(20)))
     answer = await person.recall("error 4711", limit=4)
     given = ids(answer)
@@ -373,7 +373,7 @@ async def test_the_first_result_always_fits_and_summaries_come_before_cuts(perso
 async def test_an_embedder_that_fails_degrades_the_answer_and_says_so(
     database: Database, down: embedders.ByLetter
 ) -> None:
-    person = Person(Library.of(database, down))
+    person = Person(MemoryContext.of(database, down))
     await person.keep(*FACTS)
 
     answer = await person.recall("Turing")
@@ -398,7 +398,7 @@ async def test_a_keyword_branch_that_fails_degrades_the_answer_and_says_so(
 async def test_when_every_branch_fails_that_is_an_error_and_no_empty_answer(
     database: Database, connection: asyncpg.Connection
 ) -> None:
-    person = Person(Library.of(database, embedders.Down()))
+    person = Person(MemoryContext.of(database, embedders.Down()))
     await person.keep(*FACTS)
     await connection.execute("alter table postings rename to lost")
 
@@ -407,7 +407,7 @@ async def test_when_every_branch_fails_that_is_an_error_and_no_empty_answer(
 
 
 async def test_a_question_is_never_compared_with_vectors_of_another_model(database: Database, reader: Person) -> None:
-    other = Person(Library.of(database, embedders.ByLetter()))
+    other = Person(MemoryContext.of(database, embedders.ByLetter()))
 
     answer = await other.recall("aeinorst", ranking=DENSE_ONLY)
 

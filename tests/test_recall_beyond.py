@@ -9,9 +9,9 @@ import asyncpg
 import pytest
 
 from folklore.db.database import Database
-from folklore.embedding.embedder import Embedder
+from folklore.embedding.protocol import Embedder
 from folklore.errors import InvalidInput
-from folklore.memory.library import Library
+from folklore.memory.context import MemoryContext
 from folklore.model import Draft, Filters, Sort
 from folklore.ranking.weights import Ranking, chosen
 from folklore.text import tokens
@@ -252,7 +252,7 @@ async def test_expansion_repeats_nothing_that_an_earlier_page_gave(
 
 async def test_a_vector_where_embedding_is_off_is_refused(database: Database, person: Person) -> None:
     await person.keep("The sea is rough today.")
-    without = Person(Library.of(database, None))
+    without = Person(MemoryContext.of(database, None))
 
     with pytest.raises(InvalidInput, match=r"ranking\.embedding.*off"):
         await without.recall("sea", embedding=[1.0] * 256)

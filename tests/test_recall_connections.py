@@ -11,11 +11,11 @@ import asyncpg
 import pytest
 
 from folklore.db.database import Database, Plans, PoolLimits, Session
-from folklore.db.held import Held
-from folklore.db.occupancy import occupancy
-from folklore.embedding.embedder import Embedder
+from folklore.db.pinned_session import Held
+from folklore.db.pool_statistics import occupancy
+from folklore.embedding.protocol import Embedder
 from folklore.errors import DatabaseUnavailable, Unavailable
-from folklore.memory.library import Library
+from folklore.memory.context import MemoryContext
 from folklore.model import Filters
 from tests import embedders
 from tests.person import Person
@@ -63,7 +63,7 @@ async def lending(database_url: str) -> AsyncIterator[Lending]:
 async def test_a_recall_takes_a_connection_for_each_branch_and_another_only_after_waiting(
     lending: Lending, embedder: Embedder
 ) -> None:
-    person = Person(Library.of(lending, embedder))
+    person = Person(MemoryContext.of(lending, embedder))
     await person.keep(*FACTS)
     await person.recall("Hopper", namespaces=("notes",))
     lending.lent.clear()
@@ -76,7 +76,7 @@ async def test_a_recall_takes_a_connection_for_each_branch_and_another_only_afte
 
 
 async def test_what_has_filters_is_planned_for_them(lending: Lending, embedder: Embedder) -> None:
-    person = Person(Library.of(lending, embedder))
+    person = Person(MemoryContext.of(lending, embedder))
     await person.keep(*FACTS)
     await person.recall("Hopper", namespaces=("notes",))
     lending.lent.clear()
@@ -93,7 +93,7 @@ async def test_however_few_connections_there_are_many_recalls_and_stores_at_once
 ) -> None:
     database = Database(database_url, PoolLimits(minimum=0, maximum=most))
     await database.open()
-    person = Person(Library.of(database, embedder))
+    person = Person(MemoryContext.of(database, embedder))
     await person.keep(*FACTS)
 
     async with asyncio.timeout(60):
@@ -111,7 +111,7 @@ async def test_however_few_connections_there_are_many_recalls_and_stores_at_once
 
 
 async def test_a_search_takes_one_connection(lending: Lending, embedder: Embedder) -> None:
-    person = Person(Library.of(lending, embedder))
+    person = Person(MemoryContext.of(lending, embedder))
     await person.keep(*FACTS)
     await person.recall("Hopper", namespaces=("notes",))
     lending.lent.clear()
@@ -124,7 +124,7 @@ async def test_a_search_takes_one_connection(lending: Lending, embedder: Embedde
 async def test_no_connection_is_held_while_a_service_embeds_the_question(lending: Lending) -> None:
     service = embedders.Waiting()
     service.go.set()
-    person = Person(Library.of(lending, service))
+    person = Person(MemoryContext.of(lending, service))
     await person.keep(*FACTS)
     service.go.clear()
     service.asked.clear()
@@ -146,7 +146,7 @@ async def test_no_connection_is_held_while_a_service_embeds_the_question(lending
 async def test_a_recall_that_fails_leaves_no_connection_out(
     lending: Lending, embedder: Embedder, connection: asyncpg.Connection, lost: str
 ) -> None:
-    person = Person(Library.of(lending, embedder))
+    person = Person(MemoryContext.of(lending, embedder))
     await person.keep(*FACTS)
     await connection.execute(f"alter table {lost} rename to lost")
 
@@ -158,7 +158,7 @@ async def test_a_recall_that_fails_leaves_no_connection_out(
 
 
 async def test_a_recall_that_is_given_up_leaves_no_connection_out(lending: Lending, embedder: Embedder) -> None:
-    person = Person(Library.of(lending, embedder))
+    person = Person(MemoryContext.of(lending, embedder))
     await person.keep(*FACTS)
 
     for pause in (0.0, 0.001, 0.002, 0.004, 0.006):
@@ -174,7 +174,7 @@ async def test_a_recall_that_is_given_up_leaves_no_connection_out(lending: Lendi
 async def test_a_recall_that_is_given_up_before_its_branches_begin_leaves_nothing_undone(
     lending: Lending, embedder: Embedder
 ) -> None:
-    person = Person(Library.of(lending, embedder))
+    person = Person(MemoryContext.of(lending, embedder))
     await person.keep(*FACTS)
     await person.recall("what is the cat called", namespaces=("notes",))  # nothing is left to wait for before them
 

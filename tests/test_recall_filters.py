@@ -14,11 +14,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from folklore.db.database import Database
-from folklore.embedding.embedder import Embedder
+from folklore.embedding.protocol import Embedder
 from folklore.errors import InvalidInput
+from folklore.memory.context import MemoryContext
 from folklore.memory.filters import FilterRequest, filters_of
-from folklore.memory.library import Library
-from folklore.memory.listing import list_memories
+from folklore.memory.records.listing import list_memories
 from folklore.model import Draft, Filters, Memory
 from folklore.ranking.weights import PRESETS, Ranking
 from folklore.text.tags import prefixes
@@ -71,7 +71,7 @@ def may_answer(kept: Kept, asked: Filters, now: datetime) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Crowd:
+class ConcurrencyLimit:
     """A namespace of random memories that all speak of the same, and another one that must stay out."""
 
     reader: Person
@@ -79,12 +79,12 @@ class Crowd:
 
 
 @pytest.fixture(scope="module")
-async def crowd(cluster: Cluster, template: str, embedder: Embedder) -> AsyncIterator[Crowd]:
+async def crowd(cluster: Cluster, template: str, embedder: Embedder) -> AsyncIterator[ConcurrencyLimit]:
     chance = random.Random(1)
     async with cluster.new_database(template) as name:
         database = Database(cluster.address(name))
         await database.open()
-        reader = Person(Library.of(database, embedder))
+        reader = Person(MemoryContext.of(database, embedder))
         for author in AUTHORS:
             await replace(reader, name=author).keep(*(draft(chance, f"{author} {n}") for n in range(100)))
         await reader.keep(*(draft(chance, f"elsewhere {n}") for n in range(50)), namespace="elsewhere")
@@ -92,7 +92,7 @@ async def crowd(cluster: Cluster, template: str, embedder: Embedder) -> AsyncIte
         await let_time_pass(connection, chance)
         kept = await everything(connection, reader)
         await connection.close()
-        yield Crowd(reader, kept)
+        yield ConcurrencyLimit(reader, kept)
         await database.close()
 
 
@@ -164,7 +164,9 @@ filters = st.builds(
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(asked=filters, preset=st.sampled_from(sorted(PRESETS)), hours=st.integers(0, 22))
-async def test_nothing_outside_the_filters_ever_answers(crowd: Crowd, asked: Filters, preset: str, hours: int) -> None:
+async def test_nothing_outside_the_filters_ever_answers(
+    crowd: ConcurrencyLimit, asked: Filters, preset: str, hours: int
+) -> None:
     reader = crowd.reader.at(NOON + hours * HOUR)
     allowed = {id_ for id_, kept in crowd.kept.items() if may_answer(kept, asked, reader.now)}
 

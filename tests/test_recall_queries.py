@@ -10,9 +10,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from folklore.db.database import Database
-from folklore.embedding.embedder import Embedder
+from folklore.embedding.protocol import Embedder
 from folklore.errors import InvalidInput
-from folklore.memory.library import Library
+from folklore.memory.context import MemoryContext
 from folklore.model import Filters
 from tests.conftest import Cluster
 from tests.person import Person, contents
@@ -31,7 +31,7 @@ async def reader(cluster: Cluster, template: str, embedder: Embedder) -> AsyncIt
     async with cluster.new_database(template) as name:
         database = Database(cluster.address(name))
         await database.open()
-        person = Person(Library.of(database, embedder))
+        person = Person(MemoryContext.of(database, embedder))
         await person.keep(*FACTS)
         yield person
         await database.close()

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from folklore.db.audit import NOWHERE
+from folklore.db.stores.audit import NOWHERE
 from folklore.errors import NotFound, Refused, Unauthenticated
-from folklore.memory.refusals import Refusal, Refusals
+from folklore.memory.auth.denial_log import Denial, DenialLog
 from folklore.model import Access, Caller
 from tests.person import NOON
 
@@ -17,10 +17,10 @@ class Book:
     """What was recorded."""
 
     def __init__(self) -> None:
-        self.lines: list[tuple[Refusal, int]] = []
-        self.refusals = Refusals(self.record, seconds=0.01)
+        self.lines: list[tuple[Denial, int]] = []
+        self.refusals = DenialLog(self.record, seconds=0.01)
 
-    async def record(self, refusal: Refusal, count: int, _at: datetime) -> None:
+    async def record(self, refusal: Denial, count: int, _at: datetime) -> None:
         self.lines.append((refusal, count))
 
     def total(self) -> int:

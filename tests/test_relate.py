@@ -9,8 +9,8 @@ import pytest
 from mcp import Client
 
 from folklore.errors import InvalidInput, Refused
-from folklore.memory.detail import details
-from folklore.memory.relate import Wish, relate
+from folklore.memory.records.get import details
+from folklore.memory.records.relate import Wish, relate
 from folklore.model import Caller, Relation
 from tests.person import NOON, Person, contents
 from tests.test_tools import call, refusal

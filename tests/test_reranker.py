@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 
 from folklore.config import RerankerSettings
 from folklore.db.database import Database
-from folklore.embedding.embedder import Embedder
+from folklore.embedding.http_client import Address
+from folklore.embedding.protocol import Embedder
 from folklore.embedding.reranker import HttpReranker, choose_reranker
-from folklore.embedding.service import Address
 from folklore.errors import RerankerUnavailable
-from folklore.memory.library import Library
+from folklore.memory.context import MemoryContext
 from folklore.ranking.rerank import reordered
 from tests.person import Person, contents
 
@@ -96,7 +96,7 @@ async def test_what_is_no_score_is_an_unavailable_reranker(answer: httpx.Respons
 
 
 async def test_recall_takes_the_order_of_the_reranker(database: Database, embedder: Embedder) -> None:
-    person = Person(Library.of(database, embedder, reranker(longest_first)))
+    person = Person(MemoryContext.of(database, embedder, reranker(longest_first)))
     await person.keep(*FACTS)
 
     answer = await person.recall("harbour")
@@ -106,7 +106,7 @@ async def test_recall_takes_the_order_of_the_reranker(database: Database, embedd
 
 
 async def test_only_the_pool_is_sent_and_the_rest_stay_behind_it(database: Database, embedder: Embedder) -> None:
-    plain = Person(Library.of(database, embedder))
+    plain = Person(MemoryContext.of(database, embedder))
     await plain.keep(*FACTS)
     before = contents(await plain.recall("harbour"))
     sent: list[int] = []
@@ -115,18 +115,20 @@ async def test_only_the_pool_is_sent_and_the_rest_stay_behind_it(database: Datab
         sent.append(len(json.loads(request.content)["texts"]))
         return longest_first(request)
 
-    answer = await Person(Library.of(database, embedder, reranker(note, pool=2))).recall("harbour")
+    answer = await Person(MemoryContext.of(database, embedder, reranker(note, pool=2))).recall("harbour")
 
     assert sent == [2]
     assert contents(answer) == [*sorted(before[:2], key=len, reverse=True), *before[2:]]
 
 
 async def test_a_reranker_that_fails_leaves_the_order_and_is_told(database: Database, embedder: Embedder) -> None:
-    plain = Person(Library.of(database, embedder))
+    plain = Person(MemoryContext.of(database, embedder))
     await plain.keep(*FACTS)
     before = contents(await plain.recall("harbour"))
 
-    answer = await Person(Library.of(database, embedder, reranker(lambda _: httpx.Response(503)))).recall("harbour")
+    answer = await Person(MemoryContext.of(database, embedder, reranker(lambda _: httpx.Response(503)))).recall(
+        "harbour"
+    )
 
     assert contents(answer) == before
     assert [item.branch for item in answer.degraded] == ["rerank"]
@@ -137,7 +139,7 @@ async def test_searching_by_exact_words_is_not_reranked(database: Database, embe
     def unasked(_request: httpx.Request) -> httpx.Response:
         raise AssertionError("asked")
 
-    person = Person(Library.of(database, embedder, reranker(unasked)))
+    person = Person(MemoryContext.of(database, embedder, reranker(unasked)))
     await person.keep(*FACTS)
 
     assert contents(await person.search("1871")) == [FACTS[3]]

@@ -14,11 +14,11 @@ from mcp import Client
 from folklore.app import App
 from folklore.config import Settings
 from folklore.errors import Refused
-from folklore.memory import notebooks
-from folklore.memory.revise import Edit, update
-from folklore.memory.secrecy import guard, guard_fields
+from folklore.mcp.server import build_server
+from folklore.memory import namespaces as notebooks
+from folklore.memory.records.update import Edit, update
+from folklore.memory.secret_guard import guard, guard_fields
 from folklore.model import Caller, Draft
-from folklore.tools.server import build_server
 from tests.commands import CommandLine, command_line  # noqa: F401 - the fixture `folklore`
 from tests.conftest import connected
 from tests.fake_keys import MAKERS, keys_of

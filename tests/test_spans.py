@@ -16,8 +16,8 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import Link, SpanContext, StatusCode, TraceState
 
-from folklore import spans
-from folklore.collector import Discreet
+from folklore import telemetry as spans
+from folklore.telemetry_export import Discreet
 from tests.otlp import otlp_receiver
 from tests.person import Person
 from tests.servers import Watched, free_port, on_http, on_stdio, watched
@@ -95,7 +95,7 @@ async def test_a_collector_that_is_down_is_in_nobodys_way(database_url: str, tmp
 
 
 async def test_without_an_exporter_nothing_is_sent_and_no_sdk_is_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "folklore.collector", None)
+    monkeypatch.setitem(sys.modules, "folklore.telemetry_export", None)
 
     assert spans.collect({}) is None
     assert spans.stage("recall.words") is spans.stage("recall.dense", candidates=3)
@@ -122,7 +122,7 @@ def test_the_standard_variables_say_whether_spans_are_wanted(environ: dict[str, 
 def test_an_exporter_without_the_extra_is_a_warning_with_the_next_step(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setitem(sys.modules, "folklore.collector", None)
+    monkeypatch.setitem(sys.modules, "folklore.telemetry_export", None)
 
     with caplog.at_level(logging.WARNING):
         assert spans.collect({"OTEL_EXPORTER_OTLP_ENDPOINT": f"http://{MARK}@c:4318"}) is None

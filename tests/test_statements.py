@@ -10,7 +10,7 @@ import asyncpg
 import pytest
 
 from folklore.db.migrate import migrations
-from folklore.db.statements import statement
+from folklore.db.sql_loader import statement
 from tests.conftest import Cluster
 from tests.test_schema import SMALL
 

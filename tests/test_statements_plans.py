@@ -13,19 +13,19 @@ import asyncpg
 import pytest
 
 from folklore.db.database import Database, Plans, Session
-from folklore.db.found import Scope
 from folklore.db.rows import visibility
-from folklore.db.statements import statement
-from folklore.embedding.embedder import Embedder
-from folklore.memory.library import Library
-from folklore.memory.tokens import TokenRequest, create_token, key_of
+from folklore.db.sql_loader import statement
+from folklore.db.stores.recall_rows import Scope
+from folklore.embedding.protocol import Embedder
+from folklore.memory.auth.tokens import TokenRequest, create_token, key_of
+from folklore.memory.context import MemoryContext
 from folklore.model import Caller, Draft, Filters
 from tests.conftest import Cluster
 from tests.person import NOON, Person
 
 
 @dataclass(frozen=True, slots=True)
-class Crowd:
+class ConcurrencyLimit:
     """A crowded database: its address, a pool on it, and the key of a token that opens the smaller namespace."""
 
     url: str
@@ -78,12 +78,12 @@ def turn(number: int) -> Draft:
 
 
 @pytest.fixture(scope="module")
-async def crowd(cluster: Cluster, template: str, embedder: Embedder) -> AsyncIterator[Crowd]:
+async def crowd(cluster: Cluster, template: str, embedder: Embedder) -> AsyncIterator[ConcurrencyLimit]:
     """A namespace of 200 memories among 3,000."""
     async with cluster.new_database(template) as name:
         database = Database(cluster.address(name))
         await database.open()
-        person = Person(Library.of(database, embedder))
+        person = Person(MemoryContext.of(database, embedder))
         for start in range(0, 2_800, 400):
             await person.keep(*(turn(number) for number in range(start, start + 400)), namespace="large")
         await person.keep(*(turn(number) for number in range(2_800, 3_000)), namespace="small")
@@ -95,12 +95,12 @@ async def crowd(cluster: Cluster, template: str, embedder: Embedder) -> AsyncIte
         made = await create_token(
             person.library, TokenRequest("alice", ["small:writer", "large:reader"]), caller=Caller("root"), now=NOON
         )
-        yield Crowd(cluster.address(name), database, key_of(made.secret))
+        yield ConcurrencyLimit(cluster.address(name), database, key_of(made.secret))
         await database.close()
 
 
 @pytest.fixture(params=["owner", "token"])
-async def explain(request: pytest.FixtureRequest, crowd: Crowd) -> Explain:
+async def explain(request: pytest.FixtureRequest, crowd: ConcurrencyLimit) -> Explain:
     """The plan that the pool's connections keep for a statement, whatever its values are; row-level security on or off.
 
     A policy asks the token's own tables; they are no part of what a statement reads.
@@ -110,7 +110,7 @@ async def explain(request: pytest.FixtureRequest, crowd: Crowd) -> Explain:
 
 
 @pytest.fixture(params=["owner", "token"])
-async def explain_scan(request: pytest.FixtureRequest, crowd: Crowd) -> Explain:
+async def explain_scan(request: pytest.FixtureRequest, crowd: ConcurrencyLimit) -> Explain:
     """The plan that the connections for scans keep for a statement."""
     return partial(kept_plan, crowd.seen_by(request.param), "scan")
 
@@ -157,8 +157,8 @@ async def test_the_dense_branch_reads_the_narrow_table_alone(explain: Explain) -
     assert plan.scans("memories") == {("Index Scan", "memories_pkey")}
 
 
-async def test_the_dense_branch_reads_no_vectors_of_other_namespaces(crowd: Crowd) -> None:
-    library = Library.of(crowd.database, None)
+async def test_the_dense_branch_reads_no_vectors_of_other_namespaces(crowd: ConcurrencyLimit) -> None:
+    library = MemoryContext.of(crowd.database, None)
     [notebook] = await library.notebooks(["small"])
     found = statement("recall_dense")
     given = {
@@ -186,9 +186,11 @@ async def test_the_plan_kept_for_scans_reads_no_vectors_of_other_namespaces(expl
 
 
 @pytest.mark.parametrize("told", [-1.0, 0.3, 10.0])
-async def test_what_is_left_out_of_the_sort_changes_no_answer(told: float, crowd: Crowd, embedder: Embedder) -> None:
+async def test_what_is_left_out_of_the_sort_changes_no_answer(
+    told: float, crowd: ConcurrencyLimit, embedder: Embedder
+) -> None:
     """A sample may say that all pass a score, some or nobody; then all are sorted after all."""
-    library = Library.of(crowd.database, embedder)
+    library = MemoryContext.of(crowd.database, embedder)
     [notebook] = await library.notebooks(["large"])
     scope = Scope({notebook.id: notebook.name}, Filters(), NOON)
     asked: list[float] = []
@@ -234,10 +236,10 @@ async def test_an_idempotency_key_is_found_by_its_index(explain: Explain) -> Non
 
 
 @pytest.mark.parametrize("whom", ["owner", "token"])
-async def test_an_expression_is_found_by_the_inverted_index(whom: str, crowd: Crowd) -> None:
+async def test_an_expression_is_found_by_the_inverted_index(whom: str, crowd: ConcurrencyLimit) -> None:
     """Row-level security alone would read the whole namespace: `@@` might tell of rows that may not be seen."""
     found = statement("search_expression" if whom == "owner" else "search_expression/token")
-    [notebook] = await Library.of(crowd.database, None).notebooks(["large"])
+    [notebook] = await MemoryContext.of(crowd.database, None).notebooks(["large"])
     given = {"namespaces": [notebook.id], "expression": "'memori' <-> '1234' <-> 'say'", "fetch": 30, "bound": 5_000}
     given |= {
         "lexemes": ["1234"],
@@ -258,7 +260,7 @@ async def test_an_expression_is_found_by_the_inverted_index(whom: str, crowd: Cr
 
 
 async def test_both_branches_of_a_recall_hold_a_connection_at_the_same_time(
-    crowd: Crowd, embedder: Embedder, monkeypatch: pytest.MonkeyPatch
+    crowd: ConcurrencyLimit, embedder: Embedder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each waits, its connection in hand, until the other has come as far: one after the other, neither would."""
     both, met = asyncio.Barrier(2), set[str]()
@@ -272,7 +274,7 @@ async def test_both_branches_of_a_recall_hold_a_connection_at_the_same_time(
         return await rows(self, name, **values)
 
     monkeypatch.setattr(Session, "rows", meet)
-    answer = await Person(Library.of(crowd.database, embedder)).recall("word48", namespaces=("small",))
+    answer = await Person(MemoryContext.of(crowd.database, embedder)).recall("word48", namespaces=("small",))
 
     assert answer.memories
     assert answer.degraded == ()

@@ -19,8 +19,8 @@ from mcp import Client
 import folklore
 from folklore.app import App
 from folklore.config import Settings
-from folklore.db.engine import Engine
-from folklore.tools.server import build_server
+from folklore.engine import Engine
+from folklore.mcp.server import build_server
 from tests.conftest import connected
 from tests.doorway import Doorway
 from tests.servers import Watched, a_session_of_work, free_port, on_stdio, watched
@@ -188,9 +188,7 @@ async def test_the_server_ends_with_its_input_and_leaves_only_the_engine(tmp_pat
 
         assert spoken.process.returncode == 0
         assert Engine(home).status().running
-        assert [
-            line for line in processes_of(home) if "postgres" not in line and "folklore.db.engine" not in line
-        ] == []
+        assert [line for line in processes_of(home) if "postgres" not in line and "folklore.engine" not in line] == []
 
 
 def processes_of(home: Path) -> list[str]:

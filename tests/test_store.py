@@ -12,8 +12,8 @@ import pytest
 
 from folklore.db.database import Database
 from folklore.errors import InvalidInput, Refused
-from folklore.memory.library import Library
-from folklore.memory.store import store
+from folklore.memory.context import MemoryContext
+from folklore.memory.records.store import store
 from folklore.model import Caller, Draft, Link
 from tests import embedders
 from tests.person import NOON, Person, contents, ids
@@ -325,7 +325,7 @@ async def test_sessions_of_other_namespaces_count_for_themselves(
     assert [row["position"] for row in await connection.fetch("select position from memories")] == [0, 0]
 
 
-async def test_a_time_without_an_offset_is_read_in_the_callers_zone(library: Library) -> None:
+async def test_a_time_without_an_offset_is_read_in_the_callers_zone(library: MemoryContext) -> None:
     person = Person(library, zone=ZoneInfo("Europe/Vienna"))
     await person.keep(
         Draft("winter", occurred_at=datetime.fromisoformat("2026-01-10T09:00:00")),
@@ -339,7 +339,7 @@ async def test_a_time_without_an_offset_is_read_in_the_callers_zone(library: Lib
     }
 
 
-async def test_a_read_only_caller_stores_nothing(library: Library, connection: asyncpg.Connection) -> None:
+async def test_a_read_only_caller_stores_nothing(library: MemoryContext, connection: asyncpg.Connection) -> None:
     with pytest.raises(Refused, match="read-only"):
         await store(library, "notes", [Draft("x")], caller=Caller("reader", may_write=False), now=NOON)
 
@@ -356,7 +356,7 @@ async def test_the_author_is_the_caller(person: Person) -> None:
 async def test_without_an_embedder_memories_are_stored_and_found_by_their_words(
     database: Database, connection: asyncpg.Connection, down: embedders.ByLetter
 ) -> None:
-    person = Person(Library.of(database, down))
+    person = Person(MemoryContext.of(database, down))
     stored = await person.store("The gateway times out after 30 seconds.")
 
     assert [item.status for item in stored.stored] == ["stored"]
@@ -368,7 +368,7 @@ async def test_without_an_embedder_memories_are_stored_and_found_by_their_words(
 async def test_without_an_embedder_it_is_said_once_that_nothing_similar_was_looked_for(
     database: Database, down: embedders.ByLetter
 ) -> None:
-    person = Person(Library.of(database, down))
+    person = Person(MemoryContext.of(database, down))
     several = await person.store("The gateway times out.", "The gateway times out again.")
     known = await person.store("The gateway times out.")
 
@@ -380,7 +380,7 @@ async def test_without_an_embedder_it_is_said_once_that_nothing_similar_was_look
 
 
 async def test_with_embedding_switched_off_nothing_is_degraded(database: Database) -> None:
-    person = Person(Library.of(database, None))
+    person = Person(MemoryContext.of(database, None))
     stored = await person.store("The gateway times out.")
     answer = await person.recall("gateway")
 
@@ -393,7 +393,7 @@ async def test_with_embedding_switched_off_nothing_is_degraded(database: Databas
 async def test_a_text_without_a_known_word_owes_no_vector_that_points_nowhere(
     database: Database, connection: asyncpg.Connection
 ) -> None:
-    person = Person(Library.of(database, embedders.ByLetter()))
+    person = Person(MemoryContext.of(database, embedders.ByLetter()))
     await person.keep("zzz", "seen")
 
     assert await count(connection, "embeddings") == 1
@@ -402,7 +402,7 @@ async def test_a_text_without_a_known_word_owes_no_vector_that_points_nowhere(
 
 async def test_a_batch_is_embedded_in_one_call(database: Database) -> None:
     letters = embedders.ByLetter()
-    await Person(Library.of(database, letters)).keep(*(f"text {n}" for n in range(100)), "text 7")
+    await Person(MemoryContext.of(database, letters)).keep(*(f"text {n}" for n in range(100)), "text 7")
 
     assert [len(texts) for texts in letters.calls] == [100]
 

@@ -12,7 +12,7 @@ import pytest
 
 from folklore.db.database import Database, PoolLimits, Session
 from folklore.errors import DatabaseUnavailable, InvalidInput
-from folklore.memory.library import Library
+from folklore.memory.context import MemoryContext
 from folklore.model import Draft
 from tests import embedders
 from tests.person import Person, contents
@@ -26,7 +26,8 @@ async def writers(database_url: str) -> AsyncIterator[list[Person]]:
     databases = [Database(database_url, PoolLimits(minimum=1, maximum=2)) for _ in range(WRITERS)]
     await asyncio.gather(*(database.open() for database in databases))
     yield [
-        Person(Library.of(database, embedders.ByLetter()), name=f"writer {n}") for n, database in enumerate(databases)
+        Person(MemoryContext.of(database, embedders.ByLetter()), name=f"writer {n}")
+        for n, database in enumerate(databases)
     ]
     await asyncio.gather(*(database.close() for database in databases))
 
@@ -211,7 +212,7 @@ STATEMENTS = 8  # between begin and commit
 async def test_a_store_that_is_cancelled_is_whole_or_absent(
     database: Database, connection: asyncpg.Connection, at_statement: Any, statement: int
 ) -> None:
-    person = Person(Library.of(database, embedders.ByLetter()))
+    person = Person(MemoryContext.of(database, embedders.ByLetter()))
     storing = asyncio.create_task(person.keep(*BATCH))
     at_statement(statement, storing.cancel)
 
@@ -227,7 +228,7 @@ async def test_a_store_that_is_cancelled_is_whole_or_absent(
 async def test_a_store_cancelled_at_any_turn_of_the_loop_is_whole_or_absent(
     database: Database, connection: asyncpg.Connection
 ) -> None:
-    person = Person(Library.of(database, embedders.ByLetter()))
+    person = Person(MemoryContext.of(database, embedders.ByLetter()))
     for turns in range(0, 60, 2):
         storing = asyncio.create_task(person.keep(*(f"turn {turns}: part {n}" for n in range(3))))
         for _ in range(turns):
@@ -247,7 +248,7 @@ async def test_a_store_cancelled_while_it_embeds_leaves_nothing(
     database: Database, connection: asyncpg.Connection
 ) -> None:
     slow = embedders.Waiting()
-    storing = asyncio.create_task(Person(Library.of(database, slow)).keep("never"))
+    storing = asyncio.create_task(Person(MemoryContext.of(database, slow)).keep("never"))
     await slow.asked.wait()
     storing.cancel()
 
@@ -260,7 +261,7 @@ async def test_a_store_cancelled_while_it_embeds_leaves_nothing(
 async def test_a_store_whose_connection_is_cut_is_absent_and_says_so(
     database: Database, connection: asyncpg.Connection, cluster: Any, at_statement: Any, statement: int
 ) -> None:
-    person = Person(Library.of(database, embedders.ByLetter()))
+    person = Person(MemoryContext.of(database, embedders.ByLetter()))
     await person.keep("stored earlier")
     name = await connection.fetchval("select current_database()")
     keep = asyncio.get_running_loop()

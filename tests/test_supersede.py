@@ -11,7 +11,7 @@ import asyncpg
 import pytest
 from mcp import Client
 
-from folklore.db.statements import statement
+from folklore.db.sql_loader import statement
 from folklore.errors import Conflict, FolkloreError, InvalidInput, NotFound
 from folklore.model import Draft, Filters, Link
 from tests.person import NOON, Person, contents
@@ -201,7 +201,7 @@ async def test_what_is_gone_over_replaced_or_elsewhere_is_not_near(person: Perso
 async def test_an_old_near_duplicate_is_found_by_its_rare_words(
     person: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("folklore.memory.similar._NEWEST", 5)
+    monkeypatch.setattr("folklore.memory.records.near_duplicates._NEWEST", 5)
     (old,) = await person.keep("The zeppelin hangar opens at dawn for the mooring crew.")
     await person.keep(*(f"Another thought about harbours, number {n}" for n in range(30)))
 

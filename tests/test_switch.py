@@ -15,16 +15,17 @@ import pytest
 from numpy.typing import NDArray
 
 from folklore.db.database import Database
-from folklore.db.debt import Debts
-from folklore.db.models import Models
-from folklore.embedding.choose import Choice
-from folklore.embedding.embedder import Embedder, Model
+from folklore.db.stores.embeddings import Debts
+from folklore.db.stores.models import Models
+from folklore.embedding.factory import Choice
+from folklore.embedding.protocol import Embedder, Model
 from folklore.errors import Conflict, EmbedderUnavailable, FolkloreError, NotFound
-from folklore.memory import generations, switch
-from folklore.memory.backfill import Pace
-from folklore.memory.generations import Generations
-from folklore.memory.library import Library
-from folklore.memory.switch import Switch, Switched, holdings, target_of
+from folklore.memory.context import MemoryContext
+from folklore.memory.models import active_model as generations
+from folklore.memory.models import switch
+from folklore.memory.models.active_model import Generations
+from folklore.memory.models.backfill import Pace
+from folklore.memory.models.switch import Switch, Switched, holdings, target_of
 from folklore.ranking.weights import Ranking
 from tests import embedders
 from tests.person import NOON, Person, contents
@@ -86,9 +87,9 @@ class World:
     def server(self, settings: str = "old") -> Person:
         """Somebody at a server whose settings name this model."""
         choice = Choice("fake", settings)
-        return Person(Library.of(self.database, Generations(self.models, choice, self.build(choice), self.build)))
+        return Person(MemoryContext.of(self.database, Generations(self.models, choice, self.build(choice), self.build)))
 
-    def switch(self, library: Library, **options: Any) -> Switch:
+    def switch(self, library: MemoryContext, **options: Any) -> Switch:
         pace = Pace(**{"batch": 4, "patience": 0.0} | options)
         return Switch(
             library, self.models, Debts(self.database), now=lambda: NOON, pace=pace, tell=lambda _done, _words: None

@@ -13,7 +13,7 @@ import httpx
 import pytest
 from mcp import Client
 
-from folklore.db.audit import NOWHERE, Audit
+from folklore.db.stores.audit import NOWHERE, Audit
 from tests.commands import CommandLine, Ran, command_line  # noqa: F401 - the fixture `folklore`
 from tests.conftest import Cluster
 from tests.servers import on_http, watched
@@ -287,7 +287,7 @@ async def test_when_a_token_was_used_last_is_written_down(team: Team) -> None:
     async with team.assistant(token.secret) as client:
         await called(client, "memory_recall", query="crane")
 
-    from folklore.memory.tokens import list_tokens
+    from folklore.memory.auth.tokens import list_tokens
     from tests.team import OWNER
 
     async with asyncio.timeout(10):

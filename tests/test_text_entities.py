@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from folklore.text import tags
-from folklore.text.entities import Entity, find_entities
+from folklore.text.entities.finder import Entity, find_entities
 
 ANYTHING = (
     st.text(st.characters())

@@ -14,8 +14,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from folklore.text.query import MAX_BAG, KeywordQuery, Term, parse
-from folklore.text.tsquery import quoted, to_tsquery_text
+from folklore.text.query.parser import MAX_BAG, KeywordQuery, Term, parse
+from folklore.text.query.tsquery import quoted, to_tsquery_text
 
 FUZZ = int(os.environ.get("FOLKLORE_FUZZ", "3000"))
 # fmt: off

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from folklore.text.secrets import find, redact
+from folklore.text.secrets.finder import find, redact
 from tests.fake_keys import MAKERS, keys_of
 from tests.plain_sentences import SENTENCES
 

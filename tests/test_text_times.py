@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from folklore.errors import InvalidInput
-from folklore.text.times import TimeRange, parse_time
+from folklore.text.dates.expressions import TimeRange, parse_time
 
 FUZZ = int(os.environ.get("FOLKLORE_FUZZ", "3000"))
 BERLIN = ZoneInfo("Europe/Berlin")

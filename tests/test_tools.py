@@ -13,7 +13,7 @@ from mcp import Client
 from mcp.types import CallToolResult
 
 from folklore.app import App
-from folklore.tools.server import build_server
+from folklore.mcp.server import build_server
 from tests.conftest import connected
 
 

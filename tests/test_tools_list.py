@@ -13,12 +13,12 @@ import pytest
 from mcp.types import Tool
 
 from folklore.errors import DatabaseUnavailable
-from folklore.memory.host import Host
-from folklore.memory.library import Library
+from folklore.mcp.server import INSTRUCTIONS, build_server
+from folklore.mcp.server import tools as offered_tools
+from folklore.mcp.strict_tool import _short
+from folklore.memory.context import MemoryContext
+from folklore.memory.request_context import RequestContext
 from folklore.model import Caller
-from folklore.tools.server import INSTRUCTIONS, build_server
-from folklore.tools.server import tools as offered_tools
-from folklore.tools.strict import _short
 from tests.conftest import connected
 from tests.person import NOON
 
@@ -27,13 +27,15 @@ REST = ("memory_get", "memory_list", "memory_update", "memory_forget", "memory_r
 WRITING = ("memory_store", "memory_update", "memory_forget", "memory_relate")
 
 
-async def never() -> Library:
+async def never() -> MemoryContext:
     await asyncio.Event().wait()
     raise AssertionError
 
 
-def host_of(library: Any) -> Host:
-    return Host(library=library, caller=lambda: Caller("tester"), now=lambda: NOON, namespace=lambda: "notes", zone=UTC)
+def host_of(library: Any) -> RequestContext:
+    return RequestContext(
+        library=library, caller=lambda: Caller("tester"), now=lambda: NOON, namespace=lambda: "notes", zone=UTC
+    )
 
 
 async def listed(**options: Any) -> list[Tool]:
@@ -186,7 +188,7 @@ async def test_instructions_tell_the_way_of_working_in_time(mode: str) -> None:
 
 
 async def test_a_database_that_is_down_is_told_to_the_model_with_the_next_step() -> None:
-    async def down() -> Library:
+    async def down() -> MemoryContext:
         raise DatabaseUnavailable("The database cannot be reached.", hint="Check that it runs.")
 
     async with connected(build_server(host_of(down))) as client:
@@ -201,7 +203,7 @@ async def test_a_database_that_is_down_is_told_to_the_model_with_the_next_step()
 
 
 async def test_what_crashes_tells_the_model_nothing_of_the_inside() -> None:
-    async def broken() -> Library:
+    async def broken() -> MemoryContext:
         raise RuntimeError("hunter2-secret in a traceback")
 
     async with connected(build_server(host_of(broken))) as client:

@@ -8,7 +8,7 @@ import asyncpg
 import pytest
 from mcp import Client
 
-from folklore.memory.traces import Traces
+from folklore.memory.usage_record import Traces
 from folklore.model import Caller, Draft
 from tests.person import NOON, Person
 
@@ -76,7 +76,7 @@ async def test_if_the_memory_is_gone_by_now_its_text_is_stored(client: Client, c
 
 
 async def test_only_so_many_texts_are_remembered(person: Person, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("folklore.memory.traces._REMEMBERED", 2)
+    monkeypatch.setattr("folklore.memory.usage_record._REMEMBERED", 2)
     traces = Traces()
     await person.keep("first text", "second", "third")
     for query in ("first", "second", "third"):

@@ -15,19 +15,20 @@ import asyncpg
 import pytest
 
 from folklore.db.database import Database
-from folklore.db.debt import Debts
-from folklore.db.transfer import Transfers
-from folklore.embedding.embedder import Embedder
+from folklore.db.stores.embeddings import Debts
+from folklore.db.stores.transfer import Transfers
+from folklore.embedding.protocol import Embedder
 from folklore.errors import Conflict, EmbedderUnavailable, InvalidInput, NotFound, Raced, Refused
-from folklore.memory import intake, transfer
-from folklore.memory.debt import pay
-from folklore.memory.formats import line
-from folklore.memory.formats.line import json_lines
-from folklore.memory.intake import ImportRequest
-from folklore.memory.library import Library
-from folklore.memory.report import Report
-from folklore.memory.tokens import TokenRequest, create_token, key_of
-from folklore.memory.transfer import export_lines, import_lines
+from folklore.memory.auth.tokens import TokenRequest, create_token, key_of
+from folklore.memory.context import MemoryContext
+from folklore.memory.models.pending_embeddings import pay
+from folklore.memory.transfer import importer as intake
+from folklore.memory.transfer import streams as transfer
+from folklore.memory.transfer.formats import line
+from folklore.memory.transfer.formats.line import json_lines
+from folklore.memory.transfer.importer import ImportRequest
+from folklore.memory.transfer.report import Report
+from folklore.memory.transfer.streams import export_lines, import_lines
 from folklore.model import Caller, Draft, SecretPolicy
 from tests.conftest import Cluster
 from tests.person import NOON, Person, contents
@@ -99,7 +100,7 @@ class Mover:
 
     async def pour(self, source: io.BufferedIOBase, report: Report, **asked: Any) -> None:
         await import_lines(
-            Library.of(self.database, self.embedder, secrets=self.secrets),
+            MemoryContext.of(self.database, self.embedder, secrets=self.secrets),
             self.transfers(self.database),
             json_lines(source),  # type: ignore[arg-type]
             ImportRequest(**({"default": "notes"} | asked)),
@@ -742,7 +743,7 @@ async def test_times_are_kept_to_the_microsecond(mover: Mover) -> None:
 async def test_an_export_tells_of_one_moment_whatever_is_stored_meanwhile(
     database: Database, embedder: Embedder, whose: str
 ) -> None:
-    person = Person(Library.of(database, embedder))
+    person = Person(MemoryContext.of(database, embedder))
     await person.keep("before the export began")
     asked = TokenRequest("alice", ["notes:reader"])
     made = await create_token(person.library, asked, caller=Caller("root"), now=NOON)

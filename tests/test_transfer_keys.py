@@ -13,9 +13,9 @@ import pytest
 
 from folklore.db.database import Database
 from folklore.errors import InvalidInput
-from folklore.memory.checks import MAX_KEY
-from folklore.memory.key_lines import MAX_KEYS
-from folklore.memory.library import Library
+from folklore.memory.context import MemoryContext
+from folklore.memory.transfer.key_lines import MAX_KEYS
+from folklore.memory.validation import MAX_KEY
 from folklore.model import Caller, Draft
 from tests.conftest import Cluster
 from tests.fake_keys import MAKERS
@@ -31,7 +31,7 @@ async def elsewhere(mover: Mover, cluster: Cluster, template: str) -> AsyncItera
     async with cluster.new_database(template) as name:
         database = Database(cluster.address(name))
         await database.open()
-        yield Mover(database, mover.embedder, Caller("mover")), Person(Library.of(database, mover.embedder))
+        yield Mover(database, mover.embedder, Caller("mover")), Person(MemoryContext.of(database, mover.embedder))
         await database.close()
 
 

@@ -13,12 +13,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from folklore.db.entries import Arrival, Carried, Entry, Past
-from folklore.db.memories import Prepared
-from folklore.db.transfer import Present
+from folklore.db.stores.memories import Prepared
+from folklore.db.stores.transfer import Present
+from folklore.db.stores.transfer_rows import Arrival, Carried, Entry, Past
 from folklore.errors import Conflict, InvalidInput
-from folklore.memory.conflicts import Known, OnConflict, Verdict, judge
-from folklore.memory.lines import HeaderLine, MemoryLine, _MemoryLine, header_line, memory_line, read_line
+from folklore.memory.transfer.conflicts import Known, OnConflict, Verdict, judge
+from folklore.memory.transfer.json_lines import HeaderLine, MemoryLine, _MemoryLine, header_line, memory_line, read_line
 from folklore.model import Draft
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=40)

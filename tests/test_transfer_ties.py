@@ -10,11 +10,11 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from folklore.db.changes import CHANGEABLE
 from folklore.db.database import Database
+from folklore.db.stores.changes import CHANGEABLE
 from folklore.errors import NotFound
-from folklore.memory.detail import details
-from folklore.memory.tied_lines import _Before
+from folklore.memory.records.get import details
+from folklore.memory.transfer.tied_lines import _Before
 from folklore.model import Caller, Draft, Relation
 from tests.conftest import Cluster
 from tests.fake_keys import MAKERS

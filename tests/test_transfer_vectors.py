@@ -16,10 +16,10 @@ import numpy as np
 import pytest
 
 from folklore.db.database import Database
-from folklore.db.transfer import Transfers
-from folklore.embedding.embedder import Embedder
-from folklore.memory.library import Library
-from folklore.memory.transfer import export_lines
+from folklore.db.stores.transfer import Transfers
+from folklore.embedding.protocol import Embedder
+from folklore.memory.context import MemoryContext
+from folklore.memory.transfer.streams import export_lines
 from folklore.model import Caller
 from tests.conftest import Cluster
 from tests.embedders import MODEL, ByLetter, Down, DownForTexts
@@ -405,6 +405,6 @@ async def test_what_was_imported_with_its_vector_is_found_by_meaning(
     lines = await VectorMover(database, embedder).take()
     async with elsewhere(cluster, template, embedder) as other:
         await other.put(line.encode() for line in lines)
-        found = await Person(Library.of(other.database, embedder)).recall("Do felines nap?")
+        found = await Person(MemoryContext.of(other.database, embedder)).recall("Do felines nap?")
 
     assert contents(found)[0] == "Cats sleep a lot."

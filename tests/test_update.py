@@ -12,12 +12,12 @@ import pytest
 from mcp import Client
 
 from folklore.db.database import Database
-from folklore.db.memories import Vectors
+from folklore.db.stores.memories import Vectors
 from folklore.errors import Conflict, NotFound, Refused
-from folklore.memory import revise
-from folklore.memory.library import Library
-from folklore.memory.revise import Edit, update
-from folklore.memory.store import embed
+from folklore.memory.context import MemoryContext
+from folklore.memory.records import update as revise
+from folklore.memory.records.store import embed
+from folklore.memory.records.update import Edit, update
 from folklore.model import Caller, Draft, Relation
 from tests import embedders
 from tests.person import NOON, Person, contents
@@ -177,9 +177,9 @@ async def test_another_session_takes_it_to_its_end_and_another_language_is_read_
 
 
 async def test_without_an_embedder_the_vector_is_owed(database: Database, connection: asyncpg.Connection) -> None:
-    (id_,) = await Person(Library.of(database, embedders.ByLetter())).keep("old words")
+    (id_,) = await Person(MemoryContext.of(database, embedders.ByLetter())).keep("old words")
 
-    await Person(Library.of(database, embedders.Down())).update(id_, content="new words")
+    await Person(MemoryContext.of(database, embedders.Down())).update(id_, content="new words")
 
     assert await connection.fetchval("select count(*) from embeddings") == 0
     assert await connection.fetchval("select content from memories") == "new words"
@@ -237,7 +237,7 @@ async def test_of_two_undoings_at_one_moment_with_one_revision_one_happens(
     await person.update(id_, content="three")
     others = [3]
 
-    async def overtaken(library: Library, texts: Sequence[str]) -> Vectors | None:
+    async def overtaken(library: MemoryContext, texts: Sequence[str]) -> Vectors | None:
         if others:
             assert (await person.undo(id_, revision=others.pop())).content == "two"
         return await embed(library, texts)

@@ -11,15 +11,15 @@ import asyncpg
 import pytest
 
 from folklore.db.database import Database
-from folklore.db.debt import FIRST, Debts
-from folklore.db.hygiene import Hygiene
-from folklore.memory import notebooks
-from folklore.memory.debt import pay
-from folklore.memory.library import Library
-from folklore.memory.vectors import vectors_of
+from folklore.db.stores.embeddings import FIRST, Debts
+from folklore.db.stores.maintenance import Hygiene
+from folklore.jobs import all_jobs as chores
+from folklore.jobs.job import Rules
+from folklore.memory import namespaces as notebooks
+from folklore.memory.context import MemoryContext
+from folklore.memory.models.pending_embeddings import pay
+from folklore.memory.models.vectors import vectors_of
 from folklore.model import Caller, Draft
-from folklore.upkeep import chores
-from folklore.upkeep.chore import Rules
 from tests.embedders import MODEL, ByLetter, Down
 from tests.housework import DAY, Housekeeper, everything, field_of, holding
 from tests.person import NOON, Person, contents
@@ -37,8 +37,8 @@ async def forget(connection: asyncpg.Connection, *ids: UUID, at: object = NOON) 
 async def test_what_was_stored_while_the_model_was_down_gets_its_vector(
     database: Database, connection: asyncpg.Connection
 ) -> None:
-    await Person(Library.of(database, Down())).keep("one", "two", "three")
-    up = Library.of(database, ByLetter())
+    await Person(MemoryContext.of(database, Down())).keep("one", "two", "three")
+    up = MemoryContext.of(database, ByLetter())
 
     assert await Housekeeper(database, up).rehearse("embeddings") == {"owing": 3}
     assert await Housekeeper(database, up)("embeddings") == {"embedded": 3}
@@ -50,10 +50,10 @@ async def test_what_was_stored_while_the_model_was_down_gets_its_vector(
 async def test_debt_is_paid_in_batches_of_a_constant_number_of_statements(
     database: Database, queries: list[str]
 ) -> None:
-    await Person(Library.of(database, Down())).keep(*(f"text number {place}" for place in range(100)))
+    await Person(MemoryContext.of(database, Down())).keep(*(f"text number {place}" for place in range(100)))
     embedder = ByLetter()
     debts = Debts(database)
-    namespaces = [one.id for one in await Library.of(database, embedder).namespaces.notebooks(None)]
+    namespaces = [one.id for one in await MemoryContext.of(database, embedder).namespaces.notebooks(None)]
     await asyncio.sleep(0)
     queries.clear()
 
@@ -69,7 +69,7 @@ async def test_debt_is_paid_in_batches_of_a_constant_number_of_statements(
 async def test_a_text_that_changed_while_it_was_embedded_does_not_get_the_old_vector(
     database: Database, connection: asyncpg.Connection
 ) -> None:
-    person = Person(Library.of(database, Down()))
+    person = Person(MemoryContext.of(database, Down()))
     changed, same = await person.keep("before", "same")
     debts, embedder = Debts(database), ByLetter()
     (notebook,) = await person.library.notebooks([])
@@ -85,17 +85,17 @@ async def test_a_text_that_changed_while_it_was_embedded_does_not_get_the_old_ve
 async def test_forgotten_memories_and_texts_without_a_word_owe_nothing_for_ever(
     database: Database, connection: asyncpg.Connection
 ) -> None:
-    person = Person(Library.of(database, Down()))
+    person = Person(MemoryContext.of(database, Down()))
     forgotten, _wordless, _owing = await person.keep("to be forgotten", "zzz", "an ordinary text")
     await forget(connection, forgotten)
-    housekeeper = Housekeeper(database, Library.of(database, ByLetter()))
+    housekeeper = Housekeeper(database, MemoryContext.of(database, ByLetter()))
 
     assert await housekeeper("embeddings") == {"embedded": 1, "wordless": 1}
     assert await housekeeper("embeddings") == {"wordless": 1}
 
 
 async def test_a_model_that_is_down_is_told_and_tried_again_soon(database: Database) -> None:
-    housekeeper = Housekeeper(database, Library.of(database, Down()))
+    housekeeper = Housekeeper(database, MemoryContext.of(database, Down()))
     await Person(housekeeper.library).keep("owing")
 
     ran = await housekeeper.run(chores.named()["embeddings"])
@@ -307,7 +307,7 @@ async def test_a_score_that_hardly_changed_is_not_written_again(person: Person, 
 async def test_a_rehearsal_changes_nothing(
     person: Person, housekeeper: Housekeeper, connection: asyncpg.Connection, database: Database
 ) -> None:
-    await Person(Library.of(database, None)).keep("owes its vector")
+    await Person(MemoryContext.of(database, None)).keep("owes its vector")
     ids = await person.keep(Draft("expired", expires_at=NOON + DAY), "forgotten", "used", *["same words here"] * 1)
     await person.keep(*(f"the very same words here {place}" for place in range(4)))
     await forget(connection, ids[1])
@@ -344,7 +344,7 @@ async def test_two_that_do_the_same_chore_at_once_do_it_once(
     database: Database, person: Person, connection: asyncpg.Connection
 ) -> None:
     """Without any lease: even if two had one at the same time, no work would be done twice or lost."""
-    await Person(Library.of(database, None)).keep(*(f"owing {place}" for place in range(150)))
+    await Person(MemoryContext.of(database, None)).keep(*(f"owing {place}" for place in range(150)))
     await forget(connection, *await person.keep(*(f"forgotten {place}" for place in range(120))))
     await person.keep(*(Draft(f"expired {place}", expires_at=NOON + DAY) for place in range(120)))
     keepers = [Housekeeper(database, person.library, NOON + 31 * DAY) for _ in range(2)]

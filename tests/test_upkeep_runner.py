@@ -16,15 +16,15 @@ import pytest
 
 from folklore.app import App
 from folklore.config import Settings, UpkeepSettings
-from folklore.db.chores import Chores
 from folklore.db.database import Database
+from folklore.db.stores.jobs import Chores
 from folklore.errors import DatabaseUnavailable
-from folklore.memory.library import Library
-from folklore.upkeep.background import keep_up
-from folklore.upkeep.chore import Chore, Job
-from folklore.upkeep.chores import named
-from folklore.upkeep.runner import Lease, Runner
-from folklore.upkeep.stopping import stopped
+from folklore.jobs.all_jobs import named
+from folklore.jobs.background import keep_up
+from folklore.jobs.cancellation import stopped
+from folklore.jobs.job import Chore, Job
+from folklore.jobs.runner import Lease, Runner
+from folklore.memory.context import MemoryContext
 from tests.commands import CommandLine, command_line
 from tests.embedders import Down, Waiting
 from tests.housework import DAY, Housekeeper
@@ -38,7 +38,7 @@ EMBEDDINGS = named()["embeddings"]
 
 @pytest.fixture
 async def owing(database: Database) -> None:
-    await Person(Library.of(database, Down())).keep(*(f"owing text {place}" for place in range(100)))
+    await Person(MemoryContext.of(database, Down())).keep(*(f"owing text {place}" for place in range(100)))
 
 
 @pytest.fixture
@@ -50,7 +50,7 @@ def waiting() -> Waiting:
 async def test_of_two_runners_at_once_one_works_and_the_other_leaves_it_to_him(
     database: Database, owing: None, waiting: Waiting
 ) -> None:
-    housekeeper = Housekeeper(database, Library.of(database, waiting))
+    housekeeper = Housekeeper(database, MemoryContext.of(database, waiting))
     first = asyncio.create_task(housekeeper.runner("first").run(EMBEDDINGS))
     await waiting.asked.wait()
 
@@ -66,7 +66,7 @@ async def test_many_that_find_the_same_chore_due_run_it_once(database: Database,
     from tests.embedders import ByLetter
 
     embedder = ByLetter()
-    housekeeper = Housekeeper(database, Library.of(database, embedder))
+    housekeeper = Housekeeper(database, MemoryContext.of(database, embedder))
 
     every = await asyncio.gather(*(housekeeper.runner(f"runner {place}").run_due([EMBEDDINGS]) for place in range(5)))
 
@@ -110,7 +110,7 @@ async def test_a_killed_runners_chore_is_free_once_its_lease_is_over(
         process.send_signal(signal.SIGKILL)
         await asyncio.to_thread(process.wait)
     assert state.leased_until is not None
-    housekeeper = Housekeeper(database, Library.of(database, Waiting()))
+    housekeeper = Housekeeper(database, MemoryContext.of(database, Waiting()))
     assert isinstance(housekeeper.library.embedder, Waiting)
     housekeeper.library.embedder.go.set()
 
@@ -125,7 +125,7 @@ async def test_a_killed_runners_chore_is_free_once_its_lease_is_over(
 async def test_a_cancelled_run_gives_the_chore_back_and_the_next_goes_on(
     database: Database, owing: None, waiting: Waiting
 ) -> None:
-    housekeeper = Housekeeper(database, Library.of(database, waiting))
+    housekeeper = Housekeeper(database, MemoryContext.of(database, waiting))
     run = asyncio.create_task(housekeeper.runner("first").run(EMBEDDINGS))
     await waiting.asked.wait()
 
@@ -159,7 +159,7 @@ async def test_a_chore_that_fails_is_recorded_and_does_not_stop_the_others(
 
 async def test_the_lease_is_renewed_while_the_work_goes_on(database: Database, owing: None, waiting: Waiting) -> None:
     moments = iter(NOON + timedelta(seconds=place) for place in range(10_000))
-    housekeeper = Housekeeper(database, Library.of(database, waiting))
+    housekeeper = Housekeeper(database, MemoryContext.of(database, waiting))
     lease = Lease(timedelta(seconds=30), beat=0.01)
     run = asyncio.create_task(housekeeper.runner("first", lease, lambda: next(moments)).run(EMBEDDINGS))
     await waiting.asked.wait()
@@ -173,7 +173,7 @@ async def test_the_lease_is_renewed_while_the_work_goes_on(database: Database, o
 
 
 async def test_who_lost_the_lease_stops_and_records_nothing(database: Database, owing: None, waiting: Waiting) -> None:
-    housekeeper = Housekeeper(database, Library.of(database, waiting))
+    housekeeper = Housekeeper(database, MemoryContext.of(database, waiting))
     run = asyncio.create_task(housekeeper.runner("slow", Lease(beat=0.05)).run(EMBEDDINGS))
     await waiting.asked.wait()
     late = NOON + HOUR
@@ -261,8 +261,8 @@ async def test_the_background_outlasts_a_database_that_is_away(housekeeper: Hous
 async def test_a_server_does_the_chores_by_itself_over_connections_of_its_own(
     app: App, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("folklore.upkeep.background.keep_up.__kwdefaults__", {"first": 0.0, "every": 0.05})
-    await Person(Library.of(database, None)).keep("owing")
+    monkeypatch.setattr("folklore.jobs.background.keep_up.__kwdefaults__", {"first": 0.0, "every": 0.05})
+    await Person(MemoryContext.of(database, None)).keep("owing")
 
     app.start_upkeep()
     await app.host.library()

@@ -13,13 +13,13 @@ from mcp import Client
 from folklore.app import App
 from folklore.config import Settings, UpkeepSettings
 from folklore.db.database import Database
-from folklore.db.usage import UsageStore, Used
+from folklore.db.stores.usage import UsageStore, Used
 from folklore.errors import DatabaseUnavailable
+from folklore.mcp.server import build_server
+from folklore.memory.context import MemoryContext
 from folklore.memory.ids import new_id
-from folklore.memory.library import Library
-from folklore.memory.usage import UsageLog, query_digest
+from folklore.memory.usage_log import UsageLog, query_digest
 from folklore.model import Answer, Caller
-from folklore.tools.server import build_server
 from tests.housework import Housekeeper, field_of
 from tests.person import NOON, Person
 
@@ -234,7 +234,7 @@ async def test_a_read_only_server_and_one_that_is_told_not_to_logs_nothing(
 
 
 async def test_stores_and_logging_at_once_end_without_a_deadlock(
-    database: Database, person: Person, library: Library
+    database: Database, person: Person, library: MemoryContext
 ) -> None:
     """Stores confirm in the order of digests, the log counts in the order of ids."""
     texts = [f"text {place}" for place in range(60)]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 
-from folklore.ranking.evidence import piece_weights, sampled_weights
-from folklore.text.usual import UsualWords
+from folklore.ranking.standard_scores import piece_weights, sampled_weights
+from folklore.text.sampled_frequencies import UsualWords
 
 USUAL = UsualWords.of(["The harbour, the wind.", "The wind's end", "the `max_wal_size` of Wind", "max_wal_size"])
 

@@ -11,9 +11,9 @@ from uuid import UUID
 import pytest
 
 from folklore.db.database import Database, Plans, PoolLimits, Row, Session
-from folklore.db.found import Sampling
-from folklore.embedding.embedder import Embedder
-from folklore.memory.library import Library
+from folklore.db.stores.recall_rows import Sampling
+from folklore.embedding.protocol import Embedder
+from folklore.memory.context import MemoryContext
 from tests.person import Person, measured
 
 MANY = 1_000
@@ -90,7 +90,7 @@ async def waiting(database_url: str) -> AsyncIterator[Waiting]:
 async def test_the_dense_branch_of_a_scope_that_is_known_does_not_wait_until_the_words_are_read(
     waiting: Waiting, embedder: Embedder
 ) -> None:
-    person = Person(Library.of(waiting, embedder))
+    person = Person(MemoryContext.of(waiting, embedder))
     await keep(person, ["Turing is the cat's name.", *(f"fact {place} about harbours" for place in range(MANY))])
     await person.recall("harbours", namespaces=("notes",))
     waiting.dense = asyncio.Event()

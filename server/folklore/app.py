@@ -14,19 +14,19 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from folklore.config import Settings
 from folklore.errors import ConfigInvalid, EmbedderUnavailable, FolkloreError
-from folklore.memory.host import Host
 from folklore.memory.ids import new_id
-from folklore.memory.traces import Traces
+from folklore.memory.request_context import RequestContext
+from folklore.memory.usage_record import Traces
 from folklore.model import Caller
 from folklore.project import project_namespace, working_directory
 
 if TYPE_CHECKING:
     from folklore.db.database import Database, PoolLimits, QueryLogger
-    from folklore.db.usage import Used
-    from folklore.embedding.embedder import Embedder
-    from folklore.memory.library import Library
-    from folklore.memory.usage import UsageLog
-    from folklore.upkeep.keeper import Keeper
+    from folklore.db.stores.usage import Used
+    from folklore.embedding.protocol import Embedder
+    from folklore.jobs.scheduler import Keeper
+    from folklore.memory.context import MemoryContext
+    from folklore.memory.usage_log import UsageLog
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class Running:
     """What a ready application holds."""
 
     database: Database
-    library: Library
+    library: MemoryContext
     where: str
 
 
@@ -78,14 +78,14 @@ class App:
         return timedelta(days=self.settings.retention_days)
 
     @cached_property
-    def host(self) -> Host:
+    def host(self) -> RequestContext:
         """What the edges work with."""
 
-        async def library() -> Library:
+        async def library() -> MemoryContext:
             self._asked.set()
             return (await self.ready()).library
 
-        return Host(
+        return RequestContext(
             library=library,
             caller=lambda: self.caller,
             now=self.now,
@@ -103,8 +103,8 @@ class App:
             return Traces()
 
         def log() -> UsageLog:
-            from folklore.db.usage import UsageStore
-            from folklore.memory.usage import UsageLog
+            from folklore.db.stores.usage import UsageStore
+            from folklore.memory.usage_log import UsageLog
 
             async def record(entries: Sequence[Used]) -> list[Used]:
                 return await UsageStore((await self.ready()).database).record(entries)
@@ -151,11 +151,11 @@ class App:
         await asyncio.to_thread(_import_the_slow_rooms)
         from folklore.db.database import Database
         from folklore.db.migrate import migrate
-        from folklore.db.models import Models
-        from folklore.embedding.choose import build, wanted
+        from folklore.db.stores.models import Models
+        from folklore.embedding.factory import build, wanted
         from folklore.embedding.reranker import choose_reranker
-        from folklore.memory.generations import Generations
-        from folklore.memory.library import Library
+        from folklore.memory.context import MemoryContext
+        from folklore.memory.models.active_model import Generations
 
         named = wanted(self.settings.embedding)
         to_build = partial(build, settings=self.settings.embedding, home=self.settings.home)
@@ -173,7 +173,9 @@ class App:
         await database.open()
         generations = Generations(Models(database), named, embedder, to_build)
         await generations.look()
-        return Running(database, Library.of(database, generations, reranker, secrets=self.settings.secrets), where)
+        return Running(
+            database, MemoryContext.of(database, generations, reranker, secrets=self.settings.secrets), where
+        )
 
     def _limits(self, minimum: int, maximum: int) -> PoolLimits:
         from folklore.db.database import PoolLimits
@@ -195,7 +197,7 @@ class App:
         url = self.settings.database_url
         if url is not None:
             return url.get_secret_value(), "server"
-        from folklore.db.engine import Engine
+        from folklore.engine import Engine
 
         engine = Engine(
             self.settings.home,
@@ -218,8 +220,8 @@ class App:
     @cached_property
     def keeper(self) -> Keeper:
         """Upkeep as this process does it."""
-        from folklore.upkeep.chore import Rules
-        from folklore.upkeep.keeper import Keeper
+        from folklore.jobs.job import Rules
+        from folklore.jobs.scheduler import Keeper
 
         settings = self.settings.upkeep
         off = frozenset(name for name in ("quality", "consolidation") if not getattr(settings, name))
@@ -232,24 +234,24 @@ class App:
         return Keeper(self._apart, rules, off, self.session, self.now)
 
     @asynccontextmanager
-    async def _apart(self) -> AsyncIterator[tuple[Database, Library]]:
+    async def _apart(self) -> AsyncIterator[tuple[Database, MemoryContext]]:
         """The database over connections of its own, so that no request waits for one that upkeep has."""
         from folklore.db.database import Database
-        from folklore.memory.library import Library
+        from folklore.memory.context import MemoryContext
 
         running = await self.ready()
         dsn, _ = await self.dsn()
         database = Database(dsn, self._limits(minimum=0, maximum=4))
         await database.open()
         try:
-            yield database, Library.of(database, running.library.embedder)
+            yield database, MemoryContext.of(database, running.library.embedder)
         finally:
             await database.close()
 
     async def close(self) -> None:
         """Let go of everything; what is half started is stopped."""
         if self._upkeep is not None:
-            from folklore.upkeep.stopping import stopped
+            from folklore.jobs.cancellation import stopped
 
             await stopped(self._upkeep)
         if self._starting is None:
@@ -277,8 +279,8 @@ def _failed(task: asyncio.Task[Running]) -> bool:
 def _import_the_slow_rooms() -> None:
     import folklore.db.database
     import folklore.db.migrate
-    import folklore.memory.recall
-    import folklore.memory.store  # noqa: F401
+    import folklore.memory.recall.pipeline
+    import folklore.memory.records.store  # noqa: F401
 
 
 async def _warm(embedder: Embedder | None) -> None:

@@ -28,10 +28,10 @@ from pydantic_settings import (
     SettingsError,
 )
 
+from folklore.config_sources import did_you_mean, misspelt, read_file
+from folklore.database_url import is_postgres
 from folklore.errors import ConfigInvalid
-from folklore.hosts import is_postgres
 from folklore.model import Demand, SecretPolicy
-from folklore.sources import did_you_mean, misspelt, read_file
 
 Provider = Literal["bundled", "openai", "ollama", "fastembed", "none"]
 

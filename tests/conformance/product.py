@@ -13,7 +13,7 @@ from typing import Any
 
 from mcp.server import MCPServer
 
-from folklore.tools import server as production
+from folklore.mcp import server as production
 from tests.conformance.answering import add_answering
 from tests.conformance.asking import add_asking
 

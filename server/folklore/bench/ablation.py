@@ -14,8 +14,8 @@ from folklore.bench.retrieval import Measured, Plan, Tell, ask_questions, store_
 from folklore.bench.sets import Question, RetrievalSet
 from folklore.bench.statistics import Interval, paired_bootstrap
 from folklore.bench.sweep import GRID, Constant, Lists, Place, Sessions, ranked
-from folklore.memory.library import Library
-from folklore.memory.recall import MAX_LIMIT, RecallRequest, recall
+from folklore.memory.context import MemoryContext
+from folklore.memory.recall.pipeline import MAX_LIMIT, RecallRequest, recall
 from folklore.model import Answer
 from folklore.ranking.neighbours import guessed_length, room
 from folklore.ranking.signals import Signals
@@ -112,7 +112,7 @@ class Ablated:
 class Direct:
     """Asks the use case behind memory_recall, which takes every number of a ranking where the tool takes a few."""
 
-    library: Library
+    library: MemoryContext
     request: RecallRequest
     assistant: Assistant
     now: Callable[[], datetime]

@@ -13,8 +13,8 @@ from mcp.types import TextContent
 
 from folklore.app import App
 from folklore.errors import FolkloreError
-from folklore.memory.checks import MAX_BATCH
-from folklore.tools.server import build_server
+from folklore.mcp.server import build_server
+from folklore.memory.validation import MAX_BATCH
 
 Arguments = dict[str, Any]
 

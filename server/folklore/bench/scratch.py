@@ -15,8 +15,8 @@ from pydantic import SecretStr
 
 from folklore.app import App
 from folklore.config import Settings
-from folklore.db.engine import Engine
 from folklore.db.scratch import scratch_database
+from folklore.engine import Engine
 
 
 @dataclass(frozen=True, slots=True)

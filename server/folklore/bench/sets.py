@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from folklore.errors import InvalidInput
-from folklore.tools.shapes import MemoryIn
+from folklore.mcp.schemas import MemoryIn
 
 # What memory_store takes of a line; the order within a session follows from the order of storing.
 _FIELDS = tuple(MemoryIn.model_fields)

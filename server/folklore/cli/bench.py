@@ -113,8 +113,8 @@ def _ablated(settings: Settings, given: RetrievalSet, r20: bool, wanted: Wanted)
     from folklore.bench.ablation import ABLATIONS, Direct, ablate
     from folklore.bench.retrieval import Plan
     from folklore.memory.filters import filters_of
-    from folklore.memory.questions import ranking_of
-    from folklore.memory.recall import RecallRequest
+    from folklore.memory.recall.pipeline import RecallRequest
+    from folklore.memory.requests import ranking_of
 
     plan = Plan(wanted.limit, wanted.questions, r20, wanted.options)
 

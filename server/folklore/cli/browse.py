@@ -17,12 +17,12 @@ from folklore.cli.options import (
     namespaces_option,
 )
 from folklore.cli.output import print_answer, print_detail, print_json, say
-from folklore.memory import present
-from folklore.memory.present import Format
+from folklore.memory import serializers as present
+from folklore.memory.serializers import Format
 from folklore.model import Sort
 
 if TYPE_CHECKING:
-    from folklore.memory.desk import Desk
+    from folklore.memory.service import Service
 
 
 @click.command("list")
@@ -51,7 +51,7 @@ def list_(
 ) -> None:
     """List memories in order of time, newest first."""
 
-    async def work(desk: Desk) -> None:
+    async def work(desk: Service) -> None:
         answer = await desk.listing(namespaces, filters_from(filters), limit, sort, cursor)
         print_answer(answer, form, as_json=as_json, zone=desk.zone)
 
@@ -66,8 +66,8 @@ def show(ctx: click.Context, ids: tuple[str, ...], as_json: bool) -> None:
     """Show memories whole, by id: every field, relations, how often each was changed; forgotten ones too."""
     wanted = tuple(id_of(text) for text in dict.fromkeys(ids))
 
-    async def work(desk: Desk) -> None:
-        from folklore.memory.places import unknown
+    async def work(desk: Service) -> None:
+        from folklore.memory.locate import unknown
 
         whole = await desk.show(wanted)
         if whole.missing and as_json:

@@ -20,14 +20,14 @@ from folklore.cli.options import (
 )
 from folklore.cli.output import paint, print_json, print_revision, say
 from folklore.errors import InvalidInput, told
-from folklore.memory import present
+from folklore.memory import serializers as present
 from folklore.model import Relation
 
 if TYPE_CHECKING:
     from uuid import UUID
 
-    from folklore.memory.desk import Desk
-    from folklore.memory.forget import Forgotten
+    from folklore.memory.records.forget import Forgotten
+    from folklore.memory.service import Service
 
 
 @click.command()
@@ -39,7 +39,7 @@ def history(ctx: click.Context, memory: str, namespace: str | None, as_json: boo
     """Show what was changed about a memory, by whom, and what it said before; the last change first."""
     id_ = id_of(memory)
 
-    async def work(desk: Desk) -> None:
+    async def work(desk: Service) -> None:
         now, revisions = await desk.history(id_, scope_of(namespace))
         if as_json:
             print_json({"memory": present.record(now), "revisions": [present.revision(item) for item in revisions]})
@@ -84,7 +84,7 @@ def forget(
     """
     ids = tuple(id_of(text) for text in memories)
 
-    async def work(desk: Desk, *, dry: bool, shown: tuple[UUID, ...] | None = None) -> Forgotten:
+    async def work(desk: Service, *, dry: bool, shown: tuple[UUID, ...] | None = None) -> Forgotten:
         scope = namespaces or (() if ids else (await desk.home(),))
         return await desk.forget(ids, filters_from(filters), scope, erase, dry, shown)
 
@@ -133,7 +133,7 @@ def undo(
     if revision is not None and len(ids) > 1:
         raise InvalidInput("revision", "is that of one memory.", hint="Undo the others apart.")
 
-    async def work(desk: Desk) -> None:
+    async def work(desk: Service) -> None:
         undone = []
         for id_ in ids:
             now, change = await desk.undo(id_, scope_of(namespace), revision)
@@ -176,8 +176,8 @@ def relate(
     """
     wanted = Relation(id_of(from_), type_, id_of(to), strength)
 
-    async def work(desk: Desk) -> None:
-        from folklore.memory.relate import Wish
+    async def work(desk: Service) -> None:
+        from folklore.memory.records.relate import Wish
 
         outcome = await desk.relate((Wish(wanted, remove),), scope_of(namespace))
         if outcome.failed:

@@ -13,7 +13,7 @@ from folklore.cli.context import settings_of
 from folklore.cli.options import json_option
 from folklore.cli.output import print_json, say
 from folklore.config import Settings, config_path
-from folklore.hosts import hosts
+from folklore.database_url import hosts
 
 _MASK = "********"
 # Parameters of an address that say where, not who.

@@ -14,7 +14,7 @@ from folklore.errors import InvalidInput
 
 if TYPE_CHECKING:
     from folklore.app import App, Running
-    from folklore.memory.desk import Desk
+    from folklore.memory.service import Service
 
 Result = TypeVar("Result")
 
@@ -34,7 +34,7 @@ def quick_settings(ctx: click.Context, *, quiet: bool = True, **flags: object) -
     return settings, "warning" if quiet and not asked else settings.log_level
 
 
-def with_desk(ctx: click.Context, work: Callable[[Desk], Awaitable[Result]]) -> Result:
+def with_desk(ctx: click.Context, work: Callable[[Service], Awaitable[Result]]) -> Result:
     """Run a command's work at a desk: of this machine, or of the server that --server names."""
     settings = settings_of(ctx)
     if settings.server is not None:
@@ -44,11 +44,11 @@ def with_desk(ctx: click.Context, work: Callable[[Desk], Awaitable[Result]]) -> 
 
     async def here() -> Result:
         from folklore.app import running
-        from folklore.memory.desk import Desk
+        from folklore.memory.service import Service
 
         async with running(settings) as app:
             await app.ready()
-            return await work(Desk(app.host))
+            return await work(Service(app.host))
 
     return asyncio.run(here())
 

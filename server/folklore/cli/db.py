@@ -15,7 +15,7 @@ from folklore.config import Settings
 from folklore.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from folklore.db.engine import Engine
+    from folklore.engine import Engine
 
 
 @click.group()
@@ -117,7 +117,7 @@ def _engine(settings: Settings) -> Engine:
             "names a Postgres of its own, which Folklore neither starts nor stops.",
             hint="This command is for the embedded engine, used while database_url is not set.",
         )
-    from folklore.db.engine import Engine
+    from folklore.engine import Engine
 
     return Engine(
         settings.home, idle_minutes=settings.engine.idle_minutes, shared_buffers=settings.engine.shared_buffers
@@ -140,8 +140,8 @@ def _engine_status(settings: Settings) -> tuple[dict[str, object], str | None]:
 
 
 async def _server_status(address: str) -> dict[str, object]:
-    from folklore.db.facts import facts
     from folklore.db.migrate import pending
+    from folklore.db.server_info import facts
 
     found = await facts(address)
     return {

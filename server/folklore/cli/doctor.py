@@ -19,8 +19,8 @@ from folklore.config import Settings
 from folklore.errors import ConfigInvalid, FolkloreError, Unavailable
 
 if TYPE_CHECKING:
-    from folklore.embedding.embedder import Embedder, Model
-    from folklore.memory.library import Library
+    from folklore.embedding.protocol import Embedder, Model
+    from folklore.memory.context import MemoryContext
 
 _PATIENCE = 60.0  # seconds for storing and recalling one memory
 
@@ -124,7 +124,7 @@ async def _settings(found: Examination) -> str:
 async def _engine(found: Examination) -> str:
     if found.settings.database_url is not None:
         return "not needed: database_url names a Postgres"
-    from folklore.db.engine.binaries import MAJOR, find_binaries
+    from folklore.engine.binaries import MAJOR, find_binaries
 
     binaries = await asyncio.to_thread(find_binaries)
     return f"Postgres {MAJOR} programs in {binaries.folder}"
@@ -132,7 +132,7 @@ async def _engine(found: Examination) -> str:
 
 async def _database(found: Examination) -> str:
     from folklore.app import App
-    from folklore.db.facts import facts
+    from folklore.db.server_info import facts
 
     address, where = await App(found.settings).dsn()
     server = await facts(address, timeout=found.settings.database.connect_timeout_seconds)
@@ -159,7 +159,7 @@ async def _schema(found: Examination) -> str:
 
 
 async def _model(found: Examination) -> str:
-    from folklore.embedding.choose import choose
+    from folklore.embedding.factory import choose
 
     embedder = choose(found.settings.embedding, found.settings.home)
     if embedder is None:
@@ -188,9 +188,9 @@ async def _generation(found: Examination, embedder: Embedder) -> Model | None:
     from functools import partial
 
     from folklore.db.database import Database, PoolLimits
-    from folklore.db.models import Models
-    from folklore.embedding.choose import build, wanted
-    from folklore.memory.generations import Generations
+    from folklore.db.stores.models import Models
+    from folklore.embedding.factory import build, wanted
+    from folklore.memory.models.active_model import Generations
 
     settings = found.settings
     database = Database(found.address, PoolLimits(minimum=0, maximum=2))
@@ -214,9 +214,9 @@ async def _generation(found: Examination, embedder: Embedder) -> Model | None:
 
 async def _memory(found: Examination) -> str:
     """Store and recall in a transaction that is rolled back."""
-    from folklore.db.rehearsal import Rehearsal
-    from folklore.embedding.choose import choose
-    from folklore.memory.library import Library
+    from folklore.db.dry_run import Rehearsal
+    from folklore.embedding.factory import choose
+    from folklore.memory.context import MemoryContext
 
     assert found.address is not None
     embedder = choose(found.settings.embedding, found.settings.home)
@@ -224,7 +224,7 @@ async def _memory(found: Examination) -> str:
     began = monotonic()
     try:
         async with asyncio.timeout(_PATIENCE), database.stage():
-            await _round_trip(Library.of(database, embedder))
+            await _round_trip(MemoryContext.of(database, embedder))
     except TimeoutError as error:
         raise Unavailable("Storing and recalling did not end.", hint="Look at the database's log.") from error
     finally:
@@ -233,11 +233,11 @@ async def _memory(found: Examination) -> str:
     return f"stored and recalled in {monotonic() - began:.2f} s, and taken back"
 
 
-async def _round_trip(library: Library) -> None:
+async def _round_trip(library: MemoryContext) -> None:
     from datetime import UTC, datetime
 
-    from folklore.memory.recall import RecallRequest, recall
-    from folklore.memory.store import store
+    from folklore.memory.recall.pipeline import RecallRequest, recall
+    from folklore.memory.records.store import store
     from folklore.model import Caller, Draft
 
     namespace, now = f"doctor-{uuid4().hex[:12]}", datetime.now(UTC)

@@ -13,11 +13,11 @@ from folklore.cli.context import with_desk
 from folklore.cli.options import id_of, json_option, namespace_option, scope_of
 from folklore.cli.output import print_json, say
 from folklore.errors import FolkloreError, InvalidInput
-from folklore.memory import present
+from folklore.memory import serializers as present
 
 if TYPE_CHECKING:
-    from folklore.memory.desk import Desk
-    from folklore.memory.revise import Edit
+    from folklore.memory.records.update import Edit
+    from folklore.memory.service import Service
     from folklore.model import Memory
 
 _RULE = "---\n"
@@ -41,7 +41,7 @@ def edit(ctx: click.Context, memory: str, namespace: str | None, as_json: bool) 
     id_ = id_of(memory)
     scope = scope_of(namespace)
 
-    async def read(desk: Desk) -> Memory:
+    async def read(desk: Service) -> Memory:
         return (await desk.history(id_, scope))[0]
 
     before = with_desk(ctx, read)
@@ -60,7 +60,7 @@ def edit(ctx: click.Context, memory: str, namespace: str | None, as_json: bool) 
         tell(before)
         return
 
-    async def write(desk: Desk) -> None:
+    async def write(desk: Service) -> None:
         tell(await desk.update(id_, edit_of(before, edited), scope))
 
     try:
@@ -81,7 +81,7 @@ def as_text(memory: Memory) -> str:
 
 def edit_of(memory: Memory, text: str) -> Edit:
     """What somebody changed in a text of `as_text`; a field that is gone is emptied. Raises InvalidInput."""
-    from folklore.memory.revise import CLEARABLE, Edit
+    from folklore.memory.records.update import CLEARABLE, Edit
 
     before, after = _parts(as_text(memory)), _parts(text)
     if unknown := [name for name in after[0] if name not in _SHOWN]:

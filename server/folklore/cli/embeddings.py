@@ -18,7 +18,7 @@ from folklore.errors import InvalidInput
 
 if TYPE_CHECKING:
     from folklore.app import App, Running
-    from folklore.db.models import KnownModel
+    from folklore.db.stores.models import KnownModel
 
 
 @click.group()
@@ -36,10 +36,10 @@ def status(ctx: click.Context, as_json: bool) -> None:
     """
 
     async def work(app: App, running: Running) -> dict[str, Any]:
-        from folklore.db.debt import Debts
-        from folklore.db.models import Models
-        from folklore.embedding.choose import wanted
-        from folklore.memory.switch import holdings
+        from folklore.db.stores.embeddings import Debts
+        from folklore.db.stores.models import Models
+        from folklore.embedding.factory import wanted
+        from folklore.memory.models.switch import holdings
 
         models, held = await holdings(running.library, Models(running.database), Debts(running.database))
         named = wanted(app.settings.embedding)
@@ -110,8 +110,8 @@ def backfill(ctx: click.Context, batch: int, rate: float | None, patience: float
     """Make the vectors that the active model owes; may be broken off and run again."""
 
     async def work(app: App, running: Running) -> dict[str, Any]:
-        from folklore.db.debt import Debts
-        from folklore.memory.backfill import Backfill
+        from folklore.db.stores.embeddings import Debts
+        from folklore.memory.models.backfill import Backfill
 
         library = running.library
         if library.embedder is None:

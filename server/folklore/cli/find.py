@@ -19,11 +19,11 @@ from folklore.cli.options import (
     sort_option,
 )
 from folklore.cli.output import print_answer, print_explanation
-from folklore.memory.present import Format
+from folklore.memory.serializers import Format
 from folklore.model import Sort
 
 if TYPE_CHECKING:
-    from folklore.memory.desk import Desk
+    from folklore.memory.service import Service
 
 
 @click.command()
@@ -58,8 +58,8 @@ def recall(
     Quote it: the shell takes "…" off a phrase and expands *. What begins with a dash stands behind --.
     """
 
-    async def work(desk: Desk) -> None:
-        from folklore.memory.questions import Question
+    async def work(desk: Service) -> None:
+        from folklore.memory.requests import Question
 
         question = Question(
             query=" ".join(query),
@@ -105,7 +105,7 @@ def search(
     quotes, since the shell takes "…" off a phrase: folklore search '"connection pool" -redis'.
     """
 
-    async def work(desk: Desk) -> None:
+    async def work(desk: Service) -> None:
         answer = await desk.search(" ".join(query), namespaces, limit, filters_from(filters), cursor)
         print_answer(answer, form, as_json=as_json, zone=desk.zone)
 

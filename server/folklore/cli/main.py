@@ -41,7 +41,7 @@ _COMMANDS: dict[str, tuple[str, str, str]] = {
         "import_",
         "Read memories from JSON Lines, Markdown, or another system's export.",
     ),
-    "upkeep": ("folklore.cli.upkeep", "upkeep", "Chores that keep the memory in order: run, status."),
+    "upkeep": ("folklore.cli.jobs", "upkeep", "Chores that keep the memory in order: run, status."),
     "embeddings": (
         "folklore.cli.embeddings",
         "embeddings",

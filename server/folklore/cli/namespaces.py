@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import datetime
 
-    from folklore.memory.desk import Desk
-    from folklore.memory.notebooks import Erased
+    from folklore.memory.namespaces import Erased
+    from folklore.memory.service import Service
 
 _COUNTS = ("memories", "forgotten", "superseded", "without_vector", "sessions", "characters")
 
@@ -33,7 +33,7 @@ def namespaces() -> None:
 def list_(ctx: click.Context, deleted: bool, as_json: bool) -> None:
     """List the namespaces; counts end at 50,000 (`folklore stats` counts to the end)."""
 
-    async def work(desk: Desk) -> None:
+    async def work(desk: Service) -> None:
         found = await desk.namespaces(deleted)
         rows = [
             {
@@ -64,7 +64,7 @@ def list_(ctx: click.Context, deleted: bool, as_json: bool) -> None:
 def create(ctx: click.Context, name: str, language: str | None, description: str | None) -> None:
     """Make an empty namespace; storing makes one too."""
 
-    async def work(desk: Desk) -> None:
+    async def work(desk: Service) -> None:
         made = await desk.create_namespace(name, language, description)
         say(f"created {made}")
 
@@ -78,7 +78,7 @@ def create(ctx: click.Context, name: str, language: str | None, description: str
 def rename(ctx: click.Context, name: str, to: str) -> None:
     """Call the namespace NAME from now on TO; what is in it stays."""
 
-    async def work(desk: Desk) -> None:
+    async def work(desk: Service) -> None:
         say(f"renamed to {await desk.rename_namespace(name, to)}")
 
     with_desk(ctx, work)
@@ -91,7 +91,7 @@ def rename(ctx: click.Context, name: str, to: str) -> None:
 def describe(ctx: click.Context, name: str, description: str | None) -> None:
     """Say what a namespace is for; without DESCRIPTION, say nothing any more."""
 
-    async def work(desk: Desk) -> None:
+    async def work(desk: Service) -> None:
         await desk.describe_namespace(name, description)
         say(f"described {name}")
 
@@ -109,11 +109,11 @@ def delete(ctx: click.Context, name: str, erase: bool, yes: bool) -> None:
     --erase takes the namespace that is in use; if there is none, those of this name that were deleted before.
     """
 
-    async def hide(desk: Desk) -> None:
+    async def hide(desk: Service) -> None:
         gone, kept = await desk.delete_namespace(name)
         say(f"deleted {gone}; for {kept.days} days `folklore namespaces restore {gone}` brings it back")
 
-    async def remove(desk: Desk) -> None:
+    async def remove(desk: Service) -> None:
         erased = await desk.erase_namespace(name, if_ids=shown)
         say(f"erased {_told(erased)}")
         if erased.left:
@@ -135,7 +135,7 @@ def delete(ctx: click.Context, name: str, erase: bool, yes: bool) -> None:
 def restore(ctx: click.Context, name: str) -> None:
     """Bring back the namespace of this name that was deleted last."""
 
-    async def work(desk: Desk) -> None:
+    async def work(desk: Service) -> None:
         say(f"restored {await desk.restore_namespace(name)}")
 
     with_desk(ctx, work)
@@ -148,7 +148,7 @@ def restore(ctx: click.Context, name: str) -> None:
 def stats(ctx: click.Context, namespaces: tuple[str, ...], as_json: bool) -> None:
     """Count what is stored, exactly; reads every memory of the namespaces."""
 
-    async def work(desk: Desk) -> None:
+    async def work(desk: Service) -> None:
         held = await desk.stats(namespaces)
         counts = _COUNTS if held.model is not None else tuple(count for count in _COUNTS if count != "without_vector")
         found = held.namespaces
@@ -176,7 +176,7 @@ def _told(erased: Erased) -> str:
     return f"{erased.name}{many} with {erased.memories:,} {'memory' if erased.memories == 1 else 'memories'}"
 
 
-def _day(moment: datetime | None, desk: Desk) -> str | None:
+def _day(moment: datetime | None, desk: Service) -> str | None:
     return None if moment is None else moment.astimezone(desk.zone).isoformat(timespec="seconds")
 
 

@@ -14,7 +14,7 @@ from folklore.errors import InvalidInput
 
 if TYPE_CHECKING:
     from folklore.memory.filters import FilterRequest
-    from folklore.memory.questions import RankingRequest
+    from folklore.memory.requests import RankingRequest
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 Given = dict[str, Any]
@@ -201,6 +201,6 @@ def filters_from(given: Given) -> FilterRequest:
 
 def ranking_from(given: Given) -> RankingRequest:
     """The ranking that these options ask for."""
-    from folklore.memory.questions import RankingRequest
+    from folklore.memory.requests import RankingRequest
 
     return RankingRequest(**{**given, "weights": dict(given["weights"]), "expand": given["expand"] or None})

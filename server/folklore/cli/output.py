@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from folklore.memory import present
-from folklore.memory.present import Format
+from folklore.memory import serializers as present
+from folklore.memory.serializers import Format
 
 if TYPE_CHECKING:
-    from folklore.memory.detail import Detail
+    from folklore.memory.records.get import Detail
     from folklore.model import Answer, Memory, Recalled, Revision
 
 _LINES_SHOWN = 8

@@ -13,7 +13,7 @@ from folklore.errors import Refused
 
 if TYPE_CHECKING:
     from folklore.app import App, Running
-    from folklore.memory.backfill import Pace
+    from folklore.memory.models.backfill import Pace
 
 Result = TypeVar("Result")
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -40,7 +40,7 @@ def pace_options(command: Command) -> Command:
 
 def pace_of(batch: int, rate: float | None, patience: float) -> Pace:
     """These options as one value."""
-    from folklore.memory.backfill import Pace
+    from folklore.memory.models.backfill import Pace
 
     return Pace(batch, rate, patience)
 

@@ -13,8 +13,8 @@ import httpx
 from folklore import __version__
 from folklore.config import Settings
 from folklore.errors import ConfigInvalid, FolkloreError, InvalidInput, Unavailable, told
-from folklore.memory.calls import CALLS, Call
-from folklore.memory.desk import Desk
+from folklore.memory.operations import CALLS, Call
+from folklore.memory.service import Service
 from folklore.project import project_namespace, working_directory
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ Result = TypeVar("Result")
 _SECONDS = 60.0
 
 
-async def at_server(settings: Settings, work: Callable[[Desk], Awaitable[Result]]) -> Result:
+async def at_server(settings: Settings, work: Callable[[Service], Awaitable[Result]]) -> Result:
     """Do a command's work at the desk of the server that the settings name."""
     async with _client(settings) as client:
         return await work(_RemoteDesk(client, settings))
@@ -70,7 +70,7 @@ def _json(response: httpx.Response) -> object:
         return None
 
 
-class _Far(Desk):
+class _Far(Service):
     """A desk without a host: every call is made by `_ask`."""
 
     def __init__(self, client: httpx.AsyncClient, settings: Settings) -> None:
@@ -93,7 +93,7 @@ class _Far(Desk):
 
 
 def _forwarded(name: str, call: Call) -> Callable[..., Awaitable[Any]]:
-    signature = inspect.signature(getattr(Desk, name))
+    signature = inspect.signature(getattr(Service, name))
 
     async def forward(self: _Far, *arguments: object, **named: object) -> Any:
         given = signature.bind(self, *arguments, **named).arguments

@@ -11,7 +11,8 @@ from typing import Any
 
 import click
 
-from folklore import log, spans
+from folklore import log
+from folklore import telemetry as spans
 from folklore.app import App
 from folklore.cli.context import quick_settings, settings_of
 from folklore.config import Settings
@@ -57,8 +58,8 @@ def _own(settings: Settings) -> Settings:
 
 async def _serve_stdio(settings: Settings, level: str) -> None:
     gc.disable()  # the SDK's import makes many objects and no garbage: looking for some is a tenth of the start
-    from folklore.tools.server import build_server
-    from folklore.tools.stdio import serve_stdio
+    from folklore.mcp.server import build_server
+    from folklore.mcp.stdio import serve_stdio
 
     app = App(settings, prepare=lambda: log.configure(level, settings.log_format))
     server = build_server(app.host, offered=settings.tools, read_only=settings.read_only)

@@ -12,12 +12,12 @@ from folklore.cli.context import with_desk
 from folklore.cli.options import Moment, id_of, json_option
 from folklore.cli.output import print_json, say
 from folklore.errors import InvalidInput
-from folklore.memory import present
+from folklore.memory import serializers as present
 from folklore.model import DEFAULT_KIND, Draft
 from folklore.text.tags import MAX_TAGS
 
 if TYPE_CHECKING:
-    from folklore.memory.desk import Desk
+    from folklore.memory.service import Service
 
 
 @click.command()
@@ -70,7 +70,7 @@ def store(
         **fields,
     )
 
-    async def work(desk: Desk) -> None:
+    async def work(desk: Service) -> None:
         result = await desk.store(namespace or await desk.home(), draft)
         if as_json:
             note = {"note": result.note} if result.note else {}
@@ -100,7 +100,7 @@ def _typed() -> str:
 
 def _named(content: str) -> list[str]:
     """The tags of what a text names."""
-    from folklore.text.entities import find_entities
+    from folklore.text.entities.finder import find_entities
 
     return [entity.tag for entity in find_entities(content)]
 

@@ -16,9 +16,9 @@ from folklore.errors import InvalidInput, NotFound
 
 if TYPE_CHECKING:
     from folklore.app import App, Running
-    from folklore.db.models import KnownModel
-    from folklore.memory.backfill import Pace, Tell
-    from folklore.memory.switch import Switch, Switched
+    from folklore.db.stores.models import KnownModel
+    from folklore.memory.models.backfill import Pace, Tell
+    from folklore.memory.models.switch import Switch, Switched
 
 
 @click.command()
@@ -47,8 +47,8 @@ def switch(
     async def work(app: App, running: Running) -> Switched:
         from functools import partial
 
-        from folklore.embedding.choose import build, wanted
-        from folklore.memory.switch import target_of
+        from folklore.embedding.factory import build, wanted
+        from folklore.memory.models.switch import target_of
 
         choice = wanted(meant.embedding)
         if choice is None:
@@ -78,7 +78,7 @@ def rollback(ctx: click.Context, batch: int, rate: float | None, patience: float
     async def work(app: App, running: Running) -> Switched:
         from functools import partial
 
-        from folklore.embedding.choose import build
+        from folklore.embedding.factory import build
 
         to_build = partial(build, settings=app.settings.embedding, home=app.settings.home)
         with progress("Back", None) as tell:
@@ -123,7 +123,7 @@ async def fetched(settings: Settings, name: str) -> None:
     """Fetch a fastembed model, unless it is here."""
     import asyncio
 
-    from folklore.embedding.choose import models_folder
+    from folklore.embedding.factory import models_folder
     from folklore.embedding.fastembed import load
 
     await asyncio.to_thread(load, name, models_folder(settings.home), fetch=True)
@@ -131,7 +131,7 @@ async def fetched(settings: Settings, name: str) -> None:
 
 def _meant(configured: EmbeddingSettings, named: dict[str, Any]) -> EmbeddingSettings:
     """The settings as the options change them; a model of their own brings none of the configured one's properties."""
-    from folklore.embedding.choose import key_for
+    from folklore.embedding.factory import key_for
 
     given = {name: value for name, value in named.items() if value is not None}
     if not given:
@@ -150,20 +150,20 @@ def _meant(configured: EmbeddingSettings, named: dict[str, Any]) -> EmbeddingSet
 
 
 def _models(running: Running) -> Any:
-    from folklore.db.models import Models
+    from folklore.db.stores.models import Models
 
     return Models(running.database)
 
 
 def _switch(app: App, running: Running, pace: Pace, tell: Tell) -> Switch:
-    from folklore.db.debt import Debts
-    from folklore.memory.switch import Switch
+    from folklore.db.stores.embeddings import Debts
+    from folklore.memory.models.switch import Switch
 
     return Switch(running.library, _models(running), Debts(running.database), now=app.now, pace=pace, tell=tell)
 
 
 async def _owed(running: Running, model: KnownModel) -> int:
-    from folklore.db.debt import Debts
+    from folklore.db.stores.embeddings import Debts
 
     ids = [notebook.id for notebook in await running.library.namespaces.notebooks(None)]
     return sum(item.owed for item in (await Debts(running.database).coverage(ids, model.id)).values())

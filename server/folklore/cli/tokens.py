@@ -13,7 +13,7 @@ from folklore.cli.output import print_json, print_table, say
 from folklore.model import Role
 
 if TYPE_CHECKING:
-    from folklore.memory.desk import Desk
+    from folklore.memory.service import Service
 
 
 @click.group()
@@ -48,8 +48,8 @@ def create(
 ) -> None:
     """Make a token and show it, once: nobody can read it again."""
 
-    async def work(desk: Desk) -> None:
-        from folklore.memory.tokens import TokenRequest
+    async def work(desk: Service) -> None:
+        from folklore.memory.auth.tokens import TokenRequest
 
         made = await desk.create_token(TokenRequest(name, grants, owner, namespace, agent, expires))
         if as_json:
@@ -73,7 +73,7 @@ def create(
 def list_(ctx: click.Context, name: str | None, every: bool, as_json: bool) -> None:
     """List the tokens: whose, what they open, when they were used last; never the tokens themselves."""
 
-    async def work(desk: Desk) -> None:
+    async def work(desk: Service) -> None:
         found = await desk.tokens(name, every)
         rows = [
             {
@@ -111,7 +111,7 @@ def revoke(ctx: click.Context, ids: tuple[str, ...], name: str | None, as_json: 
     """Revoke tokens by ID, or all of a principal: from this moment on they open nothing, on every server."""
     wanted = tuple(id_of(text, "folklore tokens list") for text in dict.fromkeys(ids))
 
-    async def work(desk: Desk) -> None:
+    async def work(desk: Service) -> None:
         revoked = await desk.revoke_tokens(wanted, name)
         if as_json:
             print_json({"revoked": [{"id": str(id_), "name": whose} for id_, whose in revoked]})
@@ -145,8 +145,8 @@ def audit(
 ) -> None:
     """Show who wrote what and when, and who was refused; never a text. Newest first."""
 
-    async def work(desk: Desk) -> None:
-        from folklore.memory.audits import AuditRequest
+    async def work(desk: Service) -> None:
+        from folklore.memory.auth.audit import AuditRequest
 
         lines = await desk.audit(AuditRequest(namespaces, name, refused, action, since, limit))
         rows = [

@@ -21,10 +21,10 @@ from folklore.errors import FolkloreError, InvalidInput
 
 if TYPE_CHECKING:
     from folklore.app import App, Running
-    from folklore.memory.conflicts import OnConflict
-    from folklore.memory.formats import Format
-    from folklore.memory.formats.line import Lines
-    from folklore.memory.report import Report
+    from folklore.memory.transfer.conflicts import OnConflict
+    from folklore.memory.transfer.formats import Format
+    from folklore.memory.transfer.formats.line import Lines
+    from folklore.memory.transfer.report import Report
 
 _OUT_EVERY = 500
 
@@ -44,13 +44,13 @@ def export(ctx: click.Context, file: str, namespaces: tuple[str, ...], embedding
         raise click.UsageError("--json tells what was written to a FILE; the export itself is JSON Lines anyway.")
 
     async def work(app: App, running: Running) -> int:
-        from folklore.db.transfer import Transfers
-        from folklore.memory.transfer import export_lines
+        from folklore.db.stores.transfer import Transfers
+        from folklore.memory.transfer.streams import export_lines
 
         return await write(export_lines(Transfers(running.database), namespaces, now=app.now(), embeddings=embeddings))
 
     async def write(lines: AsyncGenerator[str, None]) -> int:
-        from folklore.memory.lines import is_memory
+        from folklore.memory.transfer.json_lines import is_memory
 
         memories = 0
         async with aclosing(lines):
@@ -134,15 +134,15 @@ def import_(
     Lines with only "content", or with any of the other fields, do as well; a line that names no namespace goes to the
     project's. Importing the same file again changes nothing. Exit code 1 if any line failed.
     """
-    from folklore.memory.intake import ImportRequest
-    from folklore.memory.report import Report
+    from folklore.memory.transfer.importer import ImportRequest
+    from folklore.memory.transfer.report import Report
 
     report = Report()
 
     async def work(app: App, running: Running) -> None:
-        from folklore.db.transfer import Transfers
-        from folklore.memory.formats import FORMATS
-        from folklore.memory.transfer import import_lines
+        from folklore.db.stores.transfer import Transfers
+        from folklore.memory.transfer.formats import FORMATS
+        from folklore.memory.transfer.streams import import_lines
 
         chosen = FORMATS[form]
         request = ImportRequest(app.namespace(), namespace, on_conflict or chosen.on_conflict, dry_run)

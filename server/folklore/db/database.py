@@ -13,7 +13,7 @@ from typing import Any
 
 import asyncpg
 
-from folklore.db.foreign import ours
+from folklore.db.driver_errors import ours
 from folklore.db.roles import entry
 from folklore.db.session import Lent, Plans, Row, Session
 from folklore.db.types import Types

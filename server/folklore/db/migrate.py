@@ -9,7 +9,7 @@ from importlib.resources import files
 
 import asyncpg
 
-from folklore.db.foreign import ours
+from folklore.db.driver_errors import ours
 from folklore.db.roles import lacking, settle
 from folklore.errors import DatabaseUnavailable, SchemaAhead, SchemaBehind
 

@@ -10,7 +10,7 @@ from typing import Literal
 import asyncpg
 import structlog
 
-from folklore.db.statements import statement
+from folklore.db.sql_loader import statement
 
 log = structlog.get_logger(__name__)
 

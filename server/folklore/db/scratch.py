@@ -10,8 +10,8 @@ from uuid import uuid4
 
 import asyncpg
 
-from folklore.db.foreign import ours
-from folklore.db.statements import statement
+from folklore.db.driver_errors import ours
+from folklore.db.sql_loader import statement
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,9 +9,9 @@ from typing import Any, Literal, cast
 
 import asyncpg
 
-from folklore.db.foreign import FOREIGN, translated
+from folklore.db.driver_errors import FOREIGN, translated
 from folklore.db.roles import MEMBER
-from folklore.db.statements import statement
+from folklore.db.sql_loader import statement
 from folklore.errors import DatabaseUnavailable, FolkloreError, Refused
 
 # Transactions that are being ended: a task that nobody holds may be forgotten.

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from folklore.embedding.embedder import PROBE, Model, unit
+from folklore.embedding.protocol import PROBE, Model, unit
 from folklore.errors import EmbedderUnavailable
 
 if TYPE_CHECKING:

@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from folklore.embedding.embedder import PROBE, Model, unit
-from folklore.embedding.pieces import joined, longest, pieces
+from folklore.embedding.chunks import joined, longest, pieces
+from folklore.embedding.protocol import PROBE, Model, unit
 from folklore.errors import EmbedderUnavailable
 
 _BATCH = 64

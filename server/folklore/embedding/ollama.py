@@ -8,7 +8,7 @@ from typing import Any
 
 import httpx
 
-from folklore.embedding.remote import Endpoint, RemoteEmbedder
+from folklore.embedding.http_embedder import Endpoint, RemoteEmbedder
 
 DEFAULT_URL = "http://localhost:11434"
 

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 import httpx
 
-from folklore.embedding.remote import Endpoint, RemoteEmbedder
+from folklore.embedding.http_embedder import Endpoint, RemoteEmbedder
 
 # Two services tell questions from texts by a field of the request: (field, for a question, for a text).
 _TOLD_APART = {

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from folklore.config import RerankerSettings
-from folklore.embedding.service import Address, Service, TooMuch
+from folklore.embedding.http_client import Address, Service, TooMuch
 from folklore.errors import RerankerUnavailable
 
 # A reranker reads 512 tokens of question and text as a rule, some 8,192: what is beyond costs and is seldom read.

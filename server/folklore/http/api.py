@@ -8,16 +8,16 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from folklore.errors import FolkloreError, NotFound
+from folklore.http.error_responses import failure
 from folklore.http.paths import Path
-from folklore.http.refusal import failure
-from folklore.memory.calls import CALLS
-from folklore.memory.desk import Desk
-from folklore.memory.host import Host
+from folklore.memory.operations import CALLS
+from folklore.memory.request_context import RequestContext
+from folklore.memory.service import Service
 
 
-def api_routes(host: Host, security: TransportSecuritySettings) -> list[Route]:
+def api_routes(host: RequestContext, security: TransportSecuritySettings) -> list[Route]:
     """The routes; Host, Origin and content type are checked as those of the protocol are."""
-    desk = Desk(host)
+    desk = Service(host)
     checks = TransportSecurityMiddleware(security)
 
     async def call(request: Request) -> Response:

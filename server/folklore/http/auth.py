@@ -11,9 +11,9 @@ from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from folklore.errors import FolkloreError, Unauthenticated
-from folklore.http.refusal import failure
-from folklore.memory.callers import calling
-from folklore.memory.doorkeeper import Doorkeeper
+from folklore.http.error_responses import failure
+from folklore.memory.auth.authenticator import TokenAuthenticator
+from folklore.memory.auth.current_caller import calling
 from folklore.model import Caller
 
 # What anybody may ask: whether we are alive, and what clients look for after a 401 (RFC 9728; 404 where there is none).
@@ -33,13 +33,15 @@ KNOWN = ("/mcp", "/sse", "/messages/", "/api/", METRICS)
 Refused = Callable[[Caller, str, FolkloreError, str], None]
 
 
-class Door:
+class AuthenticationMiddleware:
     """Asks the doorkeeper about every request but the open ones, and tells the rest of the call who it is from.
 
     A missing or bad token is 401; while the database cannot be asked, every caller is nobody: never an open door.
     """
 
-    def __init__(self, app: ASGIApp, keeper: Doorkeeper, refused: Refused, *, metadata_url: str | None = None) -> None:
+    def __init__(
+        self, app: ASGIApp, keeper: TokenAuthenticator, refused: Refused, *, metadata_url: str | None = None
+    ) -> None:
         self._app = app
         self._keeper = keeper
         self._refused = refused

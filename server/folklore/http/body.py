@@ -11,7 +11,7 @@ from starlette.datastructures import Headers
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from folklore.http.refusal import refusal
+from folklore.http.error_responses import refusal
 from folklore.text.surrogates import without_halves
 
 

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-from folklore.http.refusal import on_the_wire
+from folklore.http.error_responses import on_the_wire
 
 # What the server waits for: a request on a fresh connection, the next one, the end of a body nobody reads any more.
 Awaited = Literal["request", "next", "rest"]

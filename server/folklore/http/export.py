@@ -11,14 +11,14 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
-from folklore.db.transfer import Transfers
+from folklore.db.stores.transfer import Transfers
 from folklore.errors import Conflict, FolkloreError
+from folklore.http.error_responses import failure
 from folklore.http.paths import Path
-from folklore.http.refusal import failure
-from folklore.memory.calls import wrong
-from folklore.memory.host import Host
-from folklore.memory.questions import ExportRequest
-from folklore.memory.transfer import export_lines
+from folklore.memory.operations import wrong
+from folklore.memory.request_context import RequestContext
+from folklore.memory.requests import ExportRequest
+from folklore.memory.transfer.streams import export_lines
 
 # Each has a connection of its own for as long as its reader takes.
 _AT_ONCE = 2
@@ -26,7 +26,7 @@ _LINES = 200
 _REQUEST = TypeAdapter(ExportRequest)
 
 
-def export_route(host: Host) -> Route:
+def export_route(host: RequestContext) -> Route:
     """The route; Host and Origin have been checked."""
     places = asyncio.Semaphore(_AT_ONCE)
 
@@ -41,7 +41,7 @@ def export_route(host: Host) -> Route:
     return Path("/api/export", export, methods=["POST"])
 
 
-async def _begun(host: Host, body: bytes, places: asyncio.Semaphore) -> AsyncIterator[str]:
+async def _begun(host: RequestContext, body: bytes, places: asyncio.Semaphore) -> AsyncIterator[str]:
     """The lines, once the first is there: what goes wrong until then is told as an error."""
     try:
         asked = _REQUEST.validate_json(body or b"{}")
@@ -63,7 +63,7 @@ async def _begun(host: Host, body: bytes, places: asyncio.Semaphore) -> AsyncIte
 
 
 async def _pieces(
-    transfers: Transfers, asked: ExportRequest, host: Host, places: asyncio.Semaphore
+    transfers: Transfers, asked: ExportRequest, host: RequestContext, places: asyncio.Semaphore
 ) -> AsyncGenerator[str, None]:
     async with places:
         held: list[str] = []

@@ -1,7 +1,7 @@
 """Metrics in Prometheus' text format: what the server counts of its own work.
 
 Labels are names of tools, codes, branches and routes: a bounded set, and nothing of what is stored, of whom, or where.
-With several workers the numbers of all are added up, whichever worker is asked (see http/shared.py).
+With several workers the numbers of all are added up, whichever worker is asked (see http/worker_metrics.py).
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from prometheus_client.multiprocess import MultiProcessCollector
 
 from folklore import __version__
 from folklore.errors import FolkloreError
-from folklore.http.shared import bury_the_dead, shared_folder
-from folklore.memory.meter import Meter
+from folklore.http.worker_metrics import bury_the_dead, shared_folder
+from folklore.memory.call_metrics import Meter
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -169,7 +169,7 @@ class Metrics(Meter):
         running = self._app.here
         if running is None:
             return
-        from folklore.db.occupancy import occupancy
+        from folklore.db.pool_statistics import occupancy
 
         pool = occupancy(running.database)
         self._pool.labels("in_use").set(pool.in_use)

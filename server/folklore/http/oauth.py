@@ -18,7 +18,7 @@ import structlog
 
 from folklore.config import OAuthSettings
 from folklore.errors import ConfigInvalid, Unauthenticated, Unavailable
-from folklore.memory.doorkeeper import Vouched
+from folklore.memory.auth.authenticator import ExternalIdentity
 
 log = structlog.get_logger(__name__)
 
@@ -57,7 +57,7 @@ class JwtIssuer:
         """What makes grants out of claims, as text: under other rules the same token is another."""
         return self._rules
 
-    async def verify(self, token: str, *, now: datetime) -> Vouched:
+    async def verify(self, token: str, *, now: datetime) -> ExternalIdentity:
         """What a token says, if its signature, issuer, audience and times are good.
 
         Raises Unauthenticated, Unavailable (the issuer's keys cannot be had).
@@ -83,7 +83,7 @@ class JwtIssuer:
             raise Unauthenticated("untrusted", f"This access token is not good here ({error}).") from None
         return self._said(claims)
 
-    def _said(self, claims: Mapping[str, Any]) -> Vouched:
+    def _said(self, claims: Mapping[str, Any]) -> ExternalIdentity:
         settings = self._settings
         principal = claims.get(settings.principal_claim)
         if not isinstance(principal, str) or not principal.strip():
@@ -94,7 +94,7 @@ class JwtIssuer:
             raise Unauthenticated("untrusted", "This access token expires in no year there is.") from None
         grants = _texts(claims.get(settings.grants_claim))
         grants += [rule.grant for rule in settings.rules if rule.value in _texts(claims.get(rule.claim))]
-        return Vouched(
+        return ExternalIdentity(
             principal=principal,
             grants=[grant for grant in grants if grant != OWNER],
             # Only our own settings make an owner, never a claim by itself.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from starlette.routing import Match, Route
 from starlette.types import Receive, Scope, Send
 
-from folklore.http.refusal import wrong_method
+from folklore.http.error_responses import wrong_method
 
 
 class Path(Route):

@@ -26,25 +26,25 @@ from folklore.config import HttpSettings, OAuthSettings, Settings
 from folklore.errors import ConfigInvalid, NotFound
 from folklore.http.address import bound, is_loopback
 from folklore.http.api import api_routes
-from folklore.http.auth import Door, is_owner
+from folklore.http.auth import AuthenticationMiddleware, is_owner
 from folklore.http.body import Body
 from folklore.http.certificate import certificate_of
-from folklore.http.crowd import Crowd
-from folklore.http.departure import Departure
+from folklore.http.concurrency_limit import ConcurrencyLimit
+from folklore.http.disconnect import DisconnectCancellation
+from folklore.http.error_responses import failure
 from folklore.http.export import export_route
-from folklore.http.invited import Invited, transport_security
 from folklore.http.oauth import JwtIssuer
-from folklore.http.rate import RateLimit
-from folklore.http.refusal import failure
-from folklore.http.server import CLOSING_SECONDS, serve
-from folklore.http.shared import shared_between
-from folklore.http.siblings import Siblings
-from folklore.http.stream import Stream
+from folklore.http.rate_limit import RateLimit
+from folklore.http.stream_end import Stream
 from folklore.http.team import Team
+from folklore.http.trusted_hosts import TrustedHosts, transport_security
+from folklore.http.uvicorn_server import CLOSING_SECONDS, serve
+from folklore.http.worker_metrics import shared_between
+from folklore.http.worker_proxy import WorkerProxy
 from folklore.http.workers import Workers
-from folklore.memory.access import may_write_somewhere
-from folklore.memory.callers import present_caller
-from folklore.tools.server import build_server
+from folklore.mcp.server import build_server
+from folklore.memory.auth.current_caller import present_caller
+from folklore.memory.permissions import may_write_somewhere
 
 said = structlog.get_logger(__name__)
 
@@ -57,7 +57,7 @@ _BODIES_AT_LEAST = 16
 class Seat:
     """Which of several workers this is."""
 
-    siblings: Siblings
+    siblings: WorkerProxy
     number: int
 
 
@@ -66,7 +66,7 @@ def build_app(app: App, host: str, seat: Seat | None = None) -> Starlette:
 
     `seat` says which of several workers it is for.
     """
-    from folklore.http.watch import Watch  # here, in a worker: see there
+    from folklore.http.observability import Watch  # here, in a worker: see there
 
     oauth, http = app.settings.oauth, app.settings.http
     security = transport_security(host, http.allowed_hosts)
@@ -106,8 +106,10 @@ def build_app(app: App, host: str, seat: Seat | None = None) -> Starlette:
         ],
         middleware=[
             watch.middleware([*routes, *writing.routes]),
-            Middleware(Invited, security=security),
-            Middleware(Door, keeper=team.keeper, refused=team.refused, metadata_url=_metadata_url(oauth)),
+            Middleware(TrustedHosts, security=security),
+            Middleware(
+                AuthenticationMiddleware, keeper=team.keeper, refused=team.refused, metadata_url=_metadata_url(oauth)
+            ),
             *limits(http),
         ],
         lifespan=lifespan,
@@ -121,9 +123,9 @@ def limits(settings: HttpSettings) -> list[Middleware]:
     return [
         Middleware(RateLimit, per_minute=settings.rate_per_minute),
         Middleware(Body, most=largest, seconds=settings.body_seconds, together=together),
-        Middleware(Departure),
+        Middleware(DisconnectCancellation),
         Middleware(
-            Crowd,
+            ConcurrencyLimit,
             calls=settings.max_calls,
             waiting=settings.max_waiting,
             seconds=settings.wait_seconds,
@@ -247,7 +249,7 @@ def _everybody_needs_a_token(settings: Settings) -> bool:
 def _serve_by_several(settings: Settings, host: str, sockets: list[socket]) -> None:
     http = settings.http
     with tempfile.TemporaryDirectory(prefix="folklore-") as folder:
-        siblings = Siblings(Path(folder), http.workers)
+        siblings = WorkerProxy(Path(folder), http.workers)
         doors = siblings.bound()
         portable = settings.portable()
         seats = [(Seat(siblings, number), portable, host, [*sockets, door]) for number, door in enumerate(doors)]

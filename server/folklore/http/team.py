@@ -6,14 +6,14 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from folklore.app import App
-from folklore.db.audit import Audit
+from folklore.db.stores.audit import Audit
 from folklore.errors import DatabaseUnavailable, FolkloreError, InvalidInput
-from folklore.memory.access import writing_home
-from folklore.memory.callers import present_caller
-from folklore.memory.doorkeeper import NOBODY, Doorkeeper, Issuer
-from folklore.memory.host import Host
-from folklore.memory.library import Library
-from folklore.memory.refusals import Refusal, Refusals
+from folklore.memory.auth.authenticator import NOBODY, Issuer, TokenAuthenticator
+from folklore.memory.auth.current_caller import present_caller
+from folklore.memory.auth.denial_log import Denial, DenialLog
+from folklore.memory.context import MemoryContext
+from folklore.memory.permissions import writing_home
+from folklore.memory.request_context import RequestContext
 from folklore.model import Caller
 
 
@@ -22,23 +22,23 @@ class Team:
     """What the edges of such a process work with; `keeper` lets callers in."""
 
     app: App
-    host: Host
-    keeper: Doorkeeper
-    refusals: Refusals
+    host: RequestContext
+    keeper: TokenAuthenticator
+    refusals: DenialLog
 
     @classmethod
     def of(cls, app: App, issuer: Issuer | None = None) -> Team:
         """Over a running (or starting) application; its user close both."""
 
-        async def whole() -> Library:
+        async def whole() -> MemoryContext:
             return (await app.ready()).library
 
-        async def library() -> Library:
+        async def library() -> MemoryContext:
             opened = (await app.host.library()).opened_to(present_caller().access)
             _somebody(present_caller())
             return opened
 
-        async def record(refusal: Refusal, count: int, at: datetime) -> None:
+        async def record(refusal: Denial, count: int, at: datetime) -> None:
             if not app.settings.read_only:
                 await Audit((await whole()).database).refused(
                     refusal.action,
@@ -57,11 +57,11 @@ class Team:
             return app.namespace() if caller.token is None else _home(caller)
 
         demand = app.settings.http.authentication
-        refusals = Refusals(record)
+        refusals = DenialLog(record)
         return cls(
             app,
             replace(app.host, library=library, caller=present_caller, namespace=namespace, refused=refused),
-            Doorkeeper(whole, demand=demand, local=lambda: app.caller, now=app.now, issuer=issuer),
+            TokenAuthenticator(whole, demand=demand, local=lambda: app.caller, now=app.now, issuer=issuer),
             refusals,
         )
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, tzinfo
 
 from folklore.errors import InvalidInput
-from folklore.memory.checks import kind_of, zoned
+from folklore.memory.validation import kind_of, zoned
 from folklore.model import Filters, TagMatch, TagMode
 from folklore.text import tags as tag_rules
 from folklore.text.clean import clean
@@ -65,7 +65,7 @@ def filters_of(request: FilterRequest, *, now: datetime, zone: tzinfo) -> Filter
 def _times(request: FilterRequest, now: datetime, zone: tzinfo) -> tuple[datetime | None, datetime | None]:
     since, until = zoned(request.since, zone, "filters.since"), zoned(request.until, zone, "filters.until")
     if request.time is not None:
-        from folklore.text.times import parse_time
+        from folklore.text.dates.expressions import parse_time
 
         try:
             named = parse_time(request.time, now=now, zone=zone)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from folklore.db.namespaces import Holding
-from folklore.embedding.embedder import Model
+from folklore.db.stores.namespaces import Holding
+from folklore.embedding.protocol import Model
 from folklore.errors import EmbedderUnavailable
-from folklore.memory.access import role_in
-from folklore.memory.library import Library
+from folklore.memory.context import MemoryContext
+from folklore.memory.permissions import role_in
 from folklore.model import Caller, Degraded, Role
 
 
@@ -28,7 +28,7 @@ class Status:
         return sum(item.without_vector for item in self.namespaces)
 
 
-async def status(library: Library, *, caller: Caller) -> Status:
+async def status(library: MemoryContext, *, caller: Caller) -> Status:
     """What there is, as far as the caller may see it. One statement."""
     model: Model | None = None
     degraded: tuple[Degraded, ...] = ()

@@ -8,9 +8,9 @@ from types import MappingProxyType
 from typing import Generic, TypeVar
 from uuid import UUID
 
-from folklore.ranking.evidence import tail_evidence
 from folklore.ranking.fusion import best_first, reciprocal_rank_fusion
 from folklore.ranking.neighbours import spread
+from folklore.ranking.standard_scores import tail_evidence
 from folklore.ranking.weights import Branch, Ranking
 
 Id = TypeVar("Id", UUID, str, int)

@@ -41,7 +41,7 @@ class Ranking:
     # each branch brings its best, and so says nothing of what the other or a neighbour brought.
     nearness: float = 0.7
     # The evidence of vectors counts whole if the best stands out so many times further than chance would have it
-    # (ranking/evidence.py); 0 never asks.
+    # (ranking/standard_scores.py); 0 never asks.
     standing: float = 1.1
     signals: Signals = Signals()
     mmr_lambda: float = 0.7

@@ -1,7 +1,7 @@
 -- How the question, in pieces between white space, reads in :languages: each lexeme, the places of the pieces it comes
 -- from, and how many memories in scope hold it, counted up to :bound, with what it says in those together (evidence.sql)
 -- and the same times their size: of these sums the line of every question's scores is made. :marks are dates it names
--- (text/moments.py). :mean_length is that of the scope in lexemes; null where it is not known yet.
+-- (text/dates/date_terms.py). :mean_length is that of the scope in lexemes; null where it is not known yet.
 -- If :measure, the row of the empty lexeme counts all memories in scope and says how long one is on average, in lexemes,
 -- the mean and variance of the logarithm of length + 30, its size, and draws a sample of :sample vectors in :model, the
 -- oldest :share of each namespace: each as its memory's length (two bytes) and its wire form. Oldest, so that it is the same

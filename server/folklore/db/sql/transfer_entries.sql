@@ -1,6 +1,6 @@
 -- The memories of one namespace whole, forgotten and superseded ones too, in an order that any database repeats.
 -- :ids only these, null for all of them. `keys` are those that a text was confirmed under, or that more was asked under
--- than the text says; as many as a line may hold (memory/key_lines.py).
+-- than the text says; as many as a line may hold (memory/transfer/key_lines.py).
 select
     m.id, m.content, m.summary, m.kind, m.tags, m.source, m.session, m.position, m.author, m.agent, m.paths, m.commit,
     m.importance, m.confidence, m.priority, m.quality, m.trust, m.language, m.metadata, m.occurred_at, m.created_at,

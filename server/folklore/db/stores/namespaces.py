@@ -1,0 +1,209 @@
+"""Namespaces: found by name, made on first use, counted."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from folklore.db.database import Database, Session
+from folklore.db.stores.audit import NOWHERE, Write, note
+from folklore.errors import Conflict, Raced
+from folklore.model import Caller, Namespace
+
+
+@dataclass(frozen=True, slots=True)
+class NamespaceInfo:
+    """A namespace as recall needs it: its id, the languages to read a question in, whether it holds anything.
+
+    `model` is the embedding model that counts everywhere, told along so that no recall has to ask for it.
+    """
+
+    id: UUID
+    name: str
+    languages: tuple[str, ...]
+    empty: bool
+    model: UUID | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NamespaceStats:
+    """What a namespace holds."""
+
+    name: str
+    memories: int
+    forgotten: int
+    superseded: int
+    without_vector: int
+    sessions: int
+    characters: int
+    oldest: datetime | None
+    newest: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class Holding:
+    """What a namespace holds in force, and how much of that owes its vector; counted up to 50,000."""
+
+    name: str
+    memories: int
+    without_vector: int
+
+
+class Namespaces:
+    """The namespaces table."""
+
+    def __init__(self, database: Database, within: Sequence[UUID] | None = None) -> None:
+        self._database = database
+        # Those that the caller may know of; None for all.
+        self._within = None if within is None else list(within)
+
+    async def notebooks(self, names: Sequence[str] | None) -> list[NamespaceInfo]:
+        """The namespaces of these names, or all; unknown names are simply not there. One statement."""
+        async with self._database.session() as session:
+            rows = await session.rows(
+                "namespaces_find", names=None if names is None else list(names), within=self._within
+            )
+        return [
+            NamespaceInfo(row["id"], row["name"], tuple(row["languages"]), row["empty"], row["model"]) for row in rows
+        ]
+
+    async def all(self, *, deleted: bool = False) -> list[Namespace]:
+        """Every namespace with its (bounded) count, or every deleted one. One statement."""
+        async with self._database.session() as session:
+            rows = await session.rows("namespaces_read", deleted=deleted, within=self._within)
+        return [
+            Namespace(
+                id=row["id"],
+                name=row["name"],
+                language=row["language"],
+                description=row["description"],
+                memories=row["memories"],
+                created_at=row["created_at"],
+                deleted_at=row["deleted_at"],
+                deleted_by=row["deleted_by"],
+            )
+            for row in rows
+        ]
+
+    async def stats(self, ids: Sequence[UUID], model: UUID | None) -> list[NamespaceStats]:
+        """Exact counts of these namespaces. One statement that reads them whole."""
+        async with self._database.session() as session:
+            rows = await session.rows("stats", namespaces=list(ids), model=model)
+        return [
+            NamespaceStats(
+                name=row["name"],
+                memories=row["memories"],
+                forgotten=row["forgotten"],
+                superseded=row["superseded"],
+                without_vector=row["without_vector"],
+                sessions=row["sessions"],
+                characters=row["characters"],
+                oldest=row["oldest"],
+                newest=row["newest"],
+            )
+            for row in rows
+        ]
+
+    async def holdings(self, model: UUID | None) -> list[Holding]:
+        """What each namespace holds and owes in this model. One statement."""
+        async with self._database.session("fresh") as session:
+            rows = await session.rows("memories_status", model=model, within=self._within)
+        return [Holding(row["name"], row["memories"], 0 if model is None else row["without_vector"]) for row in rows]
+
+    async def create(
+        self, id_: UUID, name: str, *, language: str, description: str | None, caller: Caller, now: datetime
+    ) -> bool:
+        """Make a namespace; false if there is one of this name."""
+        async with self._database.transaction() as session:
+            row = await session.row(
+                "transfer_namespace_insert",
+                id=id_,
+                name=name,
+                description=description,
+                language=language,
+                created_at=now,
+                created_by=caller.author,
+            )
+            if row is not None:
+                await note(session, id_, "namespace_create", caller=caller, now=now, amount=1)
+        return row is not None
+
+    async def rename(self, namespace: UUID, name: str, *, caller: Caller, now: datetime) -> bool:
+        """Give it another name; false if that is taken."""
+        return await self._change("namespace_rename", namespace, caller, now, name=name)
+
+    async def describe(self, namespace: UUID, description: str | None, *, caller: Caller, now: datetime) -> None:
+        """Say what it is for."""
+        await self._change("namespace_describe", namespace, caller, now, description=description)
+
+    async def delete(self, namespace: UUID, *, caller: Caller, now: datetime) -> None:
+        """Hide it with all that is in it."""
+        await self._change("namespace_delete", namespace, caller, now, author=caller.author, now=now)
+
+    async def deleted(self, name: str) -> list[Namespace]:
+        """The deleted namespaces of this name, the last one first."""
+        async with self._database.session() as session:
+            rows = await session.rows("namespaces_deleted", name=name)
+        return [
+            Namespace(row["id"], row["name"], deleted_at=row["deleted_at"], deleted_by=row["deleted_by"])
+            for row in rows
+        ]
+
+    async def deleted_before(self, before: datetime) -> list[UUID]:
+        """The namespaces that were deleted before a time."""
+        async with self._database.session() as session:
+            return [row["id"] for row in await session.rows("namespaces_deleted_before", before=before)]
+
+    async def restore(self, namespace: UUID, *, caller: Caller, now: datetime) -> bool:
+        """Bring it back; false if somebody else uses its name by now."""
+        return await self._change("namespace_restore", namespace, caller, now)
+
+    async def erase(
+        self, namespace: UUID, *, caller: Caller, now: datetime, deleted_before: datetime | None = None
+    ) -> bool:
+        """Delete it with all that is in it, for good, in one transaction; its lines of the audit log go too.
+
+        With `deleted_before` only if it was deleted before then and not brought back since; whether it was erased.
+        """
+        async with self._database.transaction() as session:
+            held = await session.row("namespaces_hold", namespace=namespace)
+            deleted_at = None if held is None else held["deleted_at"]
+            if deleted_before is not None and (deleted_at is None or deleted_at >= deleted_before):
+                return False
+            for part in ("postings", "memories", "audit"):
+                await session.rows(f"namespaces_erase_{part}", namespace=namespace)
+            await session.rows("namespaces_erase", namespace=namespace)
+            detail = str(namespace)
+            await note(session, NOWHERE, "namespace_erase", caller=caller, now=now, amount=1, detail=detail)
+        return True
+
+    async def _change(self, action: Write, namespace: UUID, caller: Caller, at: datetime, /, **values: object) -> bool:
+        """Change a namespace's row; false if its name is taken."""
+        try:
+            async with self._database.transaction() as session:
+                await session.rows(f"namespaces_{action.removeprefix('namespace_')}", namespace=namespace, **values)
+                await note(session, namespace, action, caller=caller, now=at, amount=1)
+        except Raced:
+            return False
+        return True
+
+
+async def ensure_namespace(
+    session: Session, *, new_id: UUID, name: str, language: str, languages: Sequence[str], author: str, now: datetime
+) -> tuple[UUID, str]:
+    """The id and default language of the namespace, made if it is new, within the caller's transaction."""
+    for _ in range(3):  # a row that another process made after our snapshot is seen by the next statement
+        row = await session.row(
+            "namespaces_ensure",
+            id=new_id,
+            name=name,
+            language=language,
+            languages=list(languages),
+            author=author,
+            now=now,
+        )
+        if row is not None:
+            return row["id"], row["language"]
+    raise Conflict(f"The namespace {name} was changed at the same time.", hint="Try again.")

@@ -1,0 +1,174 @@
+"""Principals, their tokens, and what each token opens. Only the role that owns the tables can read them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from folklore.db.database import Database
+from folklore.db.stores.audit import NOWHERE, note
+from folklore.errors import Conflict
+from folklore.model import Caller, Grant, Role
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A token as it is looked up, valid or not."""
+
+    id: UUID
+    digest: bytes
+    principal: str
+    owner: bool
+    agent: str | None
+    home: str | None
+    expires_at: datetime | None
+    revoked_at: datetime | None
+    last_used_at: datetime | None
+    grants: tuple[Grant, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A token as people see it; `grants` are written namespace:role."""
+
+    id: UUID
+    principal: str
+    owner: bool
+    grants: tuple[str, ...]
+    created_at: datetime
+    created_by: str
+    agent: str | None = None
+    home: str | None = None
+    issuer: str | None = None
+    expires_at: datetime | None = None
+    revoked_at: datetime | None = None
+    last_used_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NewToken:
+    """A token to be; `digest` is the SHA-256 of its key."""
+
+    id: UUID
+    principal: str
+    digest: bytes
+    grants: Sequence[tuple[UUID, Role]] = ()
+    owner: bool = False
+    home: UUID | None = None
+    agent: str | None = None
+    issuer: str | None = None
+    expires_at: datetime | None = None
+
+
+class Principals:
+    """The tables principals, tokens and grants."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def find(self, digest: bytes) -> Known | None:
+        """The token of this digest, whoever may still use it. One statement."""
+        async with self._database.session() as session:
+            row = await session.row("tokens_authenticate", digest=digest)
+        if row is None:
+            return None
+        opened = zip(row["ids"] or (), row["names"] or (), row["roles"] or (), strict=True)
+        return Known(
+            id=row["id"],
+            digest=bytes(row["digest"]),
+            principal=row["principal"],
+            owner=row["owner"],
+            agent=row["agent"],
+            home=row["home"],
+            expires_at=row["expires_at"],
+            revoked_at=row["revoked_at"],
+            last_used_at=row["last_used_at"],
+            grants=tuple(Grant(id_, name, role) for id_, name, role in opened),
+        )
+
+    async def any_token(self) -> bool:
+        """Whether there ever was a token. One statement."""
+        async with self._database.session() as session:
+            row = await session.row("tokens_any")
+        return row is not None and bool(row["there"])
+
+    async def create(self, token: NewToken, *, principal_id: UUID, caller: Caller, now: datetime) -> str:
+        """Make a token, and its principal if that is new, in one transaction; the principal's name as it is spelled."""
+        async with self._database.transaction() as session:
+            for _ in range(3):  # one that another process made after our snapshot is seen by the next statement
+                principal = await session.row(
+                    "principals_ensure", id=principal_id, name=token.principal, author=caller.author, now=now
+                )
+                if principal is not None:
+                    break
+            else:
+                raise Conflict(f"The principal {token.principal} was made at the same time.", hint="Try again.")
+            made = await session.row(
+                "tokens_insert",
+                id=token.id,
+                principal=principal["id"],
+                digest=token.digest,
+                owner=token.owner,
+                home=token.home,
+                agent=token.agent,
+                issuer=token.issuer,
+                now=now,
+                author=caller.author,
+                expires_at=token.expires_at,
+            )
+            if made is not None and token.grants:
+                await session.rows(
+                    "grants_insert",
+                    token=token.id,
+                    namespaces=[namespace for namespace, _ in token.grants],
+                    roles=[role for _, role in token.grants],
+                )
+            if made is not None:
+                detail = f"{principal['name']} {token.id}"
+                await note(session, NOWHERE, "token_create", caller=caller, now=now, amount=1, detail=detail)
+            return str(principal["name"])
+
+    async def tokens(self, *, now: datetime, principal: str | None = None, every: bool = False) -> list[Token]:
+        """The tokens of a principal, or all; with `every` also what was revoked or has expired. One statement."""
+        async with self._database.session() as session:
+            rows = await session.rows("tokens_read", principal=principal, every=every, now=now)
+        return [
+            Token(
+                id=row["id"],
+                principal=row["principal"],
+                owner=row["owner"],
+                grants=tuple(row["grants"]),
+                created_at=row["created_at"],
+                created_by=row["created_by"],
+                agent=row["agent"],
+                home=row["home"],
+                issuer=row["issuer"],
+                expires_at=row["expires_at"],
+                revoked_at=row["revoked_at"],
+                last_used_at=row["last_used_at"],
+            )
+            for row in rows
+        ]
+
+    async def revoke(
+        self, *, ids: Sequence[UUID] = (), principal: str | None = None, caller: Caller, now: datetime
+    ) -> list[tuple[UUID, str]]:
+        """Revoke tokens by id, or all of a principal; those that were in force, with whose they were."""
+        async with self._database.transaction() as session:
+            rows = await session.rows("tokens_revoke", ids=list(ids), principal=principal, now=now)
+            for row in rows:
+                detail = f"{row['principal']} {row['id']}"
+                await note(session, NOWHERE, "token_revoke", caller=caller, now=now, amount=1, detail=detail)
+        return [(row["id"], row["principal"]) for row in rows]
+
+    async def used(self, token: UUID, now: datetime) -> None:
+        """Remember when a token was last used. One statement."""
+        async with self._database.session() as session:
+            await session.rows("tokens_used", id=token, now=now)
+
+    async def drop_expired(self, before: datetime) -> int:
+        """Forget the tokens of issuers that expired before a time; how many. One statement."""
+        async with self._database.session() as session:
+            return len(await session.rows("tokens_expired", before=before))

@@ -1,0 +1,53 @@
+"""Host and Origin of every request, whatever the path: nobody's web page speaks to this server."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from mcp.server.transport_security import TransportSecurityMiddleware, TransportSecuritySettings
+from starlette.requests import Request
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from folklore.http.error_responses import refusal
+
+
+def transport_security(host: str, extra: Sequence[str]) -> TransportSecuritySettings:
+    """Host and Origin checks, always on: only this machine's names, the bound address and the configured names pass."""
+    bound = f"[{host}]" if ":" in host else host
+    names = list(dict.fromkeys(["127.0.0.1", "localhost", "[::1]", bound, *extra]))
+    return TransportSecuritySettings(
+        enable_dns_rebinding_protection=True,
+        # A pattern `name:*` does not match the bare name, so both stand.
+        allowed_hosts=[form for name in names for form in (name, f"{name}:*")],
+        allowed_origins=[
+            f"{scheme}://{name}{port}" for name in names for scheme in ("http", "https") for port in ("", ":*")
+        ],
+    )
+
+
+class TrustedHosts:
+    """Answers 421 to a Host and 403 to an Origin that is none of ours, before anything else looks at the request.
+
+    The SDK checks its own paths by the same rule; this one holds for the others too, and says what to do.
+    """
+
+    def __init__(self, app: ASGIApp, *, security: TransportSecuritySettings) -> None:
+        self.app = app
+        self._rule = TransportSecurityMiddleware(security)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass the request on or refuse it."""
+        if scope["type"] != "http":
+            return await self.app(scope, receive, send)
+        refused = await self._rule.validate_request(Request(scope))
+        if refused is None:
+            return await self.app(scope, receive, send)
+        name = "Host" if refused.status_code == 421 else "Origin"
+        answer = refusal(
+            refused.status_code,
+            f"wrong_{name.lower()}",
+            f"This server does not answer to the request's {name}.",
+            "Call it by a name in http.allowed_hosts, or add the name there.",
+        )
+        await answer(scope, receive, send)
+        return None

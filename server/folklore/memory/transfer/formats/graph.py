@@ -1,0 +1,69 @@
+"""The official memory server's file (`memory.jsonl`): entities with observations, and relations between them.
+
+Its lines are {"type": "entity", "name", "entityType", "observations": [...]} and {"type": "relation", "from", "to",
+"relationType"}. Each observation becomes a memory; so does each entity, for relations to hang on, and each relation, as
+the sentence it is, beside the relation itself.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any, BinaryIO
+
+from folklore.errors import InvalidInput
+from folklore.memory.transfer.formats.line import Line, Lines, id_of, json_lines, line_of
+
+_SYSTEM = "mcp-memory"
+
+
+def graph_lines(source: BinaryIO) -> Lines:
+    """The memories and relations of a `memory.jsonl`, each with the number of the line it is from."""
+    for number, raw in json_lines(source):
+        if isinstance(raw, InvalidInput) or not raw.strip():
+            continue
+        try:
+            record = json.loads(raw)
+        except (ValueError, RecursionError):
+            yield number, InvalidInput("line", "is not JSON.")
+            continue
+        yield from ((number, line) for line in _lines_of(record))
+
+
+def _lines_of(record: Any) -> Iterator[Line]:
+    match record:
+        case {"type": "entity", "name": str(name), "observations": [*observations]} if name.strip():
+            kind = str(record.get("entityType") or "entity")
+            yield _memory(id_of(_SYSTEM, name), f"{name} ({kind})", name, [_tag(name, kind)])
+            for text in observations:
+                if isinstance(text, str) and text.strip():
+                    yield _memory(id_of(_SYSTEM, name, text), _about(name, text), name, [_tag(name, kind)])
+                else:
+                    yield InvalidInput("observations", "one is empty or no text.")
+        case {"type": "relation", "from": str(one), "to": str(other), "relationType": str(how)}:
+            sentence = f"{one} {how.replace('_', ' ')} {other}"
+            yield _memory(id_of(_SYSTEM, one, how, other), sentence, one, ["relation"])
+            type_ = re.sub(r"[^a-z0-9]+", "_", how.lower()).strip("_")[:40]
+            if re.match("[a-z]", type_):
+                yield line_of(
+                    {"type": "relation", "from": id_of(_SYSTEM, one), "to": id_of(_SYSTEM, other), "relation": type_}
+                )
+        case _:
+            yield InvalidInput("line", "is neither an entity with observations nor a relation.")
+
+
+def _memory(id_: str, content: str, name: str, tags: list[str]) -> bytes:
+    return line_of(
+        {"id": id_, "content": content, "kind": "semantic", "tags": tags, "source": f"{_SYSTEM}:{name}"[:1000]}
+    )
+
+
+def _about(name: str, text: str) -> str:
+    """An observation that does not name its entity says nothing by itself."""
+    return text if name.lower() in text.lower() else f"{name}: {text}"
+
+
+def _tag(name: str, kind: str) -> str:
+    words = [part.replace(":", " ").replace("/", " ") for part in (kind, name)]
+    return f"entity:{words[0]}:{words[1]}"[:100]

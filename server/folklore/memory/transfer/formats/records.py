@@ -1,0 +1,96 @@
+"""Exports that are one JSON document with a list of records: mem0's and mcp-memory-service's.
+
+mem0 (`get_all`, an export): {"results": [{"id", "memory", "hash", "metadata", "categories", "created_at", "updated_at",
+"user_id", "agent_id", "app_id", "run_id"}, …]}, or the list alone. mcp-memory-service: {"export_metadata": {…},
+"memories": [{"content", "content_hash", "tags", "created_at", "updated_at", "memory_type", "metadata"}, …]}, times in
+seconds since 1970.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, BinaryIO
+
+from folklore.errors import InvalidInput
+from folklore.memory.transfer.formats.document import records_of
+from folklore.memory.transfer.formats.line import Line, Lines, id_of, line_of, uuid_or
+
+_KIND = re.compile(r"[a-z][a-z0-9_-]{0,39}")
+
+
+def mem0_lines(source: BinaryIO) -> Lines:
+    """The memories of a mem0 export."""
+    return _numbered(map(_mem0, records_of(source, ("results", "memories", "records"))))
+
+
+def service_lines(source: BinaryIO) -> Lines:
+    """The memories of an mcp-memory-service export."""
+    return _numbered(map(_service, records_of(source, ("memories",))))
+
+
+def _numbered(lines: Iterator[Line]) -> Lines:
+    return ((number, line) for number, line in enumerate(lines, start=1))
+
+
+def _mem0(record: Any) -> Line:
+    if isinstance(record, InvalidInput):
+        return record
+    content = next((record[name] for name in ("memory", "content", "text", "data") if _is_text(record, name)), None)
+    if content is None:
+        return InvalidInput("memory", "is missing.")
+    owner = str(record.get("user_id") or "")
+    tags = [f"{name}:{value}" for name in ("user", "agent", "app") if (value := record.get(f"{name}_id"))]
+    categories = record.get("categories")
+    tags += [str(category) for category in categories] if isinstance(categories, list) else []
+    return line_of(
+        {
+            "id": uuid_or(record.get("id"), "mem0", owner, content),
+            "content": content,
+            "tags": [_label(tag) for tag in tags][:64],
+            "source": f"mem0:{record['id']}"[:1000] if record.get("id") else "mem0",
+            "session": _text(record.get("run_id"), 200),
+            "metadata": _object(record.get("metadata")),
+            "created_at": record.get("created_at"),
+            "updated_at": record.get("updated_at"),
+        }
+    )
+
+
+def _service(record: Any) -> Line:
+    if isinstance(record, InvalidInput):
+        return record
+    if not _is_text(record, "content"):
+        return InvalidInput("content", "is missing.")
+    tags = record.get("tags") or []
+    tags = tags.split(",") if isinstance(tags, str) else tags if isinstance(tags, list) else []
+    kind = str(record.get("memory_type") or "note").strip().lower()
+    mark = str(record.get("content_hash") or "")
+    return line_of(
+        {
+            "id": id_of("mcp-memory-service", mark or record["content"]),
+            "content": record["content"],
+            "kind": kind if _KIND.fullmatch(kind) else "note",
+            "tags": [_label(str(tag)) for tag in tags if str(tag).strip()][:64],
+            "source": f"mcp-memory-service:{mark}"[:1000] if mark else "mcp-memory-service",
+            "metadata": _object(record.get("metadata")),
+            "created_at": record.get("created_at") or record.get("created_at_iso"),
+            "updated_at": record.get("updated_at") or record.get("updated_at_iso"),
+        }
+    )
+
+
+def _is_text(record: Mapping[str, Any], name: str) -> bool:
+    return isinstance(record.get(name), str) and bool(record[name].strip())
+
+
+def _label(tag: str) -> str:
+    return tag.strip()[:100]
+
+
+def _text(value: object, limit: int) -> str | None:
+    return None if value is None else str(value)[:limit]
+
+
+def _object(value: object) -> dict[str, Any] | None:
+    return value if isinstance(value, dict) else None
