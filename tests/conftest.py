@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import functools
 import os
+import signal
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -38,6 +39,16 @@ from tests.temporary_engine import temporary_engine
 # A shared machine may pause for longer than hypothesis' deadline; how long a test takes is no property of the code.
 hypothesis.settings.register_profile("folklore", deadline=None)
 hypothesis.settings.load_profile("folklore")
+
+
+def pytest_configure() -> None:
+    """Tear fixtures down on SIGTERM as on Ctrl-C, so that the servers and engines that they started end too.
+
+    A worker of pytest-xdist that has lost its controller sends itself SIGINT after five seconds, but ignores it by
+    default.
+    """
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
 
 
 @dataclass(frozen=True, slots=True)

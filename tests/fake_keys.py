@@ -53,7 +53,8 @@ def _pem(kind: str) -> Maker:
 
 
 def _password(chance: random.Random) -> str:
-    return chance.choice(["Tr0ub", "hunter", "S3cr3t", "Winter", "qW9"]) + _of(chance, ALNUM + "!$*", 9) + "7z"
+    # No "*": three of them in a row mask a password.
+    return chance.choice(["Tr0ub", "hunter", "S3cr3t", "Winter", "qW9"]) + _of(chance, ALNUM + "!$", 9) + "7z"
 
 
 def _url(scheme: str, user: str) -> Maker:
@@ -169,7 +170,7 @@ MAKERS: dict[str, list[Maker]] = {
         _keyed("DATADOG_API_KEY=?", HEX, 32),
         _keyed("client_secret: ?", URLSAFE, 40),
         _keyed('"accessToken": "?"', ALNUM, 48),
-        _keyed("SECRET_KEY = 'django-insecure-?'", ALNUM + "!@#$%^&*(-_=+)", 50),
+        _keyed("SECRET_KEY = 'django-insecure-?'", ALNUM + "!@#$%^&(-_=+)", 50),
         _keyed("our API key for the weather service is ?", HEX, 40),
     ],
     "operations": [

@@ -201,6 +201,10 @@ Column token varchar(64) unique, column secret bytea, column salt bytea.
 select token_hash from tokens where revoked_at is null
 The migration adds api_tokens(id, name, token_hash, last_used_at).
 In tests the password is "password" and the user is "test".
+The password for the demo account: see the wiki, page 12.
+Passwords for service accounts: at least 24 characters, kept in 1Password.
+Rules on passwords of guests: SHA256, 12 rounds, expire after 90d.
+How we check the password on login: bcrypt first, then argon2id.
 The seed user admin/admin exists only in docker compose.
 credentials: include is needed for cookies across origins.
 credentials are read from ~/.aws/credentials and ~/.pgpass.

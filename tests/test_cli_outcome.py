@@ -115,6 +115,7 @@ def test_settings_to_paste_are_the_users_and_valid_in_every_repository(tmp_path:
         {"command": started[0], "args": started[1:]},
     ]
     assert ".vscode" not in "".join(lines)
+    assert any("header Folklore-Namespace" in line for line in lines)
 
 
 async def test_a_database_that_is_away_ends_with_3(folklore: CommandLine) -> None:

@@ -1,4 +1,4 @@
-"""Near-duplicates must not fill the slots of an answer."""
+"""A series of alike texts does not fill an answer, and the second of two alike is not lost."""
 
 from __future__ import annotations
 
@@ -66,18 +66,40 @@ def test_the_scale_of_relevance_does_not_matter(pool: Any, factor: float) -> Non
     assert scaled == maximal_marginal_relevance(relevance, similarity, 8, 0.7)
 
 
-def test_a_near_duplicate_steps_behind_what_is_new() -> None:
+@given(pools(), st.floats(0.01, 1))
+def test_every_two_that_are_alike_stay_before_whatever_is_much_weaker(pool: Any, trade_off: float) -> None:
+    relevance, similarity = pool
+    pair = alike([1.0, 0.99], [0.99, 1.0])
+    size = len(relevance)
+    everything = np.zeros((size + 2, size + 2), dtype=np.float32)
+    everything[:2, :2], everything[2:, 2:] = pair, similarity
+    weaker = relevance / 100.0 * trade_off  # at most half of what the penalty leaves of 1.0
+
+    picked = maximal_marginal_relevance(np.array([1.0, 1.0, *weaker]), everything, size + 2, trade_off)
+
+    assert picked[:2] == [0, 1]
+
+
+def test_a_near_duplicate_moves_behind_what_is_new_and_answers_nearly_as_well() -> None:
     relevance = np.array([1.0, 0.95, 0.8])
     similarity = alike([1.0, 0.99, 0.1], [0.99, 1.0, 0.1], [0.1, 0.1, 1.0])
 
     assert maximal_marginal_relevance(relevance, similarity, 3, 0.7) == [0, 2, 1]
 
 
-def test_a_near_duplicate_steps_behind_what_is_new_and_answers_half_as_well() -> None:
-    relevance = np.array([1.0, 0.99, 0.4])
+def test_a_near_duplicate_stays_before_what_answers_half_as_well() -> None:
+    relevance = np.array([1.0, 0.99, 0.5])
     similarity = alike([1.0, 0.99, 0.1], [0.99, 1.0, 0.1], [0.1, 0.1, 1.0])
 
-    assert maximal_marginal_relevance(relevance, similarity, 3, 0.7) == [0, 2, 1]
+    assert maximal_marginal_relevance(relevance, similarity, 3, 0.7) == [0, 1, 2]
+
+
+def test_each_further_text_of_a_series_moves_back_further() -> None:
+    relevance = np.array([1.0, 1.0, 1.0, 1.0, 0.6, 0.4])
+    similarity = np.eye(6, dtype=np.float32)
+    similarity[:4, :4] = 0.99
+
+    assert maximal_marginal_relevance(relevance, similarity, 6, 0.7) == [0, 1, 4, 2, 5, 3]
 
 
 def test_what_does_not_answer_at_all_comes_after_the_last_duplicate() -> None:
@@ -87,8 +109,8 @@ def test_what_does_not_answer_at_all_comes_after_the_last_duplicate() -> None:
     assert maximal_marginal_relevance(relevance, similarity, 3, 0.7) == [0, 1, 2]
 
 
-def test_a_duplicate_of_any_that_was_picked_stays_one() -> None:
-    relevance = np.array([1.0, 0.9, 0.85, 0.3])
+def test_a_text_like_any_that_was_picked_moves_back() -> None:
+    relevance = np.array([1.0, 0.9, 0.85, 0.6])
     similarity = np.eye(4, dtype=np.float32)
     similarity[0, 2] = similarity[2, 0] = 0.99
 

@@ -35,7 +35,7 @@ pytestmark = pytest.mark.strain
 
 
 @dataclass(frozen=True, slots=True)
-class ConcurrencyLimit:
+class ManyMemories:
     """A database with a namespace that has an index, and somebody who asks by it."""
 
     url: str
@@ -65,7 +65,7 @@ def text(number: int, chance: random.Random) -> str:
 
 
 @pytest.fixture(scope="module")
-async def crowd(cluster: Cluster, template: str, embedder: Embedder) -> AsyncIterator[ConcurrencyLimit]:
+async def crowd(cluster: Cluster, template: str, embedder: Embedder) -> AsyncIterator[ManyMemories]:
     """So many memories in a namespace that the planner itself takes its index, and one in another."""
     async with cluster.new_database(template) as name:
         database = Database(cluster.address(name), PoolLimits(minimum=0, maximum=10))
@@ -79,7 +79,7 @@ async def crowd(cluster: Cluster, template: str, embedder: Embedder) -> AsyncIte
         keeper = Housekeeper(database, library, rules=Rules(pause=0, hnsw_from=1_000))
         assert await keeper("indexes") == {"built": 1}
         await keeper("statistics")
-        yield ConcurrencyLimit(cluster.address(name), database, MemoryContext.of(database, embedder))
+        yield ManyMemories(cluster.address(name), database, MemoryContext.of(database, embedder))
         await database.close()
 
 
@@ -90,7 +90,7 @@ def path(answer: Answer) -> object:
     return dense["path"]
 
 
-async def test_the_nearest_are_found_by_the_index(crowd: ConcurrencyLimit) -> None:
+async def test_the_nearest_are_found_by_the_index(crowd: ManyMemories) -> None:
     _, filters = seen("recall_nearest", Filters(), NOON)
     async with crowd.database.session("fresh") as session:
         connection = session._connection
@@ -107,7 +107,7 @@ async def test_the_nearest_are_found_by_the_index(crowd: ConcurrencyLimit) -> No
     assert plan.scans("memories") == {("Index Scan", "memories_pkey")}
 
 
-async def test_the_index_is_searched_far_and_on_until_enough_is_found(crowd: ConcurrencyLimit) -> None:
+async def test_the_index_is_searched_far_and_on_until_enough_is_found(crowd: ManyMemories) -> None:
     async with crowd.database.session("fresh") as session:
         await session._connection.execute("select '[1]'::halfvec")  # loads the extension
         settings = [await session._connection.fetchval(f"show hnsw.{name}") for name in ("ef_search", "iterative_scan")]
@@ -115,9 +115,7 @@ async def test_the_index_is_searched_far_and_on_until_enough_is_found(crowd: Con
     assert settings == ["200", "relaxed_order"]
 
 
-async def test_what_the_index_finds_is_nearly_what_exact_search_finds(
-    crowd: ConcurrencyLimit, embedder: Embedder
-) -> None:
+async def test_what_the_index_finds_is_nearly_what_exact_search_finds(crowd: ManyMemories, embedder: Embedder) -> None:
     scope, chance, agreed = await crowd.scope(), random.Random(11), []
     for _ in range(40):
         vector = await embedder.embed_question(words := chance.sample(WORDS, 4), [1.0] * len(words))
@@ -141,7 +139,7 @@ async def test_what_the_index_finds_is_nearly_what_exact_search_finds(
     assert np.mean(agreed) >= 0.95, agreed
 
 
-async def test_a_question_goes_by_the_index_and_says_so(crowd: ConcurrencyLimit) -> None:
+async def test_a_question_goes_by_the_index_and_says_so(crowd: ManyMemories) -> None:
     answer = await crowd.person.recall("lighthouse deadlock violin", namespaces=("large",), explain=True)
 
     assert path(answer) == "hnsw"
@@ -149,7 +147,7 @@ async def test_a_question_goes_by_the_index_and_says_so(crowd: ConcurrencyLimit)
     assert "lighthouse" in " ".join(contents(answer))
 
 
-async def test_whether_there_is_an_index_costs_no_statement(crowd: ConcurrencyLimit, embedder: Embedder) -> None:
+async def test_whether_there_is_an_index_costs_no_statement(crowd: ManyMemories, embedder: Embedder) -> None:
     queries: list[str] = []
     logged = Database(crowd.url, PoolLimits(minimum=0, maximum=10), queries.append)
     await logged.open()
@@ -174,14 +172,14 @@ async def test_whether_there_is_an_index_costs_no_statement(crowd: ConcurrencyLi
     ],
     ids=["tags", "as of", "two namespaces", "a small namespace"],
 )
-async def test_filters_and_other_scopes_are_searched_exactly(crowd: ConcurrencyLimit, asked: dict[str, Any]) -> None:
+async def test_filters_and_other_scopes_are_searched_exactly(crowd: ManyMemories, asked: dict[str, Any]) -> None:
     answer = await crowd.person.recall("lighthouse violin", **({"namespaces": ("large",)} | asked), explain=True)
 
     assert path(answer) == "exact"
     assert answer.memories
 
 
-async def test_what_is_forgotten_does_not_come_back_through_the_index(crowd: ConcurrencyLimit) -> None:
+async def test_what_is_forgotten_does_not_come_back_through_the_index(crowd: ManyMemories) -> None:
     person = crowd.person
     before = await person.recall("garden winter poem", namespaces=("large",), explain=True)
 
@@ -194,7 +192,7 @@ async def test_what_is_forgotten_does_not_come_back_through_the_index(crowd: Con
 
 
 async def test_where_the_nearest_are_hidden_the_others_are_found_exactly(
-    crowd: ConcurrencyLimit, embedder: Embedder
+    crowd: ManyMemories, embedder: Embedder
 ) -> None:
     scope, model = await crowd.scope(), await embedder.model()
     vector = await embedder.embed_question(["compiler"], [1.0])
@@ -227,9 +225,7 @@ async def test_where_the_nearest_are_hidden_the_others_are_found_exactly(
     assert not {*hidden} & {*found.ids}
 
 
-async def test_an_index_that_was_dropped_a_moment_ago_costs_time_alone(
-    crowd: ConcurrencyLimit, embedder: Embedder
-) -> None:
+async def test_an_index_that_was_dropped_a_moment_ago_costs_time_alone(crowd: ManyMemories, embedder: Embedder) -> None:
     scope, model = await crowd.scope(), await embedder.model()
     vector = await embedder.embed_question(["museum"], [1.0])
     asked: dict[str, Any] = {"model": model.id, "query": vector, "slope": 0.0, "fetch": 10, "total": MANY}

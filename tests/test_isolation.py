@@ -373,7 +373,7 @@ async def test_a_principal_is_one_whatever_the_case_and_loses_its_tokens_and_nob
 
 
 @dataclass
-class AuthenticationMiddleware:
+class Authentication:
     """The door of a server over a library; its clock stands still until it is moved."""
 
     library: MemoryContext
@@ -422,7 +422,7 @@ async def test_who_comes_while_nobody_can_say_who_he_is_sees_nothing_even_if_tha
 
 async def test_a_token_does_not_write_on_a_read_only_server_nor_leaves_a_trace(secrets: Person) -> None:
     alice = await holder(secrets.library, "alice", "payments:admin")
-    door = AuthenticationMiddleware(secrets.library, local=Caller("local", may_write=False))
+    door = Authentication(secrets.library, local=Caller("local", may_write=False))
     keeper = door.keeper()
 
     caller = await keeper.admit(alice.secret)
@@ -445,7 +445,7 @@ async def test_a_token_is_demanded_as_the_settings_say(secrets: Person) -> None:
         ("auto", None, False, True),
         ("auto", Vouching(), True, True),
     ):
-        door = AuthenticationMiddleware(secrets.library, demand=demand, issuer=issuer)  # type: ignore[arg-type]
+        door = Authentication(secrets.library, demand=demand, issuer=issuer)  # type: ignore[arg-type]
         assert await door.keeper().demands_token() is (before or bool(await door.used()))
         await holder(secrets.library, "alice", "payments:reader")
         assert await door.keeper().demands_token() is after
@@ -459,7 +459,7 @@ async def test_a_token_is_demanded_as_the_settings_say(secrets: Person) -> None:
 async def test_when_a_token_was_used_is_written_once_a_minute_and_never_goes_back(secrets: Person) -> None:
     alice, bob = [await holder(secrets.library, name, "payments:reader") for name in ("alice", "bob")]
     assert alice.caller.token is not None
-    door = AuthenticationMiddleware(secrets.library)
+    door = Authentication(secrets.library)
     keeper = door.keeper()
     seen = []
 
@@ -480,7 +480,7 @@ async def test_what_an_issuer_vouches_for_lasts_as_long_as_it_says_under_the_rul
     secrets: Person, housekeeper: Housekeeper
 ) -> None:
     library, vouching = secrets.library, Vouching()
-    door = AuthenticationMiddleware(library, issuer=vouching)
+    door = Authentication(library, issuer=vouching)
 
     first = await door.keeper().admit("an.access.token")
     vouching.grants, vouching.rules = ("payments:reader", "board:reader"), "agreed anew"
@@ -488,11 +488,11 @@ async def test_what_an_issuer_vouches_for_lasts_as_long_as_it_says_under_the_rul
 
     made = await Holder(library, OWNER, "").audit(action="token_create")
     assert {line.principal for line in made} == {"issuer https://login.test"}
-    assert not await AuthenticationMiddleware(library).keeper().demands_token(), "no token of ours was made yet"
+    assert not await Authentication(library).keeper().demands_token(), "no token of ours was made yet"
     own = await holder(library, "alice", "payments:reader")
     assert (await door.keeper().admit(own.secret)).author == "alice", "who brings one of ours needs no issuer"
     with pytest.raises(Unauthenticated, match="no token of Folklore"):
-        await AuthenticationMiddleware(library).keeper().admit("an.access.token")
+        await Authentication(library).keeper().admit("an.access.token")
     assert (first.author, role_in(first, "payments"), role_in(first, "board")) == ("carla", "writer", None)
     assert (role_in(then, "payments"), role_in(then, "board")) == ("reader", "reader")
     [held, _] = await list_tokens(library, caller=OWNER, now=NOON, principal="carla")
@@ -505,7 +505,7 @@ async def test_what_an_issuer_vouches_for_lasts_as_long_as_it_says_under_the_rul
 
 async def test_an_issuers_token_that_many_workers_meet_at_once_is_made_and_noted_once(secrets: Person) -> None:
     library = secrets.library
-    door = AuthenticationMiddleware(library, issuer=Vouching())
+    door = Authentication(library, issuer=Vouching())
 
     callers = await asyncio.gather(*(door.keeper().admit("an.access.token") for _ in range(8)))
 

@@ -71,7 +71,7 @@ def may_answer(kept: Kept, asked: Filters, now: datetime) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class ConcurrencyLimit:
+class ManyMemories:
     """A namespace of random memories that all speak of the same, and another one that must stay out."""
 
     reader: Person
@@ -79,7 +79,7 @@ class ConcurrencyLimit:
 
 
 @pytest.fixture(scope="module")
-async def crowd(cluster: Cluster, template: str, embedder: Embedder) -> AsyncIterator[ConcurrencyLimit]:
+async def crowd(cluster: Cluster, template: str, embedder: Embedder) -> AsyncIterator[ManyMemories]:
     chance = random.Random(1)
     async with cluster.new_database(template) as name:
         database = Database(cluster.address(name))
@@ -92,7 +92,7 @@ async def crowd(cluster: Cluster, template: str, embedder: Embedder) -> AsyncIte
         await let_time_pass(connection, chance)
         kept = await everything(connection, reader)
         await connection.close()
-        yield ConcurrencyLimit(reader, kept)
+        yield ManyMemories(reader, kept)
         await database.close()
 
 
@@ -165,7 +165,7 @@ filters = st.builds(
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(asked=filters, preset=st.sampled_from(sorted(PRESETS)), hours=st.integers(0, 22))
 async def test_nothing_outside_the_filters_ever_answers(
-    crowd: ConcurrencyLimit, asked: Filters, preset: str, hours: int
+    crowd: ManyMemories, asked: Filters, preset: str, hours: int
 ) -> None:
     reader = crowd.reader.at(NOON + hours * HOUR)
     allowed = {id_ for id_, kept in crowd.kept.items() if may_answer(kept, asked, reader.now)}

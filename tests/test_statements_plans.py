@@ -25,7 +25,7 @@ from tests.person import NOON, Person
 
 
 @dataclass(frozen=True, slots=True)
-class ConcurrencyLimit:
+class ManyMemories:
     """A crowded database: its address, a pool on it, and the key of a token that opens the smaller namespace."""
 
     url: str
@@ -78,7 +78,7 @@ def turn(number: int) -> Draft:
 
 
 @pytest.fixture(scope="module")
-async def crowd(cluster: Cluster, template: str, embedder: Embedder) -> AsyncIterator[ConcurrencyLimit]:
+async def crowd(cluster: Cluster, template: str, embedder: Embedder) -> AsyncIterator[ManyMemories]:
     """A namespace of 200 memories among 3,000."""
     async with cluster.new_database(template) as name:
         database = Database(cluster.address(name))
@@ -95,12 +95,12 @@ async def crowd(cluster: Cluster, template: str, embedder: Embedder) -> AsyncIte
         made = await create_token(
             person.library, TokenRequest("alice", ["small:writer", "large:reader"]), caller=Caller("root"), now=NOON
         )
-        yield ConcurrencyLimit(cluster.address(name), database, key_of(made.secret))
+        yield ManyMemories(cluster.address(name), database, key_of(made.secret))
         await database.close()
 
 
 @pytest.fixture(params=["owner", "token"])
-async def explain(request: pytest.FixtureRequest, crowd: ConcurrencyLimit) -> Explain:
+async def explain(request: pytest.FixtureRequest, crowd: ManyMemories) -> Explain:
     """The plan that the pool's connections keep for a statement, whatever its values are; row-level security on or off.
 
     A policy asks the token's own tables; they are no part of what a statement reads.
@@ -110,7 +110,7 @@ async def explain(request: pytest.FixtureRequest, crowd: ConcurrencyLimit) -> Ex
 
 
 @pytest.fixture(params=["owner", "token"])
-async def explain_scan(request: pytest.FixtureRequest, crowd: ConcurrencyLimit) -> Explain:
+async def explain_scan(request: pytest.FixtureRequest, crowd: ManyMemories) -> Explain:
     """The plan that the connections for scans keep for a statement."""
     return partial(kept_plan, crowd.seen_by(request.param), "scan")
 
@@ -165,7 +165,7 @@ async def test_the_dense_branch_reads_the_narrow_table_alone(explain: Explain) -
     assert plan.scans("memories") == {("Index Scan", "memories_pkey")}
 
 
-async def test_the_dense_branch_reads_no_vectors_of_other_namespaces(crowd: ConcurrencyLimit) -> None:
+async def test_the_dense_branch_reads_no_vectors_of_other_namespaces(crowd: ManyMemories) -> None:
     library = MemoryContext.of(crowd.database, None)
     [notebook] = await library.notebooks(["small"])
     found = statement("recall_dense")
@@ -195,7 +195,7 @@ async def test_the_plan_kept_for_scans_reads_no_vectors_of_other_namespaces(expl
 
 @pytest.mark.parametrize("told", [-1.0, 0.3, 10.0])
 async def test_what_is_left_out_of_the_sort_changes_no_answer(
-    told: float, crowd: ConcurrencyLimit, embedder: Embedder
+    told: float, crowd: ManyMemories, embedder: Embedder
 ) -> None:
     """A sample may say that all pass a score, some or nobody; then all are sorted after all."""
     library = MemoryContext.of(crowd.database, embedder)
@@ -244,7 +244,7 @@ async def test_an_idempotency_key_is_found_by_its_index(explain: Explain) -> Non
 
 
 @pytest.mark.parametrize("whom", ["owner", "token"])
-async def test_an_expression_is_found_by_the_inverted_index(whom: str, crowd: ConcurrencyLimit) -> None:
+async def test_an_expression_is_found_by_the_inverted_index(whom: str, crowd: ManyMemories) -> None:
     """Row-level security alone would read the whole namespace: `@@` might tell of rows that may not be seen."""
     found = statement("search_expression" if whom == "owner" else "search_expression/token")
     [notebook] = await MemoryContext.of(crowd.database, None).notebooks(["large"])
@@ -268,7 +268,7 @@ async def test_an_expression_is_found_by_the_inverted_index(whom: str, crowd: Co
 
 
 async def test_both_branches_of_a_recall_hold_a_connection_at_the_same_time(
-    crowd: ConcurrencyLimit, embedder: Embedder, monkeypatch: pytest.MonkeyPatch
+    crowd: ManyMemories, embedder: Embedder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each waits, its connection in hand, until the other has come as far: one after the other, neither would."""
     both, met = asyncio.Barrier(2), set[str]()

@@ -83,6 +83,14 @@ def test_a_password_in_a_url_is_found_encoded(seed: int, odd: str) -> None:
     assert "db.acme.io/app is the DSN" in text
 
 
+@pytest.mark.parametrize("purpose", ["for the staging database", "on the old build host", "of Anna's laptop"])
+@pytest.mark.parametrize("password", ["hunterlj80ybcx67z", "summer2024x", "wind!mill"])
+def test_a_password_is_found_after_its_purpose(purpose: str, password: str) -> None:
+    text, kinds = redact(f"The password {purpose}: {password}, changed in May.")
+
+    assert (text, kinds) == (f"The password {purpose}: [redacted: password], changed in May.", ("password",))
+
+
 @pytest.mark.parametrize("sentence", SENTENCES)
 def test_ordinary_technical_prose_holds_no_secret(sentence: str) -> None:
     assert find(sentence) == ()

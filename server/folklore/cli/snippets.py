@@ -34,7 +34,6 @@ def client_snippets(url: str, python: str, options: Sequence[str] = (), *, datab
             f"  {_vs_code({'type': 'http', **over_http})}",
             "VS Code, on stdio:",
             f"  {_vs_code({'type': 'stdio', **on_stdio})}",
-            "Cursor and VS Code start it in your home directory: name a namespace, or memories go to `default`.",
             'Over HTTP with tokens, add at the end of the line for Claude Code (Cursor, VS Code: in "headers"):',
             '  --header "Authorization: Bearer fk_…"',
             *(
@@ -42,6 +41,10 @@ def client_snippets(url: str, python: str, options: Sequence[str] = (), *, datab
                 if database_said
                 else []
             ),
+            "If neither a call nor the settings name a namespace, memories go:",
+            "  from Claude Code, on stdio: to that of the repository it works in;",
+            "  from Cursor and VS Code, on stdio: to `default`, as both start the server in your home directory;",
+            "  over HTTP: to that in the header Folklore-Namespace or the token's, else the call fails (docs/http.md).",
             "",
         ]
     )

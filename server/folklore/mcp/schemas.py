@@ -28,7 +28,7 @@ Time = Annotated[datetime, BeforeValidator(_time), WithJsonSchema({"type": "stri
 Id = Annotated[UUID, WithJsonSchema({"type": "string"})]
 Ids = Annotated[list[Id], Field(min_length=1, max_length=100)]
 Words = list[str]
-# Every client checks every answer against its schema; what a memory carries depends on the format (memory/serializers.py).
+# Clients check answers against this schema; the format decides what a memory carries (memory/serializers.py).
 Records = Annotated[
     list[dict[str, JsonValue]], WithJsonSchema({"type": "array", "items": {"type": "object", "required": ["id"]}})
 ]

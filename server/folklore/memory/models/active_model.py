@@ -1,7 +1,7 @@
 """Which model recall and store go by: the one the store says, whatever the settings of this process name.
 
 A vector is only ever compared with those of its own model, so a question must be embedded by the model of the vectors.
-Which one that is stands in the database and may change while servers run (memory/models/switch.py). They notice without asking
+Which one that is stands in the database and may change while servers run (switch.py). They notice without asking
 for it: the statement that begins a recall tells it, and a store looks when nothing told it for a moment.
 """
 

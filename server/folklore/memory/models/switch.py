@@ -1,7 +1,7 @@
 """Change the embedding model of a store while everybody goes on using it.
 
 A second generation of vectors is filled beside the first, by which recall goes on. When nothing is owed and a sample
-agrees, one transaction lets the new one count. Running servers notice (memory/models/active_model.py); what they stored by the
+agrees, one transaction lets the new one count. Running servers notice (active_model.py); what they stored by the
 old model in the moment between owes its new vector like any other debt, and is swept up at the end. Nothing is kept but
 in the database, so a switch that was broken off goes on where it was when it is asked for again.
 """

@@ -18,7 +18,7 @@ from folklore.memory.recall.explain import Traced, explained
 from folklore.memory.recall.rerank import reranked
 from folklore.model import Recalled
 from folklore.ranking.diversity import picked_with_redundancy
-from folklore.ranking.near_duplicates import as_one, copies, fused_as_one
+from folklore.ranking.near_duplicates import split_near_duplicates
 from folklore.ranking.neighbours import guessed_length, room
 from folklore.ranking.pool import Listed, fuse, lend
 from folklore.ranking.signals import factors, recency
@@ -54,7 +54,7 @@ async def ranked(
     fused = fuse(lists, ranking, fetched)
     if not fused.order:
         return []
-    # Those beyond could only come last; and who would not be in the answer himself lends next to nothing.
+    # A candidate beyond these could only come last, and what is not in the answer adds next to nothing to another.
     seeds = fused.order[: fetched + 1]
     with stage("recall.pool", candidates=len(seeds)):
         candidates = await statements.pool(
@@ -70,39 +70,32 @@ async def ranked(
     beside = list(_beside(candidates, candidates, ranking))
     rows = {id_: row for row, id_ in enumerate(candidates)}
     matrix = _matrix([candidate.raw_vector for candidate in candidates.values()])
-    if ranking.mmr_lambda < 1.0 and (of := _copies([id_ for id_ in seeds if id_ in rows], candidates, rows, matrix)):
-        fused = fused_as_one(lists, fused, of, ranking, fetched)
-        beside = list(as_one(beside, of))
     here = {id_: candidate for id_, candidate in candidates.items() if id_ in fused.own}
     moved = _factors(here, found, ranking, coverage, scope.now)
     cosines = _cosines(matrix, found)
     nearness = {} if cosines is None else _nearness(candidates, cosines, found, ranking)
     pool = lend(fused, here, moved, beside, nearness)
-    leading = _within_share(pool.order, candidates, ranking, wanted)[: fetched + 1]
+    order = _within_share(pool.order, candidates, ranking, wanted)
+    leading, near_duplicates = list(order[: fetched + 1]), list[UUID]()
+    if ranking.mmr_lambda < 1.0:
+        leading, near_duplicates = split_near_duplicates(order, lambda id_: candidates[id_].content, fetched + 1)
     relevance = np.array([pool.relevance[id_] for id_ in leading])
     if reranker is not None and "dense" in found.hits:
-        leading, relevance = await reranked(reranker, question, list(leading), relevance, candidates, found.degraded)
+        leading, relevance = await reranked(reranker, question, leading, relevance, candidates, found.degraded)
     vectors = matrix[[rows[id_] for id_ in leading]]
-    # Who says too little leaves his place to those after him.
+    # A result below min_score leaves its place to the next one.
     most = len(leading) if ranking.min_score > 0 else wanted + 1
     picked = picked_with_redundancy(relevance, vectors @ vectors.T, most, ranking.mmr_lambda)
-    told = [leading[place] for place, _ in picked]
-    near = [0.0 if cosines is None else float(cosines[rows[leading[place]]]) for place, _ in picked]
+    redundancy = {leading[place]: value for place, value in picked} | dict.fromkeys(near_duplicates, 1.0)
+    answers = list(redundancy)
+    near = [0.0 if cosines is None else float(cosines[rows[id_]]) for id_ in answers]
     results: list[Recalled] = []
-    sure = assured(told, near, found, beside, among=wanted + 1)
-    for id_, (_, redundancy), evidence in zip(told, picked, sure, strict=True):
+    sure = assured(answers, near, found, beside, among=wanted + 1)
+    for id_, evidence in zip(answers, sure, strict=True):
         if evidence >= ranking.min_score and len(results) <= wanted:
-            terms = explained(id_, found, Traced(fused, pool, moved, nearness, redundancy)) if explain else None
+            terms = explained(id_, found, Traced(fused, pool, moved, nearness, redundancy[id_])) if explain else None
             results.append(Recalled(candidates[id_].memory, round(evidence, 3), terms))
     return results
-
-
-def _copies(
-    order: Sequence[UUID], candidates: Mapping[UUID, Candidate], rows: Mapping[UUID, int], matrix: NDArray[np.float32]
-) -> dict[UUID, UUID]:
-    """Which of the best candidates are copies, and of whom."""
-    vectors = matrix[[rows[id_] for id_ in order]]
-    return copies(order, vectors @ vectors.T, lambda id_: (candidates[id_].content, _length(candidates[id_])))
 
 
 def _lists(found: Found, ranking: Ranking, coverage: float) -> list[Listed[UUID]]:

@@ -59,7 +59,8 @@ _SEPARATOR = re.compile(
           [ \t]+(?:is|was|are|be|became|equals|reads|set[ \t]+to|changed[ \t]+to|ist|lautet|es|est)
           (?:[ \t]+(?:now|currently|still|simply|just|(?:re)?set[ \t]+to|(?:changed|rotated|updated)[ \t]+to|called))?
           [ \t]*:?[ \t]+ )
-      | (?P<next>[ \t]+(?:for|of|on)[ \t]+[\w .'-]{1,40}?:[ \t]*|[ \t]+(?:of[ \t]+)?)
+      | (?P<purpose>[ \t]+(?:for|of|on)[ \t]+[\w .'-]{1,40}?:[ \t]*)
+      | (?P<next>[ \t]+(?:of[ \t]+)?)
     )
     """
 )
@@ -116,7 +117,9 @@ def _named(text: str, lower: str, core: str, start: int) -> Iterator[Found]:
         passing = form == "next" and kinds_of_characters(value) < 3
         if not passing and is_password(value, stated=stated, quoted=quoted is not None):
             yield "password", first, last
-    elif (form != "next" or (qualified and len(value) >= 16)) and is_token(value, stated=stated, qualified=qualified):
+    elif (form not in ("purpose", "next") or (qualified and len(value) >= 16)) and is_token(
+        value, stated=stated, qualified=qualified
+    ):
         yield core if core != "credential" else "secret", first, last
 
 

@@ -1,0 +1,133 @@
+"""A decision and its reversal have nearly the same words and are two answers: recall brings both."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from tests.person import NOON, Person, contents
+
+# By kind: a question, a text with a gap, and the words in that gap before and after the decision was reversed.
+PAIRS: dict[str, tuple[tuple[str, str, str, str], ...]] = {
+    "negation": (
+        ("do we cache search results?", "We {} search results in Redis.", "cache", "do not cache"),
+        ("do integration tests run on pulls?", "The integration tests {} run on pull requests.", "do", "do not"),
+        ("may handlers call the billing API?", "Handlers may {} call the billing API directly.", "always", "never"),
+        ("is the admin page behind the VPN?", "The admin page is {} behind the VPN.", "now", "no longer"),
+        ("are e-mail addresses validated?", "The importer {} e-mail addresses.", "validates", "does not validate"),
+        ("are nightly builds signed?", "Nightly builds are {}signed with the release key.", "", "not "),
+        ("do we squash commits?", "We {} commits when a branch is merged.", "squash", "don't squash"),
+        ("is Python 3.9 supported?", "The client library {} Python 3.9.", "supports", "does not support"),
+    ),
+    "order": (
+        ("when do we retry?", "We retry {} acknowledging the message.", "before", "after"),
+        ("when do migrations run?", "Migrations run {} the new pods start.", "before", "after"),
+        ("when is the cache warmed?", "Warm the cache {} switching traffic over.", "before", "after"),
+        ("when do we tag a release?", "Tag the release {} the smoke test passes.", "before", "after"),
+        ("when is the invoice mailed?", "The invoice is mailed {} the card is charged.", "before", "after"),
+        ("when are logs redacted?", "Logs are redacted {} they leave the host.", "before", "after"),
+        ("when does the linter run?", "The linter runs {} the unit tests in CI.", "before", "after"),
+    ),
+    "switch": (
+        ("is autovacuum on for the events table?", "Autovacuum is {} for the events table.", "on", "off"),
+        ("is the dark theme enabled?", "The dark theme flag is {} in production.", "enabled", "disabled"),
+        ("do we compress at the load balancer?", "Turn gzip {} at the load balancer.", "on", "off"),
+        ("is telemetry opt-in?", "Telemetry of the desktop client is {}.", "opt-in", "opt-out"),
+        ("do guests see feature previews?", "Feature previews are {} guests.", "shown to", "hidden from"),
+        ("is strict mode on in the compiler?", "Strict mode of the compiler is switched {}.", "on", "off"),
+        ("how does the circuit breaker start?", "The circuit breaker starts {}.", "open", "closed"),
+    ),
+    "permission": (
+        ("may we force push?", "Force pushes are {} on release branches.", "allowed", "forbidden"),
+        ("may we use lodash?", "Lodash is {} in the web client.", "permitted", "prohibited"),
+        ("who can read production logs?", "Contractors {} read production logs.", "can", "cannot"),
+        ("does the firewall let SSH in?", "The firewall {} SSH from the office network.", "allows", "blocks"),
+        ("are anonymous uploads accepted?", "The upload endpoint {} anonymous clients.", "accepts", "rejects"),
+        ("are wildcard imports allowed?", "Wildcard imports are {} in test modules.", "allowed", "banned"),
+        ("is vendored code in the coverage?", "Coverage reports {} vendored code.", "include", "exclude"),
+    ),
+    "roles": (
+        ("who calls the stock service?", "{} service.", "Orders calls the stock", "Stock calls the orders"),
+        ("who reviews the data team?", "The {} team.", "web team reviews the data", "data team reviews the web"),
+        ("what replaced RabbitMQ?", "We replaced {} for job queues.", "Kafka with RabbitMQ", "RabbitMQ with Kafka"),
+        ("which region is primary?", "{} the standby.", "Bonn is primary, Cork is", "Cork is primary, Bonn is"),
+        ("who pushes metrics?", "The {}.", "gateway pushes metrics to an agent", "agent pushes metrics to a gateway"),
+        ("composition or inheritance?", "Prefer {}.", "composition over inheritance", "inheritance over composition"),
+        ("which schema is copied where?", "We copy {} at night.", "the test schema to live", "the live schema to test"),
+        ("who approves expenses?", "{}.", "Ana approves the expenses of Tom", "Tom approves the expenses of Ana"),
+    ),
+    "value": (
+        ("which database holds invoices?", "The billing service stores invoices in {}.", "Postgres", "MySQL"),
+        ("on which day do we deploy?", "Deployments of the web shop happen on {}.", "Tuesday", "Thursday"),
+        ("which log level has production?", "The log level in production is {}.", "info", "warning"),
+        ("which package manager do we use?", "Use {} as the package manager of the web client.", "npm", "pnpm"),
+        ("how are dates formatted?", "Dates in the public API are in {} time.", "local", "universal"),
+        ("which branch is the default?", "The default branch of every repository is {}.", "master", "main"),
+        ("where is the session identifier?", "The session identifier travels in a {}.", "cookie", "header"),
+        ("who hosts the backups?", "Backups are hosted at {}.", "Amazon", "Hetzner"),
+    ),
+    "owner": (
+        ("who owns the payment service?", "{} owns the payment service.", "Maria", "Jonas"),
+        ("who is on call for search?", "{} is on call for the search cluster.", "Priya", "Diego"),
+        ("which team maintains the mobile SDK?", "The {} team maintains the mobile SDK.", "growth", "core"),
+        ("who allows security exceptions?", "Security exceptions are signed off by {}.", "Helen", "Victor"),
+        ("who keeps the certificate?", "{} keeps the certificate for signing installers.", "Olga", "Sven"),
+        ("who leads the migration?", "The migration to Kubernetes is led by {}.", "Chen", "Fatima"),
+        ("who knows the data warehouse?", "Ask {} about the data warehouse.", "Peter", "Lucia"),
+    ),
+    "amount": (
+        ("how often do we retry a webhook?", "A failed webhook is retried {} times.", "three", "five"),
+        ("what is the timeout of the client?", "The HTTP client has a timeout of {} seconds.", "30", "10"),
+        ("how long are access logs kept?", "Access logs are kept for {} days.", "90", "14"),
+        ("how many approvals does a merge need?", "A merge into main needs {}.", "two approvals", "one approval"),
+        ("how large may an attachment be?", "An attachment may be up to {} MB.", "25", "100"),
+        ("how many connections has the pool?", "The connection pool of the API holds {} connections.", "20", "50"),
+        ("what is the rate limit per client?", "The rate limit per client is {} requests a minute.", "100", "600"),
+        ("how much memory have the workers?", "Each worker may use {} of memory.", "512 megabytes", "2 gigabytes"),
+    ),
+}  # fmt: skip
+
+
+@pytest.fixture
+async def notes(person: Person) -> Person:
+    """All decisions, and months later their reversals."""
+    decisions = [
+        (text.format(before), text.format(after)) for kind in PAIRS.values() for _, text, before, after in kind
+    ]
+    for half, days in ((0, 120), (1, 0)):
+        await person.at(NOON - timedelta(days=days)).keep(*(decision[half] for decision in decisions))
+    return person
+
+
+async def test_a_decision_and_its_reversal_are_both_in_the_answer(notes: Person) -> None:
+    lost = []
+    for kind, pairs in PAIRS.items():
+        for question, text, before, after in pairs:
+            found = contents(await notes.recall(question, limit=10))
+            lost += [(kind, half) for half in (text.format(before), text.format(after)) if half not in found]
+
+    assert lost == []
+
+
+async def test_both_halves_come_before_what_has_nothing_to_do_with_the_question(person: Person) -> None:
+    rest = [pairs[-1][1].format(pairs[-1][2]) for pairs in PAIRS.values()]
+    before, after = (f"We retry {when} acknowledging the message." for when in ("before", "after"))
+    await person.at(NOON - timedelta(days=120)).keep(before)
+    await person.keep(*rest, *(f"Sprint {number} was planned on a Monday." for number in range(8)))
+    await person.keep(after)
+
+    found = contents(await person.recall("when do we retry?"))
+
+    assert set(found[:2]) == {before, after}
+
+
+async def test_every_value_of_a_decision_that_changed_five_times_is_found(person: Person) -> None:
+    values = [f"The HTTP client has a timeout of {seconds} seconds." for seconds in (5, 10, 20, 30, 60)]
+    for age, value in enumerate(reversed(values)):
+        await person.at(NOON - timedelta(days=30 * age)).keep(value)
+    await person.keep(*(text.format(before) for _, text, before, _ in PAIRS["value"]))
+
+    found = contents(await person.recall("what is the timeout of the HTTP client?"))
+
+    assert set(values) <= set(found)

@@ -1,0 +1,97 @@
+"""A test run that is ended from outside leaves no Postgres behind, and none of its files."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+WAITS = """
+import asyncio
+from pathlib import Path
+
+import pytest
+
+@pytest.fixture
+def finished():
+    yield
+    Path("finished").touch()
+
+async def test_waits(finished, cluster):
+    process = await cluster.admin.fetchval("select pg_backend_pid()")
+    Path("note.part").write_text(f"{process} {cluster.dsn}")
+    Path("note.part").rename("note")
+    await asyncio.sleep(60)
+"""
+AT_ONCE, ORPHANED = 10, 30  # seconds; a worker without its controller goes on for five and then tears down
+
+pytestmark = pytest.mark.skipif(os.name == "nt", reason="there are no signals to end a process by")
+
+
+@contextmanager
+def waiting_run(folder: Path, options: Sequence[str]) -> Iterator[tuple[subprocess.Popen[bytes], int, Path]]:
+    """Start pytest on a test that waits; give its process, that of a Postgres session, and the home of the engine."""
+    (folder / "test_waits.py").write_text(WAITS, encoding="utf-8")
+    note = folder / "note"
+    plugin = ("-p", "tests.conftest", "-p", "no:cacheprovider", "-c", str(ROOT / "pyproject.toml"))
+    environment = {name: value for name, value in os.environ.items() if not name.startswith(("PYTEST_", "TEST_"))}
+    paths = [str(ROOT), str(ROOT / "server")]
+    with subprocess.Popen(
+        [sys.executable, "-m", "pytest", *plugin, *options, f"--rootdir={folder}", "test_waits.py"],
+        cwd=folder,
+        env=environment | {"PYTHONPATH": os.pathsep.join(paths)},
+        stdout=subprocess.DEVNULL,
+        start_new_session=True,
+    ) as run:
+        try:
+            eventually(note.exists, 60)
+            session, dsn = note.read_text(encoding="utf-8").split()
+            yield run, int(session), Path(parse_qs(urlsplit(dsn).query)["host"][0]).parents[1]
+        finally:
+            run.kill()
+
+
+def eventually(true: Callable[[], bool], seconds: float) -> None:
+    deadline = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def is_alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize(
+    ("options", "sign", "torn_down", "seconds"),
+    [
+        pytest.param([], signal.SIGTERM, True, AT_ONCE, id="ended"),
+        pytest.param([], signal.SIGKILL, False, AT_ONCE, id="killed"),
+        pytest.param(["-n", "1"], signal.SIGTERM, True, ORPHANED, id="controller ended", marks=pytest.mark.strain),
+        pytest.param(["-n", "1"], signal.SIGKILL, True, ORPHANED, id="controller killed", marks=pytest.mark.strain),
+    ],
+)
+def test_a_run_that_a_signal_ends_leaves_no_engine_behind(
+    tmp_path: Path, options: Sequence[str], sign: signal.Signals, torn_down: bool, seconds: float
+) -> None:
+    with waiting_run(tmp_path, options) as (run, session, home):
+        assert is_alive(session)
+
+        run.send_signal(sign)
+
+        eventually(lambda: not home.exists(), seconds)
+        assert not is_alive(session)
+        assert (tmp_path / "finished").exists() == torn_down
