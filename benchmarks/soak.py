@@ -150,7 +150,7 @@ class Worker:
 
     async def _some(self, namespace: str, count: int, *, any_state: bool = False) -> tuple[UUID, ...]:
         """Some of the newest memories, none of them a counter."""
-        notebooks = await self._library.notebooks([namespace])
+        notebooks = await self._library.find_namespaces([namespace])
         filters = Filters(exclude_tags=("counter",), include_superseded=any_state)
         listed = await list_memories(self._library, notebooks, filters, limit=60, now=_now())
         ids = [item.memory.id for item in listed.memories]
@@ -159,7 +159,7 @@ class Worker:
         return tuple(self._random.sample(ids, count))
 
     async def _counter(self, source: str) -> Memory:
-        notebooks = await self._library.notebooks([NAMESPACES[0]])
+        notebooks = await self._library.find_namespaces([NAMESPACES[0]])
         listed = await list_memories(self._library, notebooks, Filters(source_prefix=source), limit=1, now=_now())
         return listed.memories[0].memory
 

@@ -81,7 +81,7 @@ class Person:
 
 async def sampled(person: Person, model: UUID, namespace: str = "notes") -> Sample:
     """Return what a recall samples of a namespace where nothing is remembered."""
-    [notebook] = await person.library.notebooks([namespace])
+    [notebook] = await person.library.find_namespaces([namespace])
     scope = Scope({notebook.id: notebook.name}, Filters(), person.now)
     return await person.library.statements.sample(scope, model, texts=True)
 

@@ -198,7 +198,7 @@ async def test_two_that_consolidate_at_once_make_one_reflection(
     database: Database, library: MemoryContext, connection: asyncpg.Connection, members: list[UUID]
 ) -> None:
     store = Reflections(database)
-    (notebook,) = await library.notebooks([])
+    (notebook,) = await library.find_namespaces([])
     assert library.embedder is not None
     model = await library.embedder.model()
     sources = await store.sources(notebook.id, model.id, 100)
@@ -220,7 +220,7 @@ async def test_a_member_that_changes_while_its_reflection_is_made_prevents_it(
     database: Database, library: MemoryContext, connection: asyncpg.Connection, members: list[UUID]
 ) -> None:
     store = Reflections(database)
-    (notebook,) = await library.notebooks([])
+    (notebook,) = await library.find_namespaces([])
     assert library.embedder is not None
     model = await library.embedder.model()
     sources = await store.sources(notebook.id, model.id, 100)

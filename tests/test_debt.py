@@ -61,14 +61,14 @@ class Owed:
 
 @pytest.fixture
 async def owed(debtor: Person, database: Database) -> Owed:
-    [notebook] = await debtor.library.notebooks(["notes"])
+    [notebook] = await debtor.library.find_namespaces(["notes"])
     debts = Debts(database)
     page = await debts.batch(notebook.id, embedders.MODEL.id, most=10)
     return Owed(debts, notebook.id, page, await vectors_of(database, [item.content for item in page]))
 
 
 async def test_what_was_stored_without_a_vector_is_paid_page_by_page(debtor: Person, database: Database) -> None:
-    [notebook] = await debtor.library.notebooks(["notes"])
+    [notebook] = await debtor.library.find_namespaces(["notes"])
     debts = Debts(database)
     seen, after = [], FIRST
 
@@ -124,7 +124,7 @@ async def test_a_memory_that_somebody_holds_is_passed_over_and_owes_on(
 async def test_what_is_forgotten_owes_nothing(
     debtor: Person, database: Database, connection: asyncpg.Connection
 ) -> None:
-    [notebook] = await debtor.library.notebooks(["notes"])
+    [notebook] = await debtor.library.find_namespaces(["notes"])
     await connection.execute("update memories set forgotten_at = $1", NOON)
 
     assert await Debts(database).batch(notebook.id, embedders.MODEL.id, most=10) == []
@@ -136,7 +136,7 @@ async def test_what_was_superseded_owes_and_is_counted_for_the_past_still_finds_
 ) -> None:
     old, _ = await debtor.keep("the pier is open", "elsewhere", namespace="pier")
     await debtor.keep(Draft("the pier is shut", supersedes=old), namespace="pier")
-    [notebook] = await debtor.library.notebooks(["pier"])
+    [notebook] = await debtor.library.find_namespaces(["pier"])
     debts = Debts(database)
 
     assert len(await debts.batch(notebook.id, embedders.MODEL.id, most=10)) == 3
@@ -151,7 +151,7 @@ async def several(debtor: Person) -> list[UUID]:
     """Two namespaces that owe, the one whose ids are the later ones first; in each, first a text without a vector."""
     for name in ("early", "late"):
         await debtor.keep("zzz", *(f"{name} {text}" for text in TEXTS[:4]), namespace=name)
-    return [(await debtor.library.notebooks([name]))[0].id for name in ("late", "early")]
+    return [(await debtor.library.find_namespaces([name]))[0].id for name in ("late", "early")]
 
 
 async def test_upkeep_pays_every_namespace_whatever_stands_first_and_tells_what_it_could_not(
@@ -286,7 +286,7 @@ async def test_vectors_paid_later_are_sampled_as_if_they_had_never_been_owed(
     )
     assert await drawn(person) != before
 
-    [notebook] = await person.library.notebooks(["notes"])
+    [notebook] = await person.library.find_namespaces(["notes"])
     debts = Debts(database)
     while page := await debts.batch(notebook.id, embedders.MODEL.id, most=100):
         await debts.pay(notebook.id, page, await vectors_of(database, [item.content for item in page]), NOON)

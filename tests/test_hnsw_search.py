@@ -47,7 +47,7 @@ class ManyMemories:
         return Person(self.library)
 
     async def scope(self) -> Scope:
-        [notebook] = await self.library.notebooks(["large"])
+        [notebook] = await self.library.find_namespaces(["large"])
         return Scope({notebook.id: notebook.name}, Filters(), NOON)
 
 

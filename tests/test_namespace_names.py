@@ -115,9 +115,9 @@ async def test_who_may_write_to_one_may_not_for_that_write_to_the_other(person: 
 async def test_the_letters_from_a_to_z_are_one_whatever_their_case(person: Person) -> None:
     await person.keep("x", namespace="Ünter-Den-Linden")
 
-    assert [item.name for item in await person.library.notebooks(["ÜNTER-den-LINDEN"])] == ["Ünter-Den-Linden"]
+    assert [item.name for item in await person.library.find_namespaces(["ÜNTER-den-LINDEN"])] == ["Ünter-Den-Linden"]
     with pytest.raises(NotFound, match=r"no namespace 'ünter-den-linden'\. Did you mean Ünter-Den-Linden\?"):
-        await person.library.notebooks(["ünter-den-linden"])
+        await person.library.find_namespaces(["ünter-den-linden"])
 
 
 async def test_an_older_database_keeps_every_name_and_what_hangs_on_it(

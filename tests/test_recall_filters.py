@@ -132,7 +132,7 @@ async def let_time_pass(connection: asyncpg.Connection, chance: random.Random) -
 
 
 async def everything(connection: asyncpg.Connection, reader: Person) -> dict[object, Kept]:
-    [notebook] = await reader.library.notebooks(["notes"])
+    [notebook] = await reader.library.find_namespaces(["notes"])
     rows = await connection.fetch("select id, superseded_at from memories where namespace_id = $1", notebook.id)
     memories = await reader.library.memories.get([notebook.id], [row["id"] for row in rows])
     superseded = {row["id"]: row["superseded_at"] for row in rows}
@@ -170,7 +170,7 @@ async def test_nothing_outside_the_filters_ever_answers(
     reader = crowd.reader.at(NOON + hours * HOUR)
     allowed = {id_ for id_, kept in crowd.kept.items() if may_answer(kept, asked, reader.now)}
 
-    scope = await reader.library.notebooks(["notes"])
+    scope = await reader.library.find_namespaces(["notes"])
     listed = await list_memories(reader.library, scope, asked, limit=1_000, now=reader.now)
     searched = await reader.search("harbour", namespaces=("notes",), filters=asked, limit=100)
     recalled = await reader.recall(

@@ -97,7 +97,7 @@ class World:
 
     async def switch_to(self, name: str, *, force: bool = False, **options: Any) -> Switched:
         library = self.server().library
-        await library.notebooks([])
+        await library.find_namespaces([])
         target = await target_of(Choice("fake", name), self.models, self.build)
         return await self.switch(library, **options).to(target, force=force)
 
@@ -130,7 +130,7 @@ async def world(database: Database) -> World:
 
 
 async def by_dense(person: Person, question: str) -> list[str]:
-    person.library.recent.clear()
+    person.library.known_namespaces.clear()
     answer = await person.recall(question, ranking=DENSE_ONLY)
     assert answer.degraded == ()
     return contents(answer)
@@ -212,7 +212,7 @@ async def test_going_back_gives_their_vectors_to_what_was_stored_since(world: Wo
     await since.keep("a lighthouse was built since")
     assert (await by_dense(since, "a lighthouse was built since"))[0] == "a lighthouse was built since"
 
-    await since.library.notebooks([])
+    await since.library.find_namespaces([])
     done = await world.switch(since.library).back(world.build)
 
     assert (done.made, done.new.name) == (1, "old")

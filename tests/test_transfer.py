@@ -711,7 +711,7 @@ async def test_an_embedder_that_is_down_leaves_vectors_owed(mover: Mover, person
     # The same in another namespace owes by itself, whatever its namesake has, and is paid by itself.
     [line] = await mover.memories()
     await mover.put([line], default="copy", namespace="copy")
-    notes, copy = [(await person.library.notebooks([name]))[0].id for name in ("notes", "copy")]
+    notes, copy = [(await person.library.find_namespaces([name]))[0].id for name in ("notes", "copy")]
     assert mover.embedder is not None
     debts, model = Debts(mover.database), (await mover.embedder.model()).id
     assert await debts.count([notes, copy], model) == {notes: 1, copy: 0}

@@ -53,7 +53,7 @@ async def test_debt_is_paid_in_batches_of_a_constant_number_of_statements(
     await Person(MemoryContext.of(database, Down())).keep(*(f"text number {place}" for place in range(100)))
     embedder = ByLetter()
     debts = Debts(database)
-    namespaces = [one.id for one in await MemoryContext.of(database, embedder).namespaces.notebooks(None)]
+    namespaces = [one.id for one in await MemoryContext.of(database, embedder).namespaces.find(None)]
     await asyncio.sleep(0)
     queries.clear()
 
@@ -72,7 +72,7 @@ async def test_a_text_that_changed_while_it_was_embedded_does_not_get_the_old_ve
     person = Person(MemoryContext.of(database, Down()))
     changed, same = await person.keep("before", "same")
     debts, embedder = Debts(database), ByLetter()
-    (notebook,) = await person.library.notebooks([])
+    (notebook,) = await person.library.find_namespaces([])
     owing = await debts.batch(notebook.id, MODEL.id, after=FIRST, most=10)
     await connection.execute("update memories set content = 'after', digest = '\\x00' where id = $1", changed)
 
@@ -141,7 +141,7 @@ async def test_what_was_forgotten_long_ago_is_nowhere_in_the_database(
     gone, kept = await person.keep(
         Draft(f"{SECRET_WORD} text", summary=SECRET_WORD, tags=(SECRET_WORD,), source=SECRET_WORD), "another text"
     )
-    (notebook,) = await person.library.notebooks([])
+    (notebook,) = await person.library.find_namespaces([])
     await connection.execute(
         "insert into relations values ($1, $2, 'relates_to', $3, 1, 'tester', $4)", notebook.id, kept, gone, NOON
     )
@@ -201,7 +201,7 @@ async def test_a_batch_takes_the_same_number_of_statements_however_many_are_in_i
     await forget(connection, *await person.keep(*(f"text {place}" for place in range(count))))
     kept = await person.keep(*(f"used {place}" for place in range(count)))
     await connection.execute("update memories set recall_count = 1 where id = any($1)", kept)
-    (notebook,) = await person.library.notebooks([])
+    (notebook,) = await person.library.find_namespaces([])
     await asyncio.sleep(0)
     queries.clear()
 

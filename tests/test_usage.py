@@ -255,7 +255,7 @@ async def test_stores_and_logging_at_once_end_without_a_deadlock(
             *(log_all(turn) for turn in range(1, 7)), *(person.keep(*texts[:: (-1) ** turn]) for turn in range(6))
         )
 
-    found = await library.memories.get([(await library.notebooks([]))[0].id], ids)
+    found = await library.memories.get([(await library.find_namespaces([]))[0].id], ids)
     assert {memory.recall_count for _, memory in found} == {6}
 
 

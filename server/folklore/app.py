@@ -15,7 +15,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from folklore.config import Settings
 from folklore.errors import ConfigInvalid, EmbedderUnavailable, FolkloreError
 from folklore.memory.ids import new_id
-from folklore.memory.request_context import RequestContext
+from folklore.memory.service import Service
 from folklore.memory.usage_record import Traces
 from folklore.model import Caller
 from folklore.project import project_namespace, working_directory
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from folklore.db.stores.usage import Used
     from folklore.embedding.protocol import Embedder
     from folklore.jobs.scheduler import Keeper
-    from folklore.memory.context import MemoryContext
+    from folklore.memory.context import MemoryContext, RequestContext
     from folklore.memory.usage_log import UsageLog
 
 
@@ -78,22 +78,32 @@ class App:
         return timedelta(days=self.settings.retention_days)
 
     @cached_property
-    def host(self) -> RequestContext:
-        """What the edges work with."""
+    def service(self) -> Service:
+        """The operations for the user who started this process."""
+        return Service(
+            open=lambda: self.context(self.caller, self.namespace),
+            caller=lambda: self.caller,
+            namespace=self.namespace,
+            usage=self.traces,
+        )
 
-        async def library() -> MemoryContext:
-            self._asked.set()
-            return (await self.ready()).library
+    async def context(self, caller: Caller, namespace: Callable[[], str]) -> RequestContext:
+        """Return the context of one request, once the parts run; `namespace` is its current namespace.
+
+        Raises DatabaseUnavailable, EngineFailed, ConfigInvalid.
+        """
+        self._asked.set()
+        running = await self.ready()
+        from folklore.memory.context import RequestContext
 
         return RequestContext(
-            library=library,
-            caller=lambda: self.caller,
-            now=self.now,
-            namespace=self.namespace,
+            memory=running.library.view_of(caller.access),
+            caller=caller,
+            now=self.now(),
             zone=self.zone,
-            engine="embedded" if self.settings.database_url is None else "server",
+            namespace=namespace,
             retention=self.retention,
-            traces=self.traces,
+            engine="embedded" if self.settings.database_url is None else "server",
         )
 
     @cached_property
@@ -279,8 +289,7 @@ def _failed(task: asyncio.Task[Running]) -> bool:
 def _import_the_slow_rooms() -> None:
     import folklore.db.database
     import folklore.db.migrate
-    import folklore.memory.recall.pipeline
-    import folklore.memory.records.store  # noqa: F401
+    import folklore.memory.operations  # noqa: F401
 
 
 async def _warm(embedder: Embedder | None) -> None:

@@ -118,7 +118,7 @@ def backfill(ctx: click.Context, batch: int, rate: float | None, patience: float
             raise InvalidInput("embedding.provider", "is none.", hint="Set a provider to make vectors.")
         model = await library.embedder.model()
         debts = Debts(running.database)
-        ids = [notebook.id for notebook in await library.namespaces.notebooks(None)]
+        ids = [notebook.id for notebook in await library.namespaces.find(None)]
         owed = sum(item.owed for item in (await debts.coverage(ids, model.id)).values())
         work = Backfill(debts, library.embedder, model.id, now=app.now, pace=pace_of(batch, rate, patience))
         with progress("Embedding", owed) as tell:

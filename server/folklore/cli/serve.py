@@ -62,7 +62,7 @@ async def _serve_stdio(settings: Settings, level: str) -> None:
     from folklore.mcp.stdio import serve_stdio
 
     app = App(settings, prepare=lambda: log.configure(level, settings.log_format))
-    server = build_server(app.host, offered=settings.tools, read_only=settings.read_only)
+    server = build_server(app.service, offered=settings.tools)
     gc.freeze()
     gc.enable()
     # The engine, the pool and the model begin once the client has its first answers; a call does not wait for this.

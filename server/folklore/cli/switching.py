@@ -165,7 +165,7 @@ def _switch(app: App, running: Running, pace: Pace, tell: Tell) -> Switch:
 async def _owed(running: Running, model: KnownModel) -> int:
     from folklore.db.stores.embeddings import Debts
 
-    ids = [notebook.id for notebook in await running.library.namespaces.notebooks(None)]
+    ids = [notebook.id for notebook in await running.library.namespaces.find(None)]
     return sum(item.owed for item in (await Debts(running.database).coverage(ids, model.id)).values())
 
 

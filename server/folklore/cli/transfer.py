@@ -17,7 +17,9 @@ from folklore.cli.context import settings_of, with_app
 from folklore.cli.options import json_option, namespaces_option
 from folklore.cli.output import print_json, say
 from folklore.cli.progress import progress
+from folklore.config import Settings
 from folklore.errors import FolkloreError, InvalidInput
+from folklore.memory.requests import ExportRequest
 
 if TYPE_CHECKING:
     from folklore.app import App, Running
@@ -63,10 +65,14 @@ def export(ctx: click.Context, file: str, namespaces: tuple[str, ...], embedding
                             tell(memories, f"{memories:,} memories")
         return memories
 
-    if (settings := settings_of(ctx)).server is not None:
-        from folklore.cli.remote import export_from
+    async def from_server(settings: Settings) -> int:
+        from folklore.cli.client import HttpClient
 
-        count = asyncio.run(write(export_from(settings, namespaces, embeddings)))
+        async with HttpClient(settings) as client:
+            return await write(client.export(ExportRequest(namespaces=namespaces, embeddings=embeddings)))
+
+    if (settings := settings_of(ctx)).server is not None:
+        count = asyncio.run(from_server(settings))
     else:
         count = with_app(ctx, work)
     if as_json:

@@ -1,4 +1,4 @@
-"""The desk over HTTP: POST /api/<call> with its arguments as a JSON object; as whoever the request is from."""
+"""The HTTP API: POST /api/<operation> with a request as JSON, answered by its result as JSON."""
 
 from __future__ import annotations
 
@@ -10,28 +10,30 @@ from starlette.routing import Route
 from folklore.errors import FolkloreError, NotFound
 from folklore.http.error_responses import failure
 from folklore.http.paths import Path
-from folklore.memory.operations import CALLS
-from folklore.memory.request_context import RequestContext
+from folklore.memory.requests import OPERATIONS
 from folklore.memory.service import Service
+from folklore.memory.wire import read_request, result_json
 
 
-def api_routes(host: RequestContext, security: TransportSecuritySettings) -> list[Route]:
-    """The routes; Host, Origin and content type are checked as those of the protocol are."""
-    desk = Service(host)
+def api_routes(service: Service, security: TransportSecuritySettings) -> list[Route]:
+    """Return the routes. Host, Origin and content type are checked like those of the protocol."""
     checks = TransportSecurityMiddleware(security)
 
     async def call(request: Request) -> Response:
         if (refused := await checks.validate_request(request, is_post=True)) is not None:
             return refused
-        name = request.path_params["call"]
-        found = CALLS.get(name)
+        name = request.path_params["operation"]
         try:
-            if found is None:
-                raise NotFound(f"There is no call {name[:60]!r}.", hint=f"There are {', '.join(CALLS)}.")
-            result = await getattr(desk, name)(**found.unpack(await request.body()))
+            if name not in OPERATIONS:
+                raise NotFound(f"There is no operation {name[:60]!r}.", hint=f"There are {', '.join(OPERATIONS)}.")
+            asked = read_request(OPERATIONS[name], await request.body())
         except FolkloreError as error:
-            host.refused(name if found else "api", error)
+            service.denied("api", error)
             return failure(error)
-        return JSONResponse({"result": found.give(result)})
+        try:
+            result = await service.call(asked)
+        except FolkloreError as error:
+            return failure(error)
+        return JSONResponse({"result": result_json(asked, result)})
 
-    return [Path("/api/{call}", call, methods=["POST"])]
+    return [Path("/api/{operation}", call, methods=["POST"])]

@@ -1,4 +1,4 @@
-"""POST /api/export: what `folklore export` writes, line by line, of what the caller may read."""
+"""POST /api/export: an export of what the caller may read, line by line."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
 
-from pydantic import TypeAdapter, ValidationError
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
@@ -15,42 +14,39 @@ from folklore.db.stores.transfer import Transfers
 from folklore.errors import Conflict, FolkloreError
 from folklore.http.error_responses import failure
 from folklore.http.paths import Path
-from folklore.memory.operations import wrong
-from folklore.memory.request_context import RequestContext
+from folklore.memory.context import RequestContext
 from folklore.memory.requests import ExportRequest
+from folklore.memory.service import Service
 from folklore.memory.transfer.streams import export_lines
+from folklore.memory.wire import read_request
 
-# Each has a connection of its own for as long as its reader takes.
+# Exports at once: each holds a connection for as long as its reader takes.
 _AT_ONCE = 2
 _LINES = 200
-_REQUEST = TypeAdapter(ExportRequest)
 
 
-def export_route(host: RequestContext) -> Route:
-    """The route; Host and Origin have been checked."""
+def export_route(service: Service) -> Route:
+    """Return the route; Host and Origin were checked."""
     places = asyncio.Semaphore(_AT_ONCE)
 
     async def export(request: Request) -> Response:
         try:
-            lines = await _begun(host, await request.body(), places)
+            lines = await _begun(service, await request.body(), places)
         except FolkloreError as error:
-            host.refused("export", error)
+            service.denied("export", error)
             return failure(error)
         return StreamingResponse(lines, media_type="application/x-ndjson")
 
     return Path("/api/export", export, methods=["POST"])
 
 
-async def _begun(host: RequestContext, body: bytes, places: asyncio.Semaphore) -> AsyncIterator[str]:
-    """The lines, once the first is there: what goes wrong until then is told as an error."""
-    try:
-        asked = _REQUEST.validate_json(body or b"{}")
-    except ValidationError as error:
-        raise wrong(error) from None
+async def _begun(service: Service, body: bytes, places: asyncio.Semaphore) -> AsyncIterator[str]:
+    """Return the lines once the first one exists: an error before it can still have its own status."""
+    asked = read_request(ExportRequest, body)
     if places.locked():
-        raise Conflict(f"{_AT_ONCE} exports run already.", hint="Try again when one has ended.")
-    library = await host.library()
-    pieces = _pieces(Transfers(library.database), asked, host, places)
+        raise Conflict(f"{_AT_ONCE} exports are running already.", hint="Try again when one of them has ended.")
+    context = await service.open()
+    pieces = _pieces(context, asked, places)
     first = await anext(pieces)
 
     async def whole() -> AsyncIterator[str]:
@@ -63,11 +59,12 @@ async def _begun(host: RequestContext, body: bytes, places: asyncio.Semaphore) -
 
 
 async def _pieces(
-    transfers: Transfers, asked: ExportRequest, host: RequestContext, places: asyncio.Semaphore
+    context: RequestContext, asked: ExportRequest, places: asyncio.Semaphore
 ) -> AsyncGenerator[str, None]:
     async with places:
         held: list[str] = []
-        lines = export_lines(transfers, asked.namespaces, now=host.now(), embeddings=asked.embeddings)
+        transfers = Transfers(context.memory.database)
+        lines = export_lines(transfers, asked.namespaces, now=context.now, embeddings=asked.embeddings)
         async with aclosing(lines):
             async for line in lines:
                 held.append(line)

@@ -11,14 +11,16 @@ from pathlib import Path
 from socket import socket
 
 import structlog
+from mcp.server import Server
 from mcp.server.auth.routes import build_resource_metadata_url, create_protected_resource_routes
+from mcp.server.sse import SseServerTransport
 from pydantic import AnyHttpUrl
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Mount, Route
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import Receive, Scope, Send
 
 from folklore import log
 from folklore.app import App, running
@@ -44,8 +46,6 @@ from folklore.http.worker_metrics import shared_between
 from folklore.http.worker_proxy import WorkerProxy
 from folklore.http.workers import Workers
 from folklore.mcp.server import build_server
-from folklore.memory.auth.current_caller import present_caller
-from folklore.memory.permissions import may_write_somewhere
 
 said = structlog.get_logger(__name__)
 
@@ -72,16 +72,13 @@ def build_app(app: App, host: str, seat: Seat | None = None) -> Starlette:
     oauth, http = app.settings.oauth, app.settings.http
     security = transport_security(host, http.allowed_hosts)
     team = Team.of(app, None if oauth.issuer is None else JwtIssuer(oauth))
-    writing, reading = (
-        _protocol(team, host, seat, read_only=read_only) for read_only in (app.settings.read_only, True)
-    )
-
+    protocol = _protocol(team, host, seat)
     watch = Watch(app, security, owner=is_owner)
     routes: list[BaseRoute] = [
         *watch.routes,
         *_metadata(oauth),
-        export_route(team.host),
-        *api_routes(team.host, security),
+        export_route(team.service),
+        *api_routes(team.service, security),
     ]
 
     @asynccontextmanager
@@ -91,8 +88,7 @@ def build_app(app: App, host: str, seat: Seat | None = None) -> Starlette:
         try:
             async with (
                 watch.running(),
-                writing.router.lifespan_context(writing),
-                reading.router.lifespan_context(reading),
+                protocol.router.lifespan_context(protocol),
             ):
                 yield
         finally:
@@ -103,13 +99,16 @@ def build_app(app: App, host: str, seat: Seat | None = None) -> Starlette:
         routes=[
             *routes,
             *([] if seat is None else seat.siblings.routes(seat.number)),
-            Mount("/", ByRole(writing, reading)),
+            Mount("/", protocol),
         ],
         middleware=[
-            watch.middleware([*routes, *writing.routes]),
+            watch.middleware([*routes, *protocol.routes]),
             Middleware(TrustedHosts, security=security),
             Middleware(
-                AuthenticationMiddleware, keeper=team.keeper, refused=team.refused, metadata_url=_metadata_url(oauth)
+                AuthenticationMiddleware,
+                keeper=team.authenticator,
+                refused=team.denied,
+                metadata_url=_metadata_url(oauth),
             ),
             Middleware(RequestedNamespace),
             *limits(http),
@@ -158,44 +157,45 @@ def _metadata_url(oauth: OAuthSettings) -> str | None:
     return str(build_resource_metadata_url(AnyHttpUrl(str(oauth.audience))))
 
 
-def _protocol(team: Team, host: str, seat: Seat | None, *, read_only: bool) -> Starlette:
-    """MCP over streamable HTTP and SSE, with the tools that write or without them."""
+def _protocol(team: Team, host: str, seat: Seat | None) -> Starlette:
+    """MCP over streamable HTTP and SSE."""
     settings = team.app.settings
-    server = build_server(team.host, offered=settings.tools, read_only=read_only)
+    server = build_server(team.service, offered=settings.tools)
     security = transport_security(host, settings.http.allowed_hosts)
     starlette = server.streamable_http_app(
         host=host,
         stateless_http=True,  # no session lives in a worker, so any worker may answer
-        # A stream carries progress and ends the call when the client hangs up. At 2026-07-28 it is plain JSON all the
-        # same unless there is something to tell before the result.
+        # A stream carries progress and ends the call when the client disconnects. At 2026-07-28 it is plain JSON unless
+        # there is a message before the result.
         json_response=False,
         max_request_body_size=settings.http.max_body_bytes,
         transport_security=security,
     )
-    sse = server.sse_app(
-        host=host,
-        transport_security=security,
-        max_request_body_size=settings.http.max_body_bytes,
-        message_path="/messages/" if seat is None else seat.siblings.message_path(seat.number),
+    message_path = "/messages/" if seat is None else seat.siblings.message_path(seat.number)
+    transport = SseServerTransport(
+        message_path, security_settings=security, max_request_body_size=settings.http.max_body_bytes
     )
-    for route in sse.routes:
-        # starlette lets HEAD in wherever GET may come, but a session's stream has no head without its body.
-        if isinstance(route, Route) and route.methods:
-            route.methods.discard("HEAD")
-    starlette.router.routes.extend(sse.routes)
+    stream = Route("/sse", SseEndpoint(server, transport), methods=["GET"])
+    assert stream.methods is not None
+    stream.methods.discard("HEAD")  # starlette adds it, but the head of a stream needs its body
+    starlette.router.routes += [
+        stream,
+        Mount(message_path, app=transport.handle_post_message),
+    ]
     return starlette
 
 
-class ByRole:
-    """Two servers as one: who may write nowhere gets the one that does not show the writing tools."""
+class SseEndpoint:
+    """The stream of an SSE session, which lasts as long as its connection."""
 
-    def __init__(self, writing: ASGIApp, reading: ASGIApp) -> None:
-        self._writing = writing
-        self._reading = reading
+    def __init__(self, server: Server[None], transport: SseServerTransport) -> None:
+        self._server = server
+        self._transport = transport
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve a request as whoever it is from."""
-        await (self._writing if may_write_somewhere(present_caller()) else self._reading)(scope, receive, send)
+        """Serve one session."""
+        async with self._transport.connect_sse(scope, receive, send) as (arriving, leaving):
+            await self._server.run(arriving, leaving, self._server.create_initialization_options())
 
 
 def run(
@@ -241,7 +241,7 @@ def _everybody_needs_a_token(settings: Settings) -> bool:
 
     async def demanded() -> bool:
         async with running(settings) as app:
-            return await Team.of(app).keeper.demands_token()
+            return await Team.of(app).authenticator.demands_token()
 
     if settings.http.authentication != "auto" or settings.oauth.issuer is not None:
         return settings.http.authentication != "never"

@@ -10,7 +10,7 @@ from uuid import UUID
 from folklore.db.database import Database
 from folklore.db.stores.audit import NOWHERE, note
 from folklore.errors import Conflict
-from folklore.model import Caller, Grant, Role
+from folklore.model import Caller, Grant, Role, Token
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,24 +27,6 @@ class Known:
     revoked_at: datetime | None
     last_used_at: datetime | None
     grants: tuple[Grant, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Token:
-    """A token as people see it; `grants` are written namespace:role."""
-
-    id: UUID
-    principal: str
-    owner: bool
-    grants: tuple[str, ...]
-    created_at: datetime
-    created_by: str
-    agent: str | None = None
-    home: str | None = None
-    issuer: str | None = None
-    expires_at: datetime | None = None
-    revoked_at: datetime | None = None
-    last_used_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

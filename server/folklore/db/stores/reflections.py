@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from uuid import UUID
 
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from folklore.db.database import Database
 from folklore.db.stores.maintenance import erase
-from folklore.db.stores.memories import Prepared, Vectors, index
+from folklore.db.stores.memories import PreparedMemory, Vectors, index
 from folklore.db.stores.transfer_rows import Arrival, Past, arrivals_json
 from folklore.model import Caller
 
@@ -53,7 +53,7 @@ class Member:
 class Reflection:
     """A reflection to be made: a checked memory, and its members with the digests of their texts."""
 
-    prepared: Prepared
+    prepared: PreparedMemory
     members: tuple[UUID, ...]
     digests: tuple[bytes, ...]
 
@@ -132,8 +132,9 @@ class Reflections:
                 "transfer_insert", namespace=namespace, arrivals=arrivals_json(arrivals, caller, language, now)
             )
             written = {row["id"] for row in rows}
-            outcome = [(one.prepared.id, one.prepared.id in written) for one in reflections]
-            await index(session, namespace, outcome, vectors, now)
+            places = [place for place, one in enumerate(reflections) if one.prepared.id in written]
+            made = None if vectors is None else replace(vectors, vectors=[vectors.vectors[place] for place in places])
+            await index(session, namespace, [reflections[place].prepared.id for place in places], made, now)
             links = [(one.prepared.id, member) for one in whole if one.prepared.id in written for member in one.members]
             await session.rows(
                 "reflections_link",

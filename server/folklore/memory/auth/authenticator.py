@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from datetime import datetime, timedelta
 from time import monotonic
 from typing import Protocol
@@ -14,7 +14,14 @@ import structlog
 
 from folklore.db.stores.principals import Known, Principals
 from folklore.errors import FolkloreError, Unauthenticated, Unavailable
-from folklore.memory.auth.tokens import PREFIX, authenticate, by_key, key_of, vouch
+from folklore.memory.auth.tokens import (
+    PREFIX,
+    ExternalIdentity,
+    authenticate,
+    authenticate_key,
+    key_of,
+    store_external_token,
+)
 from folklore.memory.context import MemoryContext
 from folklore.model import Access, Caller, Demand
 
@@ -28,17 +35,6 @@ NOBODY = Caller("unknown", access=Access(UUID(int=0), "0" * 64))
 _BELIEVED = 1.0
 # When a token was used last is written down so often at most.
 _USED_EVERY = timedelta(minutes=1)
-
-
-@dataclass(frozen=True, slots=True)
-class ExternalIdentity:
-    """What an issuer's access token says, once its signature, issuer, audience and times were found good."""
-
-    principal: str
-    grants: Sequence[str]
-    owner: bool
-    expires_at: datetime
-    issuer: str
 
 
 class Issuer(Protocol):
@@ -116,21 +112,12 @@ class TokenAuthenticator:
         said = await issuer.verify(token, now=self._now())
         key = key_of(f"{issuer.rules}\n{token}")
         try:
-            return await by_key(principals, key, now=self._now())
+            return await authenticate_key(principals, key, now=self._now())
         except Unauthenticated as error:
             if error.reason != "unknown":
                 raise
-        await vouch(
-            await self._library(),
-            said.principal,
-            said.grants,
-            key=key,
-            owner=said.owner,
-            issuer=said.issuer,
-            expires_at=said.expires_at,
-            now=self._now(),
-        )
-        return await by_key(principals, key, now=self._now())
+        await store_external_token(await self._library(), said, key=key, now=self._now())
+        return await authenticate_key(principals, key, now=self._now())
 
     def _used(self, principals: Principals, known: Known) -> None:
         """Have it written down, behind the answer, that a token was used."""

@@ -165,7 +165,7 @@ class Switch:
         return made
 
     async def _namespaces(self) -> list[UUID]:
-        return [notebook.id for notebook in await self._library.namespaces.notebooks(None)]
+        return [notebook.id for notebook in await self._library.namespaces.find(None)]
 
 
 async def target_of(choice: Choice, models: Models, build: Build) -> Target:
@@ -206,7 +206,7 @@ class Held:
 async def holdings(library: MemoryContext, models: Models, debts: Debts) -> tuple[Sequence[KnownModel], Sequence[Held]]:
     """Every model, and what each namespace has of those with a role or a vector."""
     rows = await models.all()
-    notebooks = await library.namespaces.notebooks(None)
+    notebooks = await library.namespaces.find(None)
     indexed = await models.paths()
     held = []
     for model in rows:

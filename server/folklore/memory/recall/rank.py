@@ -75,7 +75,7 @@ async def ranked(
     cosines = _cosines(matrix, found)
     nearness = {} if cosines is None else _nearness(candidates, cosines, found, ranking)
     pool = lend(fused, here, moved, beside, nearness)
-    order = _within_share(pool.order, candidates, ranking, wanted)
+    order = _within_share(pool.order, candidates, wanted)
     leading, near_duplicates = list(order[: fetched + 1]), list[UUID]()
     if ranking.mmr_lambda < 1.0:
         leading, near_duplicates = split_near_duplicates(order, lambda id_: candidates[id_].content, fetched + 1)
@@ -213,12 +213,10 @@ def _length(candidate: Candidate) -> int:
     return guessed_length(candidate.content) if candidate.length is None else candidate.length
 
 
-def _within_share(
-    order: Sequence[UUID], candidates: Mapping[UUID, Candidate], ranking: Ranking, wanted: int
-) -> Sequence[UUID]:
+def _within_share(order: Sequence[UUID], candidates: Mapping[UUID, Candidate], wanted: int) -> Sequence[UUID]:
     """The order without the reflections beyond their share of the answer, but one; alone they crowd nobody out."""
     reflections = sum(candidates[id_].kind == _REFLECTION for id_ in order)
-    if ranking.reflections_only or reflections in (0, len(order)):
+    if reflections in (0, len(order)):
         return order
     left = max(int(wanted * _REFLECTIONS), 1)
     kept = []

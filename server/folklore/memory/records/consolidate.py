@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from typing import TypeVar
 from uuid import UUID
 
-from folklore.db.stores.memories import Prepared
+from folklore.db.stores.memories import PreparedMemory
 from folklore.db.stores.namespaces import NamespaceInfo
 from folklore.db.stores.recall_rows import Scope
 from folklore.db.stores.reflections import Known, Member, Reflection, Reflections, Sources
@@ -117,9 +117,9 @@ async def _reflection(
         metadata={"members": len(members), "keywords": words},
         idempotency_key=key_of(sources, cluster),
     )
-    checked = check_draft(draft, field="", now=now, zone=UTC)
+    checked = check_draft(draft, prefix="", now=now, zone=UTC)
     return Reflection(
-        Prepared(new_id(), checked, digest(checked.content)),
+        PreparedMemory(new_id(), checked, digest(checked.content)),
         tuple(sources.ids[row] for row in cluster),
         tuple(sources.digests[row] for row in cluster),
     )
