@@ -135,7 +135,7 @@ async def open_store(home: Path | None = None, settings: Settings | None = None)
         app = App(chosen)
         try:
             await app.ready()
-            async with Client(build_server(app.host)) as client:
+            async with Client(build_server(app.service)) as client:
                 yield Store(app, client, record=None if home is None else home / "set.json")
         except BaseExceptionGroup as group:  # the task group of the client wraps the error of the block
             error: BaseException = group

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from time import monotonic
 from typing import TYPE_CHECKING, Literal
 from uuid import uuid4
@@ -233,17 +234,18 @@ async def _memory(found: Examination) -> str:
     return f"stored and recalled in {monotonic() - began:.2f} s, and taken back"
 
 
-async def _round_trip(library: MemoryContext) -> None:
-    from datetime import UTC, datetime
-
-    from folklore.memory.recall.pipeline import RecallRequest, recall
-    from folklore.memory.records.store import store
+async def _round_trip(memory: MemoryContext) -> None:
+    from folklore.memory.context import RequestContext
+    from folklore.memory.operations import USE_CASES
+    from folklore.memory.requests import RecallRequest, StoreRequest
     from folklore.model import Caller, Draft
 
-    namespace, now = f"doctor-{uuid4().hex[:12]}", datetime.now(UTC)
+    namespace = f"doctor-{uuid4().hex[:12]}"
+    context = RequestContext(memory, Caller("doctor"), datetime.now(UTC))
     text = "The doctor's thermometer is kept in the second drawer."
-    await store(library, namespace, [Draft(text)], caller=Caller("doctor"), now=now)
-    answer = await recall(library, RecallRequest("Where is the thermometer?", namespaces=(namespace,)), now=now)
+    await USE_CASES["store"](context, StoreRequest(memories=(Draft(text),), namespace=namespace))
+    request = RecallRequest(query="Where is the thermometer?", namespaces=(namespace,))
+    answer = await USE_CASES["recall"](context, request)
     if [result.memory.content for result in answer.memories] != [text]:
         raise FolkloreError("A memory was stored and not recalled.", hint="Please report this with the log.")
     if answer.degraded:

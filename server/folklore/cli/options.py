@@ -175,7 +175,7 @@ _RANKING: list[tuple[str, Option]] = [
     (
         "weights",
         click.option(
-            "--weight", "weights", type=Weight(), multiple=True, help="dense, keyword, relations, a signal, …"
+            "--weight", "weights", type=Weight(), multiple=True, help="Of dense, keyword, relations, a signal."
         ),
     ),
     ("mmr_lambda", click.option("--mmr-lambda", type=click.FloatRange(0, 1), help="1: relevance alone, no diversity.")),

@@ -68,20 +68,20 @@ def store(
     entities: bool,
     supersedes: str | None,
     as_json: bool,
-    **keys: str | None,
+    **keys: Any,
 ) -> None:
     """Store TEXT as one memory; - reads it from stdin. A known text is not stored twice."""
     content = _typed() if text == ("-",) else " ".join(text)
     tags = fields.pop("tags", ())
     named = [entity.tag for entity in find_entities(content) if entity.tag not in tags]
     named = named[: max(MAX_TAGS - len(tags), 0)]
-    draft = Draft(
-        content,
-        tags=(*tags, *named) if entities else tags,
-        supersedes=None if supersedes is None else id_of(supersedes),
+    stated = {
         **fields,
         **keys,
-    )
+        "tags": (*tags, *named) if entities else tags,
+        "supersedes": None if supersedes is None else id_of(supersedes),
+    }
+    draft = Draft(content, **stated)
     result = call(ctx, StoreRequest(memories=(draft,), namespace=namespace, single=True))
     if as_json:
         print_json(serializers.stored(result))

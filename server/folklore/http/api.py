@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 from mcp.server.transport_security import TransportSecurityMiddleware, TransportSecuritySettings
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
@@ -10,7 +12,7 @@ from starlette.routing import Route
 from folklore.errors import FolkloreError, NotFound
 from folklore.http.error_responses import failure
 from folklore.http.paths import Path
-from folklore.memory.requests import OPERATIONS
+from folklore.memory.requests import OPERATIONS, Returns
 from folklore.memory.service import Service
 from folklore.memory.wire import read_request, result_json
 
@@ -31,7 +33,7 @@ def api_routes(service: Service, security: TransportSecuritySettings) -> list[Ro
             service.denied("api", error)
             return failure(error)
         try:
-            result = await service.call(asked)
+            result: object = await service.call(cast("Returns[object]", asked))
         except FolkloreError as error:
             return failure(error)
         return JSONResponse({"result": result_json(asked, result)})

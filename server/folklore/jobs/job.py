@@ -52,7 +52,7 @@ class Job:
 
     async def notebooks(self) -> list[NamespaceInfo]:
         """The namespaces that hold anything."""
-        return [one for one in await self.library.namespaces.notebooks(None) if not one.empty]
+        return [one for one in await self.library.namespaces.find(None) if not one.empty]
 
 
 @dataclass(frozen=True, slots=True)

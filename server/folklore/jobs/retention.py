@@ -53,7 +53,7 @@ async def work(job: Job) -> None:
             job.count(usage_dropped=dropped)
             await job.breathe()
     if not job.dry_run:
-        for namespace in [NOWHERE, *(item.id for item in await job.library.namespaces.notebooks(None))]:
+        for namespace in [NOWHERE, *(item.id for item in await job.library.namespaces.find(None))]:
             while dropped := await audit.drop(namespace, noted_before, _ENTRIES):
                 job.count(audit_dropped=dropped)
                 await job.breathe()

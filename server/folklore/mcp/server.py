@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from time import perf_counter
 from typing import Any, Literal
@@ -60,20 +60,16 @@ _MESSAGES: Mapping[str, str] = {
 }
 
 
-def offered_tools(offered: Offered, *, read_only: bool) -> list[ToolSpec]:
-    """Return the tools in their fixed order, without those that write if nothing may be written."""
-    return [tool for tool in TOOLS if (tool.core or offered == "all") and not (read_only and tool.writes)]
-
-
-def build_server(service: Service, *, offered: Offered = "all") -> Server[None]:
+def build_server(service: Service, *, offered: Offered = "all", every_tool: Sequence[ToolSpec] = TOOLS) -> Server[None]:
     """Make a server over a service. A caller who may write nowhere is not offered the tools that write.
 
     The server closes nothing: on SSE its lifespan runs once for each connection.
     """
+    chosen = [tool for tool in every_tool if tool.core or offered == "all"]
 
     def tools() -> dict[str, ToolSpec]:
         read_only = not may_write_somewhere(service.caller())
-        return {tool.name: tool for tool in offered_tools(offered, read_only=read_only)}
+        return {tool.name: tool for tool in chosen if not (read_only and tool.writes)}
 
     async def list_tools(_ctx: Context, _params: PaginatedRequestParams | None) -> ListToolsResult:
         return ListToolsResult(tools=[tool.listed for tool in tools().values()])
@@ -103,14 +99,16 @@ def build_server(service: Service, *, offered: Offered = "all") -> Server[None]:
     async def lifespan(_server: Server[None]) -> AsyncIterator[None]:
         yield None
 
-    schemas = {tool.name: tool.listed.input_schema for tool in offered_tools(offered, read_only=False)}
+    def input_schema(name: str) -> Mapping[str, Any] | None:
+        return next((tool.listed.input_schema for tool in chosen if tool.name == name), None)
+
     return Server(
         "folklore",
         title="Folklore: the team's memory",
         version=__version__,
         instructions=INSTRUCTIONS,
         lifespan=lifespan,
-        get_tool_input_schema=schemas.get,
+        get_tool_input_schema=input_schema,
         on_list_tools=list_tools,
         on_call_tool=call_tool,
         on_list_resources=list_resources,

@@ -77,7 +77,7 @@ class Returns(Generic[Result]):
 
 
 class Request(Part):
-    """A request; `operation` names the method of the service and the path of the HTTP API."""
+    """A request; `operation` names its use case and the path of the HTTP API."""
 
     operation: ClassVar[str]
 

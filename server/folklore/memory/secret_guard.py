@@ -1,7 +1,7 @@
 """Secret guard: every text is searched for secrets before it is stored.
 
-`guard` takes whole memories, `guard_fields` single fields. Both search cleaned text, so that invisible characters do not
-hide a key, and run before any other check, whose message might quote the field.
+`guard` takes whole memories, `guard_fields` single fields. Both search cleaned text, so that invisible characters do
+not hide a key, and run before any other check, whose message might quote the field.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from folklore.model import FIELDS, Draft, SecretPolicy
 from folklore.text.clean import clean
 from folklore.text.secrets.finder import find, redact
 
-# Texts that may hold a redaction marker. In other fields a marker would make another value, so secrets there are refused.
+# Texts that may hold a redaction marker. Elsewhere a marker would make another value, so a secret is refused.
 _TEXTS = frozenset(name for name, field in FIELDS.items() if field.type == "text")
 _FIXED = frozenset(
     {

@@ -254,7 +254,7 @@ class NamespaceTransaction:
         await self._session.rows("transfer_postings_delete", namespace=self.namespace, ids=list(ids))
 
     async def reindex(self, id_: UUID, *, content_changed: bool, vectors: Vectors | None) -> None:
-        """Write the postings of a memory again; if its content changed, replace its vectors by `vectors` (None: pending)."""
+        """Write the postings of a memory again; if its content changed, `vectors` replace its own (None: pending)."""
         if content_changed:
             await self._session.rows("transfer_embeddings_delete", namespace=self.namespace, ids=[id_])
         await index(self._session, self.namespace, [id_], vectors if content_changed else None, self._now)

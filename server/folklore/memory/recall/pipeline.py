@@ -36,8 +36,8 @@ _REFLECTIONS: dict[Reflections, bool | None] = {"include": None, "exclude": Fals
 class Question:
     """A question with its filters and ranking.
 
-    With `literal`, a phrase must occur; else its words count, and its occurrence is a signal. `embedding` is a vector of
-    the active model in place of the text's own.
+    With `literal`, a phrase must occur; else its words count, and its occurrence is a signal. `embedding` replaces the
+    text's own vector of the active model.
     """
 
     query: str
@@ -97,7 +97,7 @@ async def search(context: RequestContext, request: SearchRequest) -> Answer:
 async def answer(context: RequestContext, request: Question) -> Answer:
     """Answer a question.
 
-    A branch that fails degrades the answer; if every branch fails, or Postgres is unavailable, that is an error and never
+    A branch that fails degrades the answer. If every branch fails, or Postgres is unavailable, that is an error, never
     an empty answer. Raises InvalidInput, NotFound, Unavailable.
     """
     library, now = context.memory, context.now

@@ -32,8 +32,8 @@ async def forget(context: RequestContext, request: ForgetRequest) -> ForgetResul
     """Forget memories, one transaction for each namespace, at most 1,000 a call.
 
     Forgotten memories are hidden at once, and an undo restores them within the retention time. With `erase`, text,
-    vectors, postings, relations and revisions are deleted permanently. Filters without `namespaces` apply to the current
-    namespace. Raises InvalidInput, NotFound (one of the ids does not exist: then nothing is forgotten), Refused.
+    vectors, postings, relations and revisions are deleted permanently. Filters without `namespaces` apply to the
+    current namespace. Raises InvalidInput, Refused, and NotFound for an unknown id; then nothing is forgotten.
     """
     if not request.dry_run:
         require_writable(context.caller)
@@ -64,7 +64,7 @@ async def forget(context: RequestContext, request: ForgetRequest) -> ForgetResul
 
 
 async def refresh_planner_samples(memory: MemoryContext) -> None:
-    """Replace the planner's samples, which may hold erased texts. A role that may not analyze leaves it to autovacuum."""
+    """Replace the planner's samples, which may hold erased texts; for a role that may not, autovacuum does."""
     with suppress(FolkloreError):
         await memory.root.changes.refresh_planner_samples()
 

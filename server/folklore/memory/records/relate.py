@@ -67,22 +67,26 @@ def _checked(requested: Sequence[RelationChange], result: RelateResult) -> list[
     checked: dict[tuple[UUID, str, UUID], _Change] = {}
     for item in requested:
         try:
-            relation = Relation(
-                item.from_id, relation_type(item.type, "type"), item.to_id, share(item.strength, "strength")
-            )
-            change = _Change(relation, item.remove)
-            if relation.from_id == relation.to_id:
-                raise InvalidInput("to", "is the memory itself.")
-            if change.key in checked:
-                raise InvalidInput("relations", "hold this relation twice; the first one applies.")
-            if item.remove and relation.type == SUPERSEDES:
-                raise InvalidInput("remove", f"`folklore undo {item.to_id}` restores a superseded memory.")
+            change = _check(item)
         except InvalidInput as error:
             given = Relation(item.from_id, item.type, item.to_id, item.strength)
             result.failed.append(_failed(given, error))
+            continue
+        if change.key in checked:
+            repeated = InvalidInput("relations", "hold this relation twice; the first one applies.")
+            result.failed.append(_failed(change.relation, repeated))
         else:
             checked[change.key] = change
     return list(checked.values())
+
+
+def _check(item: RelationChange) -> _Change:
+    type_, strength = relation_type(item.type, "type"), share(item.strength, "strength")
+    if item.from_id == item.to_id:
+        raise InvalidInput("to", "is the memory itself.")
+    if item.remove and type_ == SUPERSEDES:
+        raise InvalidInput("remove", f"`folklore undo {item.to_id}` restores a superseded memory.")
+    return _Change(Relation(item.from_id, type_, item.to_id, strength), item.remove)
 
 
 def _by_namespace(changes: Sequence[_Change], located: Located, result: RelateResult) -> dict[UUID, list[_Change]]:
