@@ -105,7 +105,7 @@ async def test_a_namespace_is_no_place_for_a_key(client: Client, connection: asy
 async def test_redacting_stores_a_marker_and_says_so(settings: Settings, connection: asyncpg.Connection) -> None:
     app = App(settings.model_copy(update={"secrets": "redact"}))
     try:
-        async with connected(build_server(app.host)) as client:
+        async with connected(build_server(app.service)) as client:
             answers = [await _store(client, memories=[memory]) for memory in FIELDS]
     finally:
         await app.close()
@@ -122,7 +122,7 @@ async def test_redacting_stores_a_marker_and_says_so(settings: Settings, connect
 async def test_off_looks_at_nothing(settings: Settings) -> None:
     app = App(settings.model_copy(update={"secrets": "off"}))
     try:
-        async with connected(build_server(app.host)) as client:
+        async with connected(build_server(app.service)) as client:
             assert not (await _store(client, content=KEY)).is_error
     finally:
         await app.close()

@@ -10,14 +10,14 @@ from typing import Any
 
 import jsonschema  # type: ignore[import-untyped]
 import pytest
+from folklore.mcp.strict_tool import _short
+from folklore.memory.request_context import RequestContext
 from mcp.types import Tool
 
 from folklore.errors import DatabaseUnavailable
 from folklore.mcp.server import INSTRUCTIONS, build_server
 from folklore.mcp.server import tools as offered_tools
-from folklore.mcp.strict_tool import _short
 from folklore.memory.context import MemoryContext
-from folklore.memory.request_context import RequestContext
 from folklore.model import Caller
 from tests.conftest import connected
 from tests.person import NOON

@@ -265,7 +265,7 @@ async def test_a_server_does_the_chores_by_itself_over_connections_of_its_own(
     await Person(MemoryContext.of(database, None)).keep("owing")
 
     app.start_upkeep()
-    await app.host.library()
+    await app.context(app.caller, app.namespace)
     async with asyncio.timeout(20):
         while "indexes" not in (found := await Chores(database).all()) or found["indexes"].outcome is None:
             await asyncio.sleep(0.05)

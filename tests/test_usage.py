@@ -223,7 +223,7 @@ async def test_a_read_only_server_and_one_that_is_told_not_to_logs_nothing(
     await person.keep("a text")
     for change in ({"read_only": True}, {"upkeep": UpkeepSettings(usage=False)}):
         app = App(settings.model_copy(update=change))
-        async with Client(build_server(app.host)) as client:
+        async with Client(build_server(app.service)) as client:
             answer = await client.call_tool("memory_recall", {"query": "text"})
         assert answer.structured_content is not None
         assert len(answer.structured_content["memories"]) == 1
