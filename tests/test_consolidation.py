@@ -11,6 +11,7 @@ from folklore.db.database import Database
 from folklore.db.stores.reflections import Reflections
 from folklore.memory.context import MemoryContext
 from folklore.memory.records.consolidate import carry_out, plan
+from folklore.memory.requests import FiltersRequest
 from folklore.model import Draft
 from folklore.ranking.clusters import Clustering
 from tests.housework import DAY, Housekeeper, everything, field_of, holding
@@ -106,7 +107,7 @@ async def test_a_reflection_is_unseen_at_once_when_a_member_changes_and_then_wit
     await connection.execute(f"update memories set {change} where id = $1", members[0], NOON)
 
     assert (await later.recall("PgBouncer", filters=_only("reflection"))).memories == ()
-    assert (await later.search("PgBouncer", filters=_only("reflection"))).memories == ()
+    assert (await later.search("PgBouncer", filters=FiltersRequest(kinds=("reflection",)))).memories == ()
     if "expires" in change:
         housekeeper.now = NOON + DAY
         await housekeeper("expiry")

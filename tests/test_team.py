@@ -14,6 +14,7 @@ import pytest
 from mcp import Client
 
 from folklore.db.stores.audit import NOWHERE, Audit
+from folklore.memory.requests import ListTokensRequest
 from tests.commands import CommandLine, Ran, command_line  # noqa: F401 - the fixture `folklore`
 from tests.conftest import Cluster
 from tests.servers import on_http, watched

@@ -15,11 +15,11 @@ from folklore.db.stores.embeddings import FIRST, Debts
 from folklore.db.stores.maintenance import Hygiene
 from folklore.jobs import all_jobs as chores
 from folklore.jobs.job import Rules
-from folklore.memory import namespaces as notebooks
 from folklore.memory.context import MemoryContext
 from folklore.memory.models.pending_embeddings import pay
 from folklore.memory.models.vectors import vectors_of
-from folklore.model import Caller, Draft
+from folklore.memory.requests import DeleteNamespaceRequest
+from folklore.model import Draft
 from tests.embedders import MODEL, ByLetter, Down
 from tests.housework import DAY, Housekeeper, everything, field_of, holding
 from tests.person import NOON, Person, contents
@@ -381,7 +381,7 @@ async def test_a_namespace_deleted_long_ago_is_erased(
 ) -> None:
     await person.keep(SECRET_WORD, namespace="gone")
     await person.keep("another text")
-    await notebooks.delete(person.library, "gone", caller=Caller("tester"), now=NOON)
+    await person.call(DeleteNamespaceRequest(name="gone"))
     housekeeper.now = NOON + 29 * DAY
     kept = await housekeeper("retention")
     housekeeper.now = NOON + 31 * DAY
@@ -394,13 +394,12 @@ async def test_a_namespace_deleted_long_ago_is_erased(
     assert await holding(connection, SECRET_WORD) == []
 
 
-async def test_a_namespace_that_is_brought_back_while_others_are_erased_stays(
+async def test_a_namespace_restored_while_retention_runs_is_not_erased(
     person: Person, housekeeper: Housekeeper, connection: asyncpg.Connection
 ) -> None:
-    caller = Caller("tester")
     for name in ("first", "second"):
         await person.keep(f"a text of the {name}", namespace=name)
-        await notebooks.delete(person.library, name, caller=caller, now=NOON)
+        await person.call(DeleteNamespaceRequest(name=name))
     # Both are held, so that retention has listed them and waits.
     held = connection.transaction()
     await held.start()
