@@ -20,7 +20,7 @@ from folklore.ranking.signals import Signals
 from folklore.ranking.weights import Ranking
 from tests.conftest import connected
 from tests.test_config import every_setting
-from tests.test_tools_list import host_of, never
+from tests.test_tools_list import service_of
 
 ROOT = Path(__file__).parents[1]
 ROOMS = ROOT / "server" / "folklore"
@@ -110,7 +110,7 @@ def has_command(words: list[str]) -> bool:
 
 @pytest.fixture(scope="module")
 async def product() -> Product:
-    async with connected(build_server(host_of(never))) as client:
+    async with connected(build_server(service_of())) as client:
         listed = (await client.list_tools()).tools
         resources = {str(one.uri) for one in (await client.list_resources()).resources}
         templates = {one.uri_template for one in (await client.list_resource_templates()).resource_templates}
