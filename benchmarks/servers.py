@@ -27,7 +27,7 @@ def ours() -> None:
     from folklore.config import load_settings
     from folklore.mcp.server import build_server
 
-    log.first("error")
+    log.configure_early("error")
 
     async def serve() -> None:
         app = App(load_settings(log_level="error"), prepare=lambda: log.configure("error", "console"))

@@ -55,7 +55,7 @@ async def _database(settings: Settings, keep: bool) -> AsyncIterator[tuple[Setti
 @asynccontextmanager
 async def _engine(settings: Settings, keep: bool) -> AsyncIterator[tuple[Settings, str]]:
     home = Path(await asyncio.to_thread(tempfile.mkdtemp, prefix="folklore-bench-"))
-    engine = Engine(home, idle_minutes=10, shared_buffers=settings.engine.shared_buffers)
+    engine = Engine(home, idle_minutes=10)
     try:
         yield settings.model_copy(update={"home": home}), f"--home {home}"
     finally:

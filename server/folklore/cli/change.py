@@ -19,7 +19,7 @@ from folklore.cli.options import (
     scope_of,
 )
 from folklore.cli.output import paint, print_json, print_revision, say
-from folklore.errors import InvalidInput, told
+from folklore.errors import InvalidInput, error_from_code
 from folklore.memory import serializers as present
 from folklore.model import Relation
 
@@ -182,7 +182,7 @@ def relate(
         outcome = await desk.relate((Wish(wanted, remove),), scope_of(namespace))
         if outcome.failed:
             first = outcome.failed[0]
-            raise told(first.code, f"Not {'removed' if remove else 'related'}: {first.reason}")
+            raise error_from_code(first.code, f"Not {'removed' if remove else 'related'}: {first.reason}")
         if as_json:
             print_json(present.related(outcome))
         else:

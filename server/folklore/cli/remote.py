@@ -12,7 +12,7 @@ import httpx
 
 from folklore import __version__
 from folklore.config import Settings
-from folklore.errors import ConfigInvalid, FolkloreError, InvalidInput, Unavailable, told
+from folklore.errors import ConfigInvalid, FolkloreError, InvalidInput, Unavailable, error_from_code
 from folklore.memory.operations import CALLS, Call
 from folklore.memory.service import Service
 from folklore.project import project_namespace, working_directory
@@ -127,4 +127,4 @@ def _error(response: httpx.Response, value: object) -> FolkloreError:
             f"The server answered {response.status_code} and nothing that can be read.",
             hint="Is it a Folklore server of this version?",
         )
-    return told(str(said.get("code")), said["message"], said.get("hint"))
+    return error_from_code(str(said.get("code")), said["message"], said.get("hint"))

@@ -40,7 +40,7 @@ async def remember(session: Session, namespace: UUID, answers: Mapping[str | Non
     """Keep what was asked under keys, each of them once. One statement, if any is given.
 
     Of all who use a key at the same time, whether for a new text or for one that is known, this lets only one through;
-    to the others it is Raced. A memory's own row tells the key it was made with, too.
+    to the others it is ConcurrentChange. A memory's own row tells the key it was made with, too.
     """
     keyed = {key: answer for key, answer in answers.items() if key is not None}
     if keyed:

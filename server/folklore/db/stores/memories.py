@@ -21,7 +21,7 @@ from folklore.db.stores.idempotency import Answered, Answers, answered, remember
 from folklore.db.stores.models import KnownModel, register
 from folklore.db.stores.namespaces import ensure_namespace
 from folklore.db.stores.planner_statistics import PlannerStatistics
-from folklore.errors import Raced
+from folklore.errors import ConcurrentChange
 from folklore.model import Caller, Draft, Filters, Memory
 
 
@@ -117,7 +117,7 @@ class Memories:
         given = (namespace, batch, vectors, caller, namespace_id, language, now, judge, then)
         try:
             inserted = await self._insert(*given)
-        except Raced:  # a key of ours was used between our look and our write: it is seen now
+        except ConcurrentChange:  # a key of ours was used between our look and our write: it is seen now
             inserted = await self._insert(*given)
         self.statistics.stored(sum(new for _, new in inserted.outcome))
         return inserted

@@ -12,7 +12,7 @@ from folklore.db.stores.changes import Changing, Patch, State
 from folklore.db.stores.drafts import stated
 from folklore.db.stores.memories import Vectors
 from folklore.db.stores.namespaces import NamespaceInfo
-from folklore.errors import Conflict, InvalidInput, NotFound, Raced
+from folklore.errors import ConcurrentChange, Conflict, InvalidInput, NotFound
 from folklore.memory.context import MemoryContext
 from folklore.memory.locate import place_of, unknown
 from folklore.memory.permissions import must_write, require
@@ -124,7 +124,7 @@ async def undo(
             await _write(change, state, before, vectors)
         library.stored()
         return await _read(library, notebook, id_), last
-    raise Raced(f"The memory {id_} is being changed by somebody else.", hint="Try again.")
+    raise ConcurrentChange(f"The memory {id_} is being changed by somebody else.", hint="Try again.")
 
 
 async def history(
