@@ -323,7 +323,7 @@ def test_the_example_names_every_setting_with_its_default_and_why(home: Path) ->
     lines = EXAMPLE.read_text(encoding="utf-8").splitlines()
     example = yaml.safe_load("\n".join(lines))
 
-    said = {
+    documented = {
         name if not isinstance(entry, dict) else f"{name}.{inner}": value
         for name, entry in example.items()
         for inner, value in (entry.items() if isinstance(entry, dict) else [("", entry)])
@@ -333,7 +333,7 @@ def test_the_example_names_every_setting_with_its_default_and_why(home: Path) ->
         for name, default in every_setting(Settings).items()
         if name not in depends
     }
-    assert said == expected
+    assert documented == expected
     for name in depends:
         assert any(line.startswith(f"# {name}:") for line in lines), name
     sections = {name for name, entry in example.items() if isinstance(entry, dict)}

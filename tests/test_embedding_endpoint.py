@@ -89,15 +89,15 @@ async def test_a_batch_is_as_few_requests_as_its_size_allows() -> None:
 
 
 async def test_a_question_is_one_request_of_its_whole_text() -> None:
-    asked: list[object] = []
+    sent: list[object] = []
 
-    def note(request: httpx.Request) -> httpx.Response:
-        asked.append(json.loads(request.content))
+    def record(request: httpx.Request) -> httpx.Response:
+        sent.append(json.loads(request.content))
         return vectors(request)
 
-    await embedder(note, CHOICE).embed_question(["where", "is", "it?"], [1.0, 0.1, 0.5])
+    await embedder(record, CHOICE).embed_question(["where", "is", "it?"], [1.0, 0.1, 0.5])
 
-    assert asked == [{"model": "some-model", "input": ["where is it?"], "dimensions": 3}]
+    assert sent == [{"model": "some-model", "input": ["where is it?"], "dimensions": 3}]
 
 
 async def test_a_transient_failure_is_retried_after_the_time_in_retry_after(no_waiting: list[float]) -> None:
@@ -241,12 +241,12 @@ async def test_a_rejected_batch_is_halved_and_later_batches_are_smaller() -> Non
 
     service = embedder(small)
     found = await service.embed([str(number) * (number + 1) for number in range(32)])
-    asked = len(sizes)
+    sent = len(sizes)
     await service.embed([str(number) for number in range(16)])
 
     assert found.shape == (32, 3)
     assert np.all(np.diff(found[:, 0]) >= 0)  # still in order
-    assert sizes[asked:] == [8, 8]
+    assert sizes[sent:] == [8, 8]
 
 
 async def test_a_text_over_the_token_limit_is_averaged_from_its_pieces() -> None:
@@ -270,11 +270,11 @@ async def test_a_text_over_the_token_limit_is_averaged_from_its_pieces() -> None
 async def test_long_texts_for_a_model_with_a_known_limit_are_sent_in_pieces() -> None:
     requests: list[list[str]] = []
 
-    def note(request: httpx.Request) -> httpx.Response:
+    def record(request: httpx.Request) -> httpx.Response:
         requests.append(json.loads(request.content)["input"])
         return vectors(request)
 
-    found = await embedder(note, ModelChoice("openai", "m", document_prefix="passage: "), max_tokens=100).embed(
+    found = await embedder(record, ModelChoice("openai", "m", document_prefix="passage: "), max_tokens=100).embed(
         ["short", "word " * 200]
     )
 
@@ -286,17 +286,17 @@ async def test_long_texts_for_a_model_with_a_known_limit_are_sent_in_pieces() ->
 
 
 async def test_a_repeated_question_needs_no_request() -> None:
-    asked: list[str] = []
+    sent: list[str] = []
 
-    def note(request: httpx.Request) -> httpx.Response:
-        asked.extend(json.loads(request.content)["input"])
+    def record(request: httpx.Request) -> httpx.Response:
+        sent.extend(json.loads(request.content)["input"])
         return vectors(request)
 
-    service = embedder(note, ModelChoice("openai", "m", query_prefix="query: "))
+    service = embedder(record, ModelChoice("openai", "m", query_prefix="query: "))
     first = await service.embed_question(["where", "is", "it"], [1.0] * 3)
     again = await service.embed_question(["where", "is", "it"], [0.1] * 3)
 
-    assert asked == ["query: where is it"]
+    assert sent == ["query: where is it"]
     assert np.array_equal(first, again)
 
 
@@ -366,7 +366,7 @@ async def test_the_fingerprint_is_measured_again_after_a_failure() -> None:
 
 
 @pytest.mark.parametrize(
-    ("url", "asked", "header"),
+    ("url", "expected", "header"),
     [
         ("http://here.test/v1", "http://here.test/v1/embeddings", "authorization"),
         ("http://here.test/v1/embeddings", "http://here.test/v1/embeddings", "authorization"),
@@ -378,62 +378,62 @@ async def test_the_fingerprint_is_measured_again_after_a_failure() -> None:
         ("https://us.openai.azure.com/openai/v1/", "https://us.openai.azure.com/openai/v1/embeddings", "api-key"),
     ],
 )
-async def test_the_usual_forms_of_an_address_are_accepted(url: str, asked: str, header: str) -> None:
+async def test_the_usual_forms_of_an_address_are_accepted(url: str, expected: str, header: str) -> None:
     seen: list[httpx.Request] = []
 
-    def note(request: httpx.Request) -> httpx.Response:
+    def record(request: httpx.Request) -> httpx.Response:
         seen.append(request)
         return vectors(request)
 
-    await embedder(note, address=Address(url, "sk-1")).embed(["a"])
+    await embedder(record, address=Address(url, "sk-1")).embed(["a"])
 
-    assert str(seen[0].url) == asked
+    assert str(seen[0].url) == expected
     assert seen[0].headers[header] in ("sk-1", "Bearer sk-1")
 
 
 async def test_voyage_gets_the_type_of_the_input() -> None:
-    asked: list[dict[str, object]] = []
+    sent: list[dict[str, object]] = []
 
-    def note(request: httpx.Request) -> httpx.Response:
-        asked.append(json.loads(request.content))
+    def record(request: httpx.Request) -> httpx.Response:
+        sent.append(json.loads(request.content))
         return vectors(request)
 
-    service = embedder(note, CHOICE, Address("https://api.voyageai.com/v1"))
+    service = embedder(record, CHOICE, Address("https://api.voyageai.com/v1"))
     await service.embed(["a"])
     await service.embed_question(["a"], [1.0])
 
-    assert [body["input_type"] for body in asked] == ["document", "query"]
-    assert asked[0]["output_dimension"] == 3
+    assert [body["input_type"] for body in sent] == ["document", "query"]
+    assert sent[0]["output_dimension"] == 3
 
 
 async def test_ollama_gets_requests_at_its_own_route() -> None:
-    asked: list[httpx.Request] = []
+    sent: list[httpx.Request] = []
 
-    def note(request: httpx.Request) -> httpx.Response:
-        asked.append(request)
+    def record(request: httpx.Request) -> httpx.Response:
+        sent.append(request)
         texts = json.loads(request.content)["input"]
         if max(map(len, texts)) > 500:
             return httpx.Response(400, json={"error": "the input length exceeds the context length"})
         return httpx.Response(200, json={"embeddings": [[1.0, float(len(text))] for text in texts]})
 
     choice, address = ModelChoice("ollama", "nomic-embed-text"), Address("http://localhost:11434/v1")
-    service = HttpEmbedder(OllamaFormat(), choice, address, transport=httpx.MockTransport(note))
+    service = HttpEmbedder(OllamaFormat(), choice, address, transport=httpx.MockTransport(record))
     found = await service.embed(["a", "b " * 400])
 
     assert found.shape == (2, 2)
-    assert str(asked[0].url) == "http://localhost:11434/api/embed"
-    assert json.loads(asked[0].content)["truncate"] is False
+    assert str(sent[0].url) == "http://localhost:11434/api/embed"
+    assert json.loads(sent[0].content)["truncate"] is False
     assert (await service.model()).provider == "ollama"
 
 
 async def test_a_store_needs_one_request_a_recall_one_and_a_repeated_question_none(database: Database) -> None:
     requests: list[int] = []
 
-    def note(request: httpx.Request) -> httpx.Response:
+    def record(request: httpx.Request) -> httpx.Response:
         requests.append(len(json.loads(request.content)["input"]))
         return vectors(request)
 
-    service = embedder(note)
+    service = embedder(record)
     choice = ModelChoice("openai", "some-model")
     person = Person(MemoryContext.of(database, Generations(Models(database), choice, service, lambda _: service)))
     await service.probe()  # as a server does when it starts

@@ -54,12 +54,12 @@ def longest_first(request: httpx.Request) -> httpx.Response:
 async def test_a_request_without_a_model_has_the_form_of_text_embeddings_inference() -> None:
     bodies: list[Any] = []
 
-    def note(request: httpx.Request) -> httpx.Response:
+    def record(request: httpx.Request) -> httpx.Response:
         assert request.url.path == "/rerank"
         bodies.append(json.loads(request.content))
         return longest_first(request)
 
-    scores = await reranker(note).scores("where?", ["a", "bbb", "cc"])
+    scores = await reranker(record).scores("where?", ["a", "bbb", "cc"])
 
     assert scores.tolist() == [1.0, 3.0, 2.0]
     assert bodies == [{"query": "where?", "texts": ["a", "bbb", "cc"], "truncate": True}]
@@ -68,12 +68,12 @@ async def test_a_request_without_a_model_has_the_form_of_text_embeddings_inferen
 async def test_a_request_with_a_model_has_the_form_of_jina_and_cohere() -> None:
     bodies: list[Any] = []
 
-    def note(request: httpx.Request) -> httpx.Response:
+    def record(request: httpx.Request) -> httpx.Response:
         bodies.append(json.loads(request.content))
         results = [{"index": 1, "relevance_score": 0.9}, {"index": 0, "relevance_score": 0.1}]
         return httpx.Response(200, json={"model": "m", "results": results})
 
-    scores = await reranker(note, model="jina-reranker-v2").scores("where?", ["a", "b"])
+    scores = await reranker(record, model="jina-reranker-v2").scores("where?", ["a", "b"])
 
     assert scores.tolist() == [0.1, 0.9]
     assert bodies == [{"model": "jina-reranker-v2", "query": "where?", "documents": ["a", "b"], "top_n": 2}]
@@ -112,11 +112,11 @@ async def test_only_the_pool_is_sent_and_the_others_stay_after_it(database: Data
     before = contents(await plain.recall("harbour"))
     sent: list[int] = []
 
-    def note(request: httpx.Request) -> httpx.Response:
+    def record(request: httpx.Request) -> httpx.Response:
         sent.append(len(json.loads(request.content)["texts"]))
         return longest_first(request)
 
-    answer = await Person(MemoryContext.of(database, embedder, reranker(note, pool=2))).recall("harbour")
+    answer = await Person(MemoryContext.of(database, embedder, reranker(record, pool=2))).recall("harbour")
 
     assert sent == [2]
     assert contents(answer) == [*sorted(before[:2], key=len, reverse=True), *before[2:]]

@@ -20,25 +20,17 @@ from folklore.errors import ConfigInvalid, EmbedderUnavailable
 
 def configured_choice(settings: EmbeddingSettings) -> ModelChoice | None:
     """Return the model in the settings, with its known prefixes; None for `none`. Raises ConfigInvalid."""
-    provider, url = settings.provider, settings.url
-    if provider == "none":
+    if settings.provider == "none":
         return None
-    if provider == "bundled":
+    if settings.provider == "bundled":
         return ModelChoice("bundled", bundled.MODEL.name)
-    if provider == "openai" and (url is None or settings.model is None):
-        raise ConfigInvalid("embedding", "the openai provider needs url and model.", hint="Set both.")
-    if settings.model is None:
-        raise ConfigInvalid("embedding.model", f"the {provider} provider needs one.", hint="Set embedding.model.")
-    if provider == "ollama" and url is None:
-        url = DEFAULT_URL
-    elif provider == "fastembed":
-        url = None
-    known = profile_of(settings.model)
-    if provider == "openai" and url is not None and has_input_type(url):
+    name, url = _name_and_url(settings)
+    known = profile_of(name)
+    if settings.provider == "openai" and url is not None and has_input_type(url):
         known = ModelProfile()
     return ModelChoice(
-        provider,
-        settings.model,
+        settings.provider,
+        name,
         url,
         settings.dimensions,
         known.query_prefix if settings.query_prefix is None else settings.query_prefix,
@@ -107,6 +99,17 @@ def key_for(url: str, settings: EmbeddingSettings) -> str | None:
 def models_folder(home: Path) -> Path:
     """Return the folder of downloaded models."""
     return home / "models"
+
+
+def _name_and_url(settings: EmbeddingSettings) -> tuple[str, str | None]:
+    provider, name, url = settings.provider, settings.model, settings.url
+    if provider == "openai" and (url is None or name is None):
+        raise ConfigInvalid("embedding", "the openai provider needs url and model.", hint="Set both.")
+    if name is None:
+        raise ConfigInvalid("embedding.model", f"the {provider} provider needs one.", hint="Set embedding.model.")
+    if provider == "fastembed":
+        return name, None
+    return name, url or (DEFAULT_URL if provider == "ollama" else None)
 
 
 def _origin(url: str) -> tuple[str, str | None, int | None]:

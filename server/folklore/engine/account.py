@@ -13,7 +13,7 @@ from folklore.errors import EngineFailed
 if os.name != "nt":
     import pwd
 
-# `postgres` first: daemons often share `nobody`, and any process of the account can reach the server's socket.
+# `postgres` first: daemons often share `nobody`, and any process of the account can connect to the server.
 _CANDIDATES = ("postgres", "nobody")
 
 

@@ -8,6 +8,7 @@ import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from folklore.engine.account import Account
 from folklore.errors import EngineFailed
@@ -66,6 +67,9 @@ class Binaries:
         """Run a program in a session of its own until it ends. It inherits the given descriptors and no others."""
         # No file takes the output: a full disk would lose it. On Windows a server can keep the pipe of its pg_ctl open.
         output = subprocess.DEVNULL if os.name == "nt" and name == "pg_ctl" else subprocess.PIPE
+        identity: dict[str, Any] = {}
+        if account:
+            identity = {"user": account.uid, "group": account.gid, "extra_groups": []}
         try:
             done = subprocess.run(  # noqa: S603  (our own binaries, arguments as a list)
                 [self.program(name), *arguments],
@@ -79,10 +83,8 @@ class Binaries:
                 pass_fds=descriptors,
                 start_new_session=True,
                 creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
-                user=account.uid if account else None,
-                group=account.gid if account else None,
-                extra_groups=[] if account else None,
                 umask=0o077 if os.name != "nt" else -1,
+                **identity,
             )
         except subprocess.TimeoutExpired:
             return Outcome(None, "", f"{name} did not end within {timeout:.0f} s")
