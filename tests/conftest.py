@@ -92,9 +92,9 @@ def an_environment_of_our_own(tmp_path_factory: pytest.TempPathFactory) -> Itera
 
 @pytest.fixture(scope="session", autouse=True)
 def one_model_for_the_session() -> Iterator[None]:
-    """Loading the bundled model takes 0.3 s; each embedder would load it anew."""
+    """Load the bundled model once: it takes 0.3 s, and each embedder would load it again."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(bundled, "_load", functools.cache(bundled._load))
+        patch.setattr(bundled, "load_model", functools.cache(bundled.load_model))
         yield
 
 

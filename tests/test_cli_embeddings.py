@@ -120,7 +120,6 @@ async def test_what_was_stored_while_the_service_was_down_is_paid_by_backfill(
     monkeypatch.setenv("FOLKLORE_EMBEDDING__PROVIDER", "openai")
     monkeypatch.setenv("FOLKLORE_EMBEDDING__URL", service.url)
     monkeypatch.setenv("FOLKLORE_EMBEDDING__MODEL", "words")
-    monkeypatch.setenv("FOLKLORE_EMBEDDING__TIMEOUT_SECONDS", "3")
     await folklore.done("store", FACTS[0])
     service.down = True
     await folklore.done("store", FACTS[1])

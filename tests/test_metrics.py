@@ -175,7 +175,6 @@ async def test_what_a_branch_could_not_do_and_the_debt_are_told(database_url: st
         embedding__url=f"http://127.0.0.1:{free_port()}/v1",
         embedding__model="none",
         embedding__dimensions="8",
-        embedding__timeout_seconds="0.5",
     )
     async with on_http(settings) as server, httpx.AsyncClient(base_url=server.url) as client:
         await asked(server, "memory_store", memories=[{"content": "Kites hover."}, {"content": "Kites glide."}])

@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 from folklore.db.database import Database
 from folklore.db.stores.embeddings import Debts
 from folklore.db.stores.models import Models
-from folklore.embedding.factory import Choice
-from folklore.embedding.protocol import Embedder, Model
+from folklore.embedding.protocol import Embedder, Model, ModelChoice
 from folklore.errors import Conflict, EmbedderUnavailable, FolkloreError, NotFound
 from folklore.memory.context import MemoryContext
 from folklore.memory.models import active_model as generations
@@ -80,13 +79,13 @@ class World:
         self.services: dict[str, ByWord] = {"old": ByWord(), "new": ByWord(name="new", salt=2)}
         self.models = Models(database)
 
-    def build(self, choice: Choice) -> Embedder:
+    def build(self, choice: ModelChoice) -> Embedder:
         service = self.services[choice.name]
         return RevisedAs(service, choice.revision) if choice.revision else service
 
     def server(self, settings: str = "old") -> Person:
         """Somebody at a server whose settings name this model."""
-        choice = Choice("fake", settings)
+        choice = ModelChoice("fake", settings)
         return Person(MemoryContext.of(self.database, Generations(self.models, choice, self.build(choice), self.build)))
 
     def switch(self, library: MemoryContext, **options: Any) -> Switch:
@@ -98,7 +97,7 @@ class World:
     async def switch_to(self, name: str, *, force: bool = False, **options: Any) -> Switched:
         library = self.server().library
         await library.find_namespaces([])
-        target = await target_of(Choice("fake", name), self.models, self.build)
+        target = await target_of(ModelChoice("fake", name), self.models, self.build)
         return await self.switch(library, **options).to(target, force=force)
 
 

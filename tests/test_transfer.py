@@ -18,7 +18,7 @@ from folklore.db.database import Database
 from folklore.db.stores.embeddings import Debts
 from folklore.db.stores.transfer import Transfers
 from folklore.embedding.protocol import Embedder
-from folklore.errors import Conflict, EmbedderUnavailable, InvalidInput, NotFound, Raced, Refused
+from folklore.errors import ConcurrentChange, Conflict, EmbedderUnavailable, InvalidInput, NotFound, Refused
 from folklore.memory.auth.tokens import TokenRequest, create_token, key_of
 from folklore.memory.context import MemoryContext
 from folklore.memory.models.pending_embeddings import pay
@@ -538,9 +538,9 @@ async def test_an_import_that_is_overtaken_each_time_ends(mover: Mover) -> None:
     class Overtaken(Transfers):
         async def write(self, *given: Any, **asked: Any) -> set[UUID]:
             began.append(given)
-            raise Raced("Somebody else changed the same memory at the same time.")
+            raise ConcurrentChange("Somebody else changed the same memory at the same time.")
 
-    with pytest.raises(Raced, match="Import it again"):
+    with pytest.raises(ConcurrentChange, match="Import it again"):
         await replace(mover, transfers=Overtaken).put([{"id": OLD, "content": "two"}], on_conflict="overwrite")
     assert 1 < len(began) < 10
 

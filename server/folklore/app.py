@@ -21,7 +21,7 @@ from folklore.model import Caller
 from folklore.project import project_namespace, working_directory
 
 if TYPE_CHECKING:
-    from folklore.db.database import Database, PoolLimits, QueryLogger
+    from folklore.db.database import Database, QueryLogger
     from folklore.db.stores.usage import Used
     from folklore.embedding.protocol import Embedder
     from folklore.jobs.scheduler import Keeper
@@ -159,24 +159,23 @@ class App:
         # In a thread: numpy, asyncpg and what stands on them are a fifth of a second of imports.
         await asyncio.to_thread(self._prepare)
         await asyncio.to_thread(_import_the_slow_rooms)
-        from folklore.db.database import Database
+        from folklore.db.database import Database, PoolLimits
         from folklore.db.migrate import migrate
         from folklore.db.stores.models import Models
-        from folklore.embedding.factory import build, wanted
-        from folklore.embedding.reranker import choose_reranker
+        from folklore.embedding.factory import build_embedder, configured_choice, configured_reranker
         from folklore.memory.context import MemoryContext
         from folklore.memory.models.active_model import Generations
 
-        named = wanted(self.settings.embedding)
-        to_build = partial(build, settings=self.settings.embedding, home=self.settings.home)
+        named = configured_choice(self.settings.embedding)
+        to_build = partial(build_embedder, settings=self.settings.embedding, home=self.settings.home)
         embedder = None if named is None else to_build(named)
-        reranker = choose_reranker(self.settings.reranker)
+        reranker = configured_reranker(self.settings.reranker)
         # Beside everything: a service that does not answer must not hold up those who can do without.
         self._warming = asyncio.create_task(_warm(embedder), name="folklore-warm")
         dsn, where = await self.dsn()
         await migrate(dsn)
         settings = self.settings.database
-        limits = self._limits(settings.pool_min, settings.pool_max)
+        limits = PoolLimits(maximum=settings.pool_max, statement_cache=settings.statement_cache)
         revive = self._revive if where == "embedded" else None
         login = None if settings.login_url is None else settings.login_url.get_secret_value()
         database = Database(dsn, limits, self._log_query, revive, login)
@@ -185,18 +184,6 @@ class App:
         await generations.look()
         return Running(
             database, MemoryContext.of(database, generations, reranker, secrets=self.settings.secrets), where
-        )
-
-    def _limits(self, minimum: int, maximum: int) -> PoolLimits:
-        from folklore.db.database import PoolLimits
-
-        settings = self.settings.database
-        return PoolLimits(
-            minimum=minimum,
-            maximum=maximum,
-            connect_timeout=settings.connect_timeout_seconds,
-            statement_timeout=settings.statement_timeout_seconds,
-            statement_cache=settings.statement_cache,
         )
 
     async def _revive(self) -> None:
@@ -209,11 +196,7 @@ class App:
             return url.get_secret_value(), "server"
         from folklore.engine import Engine
 
-        engine = Engine(
-            self.settings.home,
-            idle_minutes=self.settings.engine.idle_minutes,
-            shared_buffers=self.settings.engine.shared_buffers,
-        )
+        engine = Engine(self.settings.home, idle_minutes=self.settings.engine.idle_minutes)
         return await asyncio.to_thread(engine.start), "embedded"
 
     def start_upkeep(self) -> None:
@@ -246,12 +229,13 @@ class App:
     @asynccontextmanager
     async def _apart(self) -> AsyncIterator[tuple[Database, MemoryContext]]:
         """The database over connections of its own, so that no request waits for one that upkeep has."""
-        from folklore.db.database import Database
+        from folklore.db.database import Database, PoolLimits
         from folklore.memory.context import MemoryContext
 
         running = await self.ready()
         dsn, _ = await self.dsn()
-        database = Database(dsn, self._limits(minimum=0, maximum=4))
+        limits = PoolLimits(minimum=0, maximum=4, statement_cache=self.settings.database.statement_cache)
+        database = Database(dsn, limits)
         await database.open()
         try:
             yield database, MemoryContext.of(database, running.library.embedder)

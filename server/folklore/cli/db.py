@@ -119,9 +119,7 @@ def _engine(settings: Settings) -> Engine:
         )
     from folklore.engine import Engine
 
-    return Engine(
-        settings.home, idle_minutes=settings.engine.idle_minutes, shared_buffers=settings.engine.shared_buffers
-    )
+    return Engine(settings.home, idle_minutes=settings.engine.idle_minutes)
 
 
 def _engine_status(settings: Settings) -> tuple[dict[str, object], str | None]:

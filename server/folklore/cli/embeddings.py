@@ -38,11 +38,11 @@ def status(ctx: click.Context, as_json: bool) -> None:
     async def work(app: App, running: Running) -> dict[str, Any]:
         from folklore.db.stores.embeddings import Debts
         from folklore.db.stores.models import Models
-        from folklore.embedding.factory import wanted
+        from folklore.embedding.factory import configured_choice
         from folklore.memory.models.switch import holdings
 
         models, held = await holdings(running.library, Models(running.database), Debts(running.database))
-        named = wanted(app.settings.embedding)
+        named = configured_choice(app.settings.embedding)
         active = next((model for model in models if model.role == "active"), None)
         value: dict[str, Any] = {
             "configured": None if named is None else named.label,

@@ -47,16 +47,16 @@ def switch(
     async def work(app: App, running: Running) -> Switched:
         from functools import partial
 
-        from folklore.embedding.factory import build, wanted
+        from folklore.embedding.factory import build_embedder, configured_choice
         from folklore.memory.models.switch import target_of
 
-        choice = wanted(meant.embedding)
+        choice = configured_choice(meant.embedding)
         if choice is None:
             raise InvalidInput("--provider", "none needs no switch.", hint="Set embedding.provider to none instead.")
         if choice.provider == "fastembed":
             await fetched(meant, choice.name)
         models = _models(running)
-        target = await target_of(choice, models, partial(build, settings=meant.embedding, home=meant.home))
+        target = await target_of(choice, models, partial(build_embedder, settings=meant.embedding, home=meant.home))
         try:
             with progress(f"To {target.model.label}", await _owed(running, target.model)) as tell:
                 return await _switch(app, running, pace_of(batch, rate, patience), tell).to(target, force=force)
@@ -78,9 +78,9 @@ def rollback(ctx: click.Context, batch: int, rate: float | None, patience: float
     async def work(app: App, running: Running) -> Switched:
         from functools import partial
 
-        from folklore.embedding.factory import build
+        from folklore.embedding.factory import build_embedder
 
-        to_build = partial(build, settings=app.settings.embedding, home=app.settings.home)
+        to_build = partial(build_embedder, settings=app.settings.embedding, home=app.settings.home)
         with progress("Back", None) as tell:
             return await _switch(app, running, pace_of(batch, rate, patience), tell).back(to_build, at_once=at_once)
 
@@ -138,7 +138,7 @@ def _meant(configured: EmbeddingSettings, named: dict[str, Any]) -> EmbeddingSet
         return configured
     kept = configured.model_dump()
     if {"provider", "model", "url"} & given.keys():
-        for name in ("dimensions", "query_prefix", "document_prefix", "max_tokens"):
+        for name in ("dimensions", "query_prefix", "document_prefix"):
             kept[name] = None
         if given.get("provider", kept["provider"]) != kept["provider"]:
             kept |= {"url": None, "model": None}

@@ -47,7 +47,7 @@ class Watch:
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
         """A block in which the server runs."""
-        collector = spans.collect(os.environ)
+        collector = spans.start_collector(os.environ)
         try:
             async with self._metrics.told():
                 yield

@@ -15,8 +15,7 @@ from folklore.db.stores.memories import Memories
 from folklore.db.stores.namespaces import NamespaceInfo, Namespaces
 from folklore.db.stores.recall import RecallStatements
 from folklore.db.stores.similarities import Similarities
-from folklore.embedding.protocol import Embedder
-from folklore.embedding.reranker import Reranker
+from folklore.embedding.protocol import Embedder, Reranker
 from folklore.errors import InvalidInput, NotFound
 from folklore.memory.models.active_model import Generations
 from folklore.memory.recall.corpus_statistics import RecentMeasures

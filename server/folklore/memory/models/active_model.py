@@ -17,13 +17,12 @@ import structlog
 from numpy.typing import NDArray
 
 from folklore.db.stores.models import KnownModel, Models
-from folklore.embedding.factory import Choice
-from folklore.embedding.protocol import SAME_MODEL, Embedder, Model
+from folklore.embedding.protocol import SAME_MODEL, Embedder, Model, ModelChoice
 from folklore.errors import DatabaseUnavailable, EmbedderUnavailable, FolkloreError
 
 log = structlog.get_logger(__name__)
 
-Build = Callable[[Choice], Embedder]
+Build = Callable[[ModelChoice], Embedder]
 
 # How long what was heard of the active model holds, in seconds.
 NOTICED_WITHIN = 2.0
@@ -32,7 +31,9 @@ NOTICED_WITHIN = 2.0
 class Generations:
     """Holds an embedder for each model this process ever needed; one of them is the current one."""
 
-    def __init__(self, models: Models | None, wanted: Choice | None, configured: Embedder | None, build: Build) -> None:
+    def __init__(
+        self, models: Models | None, wanted: ModelChoice | None, configured: Embedder | None, build: Build
+    ) -> None:
         self._models = models
         self._wanted = wanted
         self._configured = configured
@@ -48,7 +49,7 @@ class Generations:
     def fixed(cls, embedder: Embedder | None) -> Generations:
         """One embedder, whatever the store says."""
 
-        def none(choice: Choice) -> Embedder:
+        def none(choice: ModelChoice) -> Embedder:
             raise EmbedderUnavailable(f"There is no way to {choice.label} from here.")
 
         return cls(None, None, embedder, none)
@@ -221,9 +222,9 @@ class Missing:
         """Nothing to let go of."""
 
 
-def choice_of(model: KnownModel) -> Choice:
+def choice_of(model: KnownModel) -> ModelChoice:
     """The model as an embedder is built from it."""
-    return Choice(
+    return ModelChoice(
         model.provider,
         model.name,
         model.url,

@@ -17,8 +17,7 @@ import structlog
 
 from folklore.db.stores.embeddings import Coverage, Debts
 from folklore.db.stores.models import KnownModel, Models
-from folklore.embedding.factory import Choice
-from folklore.embedding.protocol import SAME_MODEL, Embedder
+from folklore.embedding.protocol import SAME_MODEL, Embedder, ModelChoice
 from folklore.errors import Conflict, EmbedderUnavailable, FolkloreError, NotFound
 from folklore.memory.context import MemoryContext
 from folklore.memory.models.active_model import NOTICED_WITHIN, alike, choice_of
@@ -34,7 +33,7 @@ _ROUNDS = 10
 _SWEEP = 2 * NOTICED_WITHIN + 1.0
 _DROPPED_AT_ONCE = 5_000
 
-Build = Callable[[Choice], Embedder]
+Build = Callable[[ModelChoice], Embedder]
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +167,7 @@ class Switch:
         return [notebook.id for notebook in await self._library.namespaces.find(None)]
 
 
-async def target_of(choice: Choice, models: Models, build: Build) -> Target:
+async def target_of(choice: ModelChoice, models: Models, build: Build) -> Target:
     """The model that a choice leads to, reached and measured.
 
     One whose vectors are here but that answers another way now is another model of the same name, and gets a revision

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from folklore.db.stores.recall import RecallStatements
 from folklore.db.stores.recall_rows import Candidate, Scope
-from folklore.embedding.reranker import Reranker
+from folklore.embedding.protocol import Reranker
 from folklore.memory.recall.branches import Found
 from folklore.memory.recall.confidence import assured
 from folklore.memory.recall.explain import Traced, explained

@@ -13,7 +13,7 @@ import structlog
 from folklore.db.stores.changes import Inserted, KeyAnswer, NamespaceTransaction
 from folklore.db.stores.memories import PreparedMemory, Vectors
 from folklore.db.stores.namespaces import NewNamespace
-from folklore.errors import EmbedderUnavailable, InvalidInput, NotFound, Raced
+from folklore.errors import ConcurrentChange, EmbedderUnavailable, InvalidInput, NotFound
 from folklore.memory.context import MemoryContext, RequestContext
 from folklore.memory.ids import new_id
 from folklore.memory.models.vectors import vectors_of
@@ -157,7 +157,7 @@ async def _write_batch(context: RequestContext, name: str, batch: _Batch, vector
     for attempt in range(1, _TRIES + 1):
         try:
             written = await _write_once(context, name, batch, vectors)
-        except Raced:
+        except ConcurrentChange:
             if attempt == _TRIES:
                 raise
         else:
