@@ -20,7 +20,7 @@ from folklore.model import Answer
 from folklore.ranking.neighbours import guessed_length, room
 from folklore.ranking.signals import Signals
 from folklore.ranking.weights import Branch, Ranking
-from folklore.text.asking import asks
+from folklore.text.words import is_question
 
 KEYWORD_ALONE = "keyword branch alone"
 DENSE_ALONE = "dense branch alone"
@@ -208,7 +208,7 @@ async def everything(assistant: Assistant, ranking: Ranking = Ranking()) -> tupl
         for memory in answer["memories"]:
             sources[memory["id"]] = memory["source"]
             text = memory["content"]
-            rooms[memory["id"]] = room(guessed_length(text), ranking, asks=asks(text))
+            rooms[memory["id"]] = room(guessed_length(text), ranking, asks=is_question(text))
             if "session" in memory and "position" in memory:
                 places[memory["id"]] = (memory["namespace"], memory["session"], memory["position"])
         cursor = answer.get("cursor")

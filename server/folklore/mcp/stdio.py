@@ -1,7 +1,7 @@
 """MCP over standard input and output: the SDK's transport, which every request gets an answer from.
 
 The SDK drops a line it cannot read, and who sent it waits for ever. Two kinds of lines are read or answered here: JSON
-that spells half of a character (text/surrogates.py), and JSON that is nested too deep.
+that spells half of a character (text/clean.py), and JSON that is nested too deep.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from mcp.shared.message import SessionMessage
 from mcp.types import PARSE_ERROR, ErrorData, JSONRPCError, jsonrpc_message_adapter
 from pydantic import ValidationError
 
-from folklore.text.surrogates import without_halves
+from folklore.text.clean import replace_lone_surrogates
 
 
 async def serve_stdio(server: MCPServer[Any]) -> None:
@@ -50,7 +50,7 @@ class Arriving:
         problem = item.errors(include_url=False, include_context=False)[0]
         if problem["type"] != "json_invalid":
             return item
-        line = without_halves(problem["input"].encode())
+        line = replace_lone_surrogates(problem["input"].encode())
         try:
             return SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False))
         except ValidationError as still:

@@ -127,7 +127,7 @@ class Branches:
     @property
     def _is_expression(self) -> bool:
         query = self._query
-        return query.expert and (not query.only_alternatives or (self._literal and bool(query.phrases)))
+        return query.is_expression and (not query.only_alternatives or (self._literal and bool(query.phrases)))
 
     async def _timed(self, branch: Branch, work: Callable[[int], Awaitable[Hits]], fetch: int) -> Hits:
         start = perf_counter()
@@ -185,7 +185,8 @@ class Branches:
             measured = await self._measures((await embedder.model()).id)
             if measured is not None and measured.usual is not None:
                 usual = measured.usual
-                weights = piece_weights(sampled_weights([usual.holding(piece) for piece in pieces], usual.total))
+                frequencies = [usual.document_frequency(piece) for piece in pieces]
+                weights = piece_weights(sampled_weights(frequencies, usual.total))
             else:
                 await self._read.wait()
                 if (read := self._found.reading) is not None:

@@ -9,7 +9,7 @@ from uuid import UUID
 
 from folklore.db.stores.recall_rows import Lexemes, Measures
 from folklore.ranking.length import LengthLine
-from folklore.text.sampled_frequencies import UsualWords
+from folklore.text.words import SampledFrequencies
 
 Key = tuple[tuple[UUID, ...], UUID | None]
 # A lexeme of a piece, in how many memories it is, what it says in them together, and that times their size; then the
@@ -38,11 +38,11 @@ class Measured:
 
     measures: Measures
     line: LengthLine | None
-    usual: UsualWords | None
+    usual: SampledFrequencies | None
     _common: dict[Way, dict[str, Read]] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, measures: Measures, usual: UsualWords | None) -> Measured:
+    def of(cls, measures: Measures, usual: SampledFrequencies | None) -> Measured:
         """From what the database measured; the samples have said what they had to, and are not kept."""
         line = LengthLine.through(measures.vectors, measures.sizes)
         return cls(replace(measures, vectors=measures.vectors[:0], sizes=measures.sizes[:0], texts=None), line, usual)
@@ -77,18 +77,18 @@ class RecentMeasures:
 
     def __init__(self) -> None:
         self._known: dict[Key, tuple[float, Measured]] = {}
-        self._usual: dict[tuple[UUID, ...], tuple[float, UsualWords]] = {}
+        self._usual: dict[tuple[UUID, ...], tuple[float, SampledFrequencies]] = {}
 
-    def usual(self, namespaces: Iterable[UUID]) -> UsualWords | None:
+    def usual(self, namespaces: Iterable[UUID]) -> SampledFrequencies | None:
         """The usual words of a scope, if they were learned within the hour."""
         until, usual = self._usual.get(tuple(sorted(namespaces)), (0.0, None))
         return usual if monotonic() < until else None
 
-    def learn(self, namespaces: Iterable[UUID], texts: Sequence[str]) -> UsualWords:
+    def learn(self, namespaces: Iterable[UUID], texts: Sequence[str]) -> SampledFrequencies:
         """Learn the usual words of a scope from its oldest texts, which stay while others come."""
         if len(self._usual) >= _MOST_SCOPES:
             self._usual.clear()
-        usual = UsualWords.of(texts)
+        usual = SampledFrequencies.of(texts)
         self._usual[tuple(sorted(namespaces))] = monotonic() + _SECONDS_OF_USUAL, usual
         return usual
 

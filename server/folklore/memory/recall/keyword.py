@@ -12,7 +12,7 @@ from folklore.memory.recall.corpus_statistics import Measured, Read, Way, key_of
 from folklore.ranking.length import score_line
 from folklore.ranking.standard_scores import question_mass, taken_for, weigh
 from folklore.ranking.weights import Ranking
-from folklore.text.dates.date_terms import marks_asked
+from folklore.text.dates.date_terms import date_terms
 from folklore.text.query.parser import KeywordQuery, Term
 from folklore.text.query.tsquery import to_tsquery_text
 
@@ -33,7 +33,7 @@ async def read_question(
 ) -> tuple[Bm25, Measured]:
     """How the words of a question weigh in scope, and what the scope holds. One statement at most."""
     bound = ranking.bound(len(query.bag))
-    marks = marks_asked(query.bag)
+    marks = date_terms(query.bag)
     key = key_of(scope.namespaces, model)
     measured = library.measured.get(key)
     way: Way = (tuple(languages), ranking.saturation, ranking.length_prior)
