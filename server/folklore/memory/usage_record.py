@@ -66,11 +66,11 @@ class Traces:
 
     def _plain(self, namespace: str, draft: Draft) -> Draft:
         from folklore.text.clean import clean, digest
-        from folklore.text.quoting import unwrapped
+        from folklore.text.words import unquoted
 
         if (namespace, digest(draft.content)) in self._recalled:
             return draft
-        for inner in unwrapped(clean(draft.content).text):
+        for inner in unquoted(clean(draft.content).text):
             if (namespace, digest(inner)) in self._recalled:
                 return replace(draft, content=inner)
         return draft

@@ -1,4 +1,4 @@
-"""Identifiers: words of code and operations meant letter for letter, such as `ERR_CONN_REFUSED` or `v18.2.0`."""
+"""Identifiers: words of code and operations whose exact spelling matters, such as `ERR_CONN_REFUSED` or `v18.2.0`."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Literal, cast
 
 Shape = Literal["url", "email", "flag", "hash", "version", "code", "path", "host", "symbol", "quoted"]
 
-MAX_TEXT = 32_000  # characters looked at; the rest of a paste says nothing new
-MAX_WORD = 200
+MAX_TEXT = 32_000  # characters of a text that are searched
+_MAX_WORD = 200
 _WORDS = re.compile(r"`([^`\n]{2,100})`|\S+")
 _OPENING = "([{<\"'“”‘’«`*,;:!?|="
 _CLOSING = ")]}>\"'“”‘’«»`*,;:!?.|="
@@ -22,7 +22,7 @@ _EXTENSIONS = (
 )
 _FILE_NAMES = ("Dockerfile", "Makefile", "Jenkinsfile", "Procfile", "Gemfile")  # without an extension
 _DOMAINS = "com|org|net|dev|edu|gov|ai|app|cloud|local|internal|localhost|co\\.uk|de|eu|fr|ch"
-# Tried in this order on a word of at most MAX_WORD characters; the name of the group is the shape.
+# Tried in this order on a word of at most _MAX_WORD characters; the name of the matching group is the shape.
 _SHAPES = re.compile(
     rf"""
       (?P<url>[A-Za-z][A-Za-z0-9+.-]*://.+)
@@ -47,34 +47,23 @@ _CALL = re.compile(
     r"(?!(?:if|for|while|switch|return|and|or|not|in)\()([A-Za-z_$][\w$]*(?:(?:\.|::)[\w$]+)*)\((?!e?s\))", re.ASCII
 )
 _ABBREVIATION = re.compile(r"(?:[A-Za-z]\.)+[A-Za-z]|Q[1-4]|(?:19|20)\d\d", re.ASCII)
-_PARTS = re.compile(r"[A-Z]{2,}s(?![^\W\d_A-Z])|[A-Z]+(?=[A-Z][^\W\d_A-Z])|[A-Z]?[^\W\d_A-Z]+|[A-Z]+|\d+")
 
 
 @dataclass(frozen=True, slots=True)
 class Identifier:
-    """A word meant letter for letter, what it looks like and where it begins."""
+    """An identifier, its shape and the position where it begins."""
 
     text: str
     shape: Shape
     start: int
 
 
-def identifiers(text: str, limit: int = 32) -> tuple[str, ...]:
-    """List the identifiers of a text, each once, in order: evidence that exact words are wanted.
+def find_identifiers(text: str) -> Iterator[Identifier]:
+    """Yield the identifiers in the first 32,000 characters of a text, in order and in linear time.
 
     Codes (`E0308`, `PROJ-1234`), paths, files, versions, flags, hashes, URLs, `camelCase`, `snake_case`, dotted names,
-    calls and whatever stands in backticks.
+    calls and anything in backticks.
     """
-    found: dict[str, None] = {}
-    for identifier in find_identifiers(text):
-        found[identifier.text] = None
-        if len(found) >= limit:
-            break
-    return tuple(found)[:limit]
-
-
-def find_identifiers(text: str) -> Iterator[Identifier]:
-    """Find the identifiers of a text with their places and shapes. Linear in the text, up to 32,000 characters."""
     for word in _WORDS.finditer(text, 0, MAX_TEXT):
         if word[1] is not None:
             if inside := word[1].strip():
@@ -82,34 +71,29 @@ def find_identifiers(text: str) -> Iterator[Identifier]:
                 yield Identifier(name, shape, word.start(1))
             continue
         raw = word.group()
-        if raw.islower() and raw.isalpha():  # most words: spares them the closer look
+        if raw.islower() and raw.isalpha():  # a fast path for most words
             continue
-        if len(raw) <= MAX_WORD and not _is_plain(raw):
+        if len(raw) <= _MAX_WORD and not _is_plain(raw):
             core = raw.lstrip(_OPENING)
             if shaped := _shape(_without_closing(core)):
                 yield Identifier(*shaped, word.start() + len(raw) - len(core))
 
 
-def split_identifier(identifier: str) -> tuple[str, ...]:
-    """Split an identifier into its words in lower case: `getUserByID2` gives `get`, `user`, `by`, `id`, `2`."""
-    return tuple(part.lower() for part in _PARTS.findall(identifier))
-
-
 def _is_plain(word: str) -> bool:
-    """Say quickly that a word is ordinary: letters only, a capital at most in front, punctuation at most at its end."""
+    """Return whether a word has only letters, no capital but the first, and punctuation only at its end."""
     letters = word.rstrip(",.;:!?)\"'")
     return letters.isalpha() and letters[1:].islower() and letters not in _FILE_NAMES
 
 
 def _without_closing(word: str) -> str:
-    """Cut closing punctuation, except brackets that were opened inside the word."""
+    """Remove closing punctuation, except a bracket that is opened within the word."""
     while word and word[-1] in _CLOSING and not (word[-1] == ")" and "(" in word):
         word = word[:-1]
     return word
 
 
 def _shape(word: str) -> tuple[str, Shape] | None:
-    if "](" in word:  # a link in Markdown: its target
+    if "](" in word:  # a Markdown link: use its target
         word = word.rpartition("](")[2].rstrip(")")
     if call := _CALL.match(word):
         return call[1], "symbol"
