@@ -69,11 +69,11 @@ async def ask(home: str, texts: list[str], name: str) -> dict[str, float]:
 
 
 def build(home: str) -> dict[str, float]:
-    """Seconds that upkeep takes to build the index."""
+    """Return the seconds that the job `indexes` takes."""
     start = time.perf_counter()
-    command = [sys.executable, "-m", "folklore", "upkeep", "run", "indexes", "--json"]
+    command = [sys.executable, "-m", "folklore", "jobs", "run", "indexes", "--json"]
     done = subprocess.run(command, env=ours(home).env, capture_output=True, text=True, check=True)
-    assert json.loads(done.stdout)["chores"][0]["done"]["built"] == 1, done.stdout
+    assert json.loads(done.stdout)["jobs"][0]["done"]["built"] == 1, done.stdout
     return {"index_built_s": time.perf_counter() - start}
 
 

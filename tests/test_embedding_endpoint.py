@@ -21,7 +21,7 @@ from folklore.embedding.openai import openai_embedder
 from folklore.embedding.protocol import PROBE
 from folklore.errors import ConfigInvalid, EmbedderUnavailable
 from folklore.memory.context import MemoryContext
-from folklore.memory.models.active_model import Generations
+from folklore.memory.models.active_model import ActiveModel, ModelSource
 from tests.person import Person
 
 Handler = Callable[[httpx.Request], httpx.Response]
@@ -401,7 +401,9 @@ async def test_a_store_makes_one_request_a_recall_one_and_the_same_question_none
 
     service = embedder(note)
     choice = Choice("openai", "some-model")
-    person = Person(MemoryContext.of(database, Generations(Models(database), choice, service, lambda _: service)))
+    person = Person(
+        MemoryContext.of(database, ActiveModel(service, ModelSource(Models(database), choice, lambda _: service)))
+    )
     await service.probe()  # as a server does when it starts
     requests.clear()
 

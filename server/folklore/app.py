@@ -13,20 +13,19 @@ from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from folklore.config import Settings
+from folklore.db.stores.usage import UsageEntry, UsageStore
 from folklore.errors import ConfigInvalid, EmbedderUnavailable, FolkloreError
 from folklore.memory.ids import new_id
 from folklore.memory.request_context import RequestContext
-from folklore.memory.usage_record import Traces
+from folklore.memory.usage import UsageQueue, UsageRecorder
 from folklore.model import Caller
 from folklore.project import project_namespace, working_directory
 
 if TYPE_CHECKING:
     from folklore.db.database import Database, PoolLimits, QueryLogger
-    from folklore.db.stores.usage import Used
     from folklore.embedding.protocol import Embedder
-    from folklore.jobs.scheduler import Keeper
+    from folklore.jobs.scheduler import Scheduler
     from folklore.memory.context import MemoryContext
-    from folklore.memory.usage_log import UsageLog
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,9 +55,9 @@ class App:
         self._prepare = prepare  # called in the background before the slow parts are imported
         self._log_query = log_query
         self._starting: asyncio.Task[Running] | None = None
-        self._upkeep: asyncio.Task[None] | None = None
+        self._jobs: asyncio.Task[None] | None = None
         self._warming: asyncio.Task[None] | None = None
-        self._asked = asyncio.Event()  # somebody used the library since upkeep last looked
+        self._asked = asyncio.Event()  # a request has come since the scheduler last looked
         self.session = str(new_id())  # this process, in the usage log
         try:
             self.zone = ZoneInfo(settings.time_zone)
@@ -93,25 +92,19 @@ class App:
             zone=self.zone,
             engine="embedded" if self.settings.database_url is None else "server",
             retention=self.retention,
-            traces=self.traces,
+            usage=self.usage,
         )
 
     @cached_property
-    def traces(self) -> Traces:
-        """What answers of this process leave behind; a read-only one writes no usage log."""
-        if self.settings.read_only or not self.settings.upkeep.usage:
-            return Traces()
+    def usage(self) -> UsageRecorder:
+        """The usage record of this process; a read-only one writes nothing to the database."""
+        if self.settings.read_only:
+            return UsageRecorder()
 
-        def log() -> UsageLog:
-            from folklore.db.stores.usage import UsageStore
-            from folklore.memory.usage_log import UsageLog
+        async def write(entries: Sequence[UsageEntry]) -> list[UsageEntry]:
+            return await UsageStore((await self.ready()).database).record(entries)
 
-            async def record(entries: Sequence[Used]) -> list[Used]:
-                return await UsageStore((await self.ready()).database).record(entries)
-
-            return UsageLog(record, session=self.session)
-
-        return Traces(log)
+        return UsageRecorder(UsageQueue(write, session=self.session))
 
     def namespace(self) -> str:
         """Return where to write when a call names none; callers over HTTP have their own rule (http/team.py)."""
@@ -155,7 +148,7 @@ class App:
         from folklore.embedding.factory import build, wanted
         from folklore.embedding.reranker import choose_reranker
         from folklore.memory.context import MemoryContext
-        from folklore.memory.models.active_model import Generations
+        from folklore.memory.models.active_model import ActiveModel, ModelSource
 
         named = wanted(self.settings.embedding)
         to_build = partial(build, settings=self.settings.embedding, home=self.settings.home)
@@ -171,10 +164,10 @@ class App:
         login = None if settings.login_url is None else settings.login_url.get_secret_value()
         database = Database(dsn, limits, self._log_query, revive, login)
         await database.open()
-        generations = Generations(Models(database), named, embedder, to_build)
-        await generations.look()
+        active_model = ActiveModel(embedder, ModelSource(Models(database), named, to_build))
+        await active_model.refresh()
         return Running(
-            database, MemoryContext.of(database, generations, reranker, secrets=self.settings.secrets), where
+            database, MemoryContext.of(database, active_model, reranker, secrets=self.settings.secrets), where
         )
 
     def _limits(self, minimum: int, maximum: int) -> PoolLimits:
@@ -206,36 +199,32 @@ class App:
         )
         return await asyncio.to_thread(engine.start), "embedded"
 
-    def start_upkeep(self) -> None:
-        """Begin to look, every few minutes while this process is used, what upkeep is due; not in a read-only one."""
-        if self._upkeep is None and self.settings.upkeep.enabled and not self.settings.read_only:
-            self._upkeep = asyncio.create_task(self._keep_up(), name="folklore-upkeep")
+    def start_jobs(self) -> None:
+        """Run background jobs from the first request on, unless they are disabled or the process is read-only."""
+        if self._jobs is None and self.settings.jobs.enabled and not self.settings.read_only:
+            self._jobs = asyncio.create_task(self._run_jobs(), name="folklore-jobs")
 
-    async def _keep_up(self) -> None:
+    async def _run_jobs(self) -> None:
         await self._asked.wait()
-        with suppress(FolkloreError):  # whoever asked was told; the next one starts it
+        with suppress(FolkloreError):  # the request reports it; the next one starts the application
             await self.ready()
-        await self.keeper.keep_up(self._asked)
+        await self.scheduler.run_forever(self._asked)
 
     @cached_property
-    def keeper(self) -> Keeper:
-        """Upkeep as this process does it."""
-        from folklore.jobs.job import Rules
-        from folklore.jobs.scheduler import Keeper
+    def scheduler(self) -> Scheduler:
+        """The scheduler of this process."""
+        from folklore.jobs.job import JobOptions
+        from folklore.jobs.scheduler import Scheduler
 
-        settings = self.settings.upkeep
-        off = frozenset(name for name in ("quality", "consolidation") if not getattr(settings, name))
-        rules = Rules(
-            retention=self.retention,
-            usage_kept=timedelta(days=settings.usage_days),
-            audit_kept=timedelta(days=settings.audit_days),
-            hnsw_from=settings.hnsw_from,
+        settings = self.settings.jobs
+        options = JobOptions(
+            retention=self.retention, keep=timedelta(days=settings.keep_days), hnsw_from=settings.hnsw_from
         )
-        return Keeper(self._apart, rules, off, self.session, self.now)
+        return Scheduler(self._apart, options, frozenset(settings.optional), self.session, self.now)
 
     @asynccontextmanager
     async def _apart(self) -> AsyncIterator[tuple[Database, MemoryContext]]:
-        """The database over connections of its own, so that no request waits for one that upkeep has."""
+        """Open the database with connections of its own, so that no request waits for one that a job holds."""
         from folklore.db.database import Database
         from folklore.memory.context import MemoryContext
 
@@ -250,10 +239,10 @@ class App:
 
     async def close(self) -> None:
         """Let go of everything; what is half started is stopped."""
-        if self._upkeep is not None:
-            from folklore.jobs.cancellation import stopped
+        if self._jobs is not None:
+            from folklore.jobs.scheduler import cancel
 
-            await stopped(self._upkeep)
+            await cancel(self._jobs)
         if self._starting is None:
             return
         if not self._starting.done():
@@ -265,9 +254,9 @@ class App:
             running = await self._starting
         except (Exception, asyncio.CancelledError):  # noqa: BLE001 - its caller has been told, or nobody waited
             return
-        await self.traces.close()
+        await self.usage.close()
         await running.database.close()
-        await running.library.generations.close()
+        await running.library.active_model.close()
         if running.library.reranker is not None:
             await running.library.reranker.close()
 

@@ -105,7 +105,7 @@ def configure(place: Place, listen: Endpoint, shared_buffers: str, account: Acco
         "shared_buffers": shared_buffers,
         "dynamic_shared_memory_type": _dynamic_shared_memory(),
         "huge_pages": "off",  # in Kubernetes a missing allowance for them is a crash, not an error
-        "max_connections": "160",  # 20 clients × a pool of 6, upkeep, and some
+        "max_connections": "160",  # 20 clients × a pool of 6, background jobs, and some
         "jit": "off",  # compiling costs more than our queries
         "max_wal_size": "256MB",
         "autovacuum": "on",

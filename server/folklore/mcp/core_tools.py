@@ -69,13 +69,13 @@ async def memory_store(
     result = await store(
         library,
         namespace,
-        host.traces.as_recalled(namespace, keyed(ctx, drafts)),
+        host.usage.unquote(namespace, keyed(ctx, drafts)),
         caller=host.caller(),
         now=host.now(),
         zone=host.zone,
         many=memories is not None,
     )
-    host.traces.meter.stored(len(drafts))
+    host.usage.metrics.stored(len(drafts))
     note = {"note": result.note} if result.note else {}
     return result_of({"namespace": result.namespace, "stored": present.stored(result.stored), **note})
 
@@ -129,7 +129,7 @@ async def memory_recall(
         ),
         now=host.now(),
     )
-    host.traces.answered(found, query, caller=host.caller(), now=host.now())
+    host.usage.record(found, query, caller=host.caller(), now=host.now())
     return result_of(present.answer(found, format))
 
 
@@ -156,7 +156,7 @@ async def search_keywords(
         cursor=cursor,
         now=host.now(),
     )
-    host.traces.answered(found, query, caller=host.caller(), now=host.now())
+    host.usage.record(found, query, caller=host.caller(), now=host.now())
     return result_of(present.answer(found, format))
 
 

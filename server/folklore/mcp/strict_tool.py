@@ -51,7 +51,7 @@ class StrictTool(Tool):
             raise  # a crash: the SDK logs it, and tells the model only that there was one
         finally:
             host: RequestContext = context.request_context.lifespan_context
-            host.traces.meter.called(self.name, outcome, perf_counter() - began)
+            host.usage.metrics.called(self.name, outcome, perf_counter() - began)
         return result
 
     def _bad_arguments(self, error: ValidationError) -> str:

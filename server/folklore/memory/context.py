@@ -10,14 +10,14 @@ from uuid import UUID
 
 from folklore.db.database import Database
 from folklore.db.stores.changes import Changes
+from folklore.db.stores.embeddings import Embeddings
 from folklore.db.stores.memories import Memories
 from folklore.db.stores.namespaces import NamespaceInfo, Namespaces
 from folklore.db.stores.recall import RecallStatements
-from folklore.db.stores.similarities import Similarities
 from folklore.embedding.protocol import Embedder
 from folklore.embedding.reranker import Reranker
 from folklore.errors import NotFound
-from folklore.memory.models.active_model import Generations
+from folklore.memory.models.active_model import ActiveModel
 from folklore.memory.recall.corpus_statistics import RecentMeasures
 from folklore.model import Access, SecretPolicy
 from folklore.text import names
@@ -36,8 +36,8 @@ class MemoryContext:
     namespaces: Namespaces
     statements: RecallStatements
     changes: Changes
-    similarities: Similarities
-    generations: Generations
+    embeddings: Embeddings
+    active_model: ActiveModel
     reranker: Reranker | None = None
     secrets: SecretPolicy = "refuse"
     recent: Recent = field(default_factory=lambda: Recent())
@@ -50,7 +50,7 @@ class MemoryContext:
     def of(
         cls,
         database: Database,
-        embedder: Embedder | Generations | None,
+        embedder: Embedder | ActiveModel | None,
         reranker: Reranker | None = None,
         *,
         secrets: SecretPolicy = "refuse",
@@ -62,8 +62,8 @@ class MemoryContext:
             Namespaces(database),
             RecallStatements(database),
             Changes(database),
-            Similarities(database),
-            embedder if isinstance(embedder, Generations) else Generations.fixed(embedder),
+            Embeddings(database),
+            embedder if isinstance(embedder, ActiveModel) else ActiveModel(embedder),
             reranker,
             secrets,
         )
@@ -83,7 +83,7 @@ class MemoryContext:
             namespaces=Namespaces(database, access.namespaces),
             statements=RecallStatements(database),
             changes=Changes(database),
-            similarities=Similarities(database),
+            embeddings=Embeddings(database),
             recent=Recent(every=True),
             # What a namespace measures is the same for everybody who may read it, and asked for by its id.
             measured=self.measured,
@@ -98,7 +98,7 @@ class MemoryContext:
     @property
     def embedder(self) -> Embedder | None:
         """The embedder of the model that counts now. Take it once for what belongs together: it may be another next."""
-        return self.generations.embedder
+        return self.active_model.embedder
 
     def stored(self) -> None:
         """What this process stored or changed may have made namespaces, and changed what the small ones hold."""
@@ -125,7 +125,7 @@ class MemoryContext:
                 hint=f"Did you mean {', '.join(near)}?" if near else "Nothing has been stored yet.",
             )
         if found:
-            await self.generations.saw(found[0].model)
+            await self.active_model.observe(found[0].model)
         if not any(notebook.empty for notebook in found):
             self.recent.put(tuple(asked), found)
         return found

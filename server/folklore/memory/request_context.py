@@ -8,7 +8,7 @@ from datetime import datetime, timedelta, tzinfo
 from typing import TYPE_CHECKING
 
 from folklore.errors import FolkloreError
-from folklore.memory.usage_record import Traces
+from folklore.memory.usage import UsageRecorder
 from folklore.model import Caller
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ class RequestContext:
     `library` waits until database and model are ready and raises Unavailable if they cannot be; `namespace` returns
     the current namespace, for writes that name none, and raises InvalidInput if no source names one; `zone` applies to
     times without an offset; `engine` is the kind of Postgres (embedded or server); `retention` is how long a forgotten
-    memory can be restored; `traces` records every answer, `refused` every call that was denied.
+    memory can be restored; `usage` records every answer, `refused` every call that was denied.
     """
 
     library: Callable[[], Awaitable[MemoryContext]]
@@ -32,5 +32,5 @@ class RequestContext:
     zone: tzinfo
     engine: str = "server"
     retention: timedelta = timedelta(days=30)
-    traces: Traces = field(default_factory=Traces)
+    usage: UsageRecorder = field(default_factory=UsageRecorder)
     refused: Callable[[str, FolkloreError], None] = lambda _action, _error: None

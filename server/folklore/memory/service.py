@@ -293,4 +293,4 @@ class Service:
         return filters_of(request, now=self._host.now(), zone=self._host.zone)
 
     def _answered(self, answer: Answer, query: str) -> None:
-        self._host.traces.answered(answer, query, caller=self._host.caller(), now=self._host.now())
+        self._host.usage.record(answer, query, caller=self._host.caller(), now=self._host.now())

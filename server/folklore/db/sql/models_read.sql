@@ -1,4 +1,4 @@
--- Every model there is a row of, the active one first, then the youngest.
+-- Every model, the active one first, then the youngest.
 select id, provider, name, dimensions, created_at, role, since, url, asked_dimensions, query_prefix, document_prefix,
     revision, probe
 from models

@@ -157,7 +157,7 @@ class Memories:
             rows = await session.rows("memories_insert", namespace=namespace_id, drafts=drafts, now=now)
             found = {bytes(row["digest"]): (row["id"], bool(row["is_new"])) for row in rows}
             if derived := [row["id"] for row in rows if row["is_derived"]]:
-                await session.rows("reflections_said", namespace=namespace_id, ids=derived, now=now)
+                await session.rows("reflections_adopt", namespace=namespace_id, ids=derived, now=now)
             made = {item.id for item in fresh if found[item.digest][1]}
             used = {item.draft.idempotency_key: Answered(found[item.digest][0], item.request) for item in asked}
             await remember(session, namespace_id, used)

@@ -32,7 +32,7 @@ async def similar(
     if not ids:
         return {}, None
     try:
-        return await library.similarities.of(namespace, ids, model, nearest=NEAR, newest=_NEWEST, now=now), None
+        return await library.embeddings.similar(namespace, ids, model, nearest=NEAR, newest=_NEWEST, now=now), None
     except FolkloreError as error:
         log.warning("similar_not_looked_for", count=len(ids), reason=error.message)
         return {}, unlooked_for(error.message)

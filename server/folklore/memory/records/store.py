@@ -19,7 +19,7 @@ from folklore.db.stores.memories import Afterwards, Outcome, Prepared, Vectors
 from folklore.errors import EmbedderUnavailable, InvalidInput, NotFound
 from folklore.memory.context import MemoryContext
 from folklore.memory.ids import new_id
-from folklore.memory.models.vectors import vectors_of
+from folklore.memory.models.active_model import embed_texts
 from folklore.memory.permissions import must_write, require
 from folklore.memory.records.near_duplicates import similar, unlooked_for
 from folklore.memory.records.supersede import Replacement, supersede
@@ -215,12 +215,12 @@ async def _vectors(library: MemoryContext, batch: Sequence[Prepared]) -> Vectors
 
 async def embed(library: MemoryContext, texts: Sequence[str]) -> Vectors | None:
     """The vectors of a batch of texts; None when there is no embedder or it is down, and they are owed."""
-    await library.generations.look()
+    await library.active_model.refresh()
     embedder = library.embedder
     if embedder is None:
         return None
     try:
-        return await vectors_of(embedder, texts)
+        return await embed_texts(embedder, texts)
     except EmbedderUnavailable as error:
         log.warning("stored_without_vectors", count=len(texts), reason=error.message)
         return None

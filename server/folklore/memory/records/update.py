@@ -148,7 +148,7 @@ async def _restorable(change: Changing, last: Revision) -> Mapping[str, Any]:
     """What an undo gives back of a change.
 
     Who was superseded by one that was erased was so by nobody that can be named. What expired lives on without end:
-    with its old one nobody would see it, and upkeep would forget it again.
+    with its old one nobody would see it, and the job `expiry` would forget it again.
     """
     before = last.before
     if last.action == "expire":
