@@ -6,11 +6,12 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-Tell = Callable[[int, str], None]
+# Receives the number of steps done and a text for the user.
+Report = Callable[[int, str], None]
 
 
 @contextmanager
-def progress(work: str, total: int | None) -> Iterator[Tell]:
+def progress(work: str, total: int | None) -> Iterator[Report]:
     """Show a bar for the length of a block: yield the function that moves it, with `total` steps (None: unknown)."""
     if not sys.stderr.isatty():
         yield lambda _done, _text: None
