@@ -18,7 +18,7 @@ from folklore.db.database import Database
 from folklore.db.stores.models import Models
 from folklore.embedding.factory import Choice
 from folklore.embedding.protocol import Embedder, Model
-from folklore.errors import Conflict, EmbedderUnavailable, FolkloreError, NotFound
+from folklore.errors import ConfigInvalid, Conflict, EmbedderUnavailable, FolkloreError, NotFound
 from folklore.memory.context import MemoryContext
 from folklore.memory.models import active_model, switch
 from folklore.memory.models.active_model import ActiveModel, ModelSource
@@ -276,13 +276,29 @@ async def test_settings_that_name_the_previous_model_are_not_reported(world: Wor
 
 
 async def test_an_unavailable_active_model_degrades_recall_to_keywords(world: World) -> None:
-    del world.services["old"]
-    world.services["old"] = ByWord(down=True)
+    world.services["old"].down = True
 
     answer = await world.server("new").recall("captain")
 
     assert {item.branch for item in answer.degraded} == {"dense"}
     assert contents(answer)
+
+
+async def test_an_active_model_that_cannot_be_built_degrades_recall_with_the_reason(
+    world: World, connection: asyncpg.Connection
+) -> None:
+    def refuse(_choice: Choice) -> Embedder:
+        raise ConfigInvalid("embedding.url", "is missing.")
+
+    source = ModelSource(world.models, Choice("fake", "new"), refuse)
+    server = Person(MemoryContext.of(world.database, ActiveModel(world.services["new"], source)))
+
+    answer = await server.recall("captain")
+    await server.keep("stored meanwhile")
+
+    assert "fake/old, which cannot be used: embedding.url: is missing." in answer.degraded[0].reason
+    assert contents(answer)
+    assert await connection.fetchval("select count(*) from embeddings") == len(TEXTS)
 
 
 async def test_a_recall_reads_the_active_model_without_a_statement_of_its_own(world: World, queries: list[str]) -> None:

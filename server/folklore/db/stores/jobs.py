@@ -90,18 +90,4 @@ class Jobs:
         """Return every job that ever ran, by name."""
         async with self._database.session() as session:
             rows = await session.rows("jobs_read")
-        return {
-            row["name"]: JobState(
-                name=row["name"],
-                holder=row["holder"],
-                leased_until=row["leased_until"],
-                started_at=row["started_at"],
-                finished_at=row["finished_at"],
-                seconds=row["seconds"],
-                outcome=row["outcome"],
-                done={} if row["done"] is None else json.loads(row["done"]),
-                error=row["error"],
-                next_due=row["next_due"],
-            )
-            for row in rows
-        }
+        return {row["name"]: JobState(**dict(row) | {"done": json.loads(row["done"] or "{}")}) for row in rows}

@@ -148,17 +148,5 @@ async def _roles(session: Session) -> Mapping[Role, UUID]:
 
 
 def _known(row: Row) -> KnownModel:
-    return KnownModel(
-        id=row["id"],
-        provider=row["provider"],
-        name=row["name"],
-        dimensions=row["dimensions"],
-        url=row["url"],
-        asked_dimensions=row["asked_dimensions"],
-        query_prefix=row["query_prefix"],
-        document_prefix=row["document_prefix"],
-        revision=row["revision"],
-        probe=None if row["probe"] is None else np.array(row["probe"], dtype=np.float32),
-        role=row["role"],
-        since=row["since"],
-    )
+    probe = None if row["probe"] is None else np.array(row["probe"], dtype=np.float32)
+    return KnownModel(**dict(row) | {"probe": probe})

@@ -148,14 +148,14 @@ class ActiveModel:
             write("settings_name_another_model", active=active.label, settings=configured)
         self._current = VerifiedEmbedder(self._embedder_of(source, active), active, source.models)
 
-    def _embedder_of(self, source: ModelSource, model: KnownModel) -> Embedder:
+    def _embedder_of(self, source: ModelSource, model: KnownModel) -> Embedder | FolkloreError:
         if self._configured is not None and _names(source.configured, model) and not model.revision:
             return self._configured
         if model.id not in self._built:
             try:
                 self._built[model.id] = source.build(choice_of(model))
             except FolkloreError as error:
-                return UnavailableEmbedder(model, error)
+                return error
         return self._built[model.id]
 
 
@@ -180,9 +180,12 @@ def _mismatch(configured: Choice | None, active: KnownModel, models: Sequence[Kn
 
 
 class VerifiedEmbedder:
-    """An embedder that raises EmbedderUnavailable unless it has the id and the fingerprint of one known model."""
+    """An embedder that raises EmbedderUnavailable unless it has the id and the fingerprint of one known model.
 
-    def __init__(self, inner: Embedder, model: KnownModel, models: Models) -> None:
+    If the model could not be built, `inner` is the error, and every method raises EmbedderUnavailable with its reason.
+    """
+
+    def __init__(self, inner: Embedder | FolkloreError, model: KnownModel, models: Models) -> None:
         self._inner = inner
         self._known = model
         self._models = models
@@ -191,11 +194,11 @@ class VerifiedEmbedder:
     @property
     def weighs_words(self) -> bool:
         """The inner embedder's."""
-        return self._inner.weighs_words
+        return not isinstance(self._inner, FolkloreError) and self._inner.weighs_words
 
     async def model(self) -> Model:
         """Return the model."""
-        model = await self._inner.model()
+        model = await self._embedder().model()
         if model.id != self._known.id:
             raise EmbedderUnavailable(
                 f"The service answers with {model.dimensions} dimensions; the embeddings of {self._known.label} here "
@@ -206,25 +209,33 @@ class VerifiedEmbedder:
 
     async def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Embed texts."""
-        vectors = await self._inner.embed(texts)
+        vectors = await self._embedder().embed(texts)
         await self._verify()
         return vectors
 
     async def embed_question(self, pieces: Sequence[str], weights: Sequence[float]) -> NDArray[np.float32]:
         """Embed a query."""
-        vector = await self._inner.embed_question(pieces, weights)
+        vector = await self._embedder().embed_question(pieces, weights)
         await self._verify()
         return vector
 
     async def probe(self) -> NDArray[np.float32]:
         """Return the fingerprint measured last."""
-        return await self._inner.probe()
+        return await self._embedder().probe()
 
     async def close(self) -> None:
         """Do nothing: ActiveModel closes the inner embedder."""
 
+    def _embedder(self) -> Embedder:
+        if isinstance(self._inner, FolkloreError):
+            raise EmbedderUnavailable(
+                f"The embeddings here are of {self._known.label}, which cannot be used: {self._inner.message}",
+                hint=self._inner.hint,
+            )
+        return self._inner
+
     async def _verify(self) -> None:
-        probe = await self._inner.probe()
+        probe = await self._embedder().probe()
         if probe is self._verified:
             return
         if self._known.probe is None:
@@ -236,33 +247,3 @@ class VerifiedEmbedder:
                 hint="Bring the former model back, or run `folklore embeddings switch` to make the embeddings again.",
             )
         self._verified = probe
-
-
-class UnavailableEmbedder:
-    """Placeholder for a model that cannot be built here; every method raises EmbedderUnavailable with the reason."""
-
-    weighs_words = False
-
-    def __init__(self, model: KnownModel, reason: FolkloreError) -> None:
-        self._error = EmbedderUnavailable(
-            f"The embeddings here are of {model.label}, which cannot be used: {reason.message}", hint=reason.hint
-        )
-
-    async def model(self) -> Model:
-        """Raise the error."""
-        raise self._error
-
-    async def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Raise the error."""
-        raise self._error
-
-    async def embed_question(self, pieces: Sequence[str], weights: Sequence[float]) -> NDArray[np.float32]:
-        """Raise the error."""
-        raise self._error
-
-    async def probe(self) -> NDArray[np.float32]:
-        """Raise the error."""
-        raise self._error
-
-    async def close(self) -> None:
-        """Do nothing."""
