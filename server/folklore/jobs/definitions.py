@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
-from uuid import UUID
 
 from folklore.db.stores.audit import NOWHERE, Audit
 from folklore.db.stores.embeddings import FIRST, VectorIndexes
@@ -25,7 +24,7 @@ _ERASED_AT_ONCE = 100
 _ENTRIES = 2_000
 # A smaller change of quality is not worth a new version of the row: recall only compares it with 0.05.
 _LEAST_CHANGE = 0.01
-# Expired tokens of an identity provider are kept for the audit log's sake.
+# Tokens of an identity provider are deleted so long after they expired.
 _EXPIRED_TOKENS = timedelta(days=1)
 
 
@@ -89,7 +88,7 @@ async def apply_retention(run: JobRun) -> None:
         while dropped := await usage.delete_before(namespace.id, kept_from, _ENTRIES):
             run.count(usage_dropped=dropped)
             await run.pause()
-    await _drop_audit(run, kept_from)
+    await _drop_audit_and_tokens(run, kept_from)
 
 
 async def _count_retention(run: JobRun, forgotten_before: datetime, kept_from: datetime) -> None:
@@ -103,7 +102,7 @@ async def _count_retention(run: JobRun, forgotten_before: datetime, kept_from: d
         )
 
 
-async def _drop_audit(run: JobRun, kept_from: datetime) -> None:
+async def _drop_audit_and_tokens(run: JobRun, kept_from: datetime) -> None:
     audit = Audit(run.database)
     for namespace in [NOWHERE, *(item.id for item in await run.context.namespaces.notebooks(None))]:
         while dropped := await audit.drop(namespace, kept_from, _ENTRIES):
@@ -125,7 +124,7 @@ async def score_quality(run: JobRun) -> None:
             if run.dry_run:
                 run.count(to_score=len(changed))
             else:
-                run.count(scored=await _write_qualities(maintenance, namespace.id, changed))
+                run.count(scored=await maintenance.write_qualities(namespace.id, changed))
             await run.pause()
 
 
@@ -142,10 +141,6 @@ def _changed_qualities(used: list[UsedMemory], now: datetime) -> list[tuple[Used
         if value is not None and (memory.quality is None or abs(memory.quality - value) >= _LEAST_CHANGE):
             changed.append((memory, value))
     return changed
-
-
-async def _write_qualities(maintenance: Maintenance, namespace: UUID, changed: list[tuple[UsedMemory, float]]) -> int:
-    return await maintenance.write_qualities(namespace, changed) if changed else 0
 
 
 async def analyze_tables(run: JobRun) -> None:

@@ -76,6 +76,8 @@ class Maintenance:
 
     async def write_qualities(self, namespace: UUID, scored: Sequence[tuple[UsedMemory, float]]) -> int:
         """Write qualities in one statement and return how many rows took theirs."""
+        if not scored:
+            return 0
         async with self._database.session() as session:
             rows = await session.rows(
                 "quality_write",

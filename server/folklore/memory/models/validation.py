@@ -1,4 +1,4 @@
-"""Validation of a new embedding generation: does it find as much of a sample as the active one?"""
+"""Validation of a new embedding generation against the active one, over a sample of the memories."""
 
 from __future__ import annotations
 
