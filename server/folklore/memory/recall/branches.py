@@ -118,7 +118,7 @@ class Branches:
                 raise outcome
             else:
                 self._found.hits[branch] = outcome
-        if "dense" in self._found.hits and (mismatch := self._library.generations.mismatch) is not None:
+        if "dense" in self._found.hits and (mismatch := self._library.active_model.mismatch) is not None:
             self._found.degraded.append(Degraded("dense", mismatch))
         if not self._found.hits:
             reasons = "; ".join(f"{item.branch}: {item.reason}" for item in self._found.degraded)
