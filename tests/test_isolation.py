@@ -35,8 +35,8 @@ from folklore.memory.requests import (
 )
 from folklore.memory.results import AuditEntry
 from folklore.model import Caller, Demand, Draft, Link, Relation, Token
+from tests.background_jobs import BackgroundJobs
 from tests.conftest import Cluster
-from tests.housework import Housekeeper
 from tests.person import NOON, Person, contents
 
 OWNER = Caller("root")
@@ -271,7 +271,7 @@ async def test_a_revoked_expired_or_unknown_token_is_refused(owner: Person) -> N
 
 
 async def test_valid_tokens_are_listed_and_retention_does_not_change_ended_ones(
-    owner: Person, housekeeper: Housekeeper
+    owner: Person, jobs: BackgroundJobs
 ) -> None:
     later = owner.at(NOON + timedelta(hours=2))
     good, short, gone = [
@@ -282,9 +282,9 @@ async def test_valid_tokens_are_listed_and_retention_does_not_change_ended_ones(
     assert [token.id for token in await tokens_of(later)] == [good]
     with pytest.raises(NotFound, match="No valid token"):
         await later.call(RevokeTokensRequest(ids=(gone,)))
-    housekeeper.now = NOON + timedelta(days=400)
-    await housekeeper("retention")
-    every = await tokens_of(owner.at(housekeeper.now), "ALICE", all_=True)
+    jobs.now = NOON + timedelta(days=400)
+    await jobs("retention")
+    every = await tokens_of(owner.at(jobs.now), "ALICE", all_=True)
     assert {token.id: token.revoked_at for token in every} == {good: None, short: None, gone: NOON}
 
 
@@ -475,7 +475,7 @@ async def test_the_last_use_of_a_token_is_stored_once_a_minute_and_never_moves_b
 
 
 async def test_a_token_of_an_issuer_has_the_grants_of_the_current_rules_until_it_expires(
-    owner: Person, housekeeper: Housekeeper
+    owner: Person, jobs: BackgroundJobs
 ) -> None:
     library, issuer = owner.library, FixedIssuer()
     server = Authentication(library, issuer=issuer)
@@ -495,10 +495,10 @@ async def test_a_token_of_an_issuer_has_the_grants_of_the_current_rules_until_it
     assert (role_in(then, "payments"), role_in(then, "board")) == ("reader", "reader")
     [held, _] = await tokens_of(owner, "carla")
     assert (held.expires_at, held.issuer) == (NOON + timedelta(hours=1), "https://login.test")
-    housekeeper.now = NOON + timedelta(hours=20)
-    assert await housekeeper("retention") == {}
-    housekeeper.now = NOON + timedelta(hours=26)
-    assert await housekeeper("retention") == {"tokens_dropped": 2}
+    jobs.now = NOON + timedelta(hours=20)
+    assert await jobs("retention") == {}
+    jobs.now = NOON + timedelta(hours=26)
+    assert await jobs("retention") == {"tokens_dropped": 2}
 
 
 async def test_a_token_of_an_issuer_that_arrives_at_many_workers_at_once_is_stored_once(owner: Person) -> None:

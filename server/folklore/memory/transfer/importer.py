@@ -11,7 +11,7 @@ from uuid import NAMESPACE_URL, UUID, uuid5
 from folklore.db.stores.memories import PreparedMemory
 from folklore.db.stores.transfer import Batch, Transfers
 from folklore.db.stores.transfer_rows import Arrival, Past
-from folklore.errors import FolkloreError, InvalidInput, Raced, Refused
+from folklore.errors import ConcurrentChange, FolkloreError, InvalidInput, Refused
 from folklore.memory.context import MemoryContext
 from folklore.memory.ids import new_id
 from folklore.memory.secret_guard import guard, guard_fields
@@ -232,9 +232,9 @@ class Intake:
             wanted = {arrival.id for arrival in (*verdict.fresh, *verdict.replacing)}
             if self._request.dry_run or not wanted:
                 return verdict, wanted
-            with suppress(Raced):
+            with suppress(ConcurrentChange):
                 return verdict, await self._write(name, verdict)
-        raise Raced(
+        raise ConcurrentChange(
             "Others keep changing what this import writes.",
             hint="Import it again: what is here already is not doubled.",
         )
