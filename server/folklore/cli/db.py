@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from folklore.cli.config import masked
-from folklore.cli.context import settings_here
+from folklore.cli.context import local_settings
 from folklore.cli.options import json_option
 from folklore.cli.output import print_json, say
 from folklore.config import Settings
@@ -28,7 +28,7 @@ def db() -> None:
 @click.pass_context
 def start(ctx: click.Context, as_json: bool) -> None:
     """Start the embedded engine; any command does so by itself when it needs it."""
-    address = _engine(settings_here(ctx)).start()
+    address = _engine(local_settings(ctx)).start()
     if as_json:
         print_json({"running": True, "url": masked(address)})
     else:
@@ -40,7 +40,7 @@ def start(ctx: click.Context, as_json: bool) -> None:
 @click.pass_context
 def stop(ctx: click.Context, as_json: bool) -> None:
     """Stop the embedded engine for everybody who uses it."""
-    was_running = _engine(settings_here(ctx)).stop()
+    was_running = _engine(local_settings(ctx)).stop()
     if as_json:
         print_json({"running": False, "was_running": was_running})
     else:
@@ -52,7 +52,7 @@ def stop(ctx: click.Context, as_json: bool) -> None:
 @click.pass_context
 def status(ctx: click.Context, as_json: bool) -> None:
     """Tell what runs where, without starting anything."""
-    settings = settings_here(ctx)
+    settings = local_settings(ctx)
     value: dict[str, object]
     if settings.database_url is None:
         value, address = _engine_status(settings)
@@ -81,7 +81,7 @@ def migrate(ctx: click.Context, as_json: bool) -> None:
         address = await App(settings).dsn()
         return await migrate(address)
 
-    settings = settings_here(ctx)
+    settings = local_settings(ctx)
     applied = asyncio.run(work())
     if as_json:
         print_json({"applied": applied})
@@ -102,7 +102,7 @@ def role(ctx: click.Context, as_json: bool) -> None:
         await migrate(address)  # which does what it may
         return await role_lacks(address)
 
-    settings = settings_here(ctx)
+    settings = local_settings(ctx)
     lacks = asyncio.run(work())
     if as_json:
         print_json({"lacks": lacks})
