@@ -117,10 +117,10 @@ def _collected(into: str, options: Sequence[tuple[str, Option]]) -> Callable[[Co
 _FIELDS: list[tuple[str, Option]] = [
     *((name, _field_option(name, field)) for name, field in FIELDS.items() if field.option is not None),
     (
-        "others",
+        "field_values",
         click.option(
             "--field",
-            "others",
+            "field_values",
             type=NameValue(),
             multiple=True,
             help=f"Another field: {', '.join(n for n in CHANGEABLE if n != 'content' and not FIELDS[n].option)}.",
@@ -141,10 +141,10 @@ _FILTERS: list[tuple[str, Option]] = [
         ),
     ),
     (
-        "others",
+        "filter_values",
         click.option(
             "--filter",
-            "others",
+            "filter_values",
             type=NameValue(),
             multiple=True,
             help="Another condition: "
@@ -158,10 +158,10 @@ _RANKING: list[tuple[str, Option]] = [
     ("preset", click.option("--preset", metavar="NAME", help="balanced, keyword, semantic, roaming, or your own.")),
     ("min_score", click.option("--min-score", type=click.FloatRange(0, 1), help="Leave out lower confidence.")),
     (
-        "others",
+        "ranking_values",
         click.option(
             "--ranking",
-            "others",
+            "ranking_values",
             type=NameValue(),
             multiple=True,
             help="Another number: mmr_lambda, reflections (include, exclude, only), expand (relations, entities), or "
@@ -186,8 +186,8 @@ format_option = click.option(
 
 def filters_from(given: Given) -> FiltersRequest:
     """Return the filters of these options. Raises InvalidInput."""
-    values = {name: value for name, value in given.items() if name != "others"}
-    for name, value in _gathered("--filter", given.get("others", ()), FiltersRequest).items():
+    values = {name: value for name, value in given.items() if name != "filter_values"}
+    for name, value in _gathered("--filter", given.get("filter_values", ()), FiltersRequest).items():
         several = isinstance(value, list)
         values[name] = [*values.get(name, ()), *value] if several else value
     try:
@@ -198,8 +198,8 @@ def filters_from(given: Given) -> FiltersRequest:
 
 def ranking_from(given: Given) -> RankingRequest:
     """Return the ranking of these options. Raises InvalidInput."""
-    values = {name: value for name, value in given.items() if name != "others"}
-    pairs = given.get("others", ())
+    values = {name: value for name, value in given.items() if name != "ranking_values"}
+    pairs = given.get("ranking_values", ())
     named = ("mmr_lambda", "reflections", "expand")
     values |= _gathered("--ranking", [pair for pair in pairs if pair[0] in named], RankingRequest)
     values["weights"] = {name: value for name, value in pairs if name not in named}
@@ -211,8 +211,8 @@ def ranking_from(given: Given) -> RankingRequest:
 
 def fields_from(given: Given) -> Given:
     """Return the declared fields of these options. Raises InvalidInput that names the first wrong one."""
-    values = {name: value for name, value in given.items() if name != "others"}
-    for name, value in _gathered("--field", given.get("others", ()), Changes).items():
+    values = {name: value for name, value in given.items() if name != "field_values"}
+    for name, value in _gathered("--field", given.get("field_values", ()), Changes).items():
         values[name] = _json(name, value) if FIELDS[name].type == "json" else value
     return {name: getattr(changes_from(values), name) for name in values}
 
@@ -253,4 +253,5 @@ def _json(name: str, text: str) -> object:
 def _invalid(option: str, error: ValidationError) -> InvalidInput:
     problem = error.errors(include_url=False, include_context=False, include_input=False)[0]
     place = ".".join(str(part) for part in problem["loc"])
-    return InvalidInput(option, f"{place}: {problem['msg'].removeprefix('Value error, ')}.")
+    message = f"{place}: {problem['msg'].removeprefix('Value error, ')}."
+    return InvalidInput(option, message, hint="Leave it out, or correct the value.")
