@@ -14,10 +14,10 @@ from pathlib import Path
 import asyncpg
 import click
 import pytest
-from folklore.cli.serve import client_snippets
 
 from folklore.cli import main
 from folklore.cli.main import _COMMANDS
+from folklore.cli.serve import client_snippets
 from tests.commands import CommandLine, command_line  # noqa: F401 - the fixture `folklore`
 
 UNKNOWN = "01a1f934-20b1-7685-80b9-aa643f7eaeb1"
