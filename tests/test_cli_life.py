@@ -346,7 +346,7 @@ async def test_the_question_on_a_terminal_names_what_would_be_erased(
 
     assert asked == [
         "Erase nv with 2 memories permanently?",
-        "Delete nv with all its memories?",
+        "nv and all its memories will be deleted. Continue?",
     ]
     (listed,) = (await folklore.json("namespaces", "list"))["namespaces"]
     assert (listed["name"], listed["memories"]) == ("nv", 2)
