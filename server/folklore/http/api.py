@@ -12,9 +12,8 @@ from starlette.routing import Route
 from folklore.errors import FolkloreError, NotFound
 from folklore.http.error_responses import failure
 from folklore.http.paths import Path
-from folklore.memory.requests import OPERATIONS, Returns
+from folklore.memory.requests import OPERATIONS, Returns, read_request, result_json
 from folklore.memory.service import Service
-from folklore.memory.wire import read_request, result_json
 
 
 def api_routes(service: Service, security: TransportSecuritySettings) -> list[Route]:

@@ -15,10 +15,9 @@ from folklore.errors import Conflict, FolkloreError
 from folklore.http.error_responses import failure
 from folklore.http.paths import Path
 from folklore.memory.context import RequestContext
-from folklore.memory.requests import ExportRequest
+from folklore.memory.requests import ExportRequest, read_request
 from folklore.memory.service import Service
 from folklore.memory.transfer.streams import export_lines
-from folklore.memory.wire import read_request
 
 # Exports at once: each holds a connection for as long as its reader takes.
 _AT_ONCE = 2

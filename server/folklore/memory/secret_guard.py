@@ -1,7 +1,7 @@
 """Secret guard: every text is searched for secrets before it is stored.
 
-`guard_draft` takes a whole memory, `guard_fields` single fields. Both need cleaned text, because an invisible character would
-hide a key, and run before every check whose error quotes the field.
+`guard_draft` takes a whole memory, `guard_fields` single fields. Both search cleaned text, because an invisible
+character would hide a key, and run before every check whose error quotes the field.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def guard_draft(draft: Draft, policy: SecretPolicy, *, prefix: str = "") -> tupl
 
 
 def guard_fields(values: Mapping[str, object], policy: SecretPolicy) -> tuple[dict[str, object], tuple[str, ...]]:
-    """Clean fields, and return those with secrets as changed, and what was replaced. Raises Refused as `guard_draft`."""
+    """Clean fields, and return the changed ones without secrets, and what was replaced. Raises Refused."""
     try:
         return _guarded({name: cleaned(value) for name, value in values.items()}, policy, "")
     except RecursionError:

@@ -76,7 +76,9 @@ def check_batch(
             hint="Split them over several calls.",
         )
     prefixes = [""] if single else [f"memories[{place}]." for place in range(len(drafts))]
-    checked, removed, redacted = [], [], []
+    checked: list[Draft] = []
+    removed: list[str] = []
+    redacted: list[str] = []
     for given, prefix in zip(drafts, prefixes, strict=True):
         draft, invisible = clean_draft(given, prefix)
         draft, replaced = guard_draft(draft, secrets, prefix=prefix)
@@ -233,7 +235,7 @@ def _json(value: JsonObject, check: _Check) -> JsonObject:
     try:
         text = json.dumps(value, ensure_ascii=False, allow_nan=False)
     except (TypeError, ValueError, RecursionError) as error:
-        raise InvalidInput(check.name, "must be a JSON object of limited depth.") from error
+        raise InvalidInput(check.name, "must be a JSON object that is not nested too deeply.") from error
     if len(text.encode()) > check.field.limit:
         limit = check.field.limit // 1024
         raise InvalidInput(check.name, f"must be at most {limit} KB.", hint="Keep only what is needed later.")
