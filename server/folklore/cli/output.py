@@ -84,7 +84,11 @@ def print_explanation(answer: Answer) -> None:
             ]
         )
     print_table(_EXPLAINED, rows)
-    for name, value in (answer.explain or {}).items():
+    _print_counts(answer.explain or {})
+
+
+def _print_counts(explained: Mapping[str, Any]) -> None:
+    for name, value in explained.items():
         if isinstance(value, dict) and name == "lexemes":
             weighed = sorted(value.items(), key=lambda entry: -entry[1]["weight"])
             words = [f"{lexeme} {of['weight']:g} (in {of['documents']:,})" for lexeme, of in weighed]

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from uuid import UUID
+
 from folklore.errors import InvalidInput
 from folklore.memory.context import RequestContext, unknown_memories
 from folklore.memory.permissions import role_in
 from folklore.memory.requests import GetRequest
 from folklore.memory.results import GetResult, MemoryDetails
-from folklore.model import Memory
+from folklore.model import Memory, Relation
 
 MAX_AT_ONCE = 100
 # A hub may have thousands of relations; the strongest are shown.
@@ -29,20 +32,22 @@ async def get_memories(context: RequestContext, request: GetRequest) -> GetResul
         for place, item in await memory.memories.get(readable, wanted)
         if item.forgotten_at is None or (request.forgotten and may_read_forgotten(context, item))
     ]
-    if not memories:
-        raise unknown_memories(wanted)
     ids = list(dict.fromkeys(item.id for _, item in memories))
+    if not ids:
+        raise unknown_memories(wanted)
     relations = await memory.changes.relations(readable, ids, limit=_RELATIONS * len(ids))
     counts = await memory.changes.count_revisions(readable, ids)
-    found = []
-    for place, item in memories:  # relations of an id that is in several namespaces stay within each
-        own = [
-            relation
-            for where, relation in relations
-            if where == place and item.id in (relation.from_id, relation.to_id)
-        ]
-        found.append(MemoryDetails(item, tuple(own[:_RELATIONS]), counts.get((place, item.id), 0)))
-    return GetResult(tuple(found), tuple(id_ for id_ in wanted if id_ not in set(ids)))
+    found = [
+        MemoryDetails(item, _relations_of(item.id, place, relations), counts.get((place, item.id), 0))
+        for place, item in memories
+    ]
+    return GetResult(tuple(found), tuple(id_ for id_ in wanted if id_ not in ids))
+
+
+def _relations_of(id_: UUID, place: UUID, relations: Sequence[tuple[UUID, Relation]]) -> tuple[Relation, ...]:
+    """Return the relations of a memory in its namespace; an id in several namespaces has others in each."""
+    own = [item for where, item in relations if where == place and id_ in (item.from_id, item.to_id)]
+    return tuple(own[:_RELATIONS])
 
 
 def may_read_forgotten(context: RequestContext, memory: Memory) -> bool:
