@@ -50,7 +50,7 @@ def http(port: str) -> None:
     from mcp.server import MCPServer
 
     from folklore.cli.main import outcome
-    from folklore.http import serve
+    from folklore.http import app
     from folklore.mcp.server import build_server
     from folklore.memory.request_context import RequestContext
 
@@ -59,7 +59,7 @@ def http(port: str) -> None:
         server.tool()(trivial)
         return server
 
-    with patch.object(serve, "build_server", with_trivial):
+    with patch.object(app, "build_server", with_trivial):
         sys.exit(outcome(["serve", "--http", "--port", port]))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import signal
 import socket
@@ -56,6 +57,11 @@ class Watched:
 
     def attempts(self) -> str:
         return self.notes.read_text(encoding="utf-8") if self.notes.exists() else ""
+
+
+def limited(server: Watched, **limits: float) -> Watched:
+    """The same server with these limits (http/limits.py); to be run as the module `tests.limited`."""
+    return Watched({**server.environment, "TEST_LIMITS": json.dumps(limits)}, server.notes)
 
 
 def watched(folder: Path, **settings: str) -> Watched:

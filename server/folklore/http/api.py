@@ -8,8 +8,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from folklore.errors import FolkloreError, NotFound
-from folklore.http.error_responses import failure
-from folklore.http.paths import Path
+from folklore.http.error_responses import Path, failure
 from folklore.memory.operations import CALLS
 from folklore.memory.request_context import RequestContext
 from folklore.memory.service import Service

@@ -13,8 +13,7 @@ from starlette.routing import Route
 
 from folklore.db.stores.transfer import Transfers
 from folklore.errors import Conflict, FolkloreError
-from folklore.http.error_responses import failure
-from folklore.http.paths import Path
+from folklore.http.error_responses import Path, failure
 from folklore.memory.operations import wrong
 from folklore.memory.request_context import RequestContext
 from folklore.memory.requests import ExportRequest

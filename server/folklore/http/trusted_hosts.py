@@ -1,4 +1,4 @@
-"""Host and Origin of every request, whatever the path: nobody's web page speaks to this server."""
+"""Checks of Host and Origin on every path, so that no web page in a browser reaches this server."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from folklore.http.error_responses import refusal
 
 
 def transport_security(host: str, extra: Sequence[str]) -> TransportSecuritySettings:
-    """Host and Origin checks, always on: only this machine's names, the bound address and the configured names pass."""
+    """Return the rule: only this machine's names, the bound address and the configured names pass."""
     bound = f"[{host}]" if ":" in host else host
     names = list(dict.fromkeys(["127.0.0.1", "localhost", "[::1]", bound, *extra]))
     return TransportSecuritySettings(
         enable_dns_rebinding_protection=True,
-        # A pattern `name:*` does not match the bare name, so both stand.
+        # The pattern `name:*` does not match the bare name, so both are listed.
         allowed_hosts=[form for name in names for form in (name, f"{name}:*")],
         allowed_origins=[
             f"{scheme}://{name}{port}" for name in names for scheme in ("http", "https") for port in ("", ":*")
@@ -26,9 +26,9 @@ def transport_security(host: str, extra: Sequence[str]) -> TransportSecuritySett
 
 
 class TrustedHosts:
-    """Answers 421 to a Host and 403 to an Origin that is none of ours, before anything else looks at the request.
+    """ASGI middleware that answers 421 to an unknown Host and 403 to an unknown Origin.
 
-    The SDK checks its own paths by the same rule; this one holds for the others too, and says what to do.
+    The SDK checks its own paths by the same rule; this covers the others too, and says what to do.
     """
 
     def __init__(self, app: ASGIApp, *, security: TransportSecuritySettings) -> None:
@@ -46,8 +46,7 @@ class TrustedHosts:
         answer = refusal(
             refused.status_code,
             f"wrong_{name.lower()}",
-            f"This server does not answer to the request's {name}.",
+            f"The request's {name} is not one of this server's.",
             "Call it by a name in http.allowed_hosts, or add the name there.",
         )
-        await answer(scope, receive, send)
-        return None
+        return await answer(scope, receive, send)

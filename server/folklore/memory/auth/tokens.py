@@ -72,6 +72,8 @@ async def create_token(library: MemoryContext, request: TokenRequest, *, caller:
     """
     must_own(caller)
     name = _name(request.name, "name")
+    if "://" in name:
+        raise InvalidInput("name", 'must not contain "://".', hint="Principals of an identity provider have it.")
     agent = None if request.agent is None else _name(request.agent, "agent")
     wanted = _grants(request)
     expires_at = None if request.expires is None else now + period(request.expires, "expires")
