@@ -14,6 +14,7 @@ from pathlib import Path
 
 import httpx
 import pytest
+from folklore.http.worker_metrics import bury_the_dead, shared_between
 from mcp import Client
 from prometheus_client.parser import text_string_to_metric_families
 from starlette.applications import Starlette
@@ -27,7 +28,6 @@ from folklore.http.metrics import Metrics
 from folklore.http.request_log import metrics_endpoint
 from folklore.http.serve import build_app
 from folklore.http.trusted_hosts import transport_security
-from folklore.http.worker_metrics import bury_the_dead, shared_between
 from folklore.memory.usage_log import UsageLog
 from folklore.model import Caller
 from tests.conftest import Cluster

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import anyio
 from starlette.datastructures import Headers
 from starlette.middleware import Middleware
 from starlette.responses import Response
@@ -108,14 +106,11 @@ class _BodyRefused(Exception):
 
 
 class BodyLimit:
-    """ASGI middleware that receives each body whole before the call runs, and cancels the call on disconnect.
+    """ASGI middleware that receives each body whole before the call runs, so that a slow client takes no place.
 
-    A slow client so takes no place among the calls. 413 for a body over the size, declared or in chunks; 408 for one
-    that is too slow; 503 if all bodies in memory would be too large together. Halves of characters in the JSON are
-    removed, since JSON readers differ in what they make of them.
-
-    The SDK lets the call of a client that has disconnected run on, as long as a statement may take. Cancelled, it gives
-    back its connection to the database, and what was not committed is rolled back.
+    413 for a body over the size, declared or in chunks; 408 for one that is too slow; 503 if all bodies in memory would
+    be too large together. Halves of characters in the JSON are removed, since JSON readers differ in what they make of
+    them.
     """
 
     def __init__(self, app: ASGIApp, *, limits: Limits) -> None:
@@ -131,7 +126,7 @@ class BodyLimit:
         try:
             # The HTTP parser has refused a length that is not a number.
             await self._receive_body(int(Headers(scope=scope).get("content-length", "0")), receive, chunks)
-            await self._run(b"".join(chunks), scope, receive, send)
+            await self.app(scope, _replay(without_halves(b"".join(chunks)), receive), send)
         except _BodyRefused as refused:
             if refused.answer is not None:
                 await refused.answer(scope, receive, send)
@@ -164,35 +159,6 @@ class BodyLimit:
             chunks.append(chunk)
             more = message.get("more_body", False)
 
-    async def _run(self, body: bytes, scope: Scope, receive: Receive, send: Send) -> None:
-        messages: deque[Message] = deque([{"type": "http.request", "body": without_halves(body), "more_body": False}])
-        disconnected = anyio.Event()
-        answered = False
-
-        async def replay() -> Message:
-            if messages:
-                return messages.popleft()
-            await disconnected.wait()
-            return {"type": "http.disconnect"}
-
-        async def note_end(message: Message) -> None:
-            nonlocal answered
-            answered = message["type"] == "http.response.body" and not message.get("more_body", False)
-            await send(message)
-
-        async with anyio.create_task_group() as group:
-
-            async def watch() -> None:
-                while (await receive())["type"] != "http.disconnect":
-                    pass
-                disconnected.set()
-                if not answered:  # uvicorn reports the end of an answer the same way, and work may follow it
-                    group.cancel_scope.cancel()
-
-            group.start_soon(watch)
-            await self.app(scope, replay, note_end)
-            group.cancel_scope.cancel()
-
     def _too_large(self) -> Response:
         size = self._limits.body_size
         return refusal(
@@ -206,6 +172,20 @@ class BodyLimit:
             f"The request's body did not arrive within {self._limits.body_seconds:g} seconds.",
             "Send it again, in smaller parts if the connection is slow.",
         )
+
+
+def _replay(body: bytes, receive: Receive) -> Receive:
+    """Return a `receive` that gives the whole body, and then whatever follows: that the client disconnects."""
+    is_next = True
+
+    async def replay() -> Message:
+        nonlocal is_next
+        if not is_next:
+            return await receive()
+        is_next = False
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    return replay
 
 
 class ConcurrencyLimit:

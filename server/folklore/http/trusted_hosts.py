@@ -1,4 +1,7 @@
-"""Checks of Host and Origin on every path, so that no web page in a browser reaches this server."""
+"""Checks of every request, whatever its path: its framing, and its Host and Origin.
+
+The latter keep web pages in a browser away from this server.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ from collections.abc import Sequence
 
 from mcp.server.transport_security import TransportSecurityMiddleware, TransportSecuritySettings
 from starlette.requests import Request
+from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from folklore.http.error_responses import refusal
@@ -26,7 +30,7 @@ def transport_security(host: str, extra: Sequence[str]) -> TransportSecuritySett
 
 
 class TrustedHosts:
-    """ASGI middleware that answers 421 to an unknown Host and 403 to an unknown Origin.
+    """ASGI middleware that answers 421 to an unknown Host, 403 to an unknown Origin and 400 to an ambiguous length.
 
     The SDK checks its own paths by the same rule; this covers the others too, and says what to do.
     """
@@ -39,6 +43,8 @@ class TrustedHosts:
         """Pass the request on or refuse it."""
         if scope["type"] != "http":
             return await self.app(scope, receive, send)
+        if {b"content-length", b"transfer-encoding"} <= {name for name, _ in scope["headers"]}:
+            return await _ambiguous()(scope, receive, send)
         refused = await self._rule.validate_request(Request(scope))
         if refused is None:
             return await self.app(scope, receive, send)
@@ -50,3 +56,11 @@ class TrustedHosts:
             "Call it by a name in http.allowed_hosts, or add the name there.",
         )
         return await answer(scope, receive, send)
+
+
+def _ambiguous() -> Response:
+    """Refuse a request with two lengths (RFC 9112, 6.1): the server and a proxy before it may see different ends."""
+    message = "The request has Content-Length as well as Transfer-Encoding."
+    answer = refusal(400, "ambiguous_length", message, "Send one of them.")
+    answer.headers["connection"] = "close"
+    return answer
