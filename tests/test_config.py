@@ -353,11 +353,11 @@ def test_a_secret_may_stand_in_any_source(home: Path, monkeypatch: pytest.Monkey
 def test_off_may_be_written_bare_in_yaml(home: Path) -> None:
     (home / ".folklore").mkdir(parents=True, exist_ok=True)
     file = home / "settings.yaml"
-    file.write_text("secrets: off\nhttp:\n  metrics: off\n", encoding="utf-8")
+    file.write_text("secrets: off\n", encoding="utf-8")
 
     settings = load_settings(file)
 
-    assert (settings.secrets, settings.http.metrics) == ("off", "off")
+    assert settings.secrets == "off"
 
 
 @pytest.mark.parametrize("name", ["FOLKLORE_DATABASE_URL", "FOLKLORE_DATABASE__LOGIN_URL"])
