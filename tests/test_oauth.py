@@ -408,7 +408,7 @@ async def test_a_rule_without_a_value_takes_the_grants_that_the_claim_lists_but_
 @pytest.mark.parametrize("rule", [{"claim": "groups", "value": "x"}, {"claim": "groups", "grant": "x:reader"}])
 def test_a_rule_has_a_value_and_a_grant_or_neither(rule: dict[str, str]) -> None:
     with pytest.raises(ValueError, match="go together"):
-        OAuthSettings(rules=(rule,))  # type: ignore[arg-type]
+        OAuthSettings(rules=(rule,))
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from functools import partial
+from typing import Protocol
 
 from mcp.server.auth.routes import build_resource_metadata_url, create_protected_resource_routes
 from pydantic import AnyHttpUrl
@@ -65,21 +67,8 @@ def build_app(
         *_mcp_routes(ByRole(*protocols), several_workers=settings.http.workers > 1),
     ]
 
-    @asynccontextmanager
-    async def lifespan(_outer: Starlette) -> AsyncIterator[None]:
-        async with AsyncExitStack() as closing:  # what is entered last is closed first
-            if (collector := telemetry.collect(os.environ)) is not None:
-                closing.push_async_callback(collector.stop)
-            for part in (app, team, health):
-                closing.push_async_callback(part.close)
-            app.start()
-            app.start_upkeep()
-            await closing.enter_async_context(metrics.publishing())
-            for protocol in protocols:
-                await closing.enter_async_context(protocol.router.lifespan_context(protocol))
-            closing.callback(on_shutdown)
-            yield
-
+    running = [metrics.publishing, *(partial(one.router.lifespan_context, one) for one in protocols)]
+    lifespan = partial(_lifespan, app, (app, team, health), running, on_shutdown)
     middleware = [
         Middleware(RequestTracking),
         Middleware(RequestLog, metrics=metrics, routes=routes),
@@ -91,6 +80,31 @@ def build_app(
         *limiting(limits, settings.http.rate_per_minute),
     ]
     return Starlette(routes=routes, middleware=middleware, lifespan=lifespan)
+
+
+class _Closing(Protocol):
+    async def close(self) -> None: ...
+
+
+@asynccontextmanager
+async def _lifespan(
+    app: App,
+    closing: Sequence[_Closing],
+    running: Sequence[Callable[[], AbstractAsyncContextManager[object]]],
+    on_shutdown: Callable[[], None],
+    _outer: Starlette,
+) -> AsyncIterator[None]:
+    async with AsyncExitStack() as stack:  # what is entered last is closed first
+        if (collector := telemetry.collect(os.environ)) is not None:
+            stack.push_async_callback(collector.stop)
+        for part in closing:
+            stack.push_async_callback(part.close)
+        app.start()
+        app.start_upkeep()
+        for block in running:
+            await stack.enter_async_context(block())
+        stack.callback(on_shutdown)
+        yield
 
 
 def _protocol(team: Team, host: str, limits: Limits, *, read_only: bool) -> Starlette:

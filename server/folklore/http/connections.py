@@ -48,7 +48,7 @@ class ConnectionGuard:
 
 
 class _GuardedConnection(asyncio.Protocol):
-    """One connection; `deadline` is when a request must have begun, None while one is worked on.
+    """A connection; `deadline` is when a request must have begun, None while one is worked on.
 
     It passes everything on to uvicorn's protocol, and learns from RequestTracking which requests begin and end.
     """

@@ -33,7 +33,7 @@ _OWNER = "owner"
 
 
 class JwtIssuer:
-    """One issuer; the address of its keys is looked up when the first token comes. Raises ConfigInvalid."""
+    """The configured issuer, whose keys are found when the first token comes. Raises ConfigInvalid."""
 
     def __init__(self, settings: OAuthSettings) -> None:
         if settings.issuer is None or settings.audience is None:

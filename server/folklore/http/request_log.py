@@ -107,7 +107,7 @@ class RequestLog:
 
 
 class _Entry:
-    """One request in the log; `status` is None until the response begins."""
+    """A request in the log; `status` is None until the response begins."""
 
     def __init__(self, id_: str, route: str, scope: Scope, metrics: Metrics) -> None:
         self.id = id_

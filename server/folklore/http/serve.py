@@ -62,21 +62,15 @@ def run(
     (unless `insecure`), for one that cannot be listened on, and for a certificate that cannot be used.
     """
     http = settings.http
-    protected = is_loopback(host) or (not insecure and _needs_token(settings))
-    if not protected and not insecure:
-        raise ConfigInvalid(
-            "http.host",
-            f"{host} can be reached from other machines, and no token is needed.",
-            hint="Create the first token (`folklore tokens create --name you --owner`), listen on 127.0.0.1,"
-            " or pass --insecure.",
-        )
+    if not insecure:
+        _check_exposure(settings, host)
     tls = certificate_of(http.tls_cert, http.tls_key) is not None
     App(settings)  # raises ConfigInvalid here, where a worker could only log it
     sockets = bind(host, port)
     named = f"[{host}]" if ":" in host and not host.startswith("[") else host
     url = f"{'https' if tls else 'http'}://{named}:{sockets[0].getsockname()[1]}"
     announce(url)
-    if not protected:
+    if insecure and not is_loopback(host):
         log.warning("EVERY client that reaches this address may be let in without a token (--insecure)", url=url)
     log.info("serving", url=f"{url}/mcp", workers=http.workers)
     config = uvicorn_config(settings, host)
@@ -88,6 +82,17 @@ def run(
             uvicorn.Server(config).run(sockets)
         else:
             Multiprocess(config, sockets).run()
+
+
+def _check_exposure(settings: Settings, host: str) -> None:
+    """Raise ConfigInvalid if other machines reach the address and no token is needed."""
+    if not is_loopback(host) and not _needs_token(settings):
+        raise ConfigInvalid(
+            "http.host",
+            f"{host} can be reached from other machines, and no token is needed.",
+            hint="Create the first token (`folklore tokens create --name you --owner`), listen on 127.0.0.1,"
+            " or pass --insecure.",
+        )
 
 
 def is_loopback(host: str) -> bool:

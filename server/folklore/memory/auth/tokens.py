@@ -71,9 +71,7 @@ async def create_token(library: MemoryContext, request: TokenRequest, *, caller:
     Raises InvalidInput, Refused (only the owner makes tokens).
     """
     must_own(caller)
-    name = _name(request.name, "name")
-    if "://" in name:
-        raise InvalidInput("name", 'must not contain "://".', hint="Principals of an identity provider have it.")
+    name = _local_name(request.name)
     agent = None if request.agent is None else _name(request.agent, "agent")
     wanted = _grants(request)
     expires_at = None if request.expires is None else now + period(request.expires, "expires")
@@ -261,6 +259,14 @@ def _name(text: str, field: str) -> str:
     if not 1 <= len(cleaned) <= MAX_NAME or "\n" in cleaned:
         raise InvalidInput(field, f"must be one line of 1 to {MAX_NAME} characters.")
     return cleaned
+
+
+def _local_name(text: str) -> str:
+    """Return a name that no principal of an identity provider has: those are `subject <issuer>`."""
+    name = _name(text, "name")
+    if "://" in name:
+        raise InvalidInput("name", 'must not contain "://".', hint="Principals of an identity provider contain it.")
+    return name
 
 
 def _must_own_to_read(caller: Caller) -> None:
