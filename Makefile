@@ -13,7 +13,7 @@ PROCESSES ?= 20
 SECONDS ?= 60
 CALLS ?= 20000
 
-.PHONY: run test strain check package conformance bench bench-http bench-code soak isolation schema format clean
+.PHONY: run test strain check package conformance bench bench-code bench-latency bench-http soak isolation schema format clean
 
 $(VENV)/.installed: pyproject.toml
 	@test -n "$(PYTHON)" || { echo "Folklore needs Python 3.11 or newer (set PYTHON=/path/to/python)." >&2; exit 1; }
@@ -51,15 +51,18 @@ conformance: $(VENV)/.installed  ## The official MCP conformance suite and other
 package: $(VENV)/.installed  ## Build the wheel, install it into a fresh environment and serve from there.
 	$(BIN)/python -m tests.packaged
 
-bench: $(VENV)/.installed  ## make bench SET="path/to/set.jsonl …" BENCH="retrieval --ablate" (or abstain, duplicates: one set)
-	@test -n "$(SET)" || { echo "Say which set: make bench SET=path/to/set.jsonl (its format: folklore bench retrieval --help)" >&2; exit 2; }
-	$(BIN)/folklore bench $(BENCH) $(SET)
-
-bench-http: $(VENV)/.installed  ## Recall over HTTP with 32 clients against a trivial tool of the same server, turn by turn.
-	$(BIN)/python -m benchmarks.throughput
+bench: $(VENV)/.installed  ## make bench SET="path/to/set.jsonl …" BENCH=retrieval (or ablation; abstention, duplicates: one set)
+	@test -n "$(SET)" || { echo "Name a set: make bench SET=path/to/set.jsonl (format: docs/benchmarks.md)" >&2; exit 2; }
+	$(BIN)/python -m benchmarks.$(BENCH) $(SET)
 
 bench-code: $(VENV)/.installed  ## Known items of code, made of the installed dependencies: needs no set.
-	$(BIN)/folklore bench code
+	$(BIN)/python -m benchmarks.code
+
+bench-latency: $(VENV)/.installed  ## Cold start, recall and batch store over stdio, each next to a reference.
+	$(BIN)/python -m benchmarks.latency
+
+bench-http: $(VENV)/.installed  ## Recall over HTTP with 32 clients next to a trivial tool of the same server.
+	$(BIN)/python -m benchmarks.throughput
 
 soak: $(VENV)/.installed  ## Many processes change one database at random; PROCESSES=20 SECONDS=60
 	$(BIN)/python -m benchmarks.soak --processes $(PROCESSES) --seconds $(SECONDS)

@@ -1,4 +1,4 @@
-"""Servers to measure against: the bare SDK with one trivial tool, and ours with the same tool beside its own."""
+"""Servers to measure against: the bare SDK with one trivial tool, and Folklore with the same tool added."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import sys
 
 
 async def trivial(text: str) -> dict[str, str]:
-    """Give the text back."""
+    """Return the text."""
     return {"text": text}
 
 
 def bare() -> None:
-    """The SDK alone."""
+    """Serve the SDK alone over stdio."""
     from mcp.server import MCPServer
 
     server = MCPServer("bare", version="1")
@@ -20,8 +20,8 @@ def bare() -> None:
     server.run("stdio")
 
 
-def ours() -> None:
-    """Folklore as `folklore serve` runs it, plus the trivial tool."""
+def stdio() -> None:
+    """Serve Folklore as `folklore serve` does, plus the trivial tool."""
     from folklore import log
     from folklore.app import App
     from folklore.config import load_settings
@@ -43,7 +43,7 @@ def ours() -> None:
 
 
 def http(port: str) -> None:
-    """`folklore serve --http`, and the trivial tool beside its own."""
+    """Serve Folklore as `folklore serve --http` does, plus the trivial tool."""
     from typing import Any
     from unittest.mock import patch
 
@@ -63,11 +63,12 @@ def http(port: str) -> None:
         sys.exit(outcome(["serve", "--http", "--port", port]))
 
 
+# The imports above are local so that the start of the bare server is not slower than the SDK.
 if __name__ == "__main__":
     match sys.argv[1:]:
         case ["bare"]:
             bare()
-        case ["ours"]:
-            ours()
+        case ["stdio"]:
+            stdio()
         case ["http", port]:
             http(port)

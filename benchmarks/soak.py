@@ -1,10 +1,10 @@
-"""Many processes change one database at random, and afterwards it is looked whether all of it still fits together.
+"""Soak: many processes change one database at random; afterwards its invariants must hold.
 
     python -m benchmarks.soak --processes 20 --seconds 60      (or: make soak)
 
-Each process stores, supersedes, forgets, undoes, erases, relates and updates memories in two namespaces that all share;
-a few counters are raised under the optimistic lock, so that a lost update would show as a missing number. What a caller
-may see are Conflict and NotFound: somebody else was first. Anything else, a deadlock above all, is a failure.
+Each process stores, supersedes, forgets, undoes, erases, relates and updates memories in two shared namespaces. A few
+counters are raised under the optimistic lock, so that a lost update shows as a missing number. A call may end with
+Conflict or NotFound, since another process was first. Any other error, a deadlock above all, is a failure.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ import json
 import random
 import sys
 from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from time import monotonic
@@ -45,7 +46,7 @@ _WORDS = tuple("alpha bravo charlie delta echo foxtrot golf hotel india juliet k
 
 @dataclass
 class Tally:
-    """What a worker did, what others were faster at, and how far it raised the counters."""
+    """Calls of a worker that succeeded, calls that lost against another worker, and its increments of the counters."""
 
     done: Counter[str] = field(default_factory=Counter)
     refused: Counter[str] = field(default_factory=Counter)
@@ -53,7 +54,7 @@ class Tally:
 
 
 class Worker:
-    """One process's worth of somebody at work."""
+    """A caller that changes memories at random."""
 
     def __init__(self, library: MemoryContext, seed: int) -> None:
         self._library = library
@@ -62,10 +63,10 @@ class Worker:
         self.tally = Tally()
 
     async def step(self) -> None:
-        """Do one thing at random."""
+        """Make one call at random."""
         acts: dict[Callable[[], Awaitable[object]], int] = {
-            self.keep: 6, self.supersede: 4, self.revise: 4, self.count: 3, self.forget: 3, self.take_back: 3,
-            self.relate: 3, self.erase: 1, self.sweep: 1, self.look: 3,
+            self.store: 6, self.supersede: 4, self.revise: 4, self.increment: 3, self.forget: 3, self.undo: 3,
+            self.relate: 3, self.erase: 1, self.forget_by_filter: 1, self.read: 3,
         }  # fmt: skip
         [act] = self._random.choices(list(acts), list(acts.values()))
         name = act.__name__
@@ -76,14 +77,15 @@ class Worker:
         except (Conflict, NotFound) as error:
             self.tally.refused[f"{name}: {type(error).__name__}"] += 1
         except InvalidInput as error:
-            if error.field != "memories[0].related":  # the text drawn was that of the memory it is related to
+            # The random text is that of the memory it supersedes or is related to.
+            if error.field not in ("memories[0].related", "memories[0].supersedes"):
                 raise
             self.tally.refused[f"{name}: {type(error).__name__}"] += 1
         else:
             self.tally.done[name] += 1
 
-    async def keep(self) -> None:
-        """Store a few; texts come from a small stock, so that many are there already."""
+    async def store(self) -> None:
+        """Store a few; texts have few words, so that many are stored already."""
         drafts = [
             Draft(self._text(), session="s" if self._random.random() < 0.3 else None)
             for _ in range(self._random.randint(1, 6))
@@ -91,7 +93,7 @@ class Worker:
         await store(self._library, self._namespace(), drafts, caller=self._caller, now=_now())
 
     async def supersede(self) -> None:
-        """Store one that replaces another and is related to a third."""
+        """Store a memory that supersedes another and is related to a third."""
         namespace = self._namespace()
         old, other = await self._some(namespace, 2)
         draft = Draft(self._text(), supersedes=old, related=(Link(other, "relates_to", self._random.random()),))
@@ -103,38 +105,38 @@ class Worker:
         edits = [Edit({"content": self._text()}), Edit({"tags": [self._random.choice(_WORDS)]})]
         await update(self._library, id_, self._random.choice(edits), caller=self._caller, now=_now())
 
-    async def count(self) -> None:
-        """Raise a counter by one, if nobody else did since it was read."""
+    async def increment(self) -> None:
+        """Raise a counter by one, unless it changed since it was read."""
         source = f"counter-{self._random.randrange(COUNTERS)}"
         found = await self._counter(source)
         number = int(found.content.rpartition(" ")[2]) + 1
-        edit = Edit({"content": f"{source} stands at {number}"}, if_revision=found.revision)
+        edit = Edit({"content": f"{source} has {number}"}, if_revision=found.revision)
         await update(self._library, found.id, edit, caller=self._caller, now=_now())
         self.tally.raised[source] += 1
 
     async def forget(self) -> None:
-        """Forget two."""
+        """Forget two memories."""
         ids = await self._some(self._namespace(), 2)
         await forget(self._library, ForgetRequest(ids), caller=self._caller, now=_now())
 
     async def erase(self) -> None:
-        """Erase two."""
+        """Erase two memories."""
         ids = await self._some(self._namespace(), 2)
         await forget(self._library, ForgetRequest(ids, erase=True), caller=self._caller, now=_now())
 
-    async def sweep(self) -> None:
-        """Forget by filter."""
+    async def forget_by_filter(self) -> None:
+        """Forget the memories with a tag."""
         filters = Filters(tags=(self._random.choice(_WORDS),), exclude_tags=("counter",))
         request = ForgetRequest(filters=filters, namespaces=(self._namespace(),))
         await forget(self._library, request, caller=self._caller, now=_now())
 
-    async def take_back(self) -> None:
-        """Undo the last change of one, whatever it was."""
+    async def undo(self) -> None:
+        """Undo the last change of a memory."""
         (id_,) = await self._some(self._namespace(), 1, any_state=True)
         await undo(self._library, id_, caller=self._caller, now=_now(), retention=timedelta(days=30))
 
     async def relate(self) -> None:
-        """Relate two, and take another relation away."""
+        """Relate two memories, and remove another relation."""
         a, b, c = await self._some(self._namespace(), 3)
         strength = self._random.random()
         kinds = ["causes", "part_of", "supersedes"]
@@ -144,18 +146,18 @@ class Worker:
         ]
         await relate(self._library, wishes, caller=self._caller, now=_now())
 
-    async def look(self) -> None:
-        """Read some whole."""
+    async def read(self) -> None:
+        """Read the details of some memories."""
         await details(self._library, await self._some(self._namespace(), 3))
 
     async def _some(self, namespace: str, count: int, *, any_state: bool = False) -> tuple[UUID, ...]:
-        """Some of the newest memories, none of them a counter."""
+        """Return some of the newest memories, without the counters."""
         notebooks = await self._library.notebooks([namespace])
         filters = Filters(exclude_tags=("counter",), include_superseded=any_state)
         listed = await list_memories(self._library, notebooks, filters, limit=60, now=_now())
         ids = [item.memory.id for item in listed.memories]
         if len(ids) < count:
-            raise NotFound("Too few are left.")
+            raise NotFound("Too few memories are left.")
         return tuple(self._random.sample(ids, count))
 
     async def _counter(self, source: str) -> Memory:
@@ -171,18 +173,16 @@ class Worker:
 
 
 async def prepare(dsn: str) -> None:
-    """The namespaces and the counters."""
-    async with _library(dsn) as library:
-        counters = [
-            Draft(f"counter-{n} stands at 0", source=f"counter-{n}", tags=("counter",)) for n in range(COUNTERS)
-        ]
+    """Create the namespaces and the counters."""
+    async with _open(dsn) as library:
+        counters = [Draft(f"counter-{n} has 0", source=f"counter-{n}", tags=("counter",)) for n in range(COUNTERS)]
         await store(library, NAMESPACES[0], counters, caller=Caller("soak"), now=_now())
         await store(library, NAMESPACES[1], [Draft("alpha bravo")], caller=Caller("soak"), now=_now())
 
 
 async def work(dsn: str, seed: int, *, steps: int | None = None, seconds: float | None = None) -> Tally:
-    """One worker until it has done so many steps, or for so long."""
-    async with _library(dsn) as library:
+    """Run one worker for a number of steps or of seconds."""
+    async with _open(dsn) as library:
         worker = Worker(library, seed)
         until = None if seconds is None else monotonic() + seconds
         count = 0
@@ -192,21 +192,21 @@ async def work(dsn: str, seed: int, *, steps: int | None = None, seconds: float 
         return worker.tally
 
 
-async def broken(connection: asyncpg.Connection, raised: Counter[str]) -> list[str]:
-    """What does not fit together, in words; empty if all does."""
-    wrong = []
+async def violations(connection: asyncpg.Connection, raised: Counter[str]) -> list[str]:
+    """Return a sentence for each invariant that does not hold."""
+    found = []
     for what, query in _INVARIANTS.items():
         count = await connection.fetchval(query)
         if count:
-            wrong.append(f"{count} x {what}")
+            found.append(f"{count} x {what}")
     for row in await connection.fetch("select id, content, digest from memories"):
         if digest(row["content"]) != bytes(row["digest"]):
-            wrong.append(f"the digest of {row['id']} is of another text")
+            found.append(f"the digest of {row['id']} is that of another text")
     for source in (f"counter-{n}" for n in range(COUNTERS)):
         content = await connection.fetchval("select content from memories where source = $1", source)
-        if content != f"{source} stands at {raised[source]}":
-            wrong.append(f"{source} was raised {raised[source]} times, but: {content}")
-    return wrong
+        if content != f"{source} has {raised[source]}":
+            found.append(f"{source} was raised {raised[source]} times, but its text is {content!r}")
+    return found
 
 
 _INVARIANTS = {
@@ -214,28 +214,28 @@ _INVARIANTS = {
         select count(*) from memories m where m.revision <> 1 + (
             select count(*) from revisions r where r.namespace_id = m.namespace_id and r.memory_id = m.id)
     """,
-    "a superseded memory whose successor is not related to it": """
+    "a superseded memory without the relation supersedes of its successor": """
         select count(*) from memories m where m.superseded_by is not null and not exists (
             select from relations r where r.namespace_id = m.namespace_id and r.from_id = m.superseded_by
                 and r.type = 'supersedes' and r.to_id = m.id)
     """,
-    "a relation supersedes to a memory that is in force": """
+    "a relation supersedes to a memory that is not superseded by it": """
         select count(*) from relations r join memories m on m.namespace_id = r.namespace_id and m.id = r.to_id
         where r.type = 'supersedes' and m.superseded_by is distinct from r.from_id
     """,
-    "a successor without a time": """
+    "a superseded memory without superseded_at": """
         select count(*) from memories where superseded_by is not null and superseded_at is null
     """,
-    "a lexeme of a memory that is gone or does not hold it": """
+    "a posting of a lexeme that its memory does not have": """
         select count(*) from postings p where p.lexeme <> '' and not starts_with(p.lexeme, '@') and not exists (
             select from memories m, unnest(m.search) as found
             where m.namespace_id = p.namespace_id and m.id = p.memory_id and found.lexeme = p.lexeme)
     """,
-    "a mark of a memory that is gone": """
+    "a posting of a memory that does not exist": """
         select count(*) from postings p where not exists (
             select from memories m where m.namespace_id = p.namespace_id and m.id = p.memory_id)
     """,
-    "a lexeme of a memory that is not in the postings": """
+    "a lexeme of a memory without a posting": """
         select count(*) from memories m, unnest(m.search) as found
         where cardinality(array_remove(found.weights, 'C')) > 0 and not exists (
             select from postings p where p.namespace_id = m.namespace_id and p.memory_id = m.id
@@ -245,16 +245,16 @@ _INVARIANTS = {
         select count(*) from memories m where 1 <> (
             select count(*) from embeddings e where e.namespace_id = m.namespace_id and e.memory_id = m.id)
     """,
-    "a vector that does not know its memory's length": """
+    "a vector with another length than its memory": """
         select count(*) from embeddings e join postings p on p.namespace_id = e.namespace_id
             and p.memory_id = e.memory_id and p.lexeme = '' where p.length <> e.length
     """,
-    "a place in a session given twice": """
+    "two memories at one position of a session": """
         select count(*) from (
             select from memories where session is not null group by namespace_id, session, position having count(*) > 1
         ) twice
     """,
-    "a chain of successors that bites its tail": """
+    "a cycle of superseded memories": """
         with recursive chain as (
             select namespace_id, id, superseded_by, 1 as depth from memories where superseded_by is not null
             union all
@@ -264,22 +264,20 @@ _INVARIANTS = {
         )
         select count(*) from chain where depth >= 10000
     """,
-    "a deadlock, even if nobody was told": """
+    "a deadlock, even if no call reported it": """
         select deadlocks from pg_stat_database where datname = current_database()
     """,
 }
 
 
-class _library:  # noqa: N801 - reads as a function
-    def __init__(self, dsn: str) -> None:
-        self._database = Database(dsn, PoolLimits(minimum=0, maximum=2))
-
-    async def __aenter__(self) -> MemoryContext:
-        await self._database.open()
-        return MemoryContext.of(self._database, ByLetter())
-
-    async def __aexit__(self, *_: object) -> None:
-        await self._database.close()
+@asynccontextmanager
+async def _open(dsn: str) -> AsyncIterator[MemoryContext]:
+    database = Database(dsn, PoolLimits(minimum=0, maximum=2))
+    await database.open()
+    try:
+        yield MemoryContext.of(database, ByLetter())
+    finally:
+        await database.close()
 
 
 def _now() -> datetime:
@@ -287,7 +285,7 @@ def _now() -> datetime:
 
 
 async def soak(dsn: str, processes: int, seconds: float) -> list[str]:
-    """Run the workers as processes of their own and say what is broken."""
+    """Run the workers, each as a process, and return the invariants that do not hold."""
     await prepare(dsn)
     command = [sys.executable, "-m", "benchmarks.soak", "--seconds", str(seconds), "--dsn", dsn, "--worker"]
     workers = [
@@ -295,33 +293,33 @@ async def soak(dsn: str, processes: int, seconds: float) -> list[str]:
         for seed in range(processes)
     ]
     total = Tally()
-    wrong = []
+    problems = []
     for seed, worker in enumerate(workers):
-        said, _ = await worker.communicate()
+        output, _ = await worker.communicate()
         if worker.returncode:
-            wrong.append(f"worker {seed} failed")
+            problems.append(f"worker {seed} failed")
             continue
-        for name, counts in json.loads(said).items():
+        for name, counts in json.loads(output).items():
             getattr(total, name).update(counts)
     connection = await asyncpg.connect(dsn)
-    wrong += await broken(connection, total.raised)
+    problems += await violations(connection, total.raised)
     memories, revisions, relations = [
         await connection.fetchval(f"select count(*) from {table}") for table in ("memories", "revisions", "relations")
     ]
     await connection.close()
     print(f"{processes} processes, {seconds:g} s: {sum(total.done.values()):,} calls done", dict(total.done))
-    print(f"refused, as somebody else was first: {sum(total.refused.values()):,}", dict(total.refused))
+    print(f"refused, since another process was first: {sum(total.refused.values()):,}", dict(total.refused))
     print(f"counters raised {sum(total.raised.values()):,} times; left: {memories:,} memories, {revisions:,} revisions,"
           f" {relations:,} relations")  # fmt: skip
-    return wrong
+    return problems
 
 
 def main() -> int:
-    """0 if everything fits together."""
+    """Return 0 if every invariant holds."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--processes", type=int, default=20)
     parser.add_argument("--seconds", type=float, default=60)
-    parser.add_argument("--dsn", help="an empty database; default: an engine of its own for the run")
+    parser.add_argument("--dsn", help="an empty database; default: a new engine")
     parser.add_argument("--worker", type=int, help=argparse.SUPPRESS)
     asked = parser.parse_args()
     if asked.worker is not None:
@@ -334,12 +332,12 @@ def main() -> int:
         return await soak(dsn, asked.processes, asked.seconds)
 
     if asked.dsn:
-        wrong = asyncio.run(whole(asked.dsn))
+        problems = asyncio.run(whole(asked.dsn))
     else:
         with temporary_engine(shared_buffers="128MB") as dsn:
-            wrong = asyncio.run(whole(dsn))
-    print("\n".join(wrong) or "everything fits together")
-    return 1 if wrong else 0
+            problems = asyncio.run(whole(dsn))
+    print("\n".join(problems) or "every invariant holds")
+    return 1 if problems else 0
 
 
 if __name__ == "__main__":

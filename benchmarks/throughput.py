@@ -1,13 +1,12 @@
-"""Recall over HTTP with many clients against a trivial tool of the same server, turn by turn in the same run.
+"""Throughput over HTTP: recall with many clients next to a trivial tool of the same server, in alternation.
 
     python -m benchmarks.throughput            # on an embedded engine in a temporary home
     FOLKLORE_DATABASE_URL=… python -m benchmarks.throughput
 
-One worker, 10,000 memories made here (benchmarks/latency.py), 32 connections that each ask again as soon as they are
-answered. The clients are one process of their own that writes requests made beforehand and reads answers no further
-than it must to know that they are whole and no errors; what that costs is measured and told (`client_ms`, processor
-time a call). It takes a processor's time all the same, and so do Postgres and the server: on a machine of two
-processors the rates are lower than where each has its own.
+One worker, 10,000 memories of benchmarks/latency.py, 32 connections that each ask again as soon as they have an answer.
+The clients are one process of its own. It writes requests made beforehand, and reads an answer only until it knows that
+the answer is complete and no error. `client_ms` is the processor time of a call in that process. The client, Postgres
+and the server share the machine: with two processors the rates are lower than with one for each.
 """
 
 from __future__ import annotations
@@ -18,6 +17,7 @@ import json
 import multiprocessing
 import os
 import random
+import socket
 import statistics
 import subprocess
 import sys
@@ -34,7 +34,7 @@ import httpx
 import psutil
 from mcp import Client
 
-from benchmarks.latency import sentences
+from benchmarks.latency import question, sentences
 from folklore.engine import Engine
 
 _MODERN = "2026-07-28"
@@ -43,7 +43,7 @@ _NAMESPACE = "bench"
 
 
 def request(port: int, era: str, tool: str, arguments: dict[str, Any]) -> bytes:
-    """A tool call as it goes over the wire."""
+    """Return the bytes of a tool call."""
     params: dict[str, Any] = {"name": tool, "arguments": arguments}
     headers = [
         "POST /mcp HTTP/1.1",
@@ -63,8 +63,8 @@ def request(port: int, era: str, tool: str, arguments: dict[str, Any]) -> bytes:
     return "\r\n".join([*headers, f"Content-Length: {len(body)}", "", ""]).encode() + body
 
 
-class Asker(asyncio.Protocol):
-    """One connection: asks, reads the answer, notes how long it took, asks the next."""
+class Connected(asyncio.Protocol):
+    """Connection that asks, reads the answer, records its seconds and asks the next."""
 
     def __init__(self, requests: Iterator[bytes], until: float, done: Callable[[], None]) -> None:
         self._requests = requests
@@ -97,7 +97,7 @@ class Asker(asyncio.Protocol):
             if end < 0:
                 return
             length = bytes(self._buffer[:end]).lower().partition(b"content-length:")[2].split(b"\r\n", 1)[0]
-            self._missing = end + 4 + int(length) if length else 0  # an event stream comes in chunks
+            self._missing = end + 4 + int(length) if length else 0  # an event stream has chunks instead
         if len(self._buffer) < self._missing or (not self._missing and not self._buffer.endswith(b"\r\n0\r\n\r\n")):
             return
         if not self._buffer.startswith(b"HTTP/1.1 200") or b'"structuredContent"' not in self._buffer:
@@ -113,8 +113,8 @@ class Asker(asyncio.Protocol):
         self._done()
 
 
-async def asked(port: int, requests: Sequence[bytes], clients: int, seconds: float) -> dict[str, Any]:
-    """Calls a second, milliseconds a call, and what the asking cost, over so many connections."""
+async def ask(port: int, requests: Sequence[bytes], clients: int, seconds: float) -> dict[str, Any]:
+    """Ask over so many connections; return calls per second, milliseconds per call and the cost of the client."""
     loop = asyncio.get_running_loop()
     left, over = clients, loop.create_future()
 
@@ -126,14 +126,14 @@ async def asked(port: int, requests: Sequence[bytes], clients: int, seconds: flo
 
     begin, spent = time.perf_counter(), time.process_time()
     source = cycle(requests)
-    askers = [Asker(source, begin + seconds, done) for _ in range(clients)]
-    for asker in askers:
-        await loop.create_connection(lambda asker=asker: asker, "127.0.0.1", port)  # type: ignore[misc]
+    connections = [Connected(source, begin + seconds, done) for _ in range(clients)]
+    for connection in connections:
+        await loop.create_connection(lambda connection=connection: connection, "127.0.0.1", port)  # type: ignore[misc]
     await over
     took, spent = time.perf_counter() - begin, time.process_time() - spent
-    for asker in askers:
-        assert asker.problem is None, asker.problem
-    calls = [second for asker in askers for second in asker.seconds]
+    for connection in connections:
+        assert connection.problem is None, connection.problem
+    calls = [second for connection in connections for second in connection.seconds]
     return {
         "calls": len(calls),
         "rate": len(calls) / took,
@@ -143,14 +143,14 @@ async def asked(port: int, requests: Sequence[bytes], clients: int, seconds: flo
     }
 
 
-def ask_on(orders: Connection) -> None:
-    """A client process: takes what to ask, gives back how it went, until it is told to end."""
+def client_process(orders: Connection) -> None:
+    """Receive arguments of `ask`, send back its figures, until None arrives."""
     while (order := orders.recv()) is not None:
-        orders.send(asyncio.run(asked(*order)))
+        orders.send(asyncio.run(ask(*order)))
 
 
 class Processes:
-    """The processor time of the server and of Postgres' backends."""
+    """Processor time of the server and of the processes of Postgres."""
 
     def __init__(self, server: int, home: Path) -> None:
         self._server = psutil.Process(server)
@@ -158,7 +158,7 @@ class Processes:
         self._postmaster = psutil.Process(int(notes.read_text().split()[0])) if notes.exists() else None
 
     def seconds(self) -> tuple[float, float]:
-        """So far: the server, and all of Postgres' processes that live (0 if it runs elsewhere)."""
+        """Return the seconds so far of the server and of the processes of Postgres (0 if it runs elsewhere)."""
         backends = [] if self._postmaster is None else self._postmaster.children(recursive=True)
         return _spent(self._server), sum(map(_spent, backends))
 
@@ -173,9 +173,7 @@ def _spent(process: psutil.Process) -> float:
 
 @contextmanager
 def server(home: Path) -> Iterator[tuple[int, subprocess.Popen[bytes]]]:
-    """One worker of ours on a port of its own, answering."""
-    import socket
-
+    """Start one worker on a free port; yield the port and the process when it is ready."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = int(probe.getsockname()[1])
@@ -198,7 +196,7 @@ def server(home: Path) -> Iterator[tuple[int, subprocess.Popen[bytes]]]:
 
 
 async def fill(port: int, texts: Sequence[str]) -> None:
-    """Store the texts, unless they are there (a home that was used before)."""
+    """Store the texts, unless the home holds them from an earlier run."""
     async with Client(f"http://127.0.0.1:{port}/mcp", read_timeout_seconds=120) as client:
         status = await client.call_tool("memory_status", {})
         there = [entry for entry in status.structured_content["namespaces"] if entry["name"] == _NAMESPACE]
@@ -210,45 +208,60 @@ async def fill(port: int, texts: Sequence[str]) -> None:
             assert not answer.is_error, answer
 
 
+class Bench:
+    """A running server with its memories, and the client process that asks it."""
+
+    def __init__(self, port: int, processes: Processes, client: Connection, options: argparse.Namespace) -> None:
+        self._port = port
+        self._processes = processes
+        self._client = client
+        self._options = options
+
+    def compare(self, era: str, questions: Sequence[str]) -> dict[str, Any]:
+        """Return medians over the rounds of trivial calls and recalls in alternation, and the ratios of their rates."""
+        requests = {
+            "trivial": [request(self._port, era, "trivial", {"text": question}) for question in questions],
+            "recall": [
+                request(self._port, era, "memory_recall", {"query": question, "namespaces": [_NAMESPACE]})
+                for question in questions
+            ],
+        }
+        for kind in requests:
+            self._round(requests[kind], 1.0)  # warms up
+        rounds = [
+            {kind: self._round(requests[kind], self._options.seconds) for kind in requests}
+            for _ in range(self._options.rounds)
+        ]
+        ratios = [one["recall"]["rate"] / one["trivial"]["rate"] for one in rounds]
+        return {kind: _medians([one[kind] for one in rounds]) for kind in requests} | {
+            "ratio": round(statistics.median(ratios), 3),
+            "ratios": [round(ratio, 3) for ratio in sorted(ratios)],
+        }
+
+    def _round(self, requests: Sequence[bytes], seconds: float) -> dict[str, float]:
+        before = self._processes.seconds()
+        self._client.send((self._port, requests, self._options.clients, seconds))
+        found: dict[str, float] = self._client.recv()
+        server, postgres = (now - then for now, then in zip(self._processes.seconds(), before, strict=True))
+        return found | {"server_ms": server / found["calls"] * 1e3, "postgres_ms": postgres / found["calls"] * 1e3}
+
+
+def _medians(figures: Sequence[dict[str, float]]) -> dict[str, float]:
+    return {name: round(statistics.median(one[name] for one in figures), 3) for name in figures[0]}
+
+
 def measure(home: Path, options: argparse.Namespace) -> dict[str, Any]:
-    """Trivial and recall in turn, for each era; medians over the rounds, the ratio round by round."""
+    """Return the figures of each protocol version."""
     texts = sentences(options.memories)
     rng = random.Random(11)
-    questions = [" ".join(rng.sample(rng.choice(texts).split(), 6)) for _ in range(2_000)]
-    figures: dict[str, Any] = {}
+    questions = [question(rng, texts) for _ in range(2_000)]
     ours, theirs = multiprocessing.Pipe()
     with server(home) as (port, process):
         asyncio.run(fill(port, texts))
-        client = multiprocessing.get_context("spawn").Process(target=ask_on, args=(theirs,), daemon=True)
+        client = multiprocessing.get_context("spawn").Process(target=client_process, args=(theirs,), daemon=True)
         client.start()
-        processes = Processes(process.pid, home)
-        for era in options.eras:
-            asks = {
-                "trivial": [request(port, era, "trivial", {"text": question}) for question in questions],
-                "recall": [
-                    request(port, era, "memory_recall", {"query": question, "namespaces": [_NAMESPACE]})
-                    for question in questions
-                ],
-            }
-            rounds: dict[str, list[dict[str, float]]] = {"trivial": [], "recall": []}
-            for place in range(options.rounds + 1):
-                for kind, requests in asks.items():
-                    before = processes.seconds()
-                    ours.send((port, requests, options.clients, 1.0 if place == 0 else options.seconds))
-                    found = ours.recv()
-                    spent = [now - then for now, then in zip(processes.seconds(), before, strict=True)]
-                    found["server_ms"], found["postgres_ms"] = (each / found["calls"] * 1e3 for each in spent)
-                    if place > 0:  # the first round warms up
-                        rounds[kind].append(found)
-            figures[era] = {
-                kind: {name: round(statistics.median(one[name] for one in found), 3) for name in found[0]}
-                for kind, found in rounds.items()
-            }
-            ratios = [
-                one["rate"] / other["rate"] for one, other in zip(rounds["recall"], rounds["trivial"], strict=True)
-            ]
-            figures[era]["ratio"] = round(statistics.median(ratios), 3)
-            figures[era]["ratios"] = [round(ratio, 3) for ratio in sorted(ratios)]
+        bench = Bench(port, Processes(process.pid, home), ours, options)
+        figures = {era: bench.compare(era, questions) for era in options.eras}
         ours.send(None)
         client.join(10)
     return figures
@@ -259,7 +272,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--clients", type=int, default=32)
     parser.add_argument("--memories", type=int, default=10_000)
-    parser.add_argument("--seconds", type=float, default=4.0, help="of each turn")
+    parser.add_argument("--seconds", type=float, default=4.0, help="of each round")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--eras", nargs="+", choices=list(_ERAS), default=list(_ERAS))
     parser.add_argument("--home", type=Path, help="keep the engine and its memories there for the next run")

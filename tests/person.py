@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Any
 from uuid import UUID
 
-from folklore.db.stores.recall_rows import Measures, Sampling, Scope
+from folklore.db.stores.recall_rows import Sample, Scope
 from folklore.memory.context import MemoryContext
 from folklore.memory.recall.pipeline import RecallRequest, recall
 from folklore.memory.recall.search import search
@@ -79,22 +79,11 @@ class Person:
         return await search(self.library, query, now=self.now, **asked)
 
 
-async def measured(person: Person, sampling: Sampling, namespace: str = "notes") -> Measures:
-    """What a recall learns of a namespace where nothing is remembered."""
+async def sampled(person: Person, model: UUID, namespace: str = "notes") -> Sample:
+    """Return what a recall samples of a namespace where nothing is remembered."""
     [notebook] = await person.library.notebooks([namespace])
-    _, measures = await person.library.statements.lexemes(
-        Scope({notebook.id: notebook.name}, Filters(), person.now),
-        pieces=["fact"],
-        marks=[],
-        languages=["english"],
-        bound=100,
-        saturation=1.2,
-        prior=20.0,
-        mean_length=None,
-        measured=sampling,
-    )
-    assert measures is not None
-    return measures
+    scope = Scope({notebook.id: notebook.name}, Filters(), person.now)
+    return await person.library.statements.sample(scope, model, texts=True)
 
 
 def contents(answer: Answer) -> list[str]:

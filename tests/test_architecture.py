@@ -14,7 +14,7 @@ ROOMS = ROOT / "server" / "folklore"
 MODULES = sorted(ROOMS.rglob("*.py"))
 
 # Modules that may be longer than the rest, and why.
-LONG: dict[str, str] = {}
+LONG: dict[str, str] = {"db/stores/recall.py": "the statements of one recall, a method each"}
 
 
 def test_rooms_import_only_what_lies_below_them(tmp_path: Path) -> None:
@@ -100,7 +100,7 @@ def test_nothing_is_printed_and_stdout_is_named_only_at_the_edges() -> None:
             and node.value.id == "sys")
     }  # fmt: skip
 
-    assert talking <= {"cli", "bench"}
+    assert talking == {"cli"}
 
 
 def test_broad_excepts_stand_only_at_the_edges() -> None:

@@ -1,20 +1,24 @@
-"""Questions nobody can answer, and how well the score of an answer tells them."""
+"""Abstention: questions without an answer, and how well the score of an answer separates them."""
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
 from typing import Any
 
 import pytest
+from benchmarks.abstention import (
+    abstention,
+    foreign_questions,
+    precision,
+    renamed,
+    speakers_of,
+    with_names,
+)
+from benchmarks.metrics import auroc, floor_keeping
+from benchmarks.sets import read_set
 from hypothesis import given
 from hypothesis import strategies as st
 
-from folklore.bench.abstention import precision
-from folklore.bench.foreign import foreign_questions, renamed, speakers_of, with_names
-from folklore.bench.sets import read_set
-from folklore.bench.statistics import auroc, floor_keeping
-from tests.commands import CommandLine, command_line  # noqa: F401 - the fixture `folklore`
+from tests.benchmark_commands import Benchmarks, benchmark_commands  # noqa: F401 - the fixture `benchmarks`
 
 scores = st.lists(st.integers(0, 10).map(lambda tenth: tenth / 10), min_size=1, max_size=30)
 names = st.lists(st.sampled_from(["Ada", "Bo", "Cy", "Di"]), unique=True, min_size=1)
@@ -28,13 +32,13 @@ def test_auroc_is_the_share_of_pairs_in_the_right_order(positive: list[float], n
     assert auroc(positive, negative) + auroc(negative, positive) == pytest.approx(1)
 
 
-def test_auroc_of_what_is_told_apart_and_of_nothing() -> None:
+def test_auroc_of_separate_and_of_missing_scores() -> None:
     assert auroc([0.8, 0.9], [0.1, 0.2]) == 1.0
     assert auroc([], [0.3]) == auroc([0.3], []) == auroc([0.3], [0.3]) == 0.5
 
 
 @given(scores, st.floats(0.01, 1))
-def test_a_floor_keeps_the_share_asked_for_and_could_not_be_higher(values: list[float], share: float) -> None:
+def test_a_floor_keeps_the_requested_share_and_no_higher_one_does(values: list[float], share: float) -> None:
     floor = floor_keeping(share, values)
 
     def kept(at: float) -> float:
@@ -54,7 +58,7 @@ def test_precision_weighs_both_kinds_alike() -> None:
     assert precision(0.0, 1.0) == 1.0
 
 
-def test_speakers_are_who_says_a_fifth_of_the_turns() -> None:
+def test_speakers_begin_at_least_a_fifth_of_the_turns() -> None:
     turns = ["Ada: Hi!", "Bo: Hi Ada.", "Ada: Note: it rains.", "Bo: Oh.", "Ada: Yes.", "Warning: cut."]
 
     assert speakers_of(turns) == ["Ada", "Bo"]
@@ -62,7 +66,7 @@ def test_speakers_are_who_says_a_fifth_of_the_turns() -> None:
 
 
 @given(names, names)
-def test_every_guest_becomes_a_host_and_a_shared_name_stays(guests: list[str], hosts: list[str]) -> None:
+def test_every_guest_gets_the_name_of_a_host_and_a_shared_name_stays(guests: list[str], hosts: list[str]) -> None:
     found = renamed(guests, hosts)
 
     assert set(found) == set(guests)
@@ -70,7 +74,7 @@ def test_every_guest_becomes_a_host_and_a_shared_name_stays(guests: list[str], h
     assert all(found[name] == name for name in guests if name in hosts)
 
 
-def test_names_change_whole_at_once_and_in_any_case() -> None:
+def test_whole_names_are_replaced_at_once_and_in_any_case() -> None:
     swap = {"Ada": "Bo", "Bo": "Ada"}
 
     assert with_names("Did ADA see Bo's adagio, Bo?", swap) == "Did Bo see Ada's adagio, Ada?"
@@ -97,38 +101,34 @@ SET = [
 ]
 
 
-@pytest.fixture
-def set_path(tmp_path: Path) -> Path:
-    path = tmp_path / "talks.jsonl"
-    path.write_text("\n".join(map(json.dumps, SET)))
-    return path
+def test_a_question_is_asked_of_the_next_conversation_in_its_names(benchmarks: Benchmarks) -> None:
+    given_ = read_set(benchmarks.written("talks.jsonl", SET))
 
+    found = foreign_questions(given_, given_.sample(None))
 
-def test_a_question_is_asked_of_the_next_conversation_in_its_names(set_path: Path) -> None:
-    given_ = read_set(set_path, prefix="x-")
-
-    found = foreign_questions(given_, given_.questions)
-
-    assert found.why_not is None
+    assert found.reason is None
     assert [(one.namespaces, one.query) for one in found.questions] == [
-        (("x-two",), "Which kitten was adopted by Cy?"),
-        (("x-one",), "What leaks at Ada's, a sailing boat?"),
+        (("two",), "Which kitten was adopted by Cy?"),
+        (("one",), "What leaks at Ada's, a sailing boat?"),
     ]
 
 
-async def test_abstention_is_measured_end_to_end(folklore: CommandLine, set_path: Path) -> None:
-    told = await folklore.json("bench", "abstain", set_path, "--floor", "0", "--floor", "1")
-    table = await folklore.done("bench", "abstain", set_path, "--floor", "0.5")
+async def test_abstention_is_measured_end_to_end(benchmarks: Benchmarks) -> None:
+    path = benchmarks.written("talks.jsonl", SET)
 
-    assert told["applies"]
-    assert (told["questions"], told["foreign"]) == (2, 2)
-    assert (told["AUROC"], told["AUROC_of_first"], told["R@10"]) == (1.0, 1.0, 1.0)
-    assert told["at_95_answered"]["answered"] == told["at_95_answered"]["refused"] == 1.0
-    nothing, everything = told["floors"]
-    assert nothing.items() >= {"answered": 1.0, "refused": 0.0, "precision": 0.5, "R@10": 1.0, "cost": 0.0}.items()
-    assert everything.items() >= {"answered": 0.0, "refused": 1.0, "R@10": 0.0, "cost": 1.0}.items()
-    assert (everything["R@10_whole_answers"], everything["cost_whole_answers"]) == (0.0, 1.0)
-    assert "AUROC 1.0000" in table
+    found = await benchmarks.json(abstention, path, "--floor", "0", "--floor", "1")
+    table = await benchmarks.output(abstention, path, "--floor", "0.5")
+
+    assert found["applies"]
+    assert (found["questions"], found["foreign"]) == (2, 2)
+    assert found["AUROC"] == {"best score": 1.0, "first score": 1.0, "all": 1.0}
+    assert found["R@10"] == 1.0
+    assert found["at_95_answered"]["answered"] == found["at_95_answered"]["refused"] == 1.0
+    nothing, everything = found["floors"]
+    assert nothing.items() >= {"answered": 1.0, "refused": 0.0, "precision": 0.5, "recall": 1.0}.items()
+    assert everything.items() >= {"answered": 0.0, "refused": 1.0, "recall": 0.0}.items()
+    assert everything["recall_of_whole_answers"] == 0.0
+    assert "2 questions, 2 without an answer" in table
 
 
 @pytest.mark.parametrize(
@@ -139,14 +139,13 @@ async def test_abstention_is_measured_end_to_end(folklore: CommandLine, set_path
         ([*SET[:6], question("one", "Who?", "0") | {"namespaces": ["one", "two"]}], "one conversation alone"),
     ],
 )
-async def test_a_set_that_is_no_conversations_is_told_so(
-    folklore: CommandLine, tmp_path: Path, lines: list[dict[str, Any]], reason: str
+async def test_a_set_without_conversations_is_not_measured(
+    benchmarks: Benchmarks, lines: list[dict[str, Any]], reason: str
 ) -> None:
-    path = tmp_path / "other.jsonl"
-    path.write_text("\n".join(map(json.dumps, lines)))
+    path = benchmarks.written("other.jsonl", lines)
 
-    told = await folklore.json("bench", "abstain", path)
+    found = await benchmarks.json(abstention, path)
 
-    assert not told["applies"]
-    assert reason in told["reason"]
-    assert "does not apply" in await folklore.done("bench", "abstain", path)
+    assert not found["applies"]
+    assert reason in found["reason"]
+    assert "does not apply" in await benchmarks.output(abstention, path)

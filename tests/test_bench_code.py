@@ -1,4 +1,4 @@
-"""Known items from code: what is noted of a source, what makes a question's answer the only one, and a small run."""
+"""Known items of code: facts about a file, the uniqueness of an answer, and a small run."""
 
 from __future__ import annotations
 
@@ -6,18 +6,12 @@ import ast
 from importlib.metadata import distribution
 
 import pytest
+from benchmarks.code import Fact, KnownItem, Uniqueness, code, facts, facts_of, installed, known_items, parts
+from benchmarks.sets import evenly
 from hypothesis import given
 from hypothesis import strategies as st
 
-from folklore.app import App
-from folklore.bench.ablation import Direct
-from folklore.bench.assistant import assistant
-from folklore.bench.known_items import KnownItem, Uniqueness, known_items, parts
-from folklore.bench.sets import Question
-from folklore.bench.sources import Noted, installed, notes, notes_of, some
-from folklore.memory.recall.pipeline import RecallRequest
-from folklore.ranking.weights import Ranking
-from tests.commands import CommandLine, command_line  # noqa: F401 - the fixture `folklore`
+from tests.benchmark_commands import Benchmarks, benchmark_commands  # noqa: F401 - the fixture `benchmarks`
 
 SOURCE = '''
 """Pools of connections.
@@ -48,8 +42,8 @@ def undocumented():
 words = st.lists(st.sampled_from(["alpha", "Beta", "gamma_delta", "getUserById", "x"]), min_size=1, max_size=4)
 
 
-def test_what_is_noted_of_a_file() -> None:
-    found = {(note.kind, note.known_by): note.content for note in notes_of("db/pool.py", ast.parse(SOURCE))}
+def test_facts_of_a_file() -> None:
+    found = {(fact.kind, fact.known_by): fact.content for fact in facts_of("db/pool.py", ast.parse(SOURCE))}
 
     assert found == {
         ("file", "db/pool.py"): "db/pool.py: Pools of connections.",
@@ -65,21 +59,21 @@ def test_what_is_noted_of_a_file() -> None:
     }
 
 
-def test_the_dependencies_are_noted_alike_every_time_and_without_what_looks_like_a_credential() -> None:
+def test_facts_of_dependencies_are_repeatable_and_look_like_no_credential() -> None:
     held = [found for found in installed() if found.metadata["Name"] in ("click", "h11", "PyJWT")]
 
-    found = notes(held)
+    found = facts(held)
 
     assert len(held) == 3
-    assert found == notes(held)
-    assert len({note.content for note in found}) == len(found) > 300
-    assert {"function", "message", "file", "version"} <= {note.kind for note in found}
-    assert not [note for note in found if "token=" in note.content or "password=" in note.content]
+    assert found == facts(held)
+    assert len({fact.content for fact in found}) == len(found) > 300
+    assert {"function", "message", "file", "version"} <= {fact.kind for fact in found}
+    assert not [fact for fact in found if "token=" in fact.content or "password=" in fact.content]
 
 
 @given(st.lists(st.integers()), st.integers(0, 20))
-def test_some_of_a_list_are_in_its_order_and_no_more_than_asked_for(items: list[int], count: int) -> None:
-    places = some(range(len(items)), count)
+def test_items_spread_evenly_keep_their_order_and_number(items: list[int], count: int) -> None:
+    places = evenly(range(len(items)), count)
 
     assert len(places) == min(count, len(items))
     assert places == sorted(set(places))
@@ -92,7 +86,7 @@ def test_parts_of_identifiers() -> None:
 
 
 @given(st.lists(words.map(" ".join), min_size=1, max_size=6, unique=True), words.map(" ".join))
-def test_only_in_means_in_this_one_and_in_no_other(contents: list[str], sought: str) -> None:
+def test_a_text_is_only_in_one_if_no_other_holds_it(contents: list[str], sought: str) -> None:
     unique = Uniqueness(contents)
     holding = [place for place, text in enumerate(contents) if sought.casefold() in text.casefold()]
 
@@ -103,13 +97,13 @@ def test_only_in_means_in_this_one_and_in_no_other(contents: list[str], sought: 
 def test_a_question_with_two_answers_is_not_asked() -> None:
     found = known_items(
         [
-            Noted("function", "getUserById", "getUserById(id) of app.users: Find a user."),
-            Noted("function", "loadAll", "loadAll() of app.users: Calls loadAll of the parent."),
-            Noted("function", "loadAll", "loadAll(x) of app.items: Load items."),
-            Noted("function", "dropUserByName", "dropUserByName(name) of app.old: Forget a user by name."),
-            Noted("constant", "ERR_CONN", "ERR_CONN = '7' in app.errors"),
-            Noted("version", "1.4.2", "wheel 1.4.2 is installed."),
-            Noted("version", "1.4.2", "spoke 1.4.2 is installed."),
+            Fact("function", "getUserById", "getUserById(id) of app.users: Find a user."),
+            Fact("function", "loadAll", "loadAll() of app.users: Calls loadAll of the parent."),
+            Fact("function", "loadAll", "loadAll(x) of app.items: Load items."),
+            Fact("function", "dropUserByName", "dropUserByName(name) of app.old: Forget a user by name."),
+            Fact("constant", "ERR_CONN", "ERR_CONN = '7' in app.errors"),
+            Fact("version", "1.4.2", "wheel 1.4.2 is installed."),
+            Fact("version", "1.4.2", "spoke 1.4.2 is installed."),
         ],
         None,
     )
@@ -123,20 +117,17 @@ def test_a_question_with_two_answers_is_not_asked() -> None:
         KnownItem("version", "wheel 1.4.2", 5),
         KnownItem("version", "spoke 1.4.2", 6),
     ]
-    assert len(known_items([Noted("version", "1.4.2", "wheel 1.4.2 is installed.")] * 2, None)) == 0
+    assert len(known_items([Fact("version", "1.4.2", "wheel 1.4.2 is installed.")] * 2, None)) == 0
 
 
-async def test_known_items_are_asked_for_end_to_end(folklore: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(
-        "folklore.bench.sources.installed", lambda: [distribution("annotated-types"), distribution("h11")]
-    )
+async def test_known_items_are_asked_for_end_to_end(benchmarks: Benchmarks, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("benchmarks.code.installed", lambda: [distribution("annotated-types"), distribution("h11")])
 
-    told = await folklore.json("bench", "code", "--questions", "5")
-    table = await folklore.done("bench", "code", "--questions", "1")
+    found = await benchmarks.json(code, "--questions", "5")
+    table = await benchmarks.output(code, "--questions", "1")
 
-    assert told["distributions"] == 2
-    assert (told["refused"], told["not_asked"]) == (0, 0)
-    scores = told["scores"]
+    assert found["distributions"] == 2
+    scores = {line.pop("asked by"): line for line in found["scores"]}
     assert {"all", "identifier", "path", "version"} <= set(scores)
     assert scores["identifier"] == {
         "questions": 5,
@@ -147,17 +138,3 @@ async def test_known_items_are_asked_for_end_to_end(folklore: CommandLine, monke
     }
     assert scores["all"]["questions"] == sum(part["questions"] for name, part in scores.items() if name != "all")
     assert "search_keywords hit@5" in table
-
-
-async def test_a_branch_asked_for_alone_gives_its_whole_list(app: App) -> None:
-    async with assistant(app) as client:
-        texts = [f"Note {at}: the ferry to island {at} leaves at {at} past nine." for at in range(40)]
-        await client.keep("notes", [{"content": text, "source": str(at)} for at, text in enumerate(texts)])
-        direct = Direct(await app.host.library(), RecallRequest(query=""), client, app.now)
-
-        lists = await direct.lists(
-            Question("When does the ferry leave?", ("notes",), frozenset("1"), ""), Ranking(), 30
-        )
-
-    assert len(set(lists.dense)) == len(lists.dense) == 30
-    assert len(set(lists.keyword)) == len(lists.keyword) == 30

@@ -1,19 +1,25 @@
-"""Near-duplicates: how a text is said again, what is counted, and one run from end to end."""
+"""Duplicates: rewordings of a text, the counts, and runs from end to end."""
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
 from typing import Any
 
 import pytest
+from benchmarks.duplicates import (
+    COPIES,
+    copied_set,
+    distinct,
+    distinct_evidence,
+    duplicates,
+    normalised,
+    original,
+    rewordings,
+)
+from benchmarks.sets import read_set
 from hypothesis import given
 from hypothesis import strategies as st
 
-from folklore.bench.duplicates import copied_set, distinct, distinct_evidence, original
-from folklore.bench.rewording import COPIES, normalised, rewordings
-from folklore.bench.sets import read_set
-from tests.commands import CommandLine, command_line  # noqa: F401 - the fixture `folklore`
+from tests.benchmark_commands import Benchmarks, benchmark_commands  # noqa: F401 - the fixture `benchmarks`
 
 texts = st.text() | st.lists(
     st.sampled_from(["So,", "just to note:", "As I said,", "by the way", "Ada:", "I'm", "because", "rain", "!", "\n"])
@@ -28,7 +34,7 @@ def test_no_rewording_has_the_words_of_the_text_or_of_another(text: str, count: 
 
 
 @given(texts)
-def test_a_text_is_always_reworded_alike(text: str) -> None:
+def test_rewordings_are_repeatable(text: str) -> None:
     assert rewordings(text) == rewordings(text)
     assert len(rewordings(text)) == COPIES - 1
 
@@ -49,7 +55,7 @@ def test_rewordings_by_hand() -> None:
 @pytest.mark.parametrize(
     "fact", ["ERR_CONN_REFUSED", "v18.2.0", "src/memory/store.py", "Lisbon", "12:30", "--no-verify"]
 )
-def test_what_carries_the_fact_stays(fact: str) -> None:
+def test_names_and_numbers_stay(fact: str) -> None:
     assert all(fact in worded for worded in rewordings(f"When it rains {fact} is what we get, but it's really rare."))
 
 
@@ -95,41 +101,32 @@ SET: list[dict[str, Any]] = [
 ]
 
 
-@pytest.fixture
-def set_path(tmp_path: Path) -> Path:
-    path = tmp_path / "cats.jsonl"
-    path.write_text("\n".join(map(json.dumps, SET)))
-    return path
+def test_copies_come_last_and_in_no_session(benchmarks: Benchmarks) -> None:
+    copied, originals = copied_set(read_set(benchmarks.written("cats.jsonl", SET)))
 
-
-def test_copies_stand_last_and_in_no_session_or_right_behind_their_original(set_path: Path) -> None:
-    apart, originals, copies = copied_set(read_set(set_path))
-    within, _, _ = copied_set(read_set(set_path), in_session=True)
-
-    assert (originals, copies) == (5, 20)
-    held = apart.memories["copied-talk"]
+    assert originals == 5
+    held = copied.memories["copied-talk"]
+    assert len(held) == 6 + 20
     assert [memory["source"] for memory in held[:7]] == ["0", "1", "2", "3", "4", "b", "0\u241f2"]
     assert [memory.get("session") for memory in held[5:8]] == ["s0", None, None]
     assert held[6]["occurred_at"] == held[0]["occurred_at"]
-    told = within.memories["copied-talk"]
-    assert [memory["source"] for memory in told[:6]] == ["0", "0\u241f2", "0\u241f3", "0\u241f4", "0\u241f5", "1"]
-    assert [memory["session"] for memory in told[:6]] == ["s0"] * 5 + ["s1"]
 
 
-@pytest.mark.parametrize("where", [(), ("--in-session",)])
-async def test_diversity_is_measured_end_to_end(folklore: CommandLine, set_path: Path, where: tuple[str, ...]) -> None:
-    told = await folklore.json("bench", "duplicates", set_path, *where)
+async def test_diversity_is_measured_end_to_end(benchmarks: Benchmarks) -> None:
+    found = await benchmarks.json(duplicates, benchmarks.written("cats.jsonl", SET))
 
-    assert told.items() >= {"stored": 6 + 26, "copied": 5, "missing_copies": 0, "questions": 1}.items()
-    own, texts = told["distinct_own_evidence"], told["distinct_texts"]
+    assert found.items() >= {"stored": 6 + 26, "copied": 5, "duplicates": 0}.items()
+    own, texts = found["distinct own evidence"], found["distinct texts"]
     assert 1 <= own["without"] < own["with"] <= 5
     assert texts["with"] > texts["without"]
-    assert told["distinct_evidence"] == own  # the only question there is
-    assert told["plain_R@10"].items() >= {"with": 1.0, "without": 1.0, "difference": 0.0}.items()
+    assert found["distinct evidence"] == own  # the only question there is
+    assert found["plain R@10"].items() >= {"with": 1.0, "without": 1.0, "difference": 0.0}.items()
 
 
-async def test_without_diversity_both_ways_are_the_same(folklore: CommandLine, set_path: Path) -> None:
-    told = await folklore.json("bench", "duplicates", set_path, "--mmr-lambda", "1")
+async def test_without_diversity_both_counts_are_the_same(benchmarks: Benchmarks) -> None:
+    path, off = benchmarks.written("cats.jsonl", SET), ("--ranking", '{"mmr_lambda": 1}')
 
-    assert told["distinct_own_evidence"]["ratio"] == told["distinct_texts"]["ratio"] == 1.0
-    assert "distinct evidence in ten" in await folklore.done("bench", "duplicates", set_path)
+    found = await benchmarks.json(duplicates, path, *off)
+
+    assert found["distinct own evidence"]["ratio"] == found["distinct texts"]["ratio"] == 1.0
+    assert "distinct texts" in await benchmarks.output(duplicates, path, *off)

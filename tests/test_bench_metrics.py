@@ -1,24 +1,24 @@
-"""The metrics of a ranking, the reading of sets, and one small measurement from end to end."""
+"""Metrics of a ranking, the reading of sets, and a small run from end to end."""
 
 from __future__ import annotations
 
-import json
 import math
-from pathlib import Path
 from typing import Any
 from unittest.mock import ANY
 from urllib.parse import parse_qs, urlsplit
 
 import asyncpg
 import pytest
+from benchmarks.metrics import all_at, hit_at, mean, ndcg_at, percentile, recall_at, reciprocal_rank
+from benchmarks.retrieval import retrieval
+from benchmarks.sets import read_set
+from benchmarks.store import with_database
+from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
-from folklore.bench.metrics import all_at, hit_at, mean, ndcg_at, percentile, recall_at, reciprocal_rank
-from folklore.bench.sets import read_set
-from folklore.db.scratch import with_database
 from folklore.errors import InvalidInput
-from tests.commands import CommandLine, command_line  # noqa: F401 - the fixture `folklore`
+from tests.benchmark_commands import Benchmarks, benchmark_commands  # noqa: F401 - the fixture `benchmarks`
 from tests.conftest import Cluster
 
 sources = st.sampled_from("abcdefgh")
@@ -70,7 +70,7 @@ def test_moving_evidence_up_never_lowers_a_metric(
 
 
 @given(depths, rankings, evidences)
-def test_a_source_given_twice_counts_once(k: int, ranked: list[str], evidence: frozenset[str]) -> None:
+def test_a_source_that_occurs_twice_counts_once(k: int, ranked: list[str], evidence: frozenset[str]) -> None:
     again = [source for source in ranked for _ in range(2)]
 
     for metric in METRICS_AT:
@@ -97,7 +97,7 @@ def test_a_percentile_is_a_value_that_enough_do_not_exceed(values: list[float], 
     assert min(values) - 1e-6 <= mean(values) <= max(values) + 1e-6
 
 
-def test_nothing_has_no_mean_and_no_percentile() -> None:
+def test_the_mean_and_percentile_of_no_values_are_0() -> None:
     assert mean([]) == percentile([], 0.5) == 0.0
 
 
@@ -120,66 +120,61 @@ SET: list[dict[str, Any]] = [
 ]
 
 
-@pytest.fixture
-def set_path(tmp_path: Path) -> Path:
-    path = tmp_path / "small.jsonl"
-    path.write_text("\n".join(map(json.dumps, SET)))
-    return path
+def test_a_set_is_read_in_session_order(benchmarks: Benchmarks) -> None:
+    read = read_set(benchmarks.written("small.jsonl", SET))
 
-
-def test_a_set_is_read_in_session_order_with_prefixed_namespaces(set_path: Path) -> None:
-    read = read_set(set_path, prefix="x-")
-
-    assert [memory["source"] for memory in read.memories["x-Talk"]] == ["1", "2", "3", "4"]
-    assert "position" not in read.memories["x-Talk"][0]
-    assert [question.namespaces for question in read.questions] == [("x-Talk",)] * 3
+    assert [memory["source"] for memory in read.memories["Talk"]] == ["1", "2", "3", "4"]
+    assert "position" not in read.memories["Talk"][0]
     assert (read.name, read.size) == ("small", 4)
-    assert len(read.some(2)) == 2
+    assert [question.query for question in read.sample(None)] == ["Who has a cat?", "Who has pets, cat or dog?"]
+    assert len(read.sample(1)) == 1
 
 
 @pytest.mark.parametrize("line", ["{", "[]", '{"type": "question"}', "1"])
-def test_a_broken_line_is_named(set_path: Path, line: str) -> None:
-    with set_path.open("a") as lines:
+def test_an_invalid_line_is_named(benchmarks: Benchmarks, line: str) -> None:
+    path = benchmarks.written("small.jsonl", SET)
+    with path.open("a") as lines:
         lines.write(f"\n{line}\n")
 
     with pytest.raises(InvalidInput, match="line 8"):
-        read_set(set_path)
+        read_set(path)
 
 
-async def test_retrieval_is_measured_in_a_store_of_its_own(
-    folklore: CommandLine, set_path: Path, cluster: Cluster, connection: asyncpg.Connection
+async def test_retrieval_is_measured_in_a_scratch_database_that_is_dropped(
+    benchmarks: Benchmarks, cluster: Cluster, connection: asyncpg.Connection
 ) -> None:
     databases = "select count(*) from pg_database where datname like 'folklore_bench%'"
+    path, ranking = benchmarks.written("small.jsonl", SET), '{"rrf_k": 20}'
 
-    measured = await folklore.json("bench", "retrieval", set_path, "--r20", "--tag-mode", "any", "--rrf-k", "20")
+    measured = await benchmarks.json(retrieval, path, "--limit", "20", "--ranking", ranking)
+    table = await benchmarks.output(retrieval, path)
 
     assert (
         measured.items()
         >= {
             "set": "small",
-            "limit": 10,
-            "options": {"ranking": {"rrf_k": 20.0}},
+            "limit": 20,
+            "options": {"ranking": {"rrf_k": 20}},
             "stored": 3,
             "duplicates": 1,
-            "refused": 0,
             "latency_ms": {"p50": ANY, "p95": ANY, "p99": ANY},
         }.items()
     )
     assert set(measured["scores"]) == {"all"}  # one category only
     assert measured["scores"]["all"].items() >= {"questions": 2, "hit@5": 1.0, "R@10": 1.0, "R@20": 1.0}.items()
+    assert "3 memories" in table
     assert await cluster.admin.fetchval(databases) == 0
     assert await connection.fetchval("select count(*) from memories") == 0
 
 
-async def test_a_kept_store_says_where_it_is(folklore: CommandLine, set_path: Path, cluster: Cluster) -> None:
-    out = await folklore.done("bench", "retrieval", set_path, "--keep", "--questions", "1", "--namespace-prefix", "p-")
+@pytest.mark.parametrize("ranking", ["{", "[1]"])
+def test_a_ranking_that_is_no_json_object_is_refused(benchmarks: Benchmarks, ranking: str) -> None:
+    path = benchmarks.written("small.jsonl", SET)
 
-    name = out.rstrip().rsplit(maxsplit=1)[-1]
-    kept = await asyncpg.connect(cluster.address(name))
-    assert await kept.fetchval("select name from namespaces") == "p-Talk"
-    await kept.close()
-    await cluster.admin.execute(f"drop database {name} with (force)")
-    assert "hit@5" in out
+    ran = CliRunner().invoke(retrieval, [str(path), "--ranking", ranking])
+
+    assert ran.exit_code == 2
+    assert "JSON" in ran.output
 
 
 def test_the_address_of_a_scratch_database_differs_in_the_database_only() -> None:

@@ -53,7 +53,6 @@ BAD_INPUT = [
     ["export", "--json"],
     ["db", "stop"],
     ["fetch"],
-    ["bench", "retrieval", "/nowhere.jsonl"],
 ]
 
 
@@ -242,8 +241,8 @@ async def test_an_import_ended_by_ctrl_c_says_how_far_it_came(
 
 
 ONLY_HERE = [
-    "import x.jsonl", "upkeep run", "upkeep status", "doctor", "bench code", "bench retrieval x.jsonl",
-    "bench abstain x.jsonl", "bench duplicates x.jsonl", "db start", "db stop", "db status", "db migrate", "db role",
+    "import x.jsonl", "upkeep run", "upkeep status", "doctor", "db start", "db stop", "db status",
+    "db migrate", "db role",
     "embeddings status", "embeddings backfill", "embeddings switch", "embeddings rollback",
     "embeddings drop --previous",
 ]  # fmt: skip

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from folklore.db.database import Database
 from folklore.db.stores.embeddings import FIRST, Coverage, Debts, Owing
 from folklore.db.stores.memories import Vectors
-from folklore.db.stores.recall_rows import Sampling
 from folklore.embedding.protocol import Embedder
 from folklore.errors import EmbedderUnavailable
 from folklore.memory.context import MemoryContext
@@ -26,7 +25,7 @@ from folklore.memory.models.pending_embeddings import pay
 from folklore.memory.records.store import embed
 from folklore.model import Draft
 from tests import embedders
-from tests.person import NOON, Person, contents, measured
+from tests.person import NOON, Person, contents, sampled
 
 TEXTS = [f"fact {number} about the harbour" for number in range(7)]
 
@@ -281,21 +280,21 @@ async def test_vectors_paid_later_are_sampled_as_if_they_had_never_been_owed(
     await connection.execute(
         "analyze embeddings"
     )  # where all rows are of one namespace, they are best read as they lie
-    before = await sampled(person)
+    before = await drawn(person)
     await connection.execute(
         "delete from embeddings where memory_id in (select memory_id from embeddings order by memory_id limit 300)"
     )
-    assert await sampled(person) != before
+    assert await drawn(person) != before
 
     [notebook] = await person.library.notebooks(["notes"])
     debts = Debts(database)
     while page := await debts.batch(notebook.id, embedders.MODEL.id, most=100):
         await debts.pay(notebook.id, page, await vectors_of(database, [item.content for item in page]), NOON)
 
-    assert await sampled(person) == before
+    assert await drawn(person) == before
 
 
-async def sampled(person: Person) -> bytes:
-    measures = await measured(person, Sampling(embedders.MODEL.id))
-    assert len(measures.vectors) == 600
-    return measures.vectors.tobytes() + measures.sizes.tobytes()
+async def drawn(person: Person) -> bytes:
+    sample = await sampled(person, embedders.MODEL.id)
+    assert len(sample.vectors) == 600
+    return sample.vectors.tobytes() + sample.sizes.tobytes()

@@ -158,7 +158,7 @@ async def test_whether_there_is_an_index_costs_no_statement(crowd: ManyMemories,
 
     assert path(answer) == "hnsw"
     [asking] = [query for query in queries if "pg_index" in query]
-    assert "folklore_words" in asking
+    assert "halfvec_send" in asking, "it is told along with the sample of vectors"
     assert len([query for query in queries if "<#>" in query]) == 1
 
 

@@ -152,6 +152,73 @@ async def test_a_writer_makes_no_namespace_and_learns_of_none(secrets: Person) -
         await notebooks.create(writer.library, "fresh", caller=writer.caller, now=NOON)
 
 
+async def test_a_writer_stores_in_a_language_that_is_new_to_the_namespace(
+    secrets: Person, connection: asyncpg.Connection
+) -> None:
+    writer = await holder(secrets.library, "walter", "payments:writer", "board:reader")
+
+    drafts = [Draft("Der Kran am Hafen wurde gestrichen", language="german"), Draft("the crane was oiled")]
+    await store(writer.library, "payments", drafts, caller=writer.caller, now=NOON)
+
+    assert await writer.recall("gestrichene Kräne", branches=("keyword",)) == ["Der Kran am Hafen wurde gestrichen"]
+    rows = await connection.fetch("select name, languages from namespaces")
+    assert {row["name"]: row["languages"] for row in rows} == {
+        "payments": ["english", "german"],
+        "board": ["english"],
+    }
+
+
+async def test_writers_that_bring_new_languages_at_once_are_all_served(
+    secrets: Person, connection: asyncpg.Connection
+) -> None:
+    holders = [await holder(secrets.library, f"writer {n}", "payments:writer") for n in range(6)]
+    languages = ("german", "french", "italian", "spanish", "dutch", "german")
+
+    await asyncio.gather(
+        *(
+            store(writer.library, "payments", [Draft(f"by {n}", language=language)], caller=writer.caller, now=NOON)
+            for n, (writer, language) in enumerate(zip(holders, languages, strict=True))
+        )
+    )
+
+    learned = await connection.fetchval("select languages from namespaces where name = 'payments'")
+    assert learned == sorted({"english", *languages})
+    assert await connection.fetchval("select count(*) from memories where content like 'by %'") == 6
+
+
+@pytest.mark.parametrize(
+    ("change", "rows"),
+    [
+        ("update namespaces set languages = '{english,german}' where name = 'payments'", "UPDATE 1"),
+        ("update namespaces set languages = '{english,german}' where name = 'board'", "UPDATE 0"),
+        ("update namespaces set languages = '{english,german}' where name = 'ledger'", "UPDATE 0"),
+        ("update namespaces set language = 'german' where name = 'payments'", None),
+        ("update namespaces set description = 'mine', languages = '{}' where name = 'payments'", None),
+        ("update namespaces set deleted_at = null where name = 'payments'", None),
+        (
+            "insert into namespaces (id, name, created_at, created_by) values (gen_random_uuid(), 'new', now(), 'x')",
+            None,
+        ),
+    ],
+)
+async def test_a_writer_changes_the_languages_of_its_namespace_and_nothing_else(
+    secrets: Person, connection: asyncpg.Connection, change: str, rows: str | None
+) -> None:
+    await secrets.keep("a ledger", namespace="ledger")
+    writer = await holder(secrets.library, "walter", "payments:writer", "board:reader")
+    transaction = connection.transaction()
+    await transaction.start()
+    await connection.execute(f"set local role {MEMBER}")
+    await connection.execute("select folklore_enter($1)", key_of(writer.secret))
+
+    if rows is None:
+        with pytest.raises(asyncpg.InsufficientPrivilegeError):
+            await connection.execute(change)
+    else:
+        assert await connection.execute(change) == rows
+    await transaction.rollback()
+
+
 async def test_an_admin_renames_his_namespace_and_the_grant_goes_with_it(secrets: Person) -> None:
     admin = await holder(secrets.library, "ada", "payments:admin")
 

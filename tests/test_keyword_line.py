@@ -40,7 +40,7 @@ async def read(person: Person, question: str, ranking: Ranking = Ranking()) -> t
     notebooks = await person.library.notebooks(["notes"])
     scope = Scope({notebook.id: notebook.name for notebook in notebooks}, Filters(), person.now)
     reading, _ = await read_question(
-        person.library, person.library.statements, scope, parse(question), ["english"], ranking, None
+        person.library, person.library.statements, scope, parse(question), ["english"], ranking
     )
     return scope, reading
 

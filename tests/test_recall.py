@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
 from datetime import timedelta
 from typing import Any
 
 import asyncpg
 import pytest
 
-from folklore.db.database import Database
+from folklore.db.database import Database, PoolLimits, Session
+from folklore.embedding.protocol import Embedder
 from folklore.errors import InvalidInput, NotFound, Unavailable
+from folklore.memory import namespaces
 from folklore.memory.context import MemoryContext
 from folklore.memory.pagination import given_cursor
-from folklore.model import Degraded, Draft, Filters, Sort
+from folklore.model import Caller, Degraded, Draft, Filters, Sort
 from folklore.ranking.weights import Ranking, chosen
 from folklore.text import tokens
 from tests import embedders
@@ -104,6 +107,34 @@ async def test_an_empty_namespace_says_that_it_is_empty(
 
     assert answer.memories == ()
     assert answer.note is not None
+
+
+async def test_an_empty_namespace_is_named_in_the_answer_and_costs_no_lookups(
+    person: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await person.keep(*FACTS)
+    for number in range(3):
+        await namespaces.create(person.library, f"empty-{number}", caller=Caller("tester"), now=NOON, language="german")
+    looked_up: dict[str, object] = {}
+    languages: list[object] = []
+    rows = Session.rows
+
+    async def record(self: Session, name: str, /, **values: object) -> Any:
+        if "namespaces" in values:
+            looked_up[name] = values["namespaces"]
+        if "languages" in values:
+            languages.append(values["languages"])
+        return await rows(self, name, **values)
+
+    monkeypatch.setattr(Session, "rows", record)
+    answer = await person.recall("cat")
+    [notes] = await person.library.notebooks(["notes"])
+
+    assert contents(answer)[0] == FACTS[5]
+    assert answer.searched == ("empty-0", "empty-1", "empty-2", "notes")
+    assert {"recall_lexemes", "recall_dense/plain", "recall_pool/plain"} <= looked_up.keys()
+    assert {name: asked for name, asked in looked_up.items() if asked != [notes.id]} == {}
+    assert languages == [["english"]]
 
 
 async def test_reasons_of_an_empty_answer_are_told_apart(
@@ -393,6 +424,46 @@ async def test_a_keyword_branch_that_fails_degrades_the_answer_and_says_so(
     assert contents(answer)[0] == FACTS[5]
     assert [item.branch for item in answer.degraded] == ["keyword"]
     assert isinstance(answer.degraded[0], Degraded)
+
+
+@pytest.fixture
+async def hurried(database_url: str, embedder: Embedder) -> AsyncIterator[Person]:
+    """A person whose statements may take a second."""
+    database = Database(database_url, PoolLimits(minimum=0, maximum=10, statement_timeout=1.0))
+    await database.open()
+    person = Person(MemoryContext.of(database, embedder))
+    await person.keep(*FACTS)
+    yield person
+    await database.close()
+
+
+@pytest.mark.parametrize("asked_before", [False, True])
+@pytest.mark.parametrize(("locked", "failing"), [("embeddings", "dense"), ("postings", "keyword")])
+async def test_a_lock_on_the_table_of_one_branch_leaves_the_other(
+    hurried: Person, connection: asyncpg.Connection, locked: str, failing: str, *, asked_before: bool
+) -> None:
+    if asked_before:
+        await hurried.recall("What is the office cat called?")
+
+    async with connection.transaction():
+        await connection.execute(f"lock table {locked} in access exclusive mode")
+        answer = await hurried.recall("The cat of the office")
+
+    assert contents(answer)[0] == FACTS[5]
+    assert [item.branch for item in answer.degraded] == [failing]
+    assert (await hurried.recall("The cat of the office")).degraded == ()
+
+
+@pytest.mark.parametrize("query", ["office cat", '"called Turing"', "tag:pets OR cat"])
+async def test_a_search_by_keyword_waits_for_no_lock_on_the_table_of_vectors(
+    hurried: Person, connection: asyncpg.Connection, query: str
+) -> None:
+    async with connection.transaction():
+        await connection.execute("lock table embeddings in access exclusive mode")
+        answer = await hurried.search(query)
+
+    assert contents(answer) == [FACTS[5]]
+    assert answer.degraded == ()
 
 
 async def test_when_every_branch_fails_that_is_an_error_and_no_empty_answer(

@@ -24,6 +24,8 @@ FRAGMENTS = frozenset(
         "matching",
         "matching_token",
         "once",
+        "pool_no_vectors",
+        "pool_vectors",
         "ranked",
         "record",
         "tied",
@@ -34,7 +36,7 @@ EVERY = sorted(Path(entry.name).stem for entry in SQL.iterdir() if entry.name.en
 STATEMENTS = [name for name in EVERY if name not in FRAGMENTS]
 PLAIN = [
     "recall_dense/plain", "recall_keyword/plain", "recall_keyword/stems", "recall_keyword/stems/plain",
-    "recall_pool/plain", "search_expression/token",
+    "recall_pool/no_vectors", "recall_pool/no_vectors/plain", "recall_pool/plain", "search_expression/token",
 ]  # fmt: skip
 SIZED = frozenset({"recall_nearest"})  # asked with the number of dimensions behind their name
 ASKED = [f"{name}/256" if name in SIZED else name for name in STATEMENTS]

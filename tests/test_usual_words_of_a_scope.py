@@ -11,17 +11,20 @@ from uuid import UUID
 import pytest
 
 from folklore.db.database import Database, Plans, PoolLimits, Row, Session
-from folklore.db.stores.recall_rows import Sampling
 from folklore.embedding.protocol import Embedder
 from folklore.memory.context import MemoryContext
-from tests.person import Person, measured
+from tests import embedders
+from tests.person import Person, sampled
 
 MANY = 1_000
-TEXTS = Sampling(texts=True)
 
 
 async def keep(person: Person, texts: Sequence[str]) -> list[UUID]:
     return [id_ for start in range(0, len(texts), 500) for id_ in await person.keep(*texts[start : start + 500])]
+
+
+async def texts(person: Person) -> Sequence[str] | None:
+    return (await sampled(person, embedders.MODEL.id)).texts
 
 
 async def test_the_oldest_of_many_are_sampled_as_far_as_their_beginning_and_what_was_forgotten_is_not(
@@ -29,18 +32,17 @@ async def test_the_oldest_of_many_are_sampled_as_far_as_their_beginning_and_what
 ) -> None:
     kept = [f"fact {place} " + "and more of it " * 30 for place in range(MANY + 2)]
     first, *_ = await keep(person, kept)
-    assert (await measured(person, TEXTS)).texts == [text[:200] for text in kept[:MANY]]
-    assert (await measured(person, Sampling())).texts is None
+    assert await texts(person) == [text[:200] for text in kept[:MANY]]
 
     await person.forget(first)
 
-    assert (await measured(person, TEXTS)).texts == [text[:200] for text in kept[1 : MANY + 1]]
+    assert await texts(person) == [text[:200] for text in kept[1 : MANY + 1]]
 
 
 async def test_few_are_not_sampled(person: Person) -> None:
     await keep(person, [f"fact {place}" for place in range(MANY - 1)])
 
-    assert (await measured(person, TEXTS)).texts is None
+    assert await texts(person) is None
 
 
 class _Patient(Session):

@@ -50,7 +50,6 @@ _COMMANDS: dict[str, tuple[str, str, str]] = {
     "db": ("folklore.cli.db", "db", "The database: start, stop, status, migrate, role."),
     "doctor": ("folklore.cli.doctor", "doctor", "Check that everything works, and say what to do if not."),
     "config": ("folklore.cli.config", "config", "The settings in use."),
-    "bench": ("folklore.cli.bench", "bench", "Measure retrieval on a set of memories and questions."),
 }
 
 

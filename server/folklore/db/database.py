@@ -30,8 +30,10 @@ _KEY = re.compile(r"[0-9a-f]{64}")
 # the extension is loaded. Not where a pooler may be (no statement cache): it may refuse settings that it does not know;
 # then the index is searched less far.
 _NEAREST = {"hnsw.ef_search": "200", "hnsw.iterative_scan": "relaxed_order"}
-# A kept plan reckons with namespaces of the average size, and where there is one for most of what there is, with all of
-# the table. By index each reads its own. Set once connected: a pooler may refuse to be asked for it before.
+# A kept plan is made for a namespace of average size, as the statistics of that moment have it. If one namespace holds
+# most rows, or the tables were still small, Postgres prefers to read a whole table, and does so for each lookup in an
+# empty namespace. Through an index a lookup reads its own namespace alone. Set after connecting, since a pooler may
+# refuse the setting in the startup packet; not where a pooler hands each transaction another connection.
 _BY_INDEX = "set enable_seqscan = off"
 # Of fewer connections scans get none of their own: two for each kind, so that one that takes long stops nobody.
 _ENOUGH = 6
@@ -56,10 +58,9 @@ class Database:
 
     One statement is one round trip: no reset on release (once connected, only SET LOCAL is ever used). There are three
     pools. In the first, plans are generic and kept: most statements look rows up by key, one shape is right for every
-    parameter, and to plan anew takes 0.5 ms of each. So they are in the second, for scans of all vectors of small
-    namespaces, behind which nobody who looks up should have to wait; they go by the index, since a kept plan would read
-    every vector there is for the smallest namespace. In the third, plans are made for the parameters, for statements
-    whose right shape depends on them.
+    parameter, and planning costs 0.5 ms a statement. The second keeps its plans too. It serves scans of all vectors of
+    small namespaces, so that no lookup waits behind a scan. Neither plans a sequential scan where an index can serve
+    (_BY_INDEX). In the third, plans are made for the parameters, for statements whose right shape depends on them.
 
     `bound(key)` is the same database as the holder of a token sees it: each of its sessions is one transaction in the
     role that owns nothing, which has said whose it is. These have pools of their own, made when the first is asked for:
@@ -104,17 +105,18 @@ class Database:
         made: dict[tuple[bool, Plans], asyncpg.Pool] = {}
         dsn = self._login_dsn if tokens else self._dsn
         # Where nothing is prepared no plan is kept.
+        by_index = _BY_INDEX if limits.statement_cache else None
         scan = limits.maximum // 3 if limits.statement_cache and limits.maximum >= _ENOUGH else 0
         fresh = max(1, (limits.maximum - scan) // 2)
         kept = max(1, limits.maximum - scan - fresh)
         with ours():
             try:
                 nearest = _NEAREST if limits.statement_cache else {}
-                made[tokens, "kept"] = await self._pool(dsn, "force_generic_plan", kept)
+                made[tokens, "kept"] = await self._pool(dsn, "force_generic_plan", kept, then=by_index)
                 made[tokens, "fresh"] = await self._pool(dsn, "force_custom_plan", fresh, spare=scan > 0, **nearest)
                 made[tokens, "scan"] = made[tokens, "fresh"]
                 if scan:
-                    made[tokens, "scan"] = await self._pool(dsn, "force_generic_plan", scan, then=_BY_INDEX)
+                    made[tokens, "scan"] = await self._pool(dsn, "force_generic_plan", scan, then=by_index)
             except BaseException:
                 for pool in made.values():
                     pool.terminate()

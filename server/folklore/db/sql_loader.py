@@ -10,7 +10,7 @@ The holder of a token is kept by row-level security from what only an owner's in
 asks it through a function (matching_token.sql).
 
 Where no word is asked for as it is spelled, there is none to count once: `recall_keyword/stems`. Variants add up, as in
-`recall_keyword/stems/plain`.
+`recall_keyword/stems/plain`. A recall without the dense branch reads no vectors: `recall_pool/no_vectors`.
 
 The size of a vector cannot be a parameter. `recall_nearest/256` is `recall_nearest.sql` with 256 for `{dimensions}`,
 and plain: an index serves questions without filters.
@@ -51,6 +51,7 @@ _VARIANTS: Mapping[str, Mapping[str, str | None]] = {
     "plain": {"visible": "alive"},
     "stems": {"once": None},
     "token": {"matching": "matching_token"},
+    "no_vectors": {"pool_vectors": "pool_no_vectors"},
 }
 
 

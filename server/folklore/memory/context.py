@@ -115,7 +115,7 @@ class MemoryContext:
             return recently
         wanted = list(dict.fromkeys(names.normalise(name, field="namespaces") for name in asked))
         found = await self.namespaces.notebooks(wanted or None)
-        there = {names.key(notebook.name) for notebook in found}
+        there = {names.key(notebook.name) for notebook in found} if wanted else set()
         missing = [name for name in wanted if names.key(name) not in there]
         if missing:
             known = [notebook.name for notebook in await self.namespaces.notebooks(None)]

@@ -1,24 +1,35 @@
--- Make a namespace unless it is there, and learn the languages its new memories are in. The row comes back either way.
--- One that is there and has nothing to learn is held with others, which keeps out who changes memories (namespaces_hold)
--- and nobody else: `on conflict do update` would lock it alone to the end of the transaction even where its condition
--- does not hold, and stores would queue behind one another on this row.
+-- Make a namespace unless it is there, and add the languages of its new memories. The row comes back; none does if
+-- another transaction made the namespace after this statement began, and then the next attempt finds it.
+-- An existing namespace with nothing to add is locked in shared mode, which keeps out changes of memories
+-- (namespaces_hold) and nothing else: `on conflict do update` would lock it exclusively until the transaction ends, even
+-- where its condition does not hold, and stores would queue for this row. It would also be an insert to row-level
+-- security, which lets no token insert a namespace, while a writer's token may change the languages of one.
 with known as materialized (
     select id, language from namespaces
     where lower(name collate "C") = lower(:name::text collate "C") and deleted_at is null
         and languages @> :languages::text[]
     for key share
 ),
+learned as (
+    update namespaces set languages = array(select distinct unnest(languages || :languages::text[]) order by 1)
+    where lower(name collate "C") = lower(:name::text collate "C") and deleted_at is null
+        and not languages @> :languages::text[]
+    returning id, language
+),
 made as (
     insert into namespaces (id, name, language, languages, created_at, created_by)
     select :id::uuid, :name::text, :language::text, array[:language::text] || :languages::text[], :now::timestamptz,
         :author::text
-    where not exists (select from known)
-    on conflict (lower(name collate "C")) where deleted_at is null do update
-        set languages = array(select distinct unnest(namespaces.languages || :languages::text[]) order by 1)
-        where not namespaces.languages @> :languages::text[]
+    where not exists (
+        select from namespaces
+        where lower(name collate "C") = lower(:name::text collate "C") and deleted_at is null
+    )
+    on conflict (lower(name collate "C")) where deleted_at is null do nothing
     returning id, language
 )
-select id, language, true as written from made
+select id, language from known
 union all
-select id, language, false from known
+select id, language from learned
+union all
+select id, language from made
 limit 1

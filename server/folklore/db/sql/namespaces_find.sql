@@ -1,6 +1,11 @@
--- :names the namespaces asked for, null for all of them; :within those the caller may know of, null for all. Whether one is empty is asked, not how much it holds: this
--- statement begins every recall. It also tells which embedding model counts.
-select n.id, n.name, n.languages, not exists (select from memories m where m.namespace_id = n.id) as empty,
+-- :names the requested namespaces, null for all of them; :within those that the caller may see, null for all. Each comes
+-- with the active embedding model, and says if it is empty: recall leaves empty ones out.
+-- This statement begins every recall. A subquery for one row in the order of the key goes through the index. For
+-- exists() the planner may prefer a sequential scan, which it expects to end at the first row, and which reads all
+-- memories for each empty namespace.
+select n.id, n.name, n.languages, (
+        select m.id from memories m where m.namespace_id = n.id order by m.id limit 1
+    ) is null as empty,
     (select id from models where role = 'active') as model
 from namespaces n
 where n.deleted_at is null and (:within::uuid[] is null or n.id = any(:within::uuid[]))

@@ -2,12 +2,8 @@
 -- from, and how many memories in scope hold it, counted up to :bound, with what it says in those together (evidence.sql)
 -- and the same times their size: of these sums the line of every question's scores is made. :marks are dates it names
 -- (text/dates/date_terms.py). :mean_length is that of the scope in lexemes; null where it is not known yet.
--- If :measure, the row of the empty lexeme counts all memories in scope and says how long one is on average, in lexemes,
--- the mean and variance of the logarithm of length + 30, its size, and draws a sample of :sample vectors in :model, the
--- oldest :share of each namespace: each as its memory's length (two bytes) and its wire form. Oldest, so that it is the same
--- wherever rows happen to lie: vectors paid later lie last. A scope of :texts memories or more gives a sample of so many
--- texts likewise, each as far as :text_read characters, unless :texts is 0. The row also tells whether a valid HNSW index
--- covers the scope.
+-- If :measure, the row of the empty lexeme counts all memories in scope and has their mean length in lexemes, and the mean
+-- and the variance of their size, the logarithm of length + 30.
 with word as materialized (
     select piece.place, found.lexeme, position
     from unnest(:pieces::text[]) with ordinality as piece (text, place)
@@ -16,8 +12,7 @@ with word as materialized (
     cross join lateral unnest(found.positions) as position
 )
 select asked.lexeme, asked.stem, asked.places, counted.documents, counted.evidence, counted.sized,
-    null::float8 as mean_length, null::float8 as mean_size, null::float8 as size_variance, null::bytea as sample,
-    null::boolean as indexed, null::text[] as texts
+    null::float8 as mean_length, null::float8 as mean_size, null::float8 as size_variance
 from (
     select read.lexeme, null::text as stem, array_agg(distinct read.place) as places
     from (
@@ -60,39 +55,7 @@ cross join lateral (
     ) bounded
 ) counted
 union all
-select '', null, null, count(*), null, null, avg(length)::float8, avg(ln(length + 30.0::float8)), var_pop(ln(length + 30.0::float8)), (
-    select string_agg(int2send(drawn.length) || halfvec_send(drawn.vector), ''::bytea)
-    from (
-        select oldest.length, oldest.vector
-        from unnest(:namespaces::uuid[]) as space (id)
-        cross join lateral (
-            select e.length, e.vector
-            from embeddings e
-            where :measure::boolean and e.namespace_id = space.id and e.model_id = :model::uuid and e.passage = 0
-            order by e.memory_id
-            limit :share::integer
-        ) oldest
-        limit :sample::integer
-    ) drawn
-), (
-    select x.indisvalid
-    from pg_index x
-    where :measure::boolean and cardinality(:namespaces::uuid[]) = 1
-        and x.indexrelid = to_regclass(folklore_hnsw((:namespaces::uuid[])[1], :model::uuid))
-), case when :texts::integer > 0 and count(*) >= :texts::integer then (
-    select array_agg(left(drawn.content, :text_read::integer))
-    from (
-        select oldest.content
-        from unnest(:namespaces::uuid[]) as space (id)
-        cross join lateral (
-            select m.content
-            from memories m
-            where m.namespace_id = space.id and m.forgotten_at is null
-            order by m.id
-            limit :text_share::integer
-        ) oldest
-        limit :texts::integer
-    ) drawn
-) end
+select '', null, null, count(*), null, null, avg(length)::float8, avg(ln(length + 30.0::float8)),
+    var_pop(ln(length + 30.0::float8))
 from postings
 where :measure::boolean and namespace_id = any(:namespaces::uuid[]) and lexeme = ''

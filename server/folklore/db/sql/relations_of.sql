@@ -1,12 +1,18 @@
--- What the memories :ids have to do with others that are not forgotten, in both directions, strongest first.
+-- The relations of the memories :ids with others that are not forgotten, in both directions, strongest first.
+-- Each direction is looked up in its own index. The forgotten ends are a subquery for one value: the planner would
+-- rather read all forgotten memories of all namespaces for not exists().
 select r.namespace_id, r.from_id, r.type, r.to_id, r.strength, r.author, r.created_at
-from relations r
-where r.namespace_id = any(:namespaces::uuid[])
-    and (r.from_id = any(:ids::uuid[]) or r.to_id = any(:ids::uuid[]))
-    and not exists (
-        select from memories m
+from (
+    select f.* from relations f where f.namespace_id = any(:namespaces::uuid[]) and f.from_id = any(:ids::uuid[])
+    union
+    select t.* from relations t where t.namespace_id = any(:namespaces::uuid[]) and t.to_id = any(:ids::uuid[])
+) r
+where (
+        select m.id from memories m
         where m.namespace_id = r.namespace_id and m.id in (r.from_id, r.to_id)
             and m.forgotten_at is not null and m.id <> all(:ids::uuid[])
-    )
+        order by m.id
+        limit 1
+    ) is null
 order by r.strength desc, r.type, r.from_id, r.to_id
 limit :fetch::integer

@@ -65,9 +65,8 @@ class Namespaces:
             rows = await session.rows(
                 "namespaces_find", names=None if names is None else list(names), within=self._within
             )
-        return [
-            NamespaceInfo(row["id"], row["name"], tuple(row["languages"]), row["empty"], row["model"]) for row in rows
-        ]
+        # Read by position, since there may be hundreds of rows in every recall.
+        return [NamespaceInfo(id_, name, tuple(languages), empty, model) for id_, name, languages, empty, model in rows]
 
     async def all(self, *, deleted: bool = False) -> list[Namespace]:
         """Every namespace with its (bounded) count, or every deleted one. One statement."""
@@ -107,8 +106,8 @@ class Namespaces:
         ]
 
     async def holdings(self, model: UUID | None) -> list[Holding]:
-        """What each namespace holds and owes in this model. One statement."""
-        async with self._database.session("fresh") as session:
+        """Return how many memories each namespace holds, and how many lack a vector in this model. One statement."""
+        async with self._database.session() as session:
             rows = await session.rows("memories_status", model=model, within=self._within)
         return [Holding(row["name"], row["memories"], 0 if model is None else row["without_vector"]) for row in rows]
 

@@ -13,14 +13,14 @@ from pgvector import HalfVector
 from folklore.db.database import Database, Plans, Row, Session
 from folklore.db.pinned_session import Held
 from folklore.db.rows import memory_of, seen, visibility
-from folklore.db.stores.recall_rows import Bm25, Candidate, Form, Hits, Lexemes, Measures, Sampling, Scope
+from folklore.db.stores.recall_rows import Bm25, Candidate, Form, Hits, Lexemes, Measures, Sample, Scope
 from folklore.model import Recalled
 
 # From how many vectors it is learned how similarity grows with length.
 _SAMPLE = 600
 # Of one namespace among many at least so many: a line through fewer is hardly trusted.
 _SHARE = 60
-# The same of texts and their usual words, and how far each is read; a scope that holds fewer is not sampled.
+# The same of texts and their usual words, and how far each is read; a scope of fewer memories is not sampled.
 _TEXTS, _SHARE_OF_TEXTS, _READ_OF_TEXT = 1_000, 20, 200
 # Of how many relations of one memory are followed.
 _TIES = 5
@@ -73,14 +73,13 @@ class RecallStatements:
         saturation: float,
         prior: float,
         mean_length: float | None,
-        measured: Sampling | None = None,
+        measure: bool = False,
     ) -> tuple[Lexemes, Measures | None]:
-        """How the text reads in these languages; document frequencies are counted up to `bound`.
+        """Read the text in these languages; document frequencies are counted up to `bound`.
 
-        What the lexemes say follows from BM25's constants and the scope's mean length, which is looked up if None.
-        Measures of the scope, if asked for, with samples as asked for: of texts where it holds many.
+        The evidence of the lexemes follows from BM25's constants and the scope's mean length, which is looked up if
+        None. With `measure`, also the measures of the scope.
         """
-        spaces, sampling = max(len(scope.namespaces), 1), measured or Sampling()
         async with self._session() as session:
             rows = await session.rows(
                 "recall_lexemes",
@@ -92,16 +91,27 @@ class RecallStatements:
                 saturation=saturation,
                 prior=prior,
                 mean_length=mean_length,
-                measure=measured is not None,
-                model=sampling.model,
+                measure=measure,
+            )
+        whole = rows.pop(next(place for place, row in enumerate(rows) if row["lexeme"] == ""))
+        return Lexemes.of(rows), Measures.of(whole) if measure else None
+
+    async def sample(self, scope: Scope, model: UUID, *, texts: bool) -> Sample:
+        """Draw a sample of the scope's vectors and, where there are many memories, of its texts. One statement."""
+        spaces = max(len(scope.namespaces), 1)
+        async with self._session("scan") as session:
+            rows = await session.rows(
+                "recall_sample",
+                namespaces=list(scope.namespaces),
+                model=model,
                 sample=_SAMPLE,
                 share=max(_SAMPLE // spaces, _SHARE),
-                texts=_TEXTS if sampling.texts else 0,
+                many=_TEXTS,
+                texts=texts,
                 text_share=max(_TEXTS // spaces, _SHARE_OF_TEXTS),
                 text_read=_READ_OF_TEXT,
             )
-        whole = rows.pop(next(place for place, row in enumerate(rows) if row["lexeme"] == ""))
-        return Lexemes.of(rows), None if measured is None else Measures.of(whole)
+        return Sample.of(rows[0])
 
     async def terms(
         self, scope: Scope, *, terms: Sequence[str], columns: Sequence[str], languages: Sequence[str], bound: int
@@ -255,11 +265,12 @@ class RecallStatements:
         related: bool,
         model: UUID | None,
     ) -> dict[UUID, Candidate]:
-        """The candidates whole, and whoever stands at most `reach` places beside one of the lenders in its session.
+        """Return the candidates whole, and the memories at most `reach` places from one of the lenders in its session.
 
-        If `related`, also those that a lender has a relation with.
+        If `related`, also those that a lender has a relation with. Without a `model` they have no vectors.
         """
-        statement, filters = seen("recall_pool", scope.filters, scope.now)
+        name, vectors = ("recall_pool/no_vectors", {}) if model is None else ("recall_pool", {"model": model})
+        statement, filters = seen(name, scope.filters, scope.now)
         async with self._session() as session:
             rows = await session.rows(
                 statement,
@@ -269,7 +280,7 @@ class RecallStatements:
                 reach=reach,
                 related=related,
                 ties=_TIES,
-                model=model,
+                **vectors,
                 **filters,
             )
         return {row["id"]: Candidate(row, scope.namespaces[row["namespace_id"]]) for row in rows}

@@ -1,4 +1,4 @@
-"""What the statements of a recall find: hits, readings, measures, candidates."""
+"""Results of the statements of a recall: hits, readings, measures, samples, candidates."""
 
 from __future__ import annotations
 
@@ -46,46 +46,47 @@ NOTHING = Hits((), (), ())
 
 @dataclass(frozen=True, slots=True)
 class Measures:
-    """What a scope holds: so many memories of that mean length, in lexemes; `size` is the logarithm of length + 30.
-
-    A sample of vectors (n, dimensions) and the sizes (n,) of their texts go with it, and if asked for a sample of
-    texts, None of a scope that holds too few. `indexed`: it is one namespace, and an HNSW index covers its vectors.
-    """
+    """The number of memories in a scope and their mean length in lexemes; `size` is the logarithm of length + 30."""
 
     total: int
     mean_length: float
     mean_size: float
     size_variance: float
-    vectors: NDArray[np.float32]
-    sizes: NDArray[np.float32]
-    indexed: bool = False
-    texts: Sequence[str] | None = None
 
     @classmethod
     def of(cls, row: Row) -> Measures:
-        """From the row of recall_lexemes.sql that has them."""
-        sample: bytes = row["sample"] or b""
+        """Make them from their row of recall_lexemes.sql."""
+        return cls(row["documents"], row["mean_length"] or 0.0, row["mean_size"] or 0.0, row["size_variance"] or 0.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """A sample of a scope's vectors (n, dimensions) in one model, with the sizes (n,) of their texts.
+
+    `many`: the scope holds 1,000 memories or more. `texts` is a sample of them, if requested and there are many.
+    `indexed`: the scope is one namespace, and an HNSW index covers its vectors.
+    """
+
+    vectors: NDArray[np.float32]
+    sizes: NDArray[np.float32]
+    many: bool
+    indexed: bool
+    texts: Sequence[str] | None
+
+    @classmethod
+    def of(cls, row: Row) -> Sample:
+        """Make it from the row of recall_sample.sql."""
+        sample: bytes = row["vectors"] or b""
         # Two bytes of length; then halfvec's wire form: its dimension, a reserved field, and big-endian half floats.
         dimensions = int.from_bytes(sample[2:4], "big")
         drawn = np.frombuffer(sample, dtype=[("length", ">i2"), ("head", ">i4"), ("vector", ">f2", (dimensions,))])
         return cls(
-            row["documents"],
-            row["mean_length"] or 0.0,
-            row["mean_size"] or 0.0,
-            row["size_variance"] or 0.0,
             drawn["vector"].astype(np.float32),
             np.log(drawn["length"].astype(np.float32) + 30),
+            row["many"],
             bool(row["indexed"]),
             row["texts"],
         )
-
-
-@dataclass(frozen=True, slots=True)
-class Sampling:
-    """Of what the samples of a scope are drawn: its vectors in this model, and its texts if asked for."""
-
-    model: UUID | None = None
-    texts: bool = False
 
 
 @dataclass(frozen=True, slots=True)

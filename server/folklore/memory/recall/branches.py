@@ -19,7 +19,7 @@ from folklore.db.stores.recall_rows import NOTHING, Bm25, Hits, Scope
 from folklore.embedding.protocol import Embedder, Model
 from folklore.errors import InvalidInput, Unavailable
 from folklore.memory.context import MemoryContext
-from folklore.memory.recall.corpus_statistics import Measured, key_of
+from folklore.memory.recall.corpus_statistics import Measured, Sampled
 from folklore.memory.recall.keyword import expression_hits, pieces_of, read_question
 from folklore.model import Degraded
 from folklore.ranking.length import QuestionLine
@@ -27,6 +27,7 @@ from folklore.ranking.standard_scores import piece_weights, rarest_weights, samp
 from folklore.ranking.weights import Branch, Ranking
 from folklore.telemetry import stage
 from folklore.text.query.parser import KeywordQuery
+from folklore.text.sampled_frequencies import UsualWords
 
 log = structlog.get_logger(__name__)
 
@@ -150,13 +151,14 @@ class Branches:
                     "ranking.embedding", "has nothing to be compared with: embedding is off here.", hint="Leave it out."
                 )
             return NOTHING
-        vector = await self._vector(embedder)
-        model = await embedder.model()  # one that is reached over HTTP knows its dimension now
+        model = await embedder.model()
+        sampled = await self._sampled(model.id)
+        vector = await self._vector(embedder, sampled.usual)
         self._found.model, self._found.vector = model, vector
         if not vector.any():
             return NOTHING
-        measured = await self._measures(model.id)
-        line = None if measured is None or measured.line is None else measured.line.of(vector)
+        measured = await self._measures()
+        line = None if measured is None or sampled.line is None else sampled.line.of(vector)
         if measured is not None:
             self._found.line, self._found.total = line, measured.measures.total
         hits = await self._statements.dense(
@@ -167,24 +169,35 @@ class Branches:
             passed_by=None if line is None else line.passed_by,
             fetch=fetch,
             total=None if measured is None else measured.measures.total,
-            indexed=measured is not None and measured.measures.indexed,
+            indexed=sampled.indexed,
         )
         return hits if line is None else replace(hits, scores=tuple(score - line.expected for score in hits.scores))
 
-    async def _vector(self, embedder: Embedder) -> NDArray[np.float32]:
-        """The vector the caller gave, else that of the question, in which rare words count more if the model can do so.
+    async def _sampled(self, model: UUID) -> Sampled:
+        """Return what samples of the scope say, known from a question before or drawn now. One statement at most."""
+        recent, spaces = self._library.measured, self._scope.namespaces
+        sampled = recent.sampled(spaces, model)
+        if sampled is None:
+            usual = recent.usual(spaces)
+            sample = await self._statements.sample(self._scope, model, texts=usual is None)
+            if sample.texts is not None:
+                usual = recent.learn(spaces, sample.texts)
+            sampled = Sampled.of(sample, usual)
+            recent.put_sampled(spaces, model, sampled)
+        return sampled
 
-        How rare they are is told by a sample of a scope that holds many, so that this branch need not wait for the
-        other to read them; among few it waits.
+    async def _vector(self, embedder: Embedder, usual: UsualWords | None) -> NDArray[np.float32]:
+        """Return the vector the caller gave, else that of the question, in which rare words may count more.
+
+        They do if the model can weigh words. The usual words of the scope say how rare they are, so that this branch
+        need not wait for the other to read the question; a scope without them is small, and there it waits.
         """
         if self._embedding is not None:
             return _unit(self._embedding, await embedder.model())
         pieces = self._found.pieces
         weights = [1.0] * len(pieces)
         if embedder.weighs_words and not self._is_expression:
-            measured = await self._measures((await embedder.model()).id)
-            if measured is not None and measured.usual is not None:
-                usual = measured.usual
+            if usual is not None:
                 weights = piece_weights(sampled_weights([usual.holding(piece) for piece in pieces], usual.total))
             else:
                 await self._read.wait()
@@ -192,35 +205,25 @@ class Branches:
                     weights = piece_weights(rarest_weights(read.reading.places, read.weights, len(pieces)))
         return await embedder.embed_question(pieces, weights)
 
-    async def _measures(self, model: UUID) -> Measured | None:
-        """What the scope holds, known from a question before; else it is measured along with the words.
+    async def _measures(self) -> Measured | None:
+        """Return the measures of the scope, known from a question before or measured along with the words.
 
-        None where the words could not be read.
+        None if the words could not be read.
         """
-        known = self._library.measured.get(key_of(self._scope.namespaces, model))
+        known = self._library.measured.get(self._scope.namespaces)
         if known is None:
             await self._read.wait()
             known = self._measured
         return known
 
-    async def _model(self) -> UUID | None:
-        """The model the question is embedded with, if it can be reached."""
-        if self._embedder is None or self._ranking.dense <= 0:
-            return None
-        try:
-            return (await self._embedder.model()).id
-        except Unavailable:
-            return None  # the dense branch says why it cannot
-
     async def _words(self) -> None:
-        """Read the words of the question, once, and what the scope holds if that is not known.
+        """Read the words of the question, and measure the scope if its measures are not known. At most one statement.
 
-        An expression is read by its own statements; for the dense branch the scope is measured all the same, or its
-        answer would hang on whether somebody else asked a moment ago.
+        An expression is read by its own statements. For the dense branch the scope is measured all the same; otherwise
+        the answer would depend on an earlier question.
         """
         try:
-            model = await self._model()
-            if self._is_expression and model is None:
+            if self._is_expression and (self._embedder is None or self._ranking.dense <= 0):
                 return
             with stage("recall.words"):
                 reading, self._measured = await read_question(
@@ -230,7 +233,6 @@ class Branches:
                     KeywordQuery("") if self._is_expression else self._query,
                     self._languages,
                     self._ranking,
-                    model,
                 )
             if not self._is_expression:
                 self._found.reading = reading

@@ -1,17 +1,20 @@
-"""What a scope holds, remembered for a moment: every question weighs its words against it, and it changes slowly."""
+"""Measures and samples of a scope, remembered for a short time: every question needs them, and they change slowly."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
 from time import monotonic
+from typing import Generic, TypeVar
 from uuid import UUID
 
-from folklore.db.stores.recall_rows import Lexemes, Measures
+from folklore.db.stores.recall_rows import Lexemes, Measures, Sample
 from folklore.ranking.length import LengthLine
 from folklore.text.sampled_frequencies import UsualWords
 
-Key = tuple[tuple[UUID, ...], UUID | None]
+Key = TypeVar("Key")
+Value = TypeVar("Value")
+
 # A lexeme of a piece, in how many memories it is, what it says in them together, and that times their size; then the
 # spellings it stands for: none may be held yet, but be stored while it is remembered.
 Read = tuple[tuple[str, int, tuple[float, float], tuple[str, ...]], ...]
@@ -27,25 +30,50 @@ _LARGE = 1_000
 _SECONDS, _SECONDS_OF_SMALL, _SECONDS_OF_USUAL = 60.0, 2.0, 3600.0
 
 
-def key_of(namespaces: Iterable[UUID], model: UUID | None) -> Key:
-    """Under what the measures of a scope are remembered."""
-    return tuple(sorted(namespaces)), model
+class _Kept(Generic[Key, Value]):
+    """Values that are forgotten after some time."""
+
+    def __init__(self) -> None:
+        self._entries: dict[Key, tuple[float, Value]] = {}
+
+    def get(self, key: Key) -> Value | None:
+        """Return the value, unless it is too old."""
+        entry = self._entries.get(key)
+        return entry[1] if entry is not None and monotonic() < entry[0] else None
+
+    def put(self, key: Key, value: Value, seconds: float) -> None:
+        """Keep the value for some seconds."""
+        if len(self._entries) >= _MOST_SCOPES:
+            self._entries.clear()
+        self._entries[key] = (monotonic() + seconds, value)
+
+    def drop(self, unwanted: Callable[[Value], bool]) -> None:
+        """Forget some of the values."""
+        self._entries = {key: entry for key, entry in self._entries.items() if not unwanted(entry[1])}
+
+
+@dataclass(frozen=True, slots=True)
+class Sampled:
+    """The length line of a scope in one model, from a sample of its vectors, and its usual words if it holds many."""
+
+    line: LengthLine | None
+    usual: UsualWords | None
+    indexed: bool
+    many: bool
+
+    @classmethod
+    def of(cls, sample: Sample, usual: UsualWords | None) -> Sampled:
+        """Learn from a sample, which is not kept."""
+        line = LengthLine.through(sample.vectors, sample.sizes)
+        return cls(line, usual if sample.many else None, sample.indexed, sample.many)
 
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """The measures of one scope, its length line, its usual words if it holds many, and how common words read there."""
+    """The measures of one scope, and how common words read there."""
 
     measures: Measures
-    line: LengthLine | None
-    usual: UsualWords | None
     _common: dict[Way, dict[str, Read]] = field(default_factory=dict)
-
-    @classmethod
-    def of(cls, measures: Measures, usual: UsualWords | None) -> Measured:
-        """From what the database measured; the samples have said what they had to, and are not kept."""
-        line = LengthLine.through(measures.vectors, measures.sizes)
-        return cls(replace(measures, vectors=measures.vectors[:0], sizes=measures.sizes[:0], texts=None), line, usual)
 
     def known(self, way: Way) -> dict[str, Read]:
         """The pieces whose every lexeme is common, read in this way."""
@@ -73,37 +101,44 @@ class Measured:
 
 
 class RecentMeasures:
-    """Measures of the scopes asked lately: those of large scopes for a minute, of small ones for a few seconds."""
+    """Measures and samples of the scopes of recent questions: of large ones for a minute, of small ones for seconds."""
 
     def __init__(self) -> None:
-        self._known: dict[Key, tuple[float, Measured]] = {}
-        self._usual: dict[tuple[UUID, ...], tuple[float, UsualWords]] = {}
+        self._measured: _Kept[frozenset[UUID], Measured] = _Kept()
+        self._sampled: _Kept[tuple[frozenset[UUID], UUID], Sampled] = _Kept()
+        self._usual: _Kept[frozenset[UUID], UsualWords] = _Kept()
+
+    def get(self, namespaces: Iterable[UUID]) -> Measured | None:
+        """Return the measures of a scope, unless they are too old."""
+        return self._measured.get(frozenset(namespaces))
+
+    def put(self, namespaces: Iterable[UUID], measured: Measured) -> None:
+        """Remember the measures of a scope."""
+        self._measured.put(frozenset(namespaces), measured, _seconds(many=measured.measures.total >= _LARGE))
+
+    def sampled(self, namespaces: Iterable[UUID], model: UUID) -> Sampled | None:
+        """Return what the samples of a scope said in a model, unless it is too old."""
+        return self._sampled.get((frozenset(namespaces), model))
+
+    def put_sampled(self, namespaces: Iterable[UUID], model: UUID, sampled: Sampled) -> None:
+        """Remember what the samples of a scope said in a model."""
+        self._sampled.put((frozenset(namespaces), model), sampled, _seconds(many=sampled.many))
 
     def usual(self, namespaces: Iterable[UUID]) -> UsualWords | None:
-        """The usual words of a scope, if they were learned within the hour."""
-        until, usual = self._usual.get(tuple(sorted(namespaces)), (0.0, None))
-        return usual if monotonic() < until else None
+        """Return the usual words of a scope, if they were learned within the hour."""
+        return self._usual.get(frozenset(namespaces))
 
     def learn(self, namespaces: Iterable[UUID], texts: Sequence[str]) -> UsualWords:
         """Learn the usual words of a scope from its oldest texts, which stay while others come."""
-        if len(self._usual) >= _MOST_SCOPES:
-            self._usual.clear()
         usual = UsualWords.of(texts)
-        self._usual[tuple(sorted(namespaces))] = monotonic() + _SECONDS_OF_USUAL, usual
+        self._usual.put(frozenset(namespaces), usual, _SECONDS_OF_USUAL)
         return usual
 
-    def get(self, key: Key) -> Measured | None:
-        """What is known of a scope, unless it is too old."""
-        until, measured = self._known.get(key, (0.0, None))
-        return measured if monotonic() < until else None
-
-    def put(self, key: Key, measured: Measured) -> None:
-        """Remember it."""
-        if len(self._known) >= _MOST_SCOPES:
-            self._known.clear()
-        seconds = _SECONDS if measured.measures.total >= _LARGE else _SECONDS_OF_SMALL
-        self._known[key] = (monotonic() + seconds, measured)
-
     def clear_small(self) -> None:
-        """Forget the scopes that what was just stored may have changed."""
-        self._known = {key: entry for key, entry in self._known.items() if entry[1].measures.total >= _LARGE}
+        """Forget the scopes that a store may just have changed."""
+        self._measured.drop(lambda measured: measured.measures.total < _LARGE)
+        self._sampled.drop(lambda sampled: not sampled.many)
+
+
+def _seconds(*, many: bool) -> float:
+    return _SECONDS if many else _SECONDS_OF_SMALL

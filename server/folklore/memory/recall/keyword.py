@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from uuid import UUID
 
 from folklore.db.stores.recall import RecallStatements
-from folklore.db.stores.recall_rows import NOTHING, Bm25, Form, Hits, Lexemes, Measures, Reading, Sampling, Scope
+from folklore.db.stores.recall_rows import NOTHING, Bm25, Form, Hits, Lexemes, Measures, Reading, Scope
 from folklore.memory.context import MemoryContext
-from folklore.memory.recall.corpus_statistics import Measured, Read, Way, key_of
+from folklore.memory.recall.corpus_statistics import Measured, Read, Way
 from folklore.ranking.length import score_line
 from folklore.ranking.standard_scores import question_mass, taken_for, weigh
 from folklore.ranking.weights import Ranking
@@ -29,19 +28,16 @@ async def read_question(
     query: KeywordQuery,
     languages: Sequence[str],
     ranking: Ranking,
-    model: UUID | None,
 ) -> tuple[Bm25, Measured]:
-    """How the words of a question weigh in scope, and what the scope holds. One statement at most."""
+    """Weigh the words of a question in scope, with the measures of the scope. One statement at most."""
     bound = ranking.bound(len(query.bag))
     marks = marks_asked(query.bag)
-    key = key_of(scope.namespaces, model)
-    measured = library.measured.get(key)
+    measured = library.measured.get(scope.namespaces)
     way: Way = (tuple(languages), ranking.saturation, ranking.length_prior)
     known = {} if measured is None else measured.known(way)
     pieces = pieces_of(query)
     unknown = list(dict.fromkeys(piece for piece in pieces if piece not in known))
     read = Lexemes({}, {}, {})
-    usual = None if measured is not None else library.measured.usual(scope.namespaces)
     if unknown or marks or measured is None:
         read, measures = await statements.lexemes(
             scope,
@@ -52,13 +48,11 @@ async def read_question(
             saturation=ranking.saturation,
             prior=ranking.length_prior,
             mean_length=None if measured is None else measured.measures.mean_length,
-            measured=Sampling(model, texts=model is not None and usual is None) if measured is None else None,
+            measure=measured is None,
         )
         if measures is not None:
-            if measures.texts is not None:
-                usual = library.measured.learn(scope.namespaces, measures.texts)
-            measured = Measured.of(measures, usual)
-            library.measured.put(key, measured)
+            measured = Measured(measures)
+            library.measured.put(scope.namespaces, measured)
         assert measured is not None
         measured.learn(way, unknown, read, bound)
     assert measured is not None

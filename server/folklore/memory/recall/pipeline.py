@@ -80,14 +80,15 @@ async def recall(library: MemoryContext, request: RecallRequest, *, now: datetim
     question = (text, request.namespaces, as_said(filters), request.ranking, request.branches, request.embedding)
     before = given_before(request.cursor, question)
     wanted = len(before) + request.limit
-    scope = Scope(scope_of(notebooks), filters, now)
+    searched = _not_empty(notebooks)
+    scope = Scope(scope_of(searched), filters, now)
     statements = library.statements.conversation()
     try:
         branches = Branches(
             library,
             statements,
             scope,
-            notebooks,
+            searched,
             parse(text),
             request.ranking,
             request.embedding,
@@ -118,6 +119,14 @@ async def recall(library: MemoryContext, request: RecallRequest, *, now: datetim
         explain=explanation(found) if request.explain else None,
         found_by=found.brought(result.memory.id for result in kept),
     )
+
+
+def _not_empty(notebooks: Sequence[NamespaceInfo]) -> Sequence[NamespaceInfo]:
+    """Return the namespaces that hold memories, or all of them if none does.
+
+    Looking up a word takes one descent of an index for each namespace in scope, empty or not.
+    """
+    return [notebook for notebook in notebooks if not notebook.empty] or notebooks
 
 
 def _filters(request: RecallRequest) -> Filters:

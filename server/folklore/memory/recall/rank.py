@@ -63,7 +63,8 @@ async def ranked(
             lenders=seeds[: wanted + _MORE_LENDERS],
             reach=len(ranking.neighbours),
             related=ranking.relations > 0,
-            model=found.model_id,
+            # Where the dense branch failed, the table of vectors may be out of reach.
+            model=found.model_id if "dense" in found.hits else None,
         )
         await statements.let_go()
     beside = list(_beside(candidates, candidates, ranking))

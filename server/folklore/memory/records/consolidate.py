@@ -13,7 +13,7 @@ from uuid import UUID
 
 from folklore.db.stores.memories import Prepared
 from folklore.db.stores.namespaces import NamespaceInfo
-from folklore.db.stores.recall_rows import Sampling, Scope
+from folklore.db.stores.recall_rows import Scope
 from folklore.db.stores.reflections import Known, Member, Reflection, Reflections, Sources
 from folklore.memory.context import MemoryContext
 from folklore.memory.ids import new_id
@@ -143,7 +143,7 @@ async def _keywords(
         saturation=0.0,  # only how many hold a word is asked for
         prior=0.0,
         mean_length=0.0,
-        measured=Sampling(),
+        measure=True,
     )
     total = 0 if measures is None else measures.total
     rarity: dict[str, float] = {}

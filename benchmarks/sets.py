@@ -1,4 +1,4 @@
-"""Retrieval sets: JSON Lines with memories, as import takes them, and questions that name their evidence by source."""
+"""Retrieval sets: JSON Lines of memories, as import takes them, and of questions that name their evidence by source."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from typing import Any
 from folklore.errors import InvalidInput
 from folklore.mcp.schemas import MemoryIn
 
-# What memory_store takes of a line; the order within a session follows from the order of storing.
+# memory_store knows no position: the order within a session follows from the order of storing.
 _FIELDS = tuple(MemoryIn.model_fields)
+_DEFAULT_NAMESPACE = "bench"
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +28,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class RetrievalSet:
-    """Memories by namespace, as arguments of memory_store, and the questions to them."""
+    """Memories by namespace, as arguments of memory_store, and the questions about them."""
 
     name: str
     memories: dict[str, list[dict[str, Any]]]
@@ -35,67 +36,72 @@ class RetrievalSet:
 
     @property
     def size(self) -> int:
-        """How many memories there are."""
+        """The number of memories."""
         return sum(map(len, self.memories.values()))
 
-    def some(self, count: int | None) -> list[Question]:
-        """`count` questions, evenly spread over the set; all without one."""
-        if count is None or count >= len(self.questions):
-            return self.questions
-        return [self.questions[place * len(self.questions) // count] for place in range(count)]
+    def sample(self, count: int | None) -> list[Question]:
+        """Return the questions that name evidence: `count` of them, evenly spread, or all."""
+        return evenly([question for question in self.questions if question.evidence], count)
 
 
-def read_set(path: Path, *, prefix: str = "") -> RetrievalSet:
-    """Read a set whole; `prefix` is put before every namespace. Raises InvalidInput naming the line."""
+def evenly(items: Sequence[Any], count: int | None) -> list[Any]:
+    """Return `count` of the items, evenly spread; all if count is None."""
+    if count is None or count >= len(items):
+        return list(items)
+    return [items[place * len(items) // count] for place in range(count)]
+
+
+def read_set(path: Path) -> RetrievalSet:
+    """Read a set. Raises InvalidInput that names the line."""
     try:
         with path.open(encoding="utf-8") as lines:
-            return _set(path.stem, lines, prefix)
+            return _parse(path.stem, lines)
     except OSError as error:
         raise InvalidInput("SET", f"{path} cannot be read ({error.strerror}).") from error
     except UnicodeDecodeError as error:
         raise InvalidInput("SET", f"{path} is not UTF-8.") from error
 
 
-def _set(name: str, lines: Iterable[str], prefix: str) -> RetrievalSet:
+def _parse(name: str, lines: Iterable[str]) -> RetrievalSet:
     memories: dict[str, list[dict[str, Any]]] = {}
     questions: list[Question] = []
     for number, text in enumerate(lines, start=1):
+        if not text.strip():
+            continue
         try:
-            line = json.loads(text) if text.strip() else {"type": "blank"}
+            line = json.loads(text)
             if line.get("type", "memory") == "memory" and "content" in line:
-                memories.setdefault(prefix + line.get("namespace", "bench"), []).append(line)
+                memories.setdefault(line.get("namespace", _DEFAULT_NAMESPACE), []).append(line)
             elif line.get("type") == "question":
-                questions.append(_question(line, prefix))
+                questions.append(_question(line))
         except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise InvalidInput(
-                "SET", f"line {number} is not one of a retrieval set ({type(error).__name__}: {error})."
-            ) from error
+            reason = f"{type(error).__name__}: {error}"
+            raise InvalidInput("SET", f"line {number} is not a memory or question ({reason}).") from error
     if not memories or not questions:
-        raise InvalidInput("SET", f"has {len(memories)} namespaces with memories and {len(questions)} questions.")
+        raise InvalidInput(
+            "SET", f"needs memories and questions, has {len(memories)} namespaces and {len(questions)} questions."
+        )
     return RetrievalSet(name, {name: _in_session_order(held) for name, held in memories.items()}, questions)
 
 
-def _question(line: dict[str, Any], prefix: str) -> Question:
+def _question(line: dict[str, Any]) -> Question:
     return Question(
         query=line["query"],
-        namespaces=tuple(prefix + name for name in line.get("namespaces", ())),
+        namespaces=tuple(line.get("namespaces", ())),
         evidence=frozenset(map(str, line["evidence"])),
         category=str(line.get("category", "all")),
     )
 
 
 def _in_session_order(lines: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The lines as arguments; those of a session that say their positions stand in that order."""
+    """Return the lines as arguments of memory_store, the memories of each session in the order of their positions."""
     slots: dict[str, list[int]] = {}
     for place, line in enumerate(lines):
         if line.get("session") is not None and line.get("position") is not None:
             slots.setdefault(line["session"], []).append(place)
     ordered = list(lines)
     for places in slots.values():
-        for place, line in zip(places, sorted((lines[place] for place in places), key=_position), strict=True):
+        by_position = sorted((lines[place] for place in places), key=lambda line: int(line["position"]))
+        for place, line in zip(places, by_position, strict=True):
             ordered[place] = line
     return [{name: line[name] for name in _FIELDS if line.get(name) is not None} for line in ordered]
-
-
-def _position(line: dict[str, Any]) -> int:
-    return int(line["position"])
