@@ -18,7 +18,7 @@ from benchmarks.command_line import SETS, Benchmark, Options, main, print_json, 
 from benchmarks.metrics import Sample, interval, mean, recall_at
 from benchmarks.sets import Question, RetrievalSet, read_set
 from benchmarks.store import Store, open_store
-from folklore.memory.recall.pipeline import RecallRequest, recall
+from folklore.memory.recall import pipeline as recall
 from folklore.model import Answer
 from folklore.ranking.signals import Signals
 from folklore.ranking.weights import Branch, Ranking, chosen
@@ -131,9 +131,9 @@ class Direct:
     async def answer(self, question: Question, ranking: Ranking, **more: Any) -> Answer:
         """Recall with this ranking; `more` are further fields of the request."""
         values = {"limit": self.limit} | more
-        request = RecallRequest(question.query, namespaces=question.namespaces, ranking=ranking, **values)
+        request = recall.Question(question.query, namespaces=question.namespaces, ranking=ranking, **values)
         app = self.store.app
-        return await recall(await app.host.library(), request, now=app.now())
+        return await recall.answer(await app.context(app.caller, app.namespace), request)
 
     async def recalls(self, questions: Sequence[Question], ranking: Ranking, label: str) -> list[float]:
         """Return R@10 of each question."""

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from folklore.mcp.tools import ToolSpec
 
 
 async def trivial(text: str) -> dict[str, str]:
@@ -20,22 +24,42 @@ def bare() -> None:
     server.run("stdio")
 
 
+def _trivial_tool() -> ToolSpec:
+    """Return the trivial tool as one of Folklore's."""
+    from typing import Any
+
+    from mcp.types import ToolAnnotations
+
+    from folklore.mcp.tools import ToolSpec
+    from folklore.memory.requests import Part
+
+    class Arguments(Part):
+        text: str
+
+    async def run(_service: object, arguments: Any, _meta: object) -> dict[str, str]:
+        return await trivial(arguments.text)
+
+    run.__name__, run.__doc__ = "trivial", trivial.__doc__
+    return ToolSpec(run, "Trivial", Arguments, {"type": "object"}, ToolAnnotations(read_only_hint=True))
+
+
 def stdio() -> None:
     """Serve Folklore as `folklore serve` does, plus the trivial tool."""
     from folklore import log
     from folklore.app import App
     from folklore.config import load_settings
     from folklore.mcp.server import build_server
+    from folklore.mcp.stdio import serve_stdio
+    from folklore.mcp.tools import TOOLS
 
-    log.first("error")
+    log.configure_early("error")
 
     async def serve() -> None:
         app = App(load_settings(log_level="error"), prepare=lambda: log.configure("error", "console"))
-        server = build_server(app.host)
-        server.tool()(trivial)
+        server = build_server(app.service, every_tool=(*TOOLS, _trivial_tool()))
         app.start()
         try:
-            await server.run_stdio_async()
+            await serve_stdio(server)
         finally:
             await app.close()
 
@@ -44,21 +68,15 @@ def stdio() -> None:
 
 def http(port: str) -> None:
     """Serve Folklore as `folklore serve --http` does, plus the trivial tool."""
-    from typing import Any
+    from functools import partial
     from unittest.mock import patch
-
-    from mcp.server import MCPServer
 
     from folklore.cli.main import outcome
     from folklore.http import app
     from folklore.mcp.server import build_server
-    from folklore.memory.request_context import RequestContext
+    from folklore.mcp.tools import TOOLS
 
-    def with_trivial(host: RequestContext, **options: Any) -> MCPServer[RequestContext]:
-        server = build_server(host, **options)
-        server.tool()(trivial)
-        return server
-
+    with_trivial = partial(build_server, every_tool=(*TOOLS, _trivial_tool()))
     with patch.object(app, "build_server", with_trivial):
         sys.exit(outcome(["serve", "--http", "--port", port]))
 

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from folklore.errors import InvalidInput
-from folklore.mcp.schemas import MemoryIn
+from folklore.memory.requests import CHANGEABLE
 
 # memory_store knows no position: the order within a session follows from the order of storing.
-_FIELDS = tuple(MemoryIn.model_fields)
+_FIELDS = (*CHANGEABLE, "idempotency_key", "supersedes", "supersede_reason", "related")
 _DEFAULT_NAMESPACE = "bench"
 
 

@@ -28,7 +28,7 @@ from tests.temporary_engine import temporary_engine
 
 from folklore.db.database import Database, PoolLimits
 from folklore.db.migrate import migrate
-from folklore.errors import Conflict, InvalidInput, NotFound, Raced
+from folklore.errors import ConcurrentChange, Conflict, InvalidInput, NotFound
 from folklore.memory.context import MemoryContext
 from folklore.memory.records.forget import ForgetRequest, forget
 from folklore.memory.records.get import details
@@ -72,7 +72,7 @@ class Worker:
         name = act.__name__
         try:
             await act()
-        except Raced:
+        except ConcurrentChange:
             self.tally.refused["raced"] += 1
         except (Conflict, NotFound) as error:
             self.tally.refused[f"{name}: {type(error).__name__}"] += 1
@@ -152,7 +152,7 @@ class Worker:
 
     async def _some(self, namespace: str, count: int, *, any_state: bool = False) -> tuple[UUID, ...]:
         """Return some of the newest memories, without the counters."""
-        notebooks = await self._library.notebooks([namespace])
+        notebooks = await self._library.find_namespaces([namespace])
         filters = Filters(exclude_tags=("counter",), include_superseded=any_state)
         listed = await list_memories(self._library, notebooks, filters, limit=60, now=_now())
         ids = [item.memory.id for item in listed.memories]
@@ -161,7 +161,7 @@ class Worker:
         return tuple(self._random.sample(ids, count))
 
     async def _counter(self, source: str) -> Memory:
-        notebooks = await self._library.notebooks([NAMESPACES[0]])
+        notebooks = await self._library.find_namespaces([NAMESPACES[0]])
         listed = await list_memories(self._library, notebooks, Filters(source_prefix=source), limit=1, now=_now())
         return listed.memories[0].memory
 

@@ -135,7 +135,7 @@ async def open_store(home: Path | None = None, settings: Settings | None = None)
         app = App(chosen)
         try:
             await app.ready()
-            async with Client(build_server(app.host)) as client:
+            async with Client(build_server(app.service)) as client:
                 yield Store(app, client, record=None if home is None else home / "set.json")
         except BaseExceptionGroup as group:  # the task group of the client wraps the error of the block
             error: BaseException = group
@@ -175,7 +175,7 @@ def with_database(dsn: str, name: str) -> str:
 async def _engine(settings: Settings, home: Path | None) -> AsyncIterator[Settings]:
     folder = home or Path(await asyncio.to_thread(tempfile.mkdtemp, prefix="folklore-bench-"))
     await asyncio.to_thread(folder.mkdir, parents=True, exist_ok=True)
-    engine = Engine(folder, idle_minutes=10, shared_buffers=settings.engine.shared_buffers)
+    engine = Engine(folder, idle_minutes=10)
     try:
         yield settings.model_copy(update={"home": folder, "database_url": None})
     finally:

@@ -1,21 +1,35 @@
-"""Somebody who stores and recalls: the use cases with the arguments that rarely matter to a test filled in."""
+"""A user who stores and recalls: the use cases with the arguments that rarely matter to a test filled in."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta, tzinfo
-from typing import Any
+from typing import Any, cast
 from uuid import UUID
 
 from folklore.db.stores.recall_rows import Sample, Scope
-from folklore.memory.context import MemoryContext
-from folklore.memory.recall.pipeline import RecallRequest, recall
-from folklore.memory.recall.search import search
-from folklore.memory.records.forget import ForgetRequest, Forgotten, forget
-from folklore.memory.records.get import details
-from folklore.memory.records.relate import Related, Wish, relate
-from folklore.memory.records.store import StoreResult, store
-from folklore.memory.records.update import Edit, history, undo, update
+from folklore.memory.context import MemoryContext, RequestContext
+from folklore.memory.operations import USE_CASES
+from folklore.memory.recall.pipeline import Question, answer
+from folklore.memory.requests import (
+    Changes,
+    FiltersRequest,
+    ForgetRequest,
+    GetRequest,
+    HistoryRequest,
+    ListRequest,
+    RelateRequest,
+    RelationChange,
+    Request,
+    Result,
+    Returns,
+    SearchRequest,
+    StoreRequest,
+    UndoRequest,
+    UpdateRequest,
+)
+from folklore.memory.results import ForgetResult, RelateResult, StoreResult
 from folklore.model import Answer, Caller, Draft, Filters, Memory, Relation, Revision
 
 NOON = datetime(2026, 5, 4, 12, 0, tzinfo=UTC)
@@ -23,66 +37,84 @@ NOON = datetime(2026, 5, 4, 12, 0, tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """`now` stands still unless `at` moves it."""
+    """`now` is fixed unless `at` moves it."""
 
     library: MemoryContext
     name: str = "tester"
     now: datetime = NOON
     zone: tzinfo = UTC
+    caller: Caller | None = None
+    namespace: str = "notes"
+    retention: timedelta = timedelta(days=30)
 
     def at(self, now: datetime) -> Person:
         return replace(self, now=now)
 
+    @property
+    def context(self) -> RequestContext:
+        caller = self.caller or Caller(self.name)
+        namespace = self.namespace
+        return RequestContext(self.library, caller, self.now, self.zone, lambda: namespace, self.retention)
+
+    async def call(self, request: Returns[Result]) -> Result:
+        """Run an operation as the service does."""
+        return cast("Result", await USE_CASES[cast("Request", request).operation](self.context, request))
+
     async def store(self, *drafts: Draft | str, namespace: str = "notes") -> StoreResult:
-        """Store them as one batch."""
-        return await store(
-            self.library,
-            namespace,
-            [Draft(draft) if isinstance(draft, str) else draft for draft in drafts],
-            caller=Caller(self.name),
-            now=self.now,
-            zone=self.zone,
-        )
+        """Store memories as one batch."""
+        memories = tuple(Draft(draft) if isinstance(draft, str) else draft for draft in drafts)
+        return await self.call(StoreRequest(memories=memories, namespace=namespace))
 
     async def keep(self, *drafts: Draft | str, namespace: str = "notes") -> list[UUID]:
-        """Store them as one batch; their ids in order."""
+        """Store memories as one batch and return their ids in order."""
         return [item.id for item in (await self.store(*drafts, namespace=namespace)).stored]
 
+    async def get(self, *ids: UUID) -> list[Memory]:
+        return [item.memory for item in (await self.call(GetRequest(ids=ids))).found]
+
+    async def list(self, **asked: Any) -> Answer:
+        return await self.call(ListRequest(**asked))
+
     async def update(
-        self, id_: UUID, if_revision: int | None = None, clear: tuple[str, ...] = (), **fields: Any
+        self, id_: UUID, if_revision: int | None = None, clear: Sequence[str] = (), **fields: Any
     ) -> Memory:
-        return await update(
-            self.library, id_, Edit(fields, clear, if_revision), caller=Caller(self.name), now=self.now, zone=self.zone
-        )
+        changes = Changes(**fields)
+        return await self.call(UpdateRequest(id=id_, changes=changes, clear=tuple(clear), if_revision=if_revision))
 
-    async def forget(self, *ids: UUID, **asked: Any) -> Forgotten:
-        return await forget(self.library, ForgetRequest(ids, **asked), caller=Caller(self.name), now=self.now)
+    async def forget(self, *ids: UUID, **asked: Any) -> ForgetResult:
+        return await self.call(ForgetRequest(ids=ids, **asked))
 
-    async def undo(self, id_: UUID, retention: timedelta = timedelta(days=30), revision: int | None = None) -> Memory:
-        caller = Caller(self.name)
-        return (await undo(self.library, id_, caller=caller, now=self.now, retention=retention, revision=revision))[0]
+    async def undo(self, id_: UUID, retention: timedelta | None = None, revision: int | None = None) -> Memory:
+        person = self if retention is None else replace(self, retention=retention)
+        return (await person.call(UndoRequest(id=id_, revision=revision))).memory
 
     async def history(self, id_: UUID) -> list[Revision]:
-        return list((await history(self.library, id_))[1])
+        return list((await self.call(HistoryRequest(id=id_))).revisions)
 
-    async def relate(self, *wishes: Wish | Relation) -> Related:
-        given = [wish if isinstance(wish, Wish) else Wish(wish) for wish in wishes]
-        return await relate(self.library, given, caller=Caller(self.name), now=self.now)
+    async def relate(self, *relations: Relation, remove: bool = False) -> RelateResult:
+        changes = [
+            RelationChange(
+                from_id=item.from_id, to_id=item.to_id, type=item.type, strength=item.strength, remove=remove
+            )
+            for item in relations
+        ]
+        return await self.call(RelateRequest(relations=tuple(changes)))
 
     async def relations(self, id_: UUID) -> list[Relation]:
-        return list((await details(self.library, [id_])).found[0].relations)
+        return list((await self.call(GetRequest(ids=(id_,)))).found[0].relations)
 
     async def recall(self, query: str, **asked: Any) -> Answer:
-        return await recall(self.library, RecallRequest(query, **asked), now=self.now)
+        """Answer a question with any ranking, of which the operation takes presets and some numbers."""
+        return await answer(self.context, Question(query, **asked))
 
-    async def search(self, query: str, **asked: Any) -> Answer:
-        return await search(self.library, query, now=self.now, **asked)
+    async def search(self, query: str, filters: FiltersRequest | None = None, **asked: Any) -> Answer:
+        return await self.call(SearchRequest(query=query, filters=filters or FiltersRequest(), **asked))
 
 
 async def sampled(person: Person, model: UUID, namespace: str = "notes") -> Sample:
     """Return what a recall samples of a namespace where nothing is remembered."""
-    [notebook] = await person.library.notebooks([namespace])
-    scope = Scope({notebook.id: notebook.name}, Filters(), person.now)
+    [info] = await person.library.find_namespaces([namespace])
+    scope = Scope({info.id: info.name}, Filters(), person.now)
     return await person.library.statements.sample(scope, model, texts=True)
 
 

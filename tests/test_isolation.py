@@ -34,8 +34,8 @@ from folklore.memory.records.store import store
 from folklore.memory.records.update import Edit, update
 from folklore.memory.status import status
 from folklore.model import Caller, Demand, Draft, Link, Relation
+from tests.background_jobs import BackgroundJobs
 from tests.conftest import Cluster
-from tests.housework import Housekeeper
 from tests.person import NOON, Person, contents
 
 OWNER = Caller("root")
@@ -71,7 +71,7 @@ async def holder(library: MemoryContext, name: str, *grants: str, **asked: Any) 
 
 async def enter(library: MemoryContext, secret: str) -> Holder:
     caller, _ = await authenticate(Principals(library.database), secret, now=NOON)
-    return Holder(library.opened_to(caller.access), caller, secret)
+    return Holder(library.view_of(caller.access), caller, secret)
 
 
 @pytest.fixture
@@ -243,7 +243,7 @@ async def test_what_was_revoked_has_expired_or_never_was_lets_nobody_in(secrets:
     principals = Principals(secrets.library.database)
 
     # Who was let in before holds a library that shows nothing from this moment on.
-    assert await alice.library.namespaces.notebooks(None) == []
+    assert await alice.library.namespaces.find(None) == []
     for secret, reason in (
         (alice.secret, "revoked"),
         ("fk_" + "A" * 43, "unknown"),
@@ -259,7 +259,7 @@ async def test_what_was_revoked_has_expired_or_never_was_lets_nobody_in(secrets:
 
 
 async def test_tokens_in_force_are_listed_and_what_ended_stays_as_it_ended(
-    secrets: Person, housekeeper: Housekeeper
+    secrets: Person, jobs: BackgroundJobs
 ) -> None:
     library, later = secrets.library, NOON + timedelta(hours=2)
     good, short, gone = [
@@ -272,9 +272,9 @@ async def test_tokens_in_force_are_listed_and_what_ended_stays_as_it_ended(
     assert [token.id for token in await list_tokens(library, caller=OWNER, now=later)] == [good]
     with pytest.raises(NotFound, match="No token in force"):
         await revoke_tokens(library, [gone], caller=OWNER, now=later)
-    housekeeper.now = NOON + timedelta(days=400)
-    await housekeeper("retention")
-    every = await list_tokens(library, caller=OWNER, now=housekeeper.now, principal="ALICE", every=True)
+    jobs.now = NOON + timedelta(days=400)
+    await jobs("retention")
+    every = await list_tokens(library, caller=OWNER, now=jobs.now, principal="ALICE", every=True)
     assert {token.id: token.revoked_at for token in every} == {good: None, short: None, gone: NOON}
 
 
@@ -414,8 +414,8 @@ async def test_who_comes_while_nobody_can_say_who_he_is_sees_nothing_even_if_tha
 
     for token in (None, "fk_" + "A" * 43):
         nobody = await keeper.admit(token)
-        view = Holder(secrets.library.opened_to(nobody.access), nobody, "")
-        assert await view.library.namespaces.notebooks(None) == []
+        view = Holder(secrets.library.view_of(nobody.access), nobody, "")
+        assert await view.library.namespaces.find(None) == []
         with pytest.raises(NotFound):
             await view.store("anything", namespace="payments")
 
@@ -477,7 +477,7 @@ async def test_when_a_token_was_used_is_written_once_a_minute_and_never_goes_bac
 
 
 async def test_what_an_issuer_vouches_for_lasts_as_long_as_it_says_under_the_rules_of_the_day(
-    secrets: Person, housekeeper: Housekeeper
+    secrets: Person, jobs: BackgroundJobs
 ) -> None:
     library, vouching = secrets.library, Vouching()
     door = Authentication(library, issuer=vouching)
@@ -497,10 +497,10 @@ async def test_what_an_issuer_vouches_for_lasts_as_long_as_it_says_under_the_rul
     assert (role_in(then, "payments"), role_in(then, "board")) == ("reader", "reader")
     [held, _] = await list_tokens(library, caller=OWNER, now=NOON, principal="carla")
     assert (held.expires_at, held.issuer) == (NOON + timedelta(hours=1), "https://login.test")
-    housekeeper.now = NOON + timedelta(hours=20)
-    assert await housekeeper("retention") == {}
-    housekeeper.now = NOON + timedelta(hours=26)
-    assert await housekeeper("retention") == {"tokens_dropped": 2}
+    jobs.now = NOON + timedelta(hours=20)
+    assert await jobs("retention") == {}
+    jobs.now = NOON + timedelta(hours=26)
+    assert await jobs("retention") == {"tokens_dropped": 2}
 
 
 async def test_an_issuers_token_that_many_workers_meet_at_once_is_made_and_noted_once(secrets: Person) -> None:
@@ -622,7 +622,7 @@ async def test_a_memory_is_read_whole_in_the_moment_its_namespace_is_called_othe
     await relate(alice.library, [Wish(Relation(crane, "relates_to", mole))], caller=alice.caller, now=NOON)
     await details(alice.library, [crane])  # what she may read is remembered for a second
 
-    [payments] = await secrets.library.namespaces.notebooks(["payments"])
+    [payments] = await secrets.library.namespaces.find(["payments"])
     await secrets.library.namespaces.rename(payments.id, "dues", caller=OWNER, now=NOON)
     [found] = (await details(alice.library, [crane])).found
 
@@ -637,7 +637,7 @@ async def test_every_write_is_in_the_audit_log_with_who_did_it(secrets: Person) 
     await forget(writer.library, ForgetRequest((id_,)), caller=writer.caller, now=NOON)
     await forget(writer.library, ForgetRequest((id_,), erase=True), caller=writer.caller, now=NOON)
 
-    payments = (await secrets.library.namespaces.notebooks(["payments"]))[0].id
+    payments = (await secrets.library.namespaces.find(["payments"]))[0].id
     log = [
         entry
         for entry in await Audit(secrets.library.database).latest([payments, NOWHERE], limit=100)
@@ -729,7 +729,7 @@ async def test_where_the_role_may_not_be_taken_tokens_say_so_and_all_else_works(
             await cluster.admin.execute(f"create role {name}_requests login password 'x' in role {MEMBER}")
             apart = Database(theirs, login_dsn=as_user(dsn, f"{name}_requests"))
             await apart.open()
-            alice = replace(alice, library=MemoryContext.of(apart, embedder).opened_to(alice.caller.access))
+            alice = replace(alice, library=MemoryContext.of(apart, embedder).view_of(alice.caller.access))
             assert await alice.recall("works") == ["all else works"]
             await apart.close()
             await database.close()

@@ -37,7 +37,7 @@ async def crowd(person: Person) -> Person:
 
 
 async def read(person: Person, question: str, ranking: Ranking = Ranking()) -> tuple[Scope, Bm25]:
-    notebooks = await person.library.notebooks(["notes"])
+    notebooks = await person.library.find_namespaces(["notes"])
     scope = Scope({notebook.id: notebook.name for notebook in notebooks}, Filters(), person.now)
     reading, _ = await read_question(
         person.library, person.library.statements, scope, parse(question), ["english"], ranking

@@ -24,9 +24,7 @@ from folklore.db.database import Database, PoolLimits
 from folklore.db.pool_statistics import Occupancy, occupancy
 from folklore.http.app import build_app
 from folklore.http.metrics import Metrics, forget_ended_workers, shared_folder
-from folklore.memory.auth.tokens import TokenRequest, create_token
-from folklore.memory.context import MemoryContext
-from folklore.memory.usage_log import UsageLog
+from folklore.memory.usage import UsageQueue
 from folklore.model import Caller
 from tests.conftest import Cluster
 from tests.person import NOON, Person
@@ -172,12 +170,11 @@ async def test_degraded_branches_and_pending_embeddings_are_counted(database_url
         embedding__url=f"http://127.0.0.1:{free_port()}/v1",
         embedding__model="none",
         embedding__dimensions="8",
-        embedding__timeout_seconds="0.5",
     )
     async with on_http(settings) as server, httpx.AsyncClient(base_url=server.url) as client:
         await asked(server, "memory_store", memories=[{"content": "Kites hover."}, {"content": "Kites glide."}])
         await asked(server, "memory_recall", query="What do kites do?")
-        found = await until(client, lambda now: now("folklore_embedding_debt_memories") == 2)
+        found = await until(client, lambda now: now("folklore_pending_embeddings") == 2)
 
     assert found("folklore_degraded_answers_total", branch="dense") == 1
     assert found("folklore_recall_results_total", branch="keyword") == 2
@@ -188,9 +185,9 @@ async def test_each_dropped_usage_entry_is_counted_once(app: App, person: Person
         raise AssertionError(entries)
 
     await person.store("Swifts sleep in the air.")
-    log = app.traces.log = UsageLog(record, session=None, room=0)  # type: ignore[arg-type]
+    queue = app.usage.queue = UsageQueue(record, session=None, capacity=0)  # type: ignore[arg-type]
     metrics = Metrics(app)
-    log.note(await person.recall("Where do swifts sleep?"), "?", caller=Caller("tester"), now=NOON)
+    queue.add(await person.recall("Where do swifts sleep?"), "?", caller=Caller("tester"), now=NOON)
 
     first, second = Scraped(metrics.text().decode()), Scraped(metrics.text().decode())
     async with metrics.publishing():  # ends the count of pending embeddings
@@ -336,7 +333,7 @@ def test_only_gauges_of_ended_workers_are_forgotten(tmp_path: Path) -> None:
 
 def test_a_server_on_stdio_imports_none_of_it() -> None:
     program = (
-        "import sys, folklore.cli.serve, folklore.mcp.server, folklore.app, folklore.memory.usage_record\n"
+        "import sys, folklore.cli.serve, folklore.mcp.server, folklore.app, folklore.memory.usage\n"
         "heavy = [name for name in sys.modules"
         " if name.split('.')[0] in ('prometheus_client', 'structlog') or name.startswith('opentelemetry.sdk')]\n"
         "sys.exit(' '.join(heavy) or 0)"

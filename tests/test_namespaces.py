@@ -37,31 +37,31 @@ async def test_all_namespaces_come_with_their_size_in_order_of_name(person: Pers
 async def test_names_are_found_whatever_their_case_and_each_once(person: Person) -> None:
     await person.keep("x", namespace="repo:acme/api")
 
-    found = await person.library.notebooks(["Repo:ACME/api", " repo:acme/api "])
+    found = await person.library.find_namespaces(["Repo:ACME/api", " repo:acme/api "])
 
     assert [notebook.name for notebook in found] == ["repo:acme/api"]
 
 
 async def test_no_name_means_all_and_nothing_stored_means_none(person: Person) -> None:
-    assert await person.library.notebooks([]) == []
+    assert await person.library.find_namespaces([]) == []
 
     await person.keep("x", namespace="a")
     await person.keep("x", namespace="b")
 
-    assert [notebook.name for notebook in await person.library.notebooks([])] == ["a", "b"]
+    assert [notebook.name for notebook in await person.library.find_namespaces([])] == ["a", "b"]
 
 
 async def test_an_unknown_name_is_told_what_there_is(person: Person) -> None:
     with pytest.raises(NotFound, match=r"no namespace 'a'\. Nothing has been stored yet\."):
-        await person.library.notebooks(["a"])
+        await person.library.find_namespaces(["a"])
 
     for name in ("alpha", "beta", "gamma"):
         await person.keep("x", namespace=name)
 
     with pytest.raises(NotFound, match=r"Did you mean alpha\?"):
-        await person.library.notebooks(["alpah"])
+        await person.library.find_namespaces(["alpah"])
     with pytest.raises(NotFound, match=r"Did you mean alpha, beta, gamma\?"):
-        await person.library.notebooks(["zzz-nothing-like-it"])
+        await person.library.find_namespaces(["zzz-nothing-like-it"])
 
 
 async def test_statistics_count_what_a_namespace_holds(
@@ -76,7 +76,7 @@ async def test_statistics_count_what_a_namespace_holds(
     )
     await connection.execute("update memories set forgotten_at = now() where content in ('one', 'gone')")
     await connection.execute("update memories set superseded_at = now() where content = 'two'")
-    [notebook] = await person.library.notebooks(["notes"])
+    [notebook] = await person.library.find_namespaces(["notes"])
 
     [stats] = await person.library.namespaces.stats([notebook.id], (await embedder.model()).id)
 

@@ -128,7 +128,7 @@ async def test_an_empty_namespace_is_named_in_the_answer_and_costs_no_lookups(
 
     monkeypatch.setattr(Session, "rows", record)
     answer = await person.recall("cat")
-    [notes] = await person.library.notebooks(["notes"])
+    [notes] = await person.library.find_namespaces(["notes"])
 
     assert contents(answer)[0] == FACTS[5]
     assert answer.searched == ("empty-0", "empty-1", "empty-2", "notes")

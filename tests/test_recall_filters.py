@@ -21,7 +21,6 @@ from folklore.memory.filters import FilterRequest, filters_of
 from folklore.memory.records.listing import list_memories
 from folklore.model import Draft, Filters, Memory
 from folklore.ranking.weights import PRESETS, Ranking
-from folklore.text.tags import prefixes
 from tests.conftest import Cluster
 from tests.person import NOON, Person, contents, ids
 
@@ -43,11 +42,16 @@ class Kept:
     superseded_at: datetime | None
 
 
+def prefixes(tag: str) -> set[str]:
+    """Return a tag and its ancestors: `a:b/c` gives `a`, `a:b` and `a:b/c`."""
+    return {tag[:end] for end in range(1, len(tag) + 1) if tag[end : end + 1] in ("", ":", "/")}
+
+
 def may_answer(kept: Kept, asked: Filters, now: datetime) -> bool:
     """The meaning of the filters, said once more, in Python."""
     memory = kept.memory
     tags = set(memory.tags)
-    reach = tags if asked.tag_match == "exact" else {prefix for tag in tags for prefix in prefixes(tag)}
+    reach = tags if asked.tag_match == "exact" else set().union(*map(prefixes, tags))
     checks = (
         memory.forgotten_at is None,
         asked.as_of is None or memory.when <= asked.as_of,
@@ -132,7 +136,7 @@ async def let_time_pass(connection: asyncpg.Connection, chance: random.Random) -
 
 
 async def everything(connection: asyncpg.Connection, reader: Person) -> dict[object, Kept]:
-    [notebook] = await reader.library.notebooks(["notes"])
+    [notebook] = await reader.library.find_namespaces(["notes"])
     rows = await connection.fetch("select id, superseded_at from memories where namespace_id = $1", notebook.id)
     memories = await reader.library.memories.get([notebook.id], [row["id"] for row in rows])
     superseded = {row["id"]: row["superseded_at"] for row in rows}
@@ -170,7 +174,7 @@ async def test_nothing_outside_the_filters_ever_answers(
     reader = crowd.reader.at(NOON + hours * HOUR)
     allowed = {id_ for id_, kept in crowd.kept.items() if may_answer(kept, asked, reader.now)}
 
-    scope = await reader.library.notebooks(["notes"])
+    scope = await reader.library.find_namespaces(["notes"])
     listed = await list_memories(reader.library, scope, asked, limit=1_000, now=reader.now)
     searched = await reader.search("harbour", namespaces=("notes",), filters=asked, limit=100)
     recalled = await reader.recall(

@@ -167,7 +167,7 @@ async def test_the_dense_branch_reads_the_narrow_table_alone(explain: Explain) -
 
 async def test_the_dense_branch_reads_no_vectors_of_other_namespaces(crowd: ManyMemories) -> None:
     library = MemoryContext.of(crowd.database, None)
-    [notebook] = await library.notebooks(["small"])
+    [notebook] = await library.find_namespaces(["small"])
     found = statement("recall_dense")
     given = {
         "namespaces": [notebook.id],
@@ -199,7 +199,7 @@ async def test_what_is_left_out_of_the_sort_changes_no_answer(
 ) -> None:
     """A sample may say that all pass a score, some or nobody; then all are sorted after all."""
     library = MemoryContext.of(crowd.database, embedder)
-    [notebook] = await library.notebooks(["large"])
+    [notebook] = await library.find_namespaces(["large"])
     scope = Scope({notebook.id: notebook.name}, Filters(), NOON)
     asked: list[float] = []
 
@@ -247,7 +247,7 @@ async def test_an_idempotency_key_is_found_by_its_index(explain: Explain) -> Non
 async def test_an_expression_is_found_by_the_inverted_index(whom: str, crowd: ManyMemories) -> None:
     """Row-level security alone would read the whole namespace: `@@` might tell of rows that may not be seen."""
     found = statement("search_expression" if whom == "owner" else "search_expression/token")
-    [notebook] = await MemoryContext.of(crowd.database, None).notebooks(["large"])
+    [notebook] = await MemoryContext.of(crowd.database, None).find_namespaces(["large"])
     given = {"namespaces": [notebook.id], "expression": "'memori' <-> '1234' <-> 'say'", "fetch": 30, "bound": 5_000}
     given |= {
         "lexemes": ["1234"],

@@ -64,7 +64,7 @@ async def test_everything_a_draft_states_comes_back(person: Person) -> None:
 
 
 async def _namespace(person: Person) -> UUID:
-    [notebook] = await person.library.notebooks(["notes"])
+    [notebook] = await person.library.find_namespaces(["notes"])
     return notebook.id
 
 

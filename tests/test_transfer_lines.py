@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from folklore.db.stores.memories import Prepared
+from folklore.db.stores.memories import PreparedMemory
 from folklore.db.stores.transfer import Present
 from folklore.db.stores.transfer_rows import Arrival, Carried, Entry, Past
 from folklore.errors import Conflict, InvalidInput
@@ -124,7 +124,7 @@ arrivals = st.lists(
     lambda given_: [
         Arrival(
             line,
-            Prepared(UUID(int=id_), Draft(text, id=UUID(int=id_), idempotency_key=key), text.encode()),
+            PreparedMemory(UUID(int=id_), Draft(text, id=UUID(int=id_), idempotency_key=key), text.encode()),
             Past(forgotten_at=datetime(2025, 1, 1, tzinfo=UTC) if dead else None),
         )
         for line, (id_, text, key, dead) in enumerate(given_, start=1)
@@ -169,7 +169,7 @@ def overwritten(stored: Entry, said: Entry) -> Verdict:
     assert stored.draft.id is not None
     known = Known()
     known.learn([Present(stored.draft.id, b"as it was", stored.draft.idempotency_key, alive=True)])
-    arrival = Arrival(1, Prepared(stored.draft.id, said.draft, b"as it is said"), said.past)
+    arrival = Arrival(1, PreparedMemory(stored.draft.id, said.draft, b"as it is said"), said.past)
     return judge([arrival], known, {stored.draft.id: stored}, "overwrite")
 
 

@@ -1,12 +1,15 @@
-"""The values every room speaks in: frozen, free of behaviour that needs a database, a model or a clock."""
+"""Values that every room uses: frozen, without a database, an embedding model or a clock."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Literal
+from types import MappingProxyType
+from typing import Annotated, ClassVar, Literal, get_type_hints
 from uuid import UUID
+
+from pydantic import BeforeValidator, ConfigDict, WithJsonSchema
 
 Vector = Sequence[float]
 JsonObject = Mapping[str, object]
@@ -16,17 +19,33 @@ TagMatch = Literal["prefix", "exact"]
 Sort = Literal["score", "time_asc", "time_desc", "updated_asc", "updated_desc"]
 FusionMethod = Literal["rrf", "weighted"]
 Role = Literal["reader", "writer", "admin"]
-# Whether who comes over HTTP needs a token: as soon as there is one, always, never.
+# When a request over HTTP needs a token: as soon as a token exists, always, never.
 Demand = Literal["auto", "always", "never"]
 SecretPolicy = Literal["refuse", "redact", "off"]
+FieldType = Literal["text", "kind", "tags", "paths", "language", "share", "integer", "time", "json", "flag"]
 
 DEFAULT_KIND = "note"
 DEFAULT_LANGUAGE = "english"
+DEFAULT_RELATION = "relates_to"
+# JSON that becomes one of these values may have no other keys, and errors never repeat a value.
+_STRICT = ConfigDict(extra="forbid", hide_input_in_errors=True)
+
+
+def _iso_time(value: object) -> object:
+    if value is None or isinstance(value, datetime):
+        return value
+    try:  # pydantic would take "2024" for seconds since 1970
+        return datetime.fromisoformat(str(value).strip())
+    except ValueError:
+        raise ValueError("must be an ISO 8601 time such as 2025-06-30 or 2025-06-30T09:30:00+02:00") from None
+
+
+Time = Annotated[datetime, BeforeValidator(_iso_time), WithJsonSchema({"type": "string"})]
 
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """A namespace that a token opens, and in which role."""
+    """A role in one namespace, given by a token."""
 
     namespace: UUID
     name: str
@@ -35,7 +54,7 @@ class Grant:
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """What a token opens. `key` proves to the database whose transaction it is: a secret, never shown."""
+    """The grants of a token. `key` proves to the database which token a transaction runs for: a secret, never shown."""
 
     token: UUID
     key: str = field(repr=False)
@@ -43,16 +62,16 @@ class Access:
 
     @property
     def namespaces(self) -> tuple[UUID, ...]:
-        """The namespaces it opens."""
+        """The ids of the namespaces that the token may read."""
         return tuple(grant.namespace for grant in self.grants)
 
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who asks: taken from the authenticated connection or the operating system, never from arguments.
+    """The author of a request, taken from authentication or the operating system, never from arguments.
 
-    Without `access` everything is open: the person who runs the process, or the holder of an owner's token. `home` is
-    where a token writes when the caller does not say.
+    Without `access` every namespace is open: to the user who runs the process, or with an owner's token. `home` is the
+    token's default namespace.
     """
 
     author: str
@@ -65,7 +84,7 @@ class Caller:
 
 @dataclass(frozen=True, slots=True)
 class Namespace:
-    """A shared notebook; everything stored hangs on one."""
+    """A shared set of memories with its own grants."""
 
     id: UUID
     name: str
@@ -79,71 +98,145 @@ class Namespace:
 
 
 @dataclass(frozen=True, slots=True)
-class Link:
-    """What a draft has to do with a memory that is there: from the draft, to `id`."""
+class NamespaceStats:
+    """Exact counts of one namespace; `without_vector` counts pending embeddings."""
+
+    name: str
+    memories: int
+    forgotten: int
+    superseded: int
+    without_vector: int
+    sessions: int
+    characters: int
+    oldest: datetime | None
+    newest: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A token without its secret; `grants` are written namespace:role."""
 
     id: UUID
-    type: str
+    principal: str
+    owner: bool
+    grants: tuple[str, ...]
+    created_at: datetime
+    created_by: str
+    agent: str | None = None
+    home: str | None = None
+    issuer: str | None = None
+    expires_at: datetime | None = None
+    revoked_at: datetime | None = None
+    last_used_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A relation from a new memory to the stored memory `id`."""
+
+    __pydantic_config__: ClassVar[ConfigDict] = _STRICT
+
+    id: UUID
+    type: str = DEFAULT_RELATION
     strength: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
+class Field:
+    """Declaration of one field of a memory; a column of the same name holds it.
+
+    Requests, checks, SQL column lists, filters, revisions, exports, tool schemas and command options follow from it.
+    """
+
+    type: FieldType
+    about: str = ""  # one line for tool schemas and --help; empty where the name says enough
+    limit: int = 0  # text: most characters; integer: largest value
+    least: int = 0  # integer: smallest value
+    default: object = None
+    clearable: bool = True  # an update may take the value away
+    indexed: bool = False  # search reads it: a change writes the postings again
+    filter: bool = False  # recall has a filter of this name, which compares for equality
+    concise: bool = False  # concise answers show it, unless it has its default
+    imported: bool = False  # only an import may state it
+    option: str | None = None  # the option of `folklore store`, if its name differs
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Stated:
+    """Fields that the author of a memory states. This is the only place where a field is declared."""
+
+    content: Annotated[
+        str,
+        Field("text", "One self-contained fact, at most 32,000 characters", 32_000, clearable=False, indexed=True),
+    ]
+    summary: Annotated[str | None, Field("text", "A shorter wording for tight budgets", 2_000, indexed=True)] = None
+    kind: Annotated[
+        str,
+        Field(
+            "kind",
+            "note, semantic, episodic, identity, procedural, decision, bug",
+            default=DEFAULT_KIND,
+            clearable=False,
+            concise=True,
+        ),
+    ] = DEFAULT_KIND
+    tags: Annotated[tuple[str, ...], Field("tags", default=(), indexed=True, concise=True, option="--tag")] = ()
+    source: Annotated[str | None, Field("text", "Where it comes from", 1_000, indexed=True, concise=True)] = None
+    session: Annotated[
+        str | None, Field("text", "What it belongs to; a session keeps the order of its memories", 200, filter=True)
+    ] = None
+    position: Annotated[int | None, Field("integer", "Place in its session", 2**31 - 1, imported=True)] = None
+    occurred_at: Annotated[Time | None, Field("time", "When it was true, if not now", indexed=True)] = None
+    importance: Annotated[float | None, Field("share", "0 to 1")] = None
+    confidence: Annotated[float | None, Field("share", "0 to 1")] = None
+    priority: Annotated[int | None, Field("integer", "1 (first) to 4", 4, 1)] = None
+    language: Annotated[
+        str | None, Field("language", "Of the text; default: the namespace's", clearable=False, indexed=True)
+    ] = None
+    expires_at: Annotated[Time | None, Field("time", "When it stops being true")] = None
+    paths: Annotated[tuple[str, ...], Field("paths", "Files or folders it is about", default=(), option="--path")] = ()
+    commit: Annotated[str | None, Field("text", "The commit it is about", 100)] = None
+    metadata: Annotated[JsonObject | None, Field("json", "A JSON object of at most 8 KB", 8 * 1024)] = None
+
+
+def _declared() -> dict[str, Field]:
+    hints = get_type_hints(Stated, include_extras=True)
+    return {name: replace(hint.__metadata__[0], name=name) for name, hint in hints.items()}
+
+
+# The declared fields by name, in their order.
+FIELDS: Mapping[str, Field] = MappingProxyType(_declared())
+
+
+@dataclass(frozen=True, slots=True)
+class Draft(Stated):
     """A memory as its author states it, before it is checked, embedded and stored."""
 
-    content: str
-    summary: str | None = None
-    kind: str = DEFAULT_KIND
-    tags: tuple[str, ...] = ()
-    source: str | None = None
-    session: str | None = None
-    position: int | None = None
-    occurred_at: datetime | None = None
-    importance: float | None = None
-    confidence: float | None = None
-    priority: int | None = None
-    language: str | None = None
-    expires_at: datetime | None = None
-    paths: tuple[str, ...] = ()
-    commit: str | None = None
-    metadata: JsonObject | None = None
+    __pydantic_config__: ClassVar[ConfigDict] = _STRICT
+
     idempotency_key: str | None = None
     supersedes: UUID | None = None
     supersede_reason: str | None = None
     related: tuple[Link, ...] = ()
-    # Only an import may set these; a tool call cannot.
+    # Only an import may set these.
     id: UUID | None = None
     author: str | None = None
     created_at: datetime | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Memory:
-    """A stored memory, whole."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Memory(Stated):
+    """A stored memory."""
 
     id: UUID
     namespace: str
-    content: str
-    kind: str
+    language: str
     created_at: datetime
     updated_at: datetime
     author: str
-    language: str
-    summary: str | None = None
-    tags: tuple[str, ...] = ()
-    source: str | None = None
-    session: str | None = None
-    position: int | None = None
     agent: str | None = None
-    paths: tuple[str, ...] = ()
-    commit: str | None = None
-    importance: float | None = None
-    confidence: float | None = None
-    priority: int | None = None
     quality: float | None = None
-    metadata: JsonObject | None = None
-    occurred_at: datetime | None = None
-    expires_at: datetime | None = None
     forgotten_at: datetime | None = None
     superseded_at: datetime | None = None
     superseded_by: UUID | None = None
@@ -153,13 +246,13 @@ class Memory:
 
     @property
     def when(self) -> datetime:
-        """When it was true, as far as anybody said; else when it was stored."""
+        """The time it was true if its author stated one, else the time it was stored."""
         return self.occurred_at or self.created_at
 
 
 @dataclass(frozen=True, slots=True)
 class Similar:
-    """A memory that says nearly the same, by the cosine of the two texts."""
+    """A stored memory whose text is similar to a new one, with the cosine similarity of the two."""
 
     id: UUID
     similarity: float
@@ -169,7 +262,7 @@ class Similar:
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """What became of one draft of a batch, and what was there already that says nearly the same."""
+    """Outcome for one draft of a batch, with similar memories that were stored before."""
 
     id: UUID
     status: StoreStatus
@@ -178,7 +271,7 @@ class Stored:
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """What one memory has to do with another: typed, directed, of a strength from 0 to 1."""
+    """A typed, directed relation between two memories, with a strength from 0 to 1."""
 
     from_id: UUID
     type: str
@@ -190,7 +283,10 @@ class Relation:
 
 @dataclass(frozen=True, slots=True)
 class Revision:
-    """A change: who, when, and what the columns it touched held before. `revision` is the number until then."""
+    """One change of a memory: its author, its time, and the former values of the changed columns.
+
+    `revision` is the memory's number before the change.
+    """
 
     memory_id: UUID
     revision: int
@@ -205,7 +301,10 @@ class Revision:
 
 @dataclass(frozen=True, slots=True)
 class Filters:
-    """Which memories may answer. Every filter stands in every branch's statement, before its limit."""
+    """Conditions on the memories of an answer. Both branches apply them before their limit.
+
+    `equal` holds the declared fields that must have a value. `reflections`: True for reflections alone, False for none.
+    """
 
     kinds: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
@@ -213,34 +312,32 @@ class Filters:
     tag_match: TagMatch = "prefix"
     exclude_tags: tuple[str, ...] = ()
     source_prefix: str | None = None
-    session: str | None = None
     author: str | None = None
     paths: tuple[str, ...] = ()
     since: datetime | None = None
     until: datetime | None = None
     as_of: datetime | None = None
     include_superseded: bool = False
-    # True: reflections alone; False: none of them.
     reflections: bool | None = None
-    # What `since` and `until` were worked out from, if that was words ("past week"): the same words ask for other times
-    # a moment later, and a cursor must know the question again.
-    said: str | None = field(default=None, compare=False)
+    equal: Mapping[str, object] = field(default_factory=dict)
+    # The time expression that gave `since` and `until`: it gives other times later, and a cursor compares expressions.
+    time_expression: str | None = field(default=None, compare=False)
 
     @property
     def empty(self) -> bool:
-        """True when nothing is said."""
+        """True without any condition."""
         return self == Filters()
 
     @property
-    def narrow(self) -> bool:
-        """True when something leaves memories out, as how tags are compared and as of when do not by themselves."""
+    def selective(self) -> bool:
+        """True with a condition that excludes memories; tag options and `as_of` alone do not."""
         how = {"tag_mode": "any", "tag_match": "prefix", "as_of": None, "include_superseded": False}
         return replace(self, **how) != Filters()  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True, slots=True)
 class Degraded:
-    """A branch that could not take part in an answer, and why."""
+    """A branch that failed, and the reason."""
 
     branch: str
     reason: str
@@ -248,18 +345,20 @@ class Degraded:
 
 @dataclass(frozen=True, slots=True)
 class Recalled:
-    """A memory in an answer, with its place there."""
+    """A memory in an answer. `expanded` names the expansion that added it: relations or entities."""
 
     memory: Memory
     score: float | None = None
     explain: JsonObject | None = None
-    # What brought it in, if it does not answer by itself: relations, entities.
     expanded: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What recall, search and list give back, best first."""
+    """Result of recall, search and list, best first.
+
+    `found_by` counts the memories that each branch found: dense, keyword, both, or neither (a neighbour, or expanded).
+    """
 
     memories: tuple[Recalled, ...]
     searched: tuple[str, ...]
@@ -267,6 +366,5 @@ class Answer:
     truncated: bool = False
     cursor: str | None = None
     note: str | None = None
-    explain: JsonObject | None = field(default=None)
-    # How many of the memories which branch brought: dense, keyword, both, or neither (beside another, or expanded).
+    explain: JsonObject | None = None
     found_by: Mapping[str, int] = field(default_factory=dict)

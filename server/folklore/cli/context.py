@@ -1,73 +1,85 @@
-"""What every command starts with: the settings, and for most a running application."""
+"""Context of a command: its settings, and the operations of this process or of a server."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from datetime import tzinfo
 from typing import TYPE_CHECKING, Any, TypeVar
+from zoneinfo import ZoneInfo
 
 import click
 
 from folklore import log
 from folklore.config import Settings, load_settings
 from folklore.errors import InvalidInput
+from folklore.memory.requests import Result, Returns
 
-if TYPE_CHECKING:
-    from folklore.app import App, Running
-    from folklore.memory.service import Service
+if TYPE_CHECKING:  # commands that only print help import neither
+    from folklore.app import App
+    from folklore.memory.service import Operations
+    from folklore.runtime import Runtime
 
-Result = TypeVar("Result")
+Value = TypeVar("Value")
 
 
 def settings_of(ctx: click.Context, *, quiet: bool = True, **flags: object) -> Settings:
-    """The settings of this call, logging set up. A command's logs begin at warnings unless --log-level says more."""
+    """Load the settings of a command and configure logging: from warnings, unless --log-level gives another level."""
     settings, level = quick_settings(ctx, quiet=quiet, **flags)
     log.configure(level, settings.log_format)
     return settings
 
 
 def quick_settings(ctx: click.Context, *, quiet: bool = True, **flags: object) -> tuple[Settings, str]:
-    """The settings and the level to log from; the caller sets up logging."""
+    """Load the settings of a command, and return them with the log level for the caller to configure."""
     given: dict[str, Any] = ctx.find_root().obj
     settings = load_settings(given["config"], **given["flags"], **flags)
     asked = given["flags"]["log_level"] is not None
     return settings, "warning" if quiet and not asked else settings.log_level
 
 
-def with_desk(ctx: click.Context, work: Callable[[Service], Awaitable[Result]]) -> Result:
-    """Run a command's work at a desk: of this machine, or of the server that --server names."""
+def zone_of(ctx: click.Context) -> tzinfo:
+    """Return the time zone in which a command reads and shows times."""
+    return ZoneInfo(quick_settings(ctx)[0].time_zone)
+
+
+def call(ctx: click.Context, request: Returns[Result]) -> Result:
+    """Run one operation in this process, or at the server that --server names."""
+    return with_operations(ctx, lambda operations: operations.call(request))
+
+
+def with_operations(ctx: click.Context, work: Callable[[Operations], Awaitable[Value]]) -> Value:
+    """Run several operations in this process, or at the server that --server names."""
     settings = settings_of(ctx)
-    if settings.server is not None:
-        from folklore.cli.remote import at_server
 
-        return asyncio.run(at_server(settings, work))
+    async def at_server() -> Value:
+        from folklore.cli.client import HttpClient
 
-    async def here() -> Result:
+        async with HttpClient(settings) as client:
+            return await work(client)
+
+    async def here() -> Value:
         from folklore.app import running
-        from folklore.memory.service import Service
 
         async with running(settings) as app:
-            await app.ready()
-            return await work(Service(app.host))
+            return await work(app.service)
 
-    return asyncio.run(here())
+    return asyncio.run(here() if settings.server is None else at_server())
 
 
 def settings_here(ctx: click.Context) -> Settings:
-    """The settings of a command that works on a database or an engine; one meant for a server elsewhere is refused."""
+    """Load the settings of a command that works on a database or an engine; --server is refused."""
     settings = settings_of(ctx)
     if settings.server is not None:
-        raise InvalidInput(
-            "server", "is of no use to this command, which works on a database.", hint="Run it where the server runs."
-        )
+        raise InvalidInput("server", "does not apply to this command.", hint="Run it where the server runs.")
     return settings
 
 
-def with_app(ctx: click.Context, work: Callable[[App, Running], Awaitable[Result]]) -> Result:
-    """Run a command's work on a ready application of this machine, and end that afterwards."""
+def with_app(ctx: click.Context, work: Callable[[App, Runtime], Awaitable[Value]]) -> Value:
+    """Run work on a ready application of this process, and close it."""
     settings = settings_here(ctx)
 
-    async def whole() -> Result:
+    async def whole() -> Value:
         from folklore.app import running
 
         async with running(settings) as app:

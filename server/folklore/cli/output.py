@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 
 import click
 
-from folklore.memory import serializers as present
+from folklore.memory import serializers
 from folklore.memory.serializers import Format
 
 if TYPE_CHECKING:
-    from folklore.memory.records.get import Detail
+    from folklore.memory.results import MemoryDetails
     from folklore.model import Answer, Memory, Recalled, Revision
 
 _LINES_SHOWN = 8
@@ -45,7 +45,7 @@ def paint(text: str, **style: bool | str) -> str:
 def print_answer(answer: Answer, form: Format, *, as_json: bool, zone: tzinfo) -> None:
     """The answer of recall, search or list."""
     if as_json:
-        print_json(present.answer(answer, form))
+        print_json(serializers.answer(answer, form))
         return
     for place, result in enumerate(answer.memories, start=1):
         _print_result(place, result, form, zone)
@@ -103,14 +103,14 @@ def print_memory(memory: Memory, zone: tzinfo) -> None:
     """A memory whole: its text, then every field that is set."""
     say(memory.content)
     say()
-    for name, value in present.record(memory).items():
+    for name, value in serializers.record(memory).items():
         if name not in ("content", "when") and value != "":
             shown = getattr(memory, name, value)
             text = _when(shown, zone) if isinstance(shown, datetime) else _plain(value)
             _say_field(name, text)
 
 
-def print_detail(item: Detail, zone: tzinfo) -> None:
+def print_details(item: MemoryDetails, zone: tzinfo) -> None:
     """A memory whole, then what it has to do with others and how often it was changed."""
     print_memory(item.memory, zone)
     for relation in item.relations:
@@ -124,7 +124,7 @@ def print_detail(item: Detail, zone: tzinfo) -> None:
 
 def print_revision(item: Revision, zone: tzinfo) -> None:
     """A change: when, what, by whom, and what the fields it touched said before."""
-    shown = present.revision(item)
+    shown = serializers.revision(item)
     reason = f": {item.reason}" if item.reason else ""
     undoes = "" if item.undoes is None else f" of the change of revision {item.undoes}"
     what = f"{item.action}{undoes} by {item.author}, from revision {item.revision}{reason}"

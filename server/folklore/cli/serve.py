@@ -40,7 +40,7 @@ def serve(
         _serve_http(ctx, settings, snippets, insecure)
     else:
         settings, level = quick_settings(ctx, read_only=read_only)
-        log.first(level)
+        log.configure_early(level)
         asyncio.run(_serve_stdio(_own(settings), level))
 
 
@@ -59,13 +59,13 @@ async def _serve_stdio(settings: Settings, level: str) -> None:
     from folklore.mcp.stdio import serve_stdio
 
     app = App(settings, prepare=lambda: log.configure(level, settings.log_format))
-    server = build_server(app.host, offered=settings.tools, read_only=settings.read_only)
+    server = build_server(app.service, offered=settings.tools)
     gc.freeze()
     gc.enable()
     # The engine, the pool and the model begin once the client has its first answers; a call does not wait for this.
     soon = asyncio.get_running_loop().call_later(0.3, app.start)
-    app.start_upkeep()
-    collector = spans.collect(os.environ)
+    app.start_jobs()
+    collector = spans.start_collector(os.environ)
     try:
         await serve_stdio(server)
     finally:

@@ -17,14 +17,17 @@ from folklore.cli.context import settings_of, with_app
 from folklore.cli.options import json_option, namespaces_option
 from folklore.cli.output import print_json, say
 from folklore.cli.progress import progress
+from folklore.config import Settings
 from folklore.errors import FolkloreError, InvalidInput
+from folklore.memory.requests import ExportRequest
 
 if TYPE_CHECKING:
-    from folklore.app import App, Running
+    from folklore.app import App
     from folklore.memory.transfer.conflicts import OnConflict
     from folklore.memory.transfer.formats import Format
     from folklore.memory.transfer.formats.line import Lines
     from folklore.memory.transfer.report import Report
+    from folklore.runtime import Runtime
 
 _OUT_EVERY = 500
 
@@ -43,7 +46,7 @@ def export(ctx: click.Context, file: str, namespaces: tuple[str, ...], embedding
     if as_json and file == "-":
         raise click.UsageError("--json tells what was written to a FILE; the export itself is JSON Lines anyway.")
 
-    async def work(app: App, running: Running) -> int:
+    async def work(app: App, running: Runtime) -> int:
         from folklore.db.stores.transfer import Transfers
         from folklore.memory.transfer.streams import export_lines
 
@@ -63,10 +66,14 @@ def export(ctx: click.Context, file: str, namespaces: tuple[str, ...], embedding
                             tell(memories, f"{memories:,} memories")
         return memories
 
-    if (settings := settings_of(ctx)).server is not None:
-        from folklore.cli.remote import export_from
+    async def from_server(settings: Settings) -> int:
+        from folklore.cli.client import HttpClient
 
-        count = asyncio.run(write(export_from(settings, namespaces, embeddings)))
+        async with HttpClient(settings) as client:
+            return await write(client.export(ExportRequest(namespaces=namespaces, embeddings=embeddings)))
+
+    if (settings := settings_of(ctx)).server is not None:
+        count = asyncio.run(from_server(settings))
     else:
         count = with_app(ctx, work)
     if as_json:
@@ -151,14 +158,14 @@ def import_(
         )
     report = Report()
 
-    async def work(app: App, running: Running) -> None:
+    async def work(app: App, running: Runtime) -> None:
         from folklore.db.stores.transfer import Transfers
         from folklore.memory.transfer.streams import import_lines
 
         request = ImportRequest(app.namespace(), namespace, on_conflict or chosen.on_conflict, dry_run)
         with _lines(file, chosen) as (lines, size), progress("Importing", size) as tell:
             await import_lines(
-                running.library,
+                running.memory,
                 Transfers(running.database),
                 lines,
                 request,

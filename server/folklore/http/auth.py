@@ -28,7 +28,7 @@ METRICS = "/metrics"
 # How the audit log names a refused request: not by its path, which the caller could fill with anything.
 KNOWN = ("/mcp", "/sse", "/messages/", "/api/", METRICS)
 
-Refused = Callable[[Caller, str, FolkloreError, str], None]
+Denied = Callable[[Caller, str, FolkloreError, str], None]
 
 
 class AuthenticationMiddleware:
@@ -38,11 +38,11 @@ class AuthenticationMiddleware:
     """
 
     def __init__(
-        self, app: ASGIApp, keeper: TokenAuthenticator, refused: Refused, *, metadata_url: str | None = None
+        self, app: ASGIApp, authenticator: TokenAuthenticator, denied: Denied, *, metadata_url: str | None = None
     ) -> None:
         self._app = app
-        self._keeper = keeper
-        self._refused = refused
+        self._authenticator = authenticator
+        self._denied = denied
         self._metadata_url = metadata_url
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -52,9 +52,9 @@ class AuthenticationMiddleware:
             await self._app(scope, receive, send)
             return
         try:
-            caller = await self._keeper.admit(token)
+            caller = await self._authenticator.admit(token)
         except Unauthenticated as error:
-            self._refused(Caller(author=error.who or "unknown"), _audited(scope["path"]), error, error.reason)
+            self._denied(Caller(author=error.principal or "unknown"), _audited(scope["path"]), error, error.reason)
             await self._unauthenticated(error)(scope, receive, send)
             return
         except FolkloreError as error:

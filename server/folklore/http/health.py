@@ -18,7 +18,8 @@ from folklore import __version__
 from folklore.errors import EmbedderUnavailable, FolkloreError
 
 if TYPE_CHECKING:
-    from folklore.app import App, Running
+    from folklore.app import App
+    from folklore.runtime import Runtime
 
 log = structlog.get_logger(__name__)
 
@@ -111,15 +112,15 @@ class Health:
         self._logged = code
         return Report(missing=code)
 
-    async def _check_model(self, running: Running) -> str | None:
+    async def _check_model(self, running: Runtime) -> str | None:
         """Return the code of the model's failure, or None; a service that does not answer in time counts as down."""
         if self._probing is None or (self._probing.done() and monotonic() - self._probed_at > _MODEL_VALID):
             self._probing = asyncio.create_task(self._probe(running), name="folklore-ready-model")
         done, _ = await asyncio.wait({self._probing}, timeout=_MODEL_TIMEOUT)
         return self._probing.result() if done else EmbedderUnavailable.code
 
-    async def _probe(self, running: Running) -> str | None:
-        embedder = running.library.embedder
+    async def _probe(self, running: Runtime) -> str | None:
+        embedder = running.memory.embedder
         try:
             if embedder is not None:
                 await embedder.probe()

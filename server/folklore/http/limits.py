@@ -13,7 +13,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from folklore.http.error_responses import refusal
-from folklore.text.surrogates import without_halves
+from folklore.text.clean import replace_lone_surrogates
 
 # Monitoring must get an answer when nothing else does.
 PROBES = frozenset({"/healthz", "/readyz", "/metrics"})
@@ -109,8 +109,7 @@ class BodyLimit:
     """ASGI middleware that receives each body whole before the call runs, so that a slow client takes no place.
 
     413 for a body over the size, declared or in chunks; 408 for one that is too slow; 503 if all bodies in memory would
-    be too large together. Halves of characters in the JSON are removed, since JSON readers differ in what they make of
-    them.
+    be too large together. Lone surrogates in the JSON are replaced, since JSON readers differ in how they handle them.
     """
 
     def __init__(self, app: ASGIApp, *, limits: Limits) -> None:
@@ -126,7 +125,7 @@ class BodyLimit:
         try:
             # The HTTP parser has refused a length that is not a number.
             await self._receive_body(int(Headers(scope=scope).get("content-length", "0")), receive, chunks)
-            await self.app(scope, _replay(without_halves(b"".join(chunks)), receive), send)
+            await self.app(scope, _replay(replace_lone_surrogates(b"".join(chunks)), receive), send)
         except _BodyRefused as refused:
             if refused.answer is not None:
                 await refused.answer(scope, receive, send)

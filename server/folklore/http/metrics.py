@@ -41,7 +41,7 @@ from folklore import __version__
 from folklore.errors import FolkloreError, Refused
 from folklore.http.auth import is_owner
 from folklore.http.error_responses import failure
-from folklore.memory.call_metrics import Meter
+from folklore.memory.usage import CallMetrics
 
 if TYPE_CHECKING:
     from folklore.app import App
@@ -61,7 +61,7 @@ _COUNT_SHARE = 100.0
 _PROXIED = ("forwarded", "x-forwarded-for", "x-real-ip", "via")
 
 
-class Metrics(Meter):
+class Metrics(CallMetrics):
     """The counters of one process. Values of the label `outcome` are `ok` and the codes of errors.py."""
 
     def __init__(self, app: App) -> None:
@@ -82,7 +82,7 @@ class Metrics(Meter):
         self._degraded = counter("folklore_degraded_answers", "Answers without one of their branches.", ["branch"])
         self._batches = histogram("folklore_store_batch_memories", "Memories per store.", buckets=_BATCHES)
         self._pending = gauge(
-            "folklore_embedding_debt_memories", "Memories with a pending embedding, at most 50,000 a namespace.",
+            "folklore_pending_embeddings", "Memories without an embedding, counted up to 50,000 a namespace.",
             multiprocess_mode="mostrecent",
         )  # fmt: skip
         self._pool = summed("folklore_pool_connections", "Connections to Postgres: in use, idle.", ["state"])
@@ -169,20 +169,20 @@ class Metrics(Meter):
         self._pool.labels("idle").set(pool.idle)
         self._waiting.set(pool.waiting)
         self._most.set(pool.most)
-        if (log := self._app.traces.log) is not None:
-            self._dropped.inc(max(0, log.dropped - self._dropped_before))
-            self._dropped_before = log.dropped
+        if (queue := self._app.usage.queue) is not None:
+            self._dropped.inc(max(0, queue.dropped - self._dropped_before))
+            self._dropped_before = queue.dropped
         if monotonic() >= self._count_from and (self._counting is None or self._counting.done()):
             self._counting = asyncio.create_task(self._count_pending(), name="folklore-metrics-pending")
 
     async def _count_pending(self) -> None:
         running = self._app.here
-        if running is None or (embedder := running.library.embedder) is None:
+        if running is None or (embedder := running.memory.embedder) is None:
             return
         began = monotonic()
         with suppress(FolkloreError):  # a gap in the curve shows it
             model = await embedder.model()
-            holdings = await running.library.namespaces.holdings(model.id)
+            holdings = await running.memory.namespaces.holdings(model.id)
             self._pending.set(sum(holding.without_vector for holding in holdings))
         now = monotonic()
         self._count_from = now + max(_COUNT_EVERY, _COUNT_SHARE * (now - began))

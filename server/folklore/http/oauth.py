@@ -20,7 +20,7 @@ import structlog
 
 from folklore.config import OAuthSettings
 from folklore.errors import ConfigInvalid, Unauthenticated, Unavailable
-from folklore.memory.auth.authenticator import ExternalIdentity
+from folklore.memory.auth.tokens import ExternalIdentity
 from folklore.text.clean import clean
 
 log = structlog.get_logger(__name__)

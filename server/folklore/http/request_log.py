@@ -21,7 +21,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from folklore.http.limits import PROBES
 from folklore.http.metrics import Metrics
-from folklore.memory.call_metrics import Meter
+from folklore.memory.usage import CallMetrics
 
 if TYPE_CHECKING:
     from folklore.model import Answer
@@ -35,7 +35,7 @@ _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{8,64}")
 _request: ContextVar[Scope | None] = ContextVar("folklore_request", default=None)
 
 
-class CallLog(Meter):
+class CallLog(CallMetrics):
     """Counts what the use cases and tools report, and logs a line for each call."""
 
     def __init__(self, metrics: Metrics) -> None:

@@ -218,7 +218,7 @@ def _needs_token(settings: Settings) -> bool:
 
     async def demanded() -> bool:
         async with running(settings) as app:
-            return await Team.of(app).keeper.demands_token()
+            return await Team.of(app).authenticator.demands_token()
 
     if settings.http.authentication != "auto" or settings.oauth.issuer is not None:
         return settings.http.authentication != "never"

@@ -1,100 +1,100 @@
-"""The request context of a process that serves many callers: each call runs as its own caller."""
+"""The service of a server that serves many callers: each request runs as its authenticated caller."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 
 from folklore.app import App
 from folklore.db.stores.audit import Audit
 from folklore.errors import DatabaseUnavailable, FolkloreError, InvalidInput
 from folklore.http.namespace import HEADER, PARAMETER, requested_namespace
-from folklore.memory.auth.authenticator import NOBODY, Issuer, TokenAuthenticator
-from folklore.memory.auth.current_caller import present_caller
+from folklore.memory.auth.authenticator import UNIDENTIFIED, Issuer, TokenAuthenticator
+from folklore.memory.auth.current_caller import current_caller
 from folklore.memory.auth.denial_log import Denial, DenialLog
-from folklore.memory.context import MemoryContext
-from folklore.memory.permissions import role_in, writing_home
-from folklore.memory.request_context import RequestContext
+from folklore.memory.context import MemoryContext, RequestContext
+from folklore.memory.permissions import default_namespace, role_in
+from folklore.memory.service import Service
 from folklore.model import Caller
 
 
 @dataclass(frozen=True, slots=True)
 class Team:
-    """The context that the edges of such a process work with; `keeper` authenticates callers."""
+    """The service, the authenticator and the denial log of such a server."""
 
     app: App
-    host: RequestContext
-    keeper: TokenAuthenticator
-    refusals: DenialLog
+    service: Service
+    authenticator: TokenAuthenticator
+    denials: DenialLog
 
     @classmethod
     def of(cls, app: App, issuer: Issuer | None = None) -> Team:
         """Make one over a running (or starting) application; the caller closes both."""
 
-        async def whole() -> MemoryContext:
-            return (await app.ready()).library
+        async def memory() -> MemoryContext:
+            return (await app.ready()).memory
 
-        async def library() -> MemoryContext:
-            opened = (await app.host.library()).opened_to(present_caller().access)
-            _somebody(present_caller())
-            return opened
+        async def open_context() -> RequestContext:
+            return await app.context(_identified(current_caller()), namespace)
 
-        async def record(refusal: Denial, count: int, at: datetime) -> None:
+        async def record(denial: Denial, count: int, at: datetime) -> None:
             if not app.settings.read_only:
-                await Audit((await whole()).database).refused(
-                    refusal.action,
-                    caller=refusal.caller,
+                await Audit((await memory()).database).refused(
+                    denial.action,
+                    caller=denial.caller,
                     now=at,
                     amount=count,
-                    outcome=refusal.outcome,
-                    detail=refusal.detail,
+                    outcome=denial.outcome,
+                    detail=denial.detail,
                 )
 
-        def refused(action: str, error: FolkloreError) -> None:
-            refusals.note(present_caller(), action, error, now=app.now())
+        def denied(operation: str, error: FolkloreError) -> None:
+            denials.note(current_caller(), operation, error, now=app.now())
 
         def namespace() -> str:
-            return current_namespace(_somebody(present_caller()), app.settings.namespace)
+            return current_namespace(_identified(current_caller()), app.settings.namespace)
 
-        demand = app.settings.http.authentication
-        refusals = DenialLog(record)
-        return cls(
-            app,
-            replace(app.host, library=library, caller=present_caller, namespace=namespace, refused=refused),
-            TokenAuthenticator(whole, demand=demand, local=lambda: app.caller, now=app.now, issuer=issuer),
-            refusals,
+        denials = DenialLog(record)
+        service = Service(open_context, current_caller, namespace, app.usage, denied)
+        authenticator = TokenAuthenticator(
+            memory,
+            demand=app.settings.http.authentication,
+            local=lambda: app.caller,
+            now=app.now,
+            issuer=issuer,
         )
+        return cls(app, service, authenticator, denials)
 
-    def refused(self, caller: Caller, action: str, error: FolkloreError, reason: str) -> None:
-        """Note a request that was not authenticated."""
-        self.refusals.note(caller, action, error, now=self.app.now(), reason=reason)
+    def denied(self, caller: Caller, action: str, error: FolkloreError, reason: str) -> None:
+        """Log a request that was not authenticated."""
+        self.denials.note(caller, action, error, now=self.app.now(), reason=reason)
 
     async def close(self) -> None:
         """Write pending entries; called before the application closes."""
-        await self.refusals.close()
-        await self.keeper.close()
+        await self.denials.close()
+        await self.authenticator.close()
 
 
-def _somebody(caller: Caller) -> Caller:
+def _identified(caller: Caller) -> Caller:
     """Return the caller. Raises Unavailable if the caller could not be identified: then not even a name is shown."""
-    if caller is NOBODY:
+    if caller is UNIDENTIFIED:
         raise DatabaseUnavailable(
-            "The database is unavailable, or your token's issuer: it cannot be found out who calls.", hint="Try again."
+            "The database or the token's issuer is unavailable, so the caller cannot be identified.", hint="Try again."
         )
     return caller
 
 
 def current_namespace(caller: Caller, setting: str | None) -> str:
-    """Return the namespace of the current request where its call names none; never that of the server's directory.
+    """Return the namespace of a request that names none; never that of the server's directory.
 
-    In this order: what the request names in its header or URL, the token's default, the setting `namespace` if the
-    caller may read there. Raises InvalidInput that names the ways, or that says what is wrong with a requested name.
+    In this order: the request's header or URL, the token's default, the setting `namespace` if the caller may read
+    there. Raises InvalidInput that names these ways, or the problem of a requested name.
     """
     if (requested := requested_namespace()) is not None:
         return requested
-    if (home := writing_home(caller)) is not None:
+    if (home := default_namespace(caller)) is not None:
         return home
-    if setting is not None and role_in(caller, setting) is not None:  # else not even its name is for this caller
+    if setting is not None and role_in(caller, setting) is not None:  # others may not learn its name
         return setting
     raise InvalidInput("namespace", "is missing, and neither the request nor the token names one.", hint=_ways(caller))
 

@@ -1,228 +1,110 @@
-"""The shapes of arguments and answers. What is named here is relied upon: keep names, add freely.
-
-Descriptions stand only where a name does not say enough: every session pays for them in tokens.
-"""
+"""JSON schemas of the tools. Every session pays for them in tokens, so they say only what the server cannot."""
 
 from __future__ import annotations
 
-from datetime import datetime
-from typing import Annotated, Literal
-from uuid import UUID
+from collections.abc import Mapping
+from typing import Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, WithJsonSchema
+from pydantic import BaseModel
 
-from folklore.model import DEFAULT_KIND, Draft, Link
+from folklore.model import FIELDS
 
+Schema = dict[str, Any]
+# Fields of a memory that only the server or an import sets.
+_NOT_STATED = {"id", "author", "created_at", *(name for name, field in FIELDS.items() if field.imported)}
 
-def _time(value: object) -> object:
-    # pydantic would take "2024" for seconds since 1970.
-    if value is None or isinstance(value, datetime):
-        return value
-    try:
-        return datetime.fromisoformat(str(value).strip())
-    except ValueError:
-        raise ValueError("must be an ISO 8601 time such as 2025-06-30 or 2025-06-30T09:30:00+02:00") from None
-
-
-Time = Annotated[datetime, BeforeValidator(_time), WithJsonSchema({"type": "string"})]
-Id = Annotated[UUID, WithJsonSchema({"type": "string"})]
-Ids = Annotated[list[Id], Field(min_length=1, max_length=100)]
-Words = list[str]
-# Clients check answers against this schema; the format decides what a memory carries (memory/serializers.py).
-Records = Annotated[
-    list[dict[str, JsonValue]], WithJsonSchema({"type": "array", "items": {"type": "object", "required": ["id"]}})
-]
-Objects = Annotated[list[dict[str, JsonValue]], WithJsonSchema({"type": "array", "items": {"type": "object"}})]
+_TEXT: Schema = {"type": "string"}
+_OBJECTS: Schema = {"type": "array", "items": {"type": "object"}}
+_MEMORIES: Schema = {"type": "array", "items": {"type": "object", "required": ["id"]}}
+_TEXTS: Schema = {"type": "array", "items": _TEXT}
+_FLAG: Schema = {"type": "boolean"}
+_DEGRADED: Schema = {
+    "type": "array",
+    "items": {"type": "object", "properties": {"branch": _TEXT, "reason": _TEXT}, "required": ["branch", "reason"]},
+}
 
 
-class _In(BaseModel):
-    model_config = ConfigDict(extra="forbid", hide_input_in_errors=True)
+def _object(required: tuple[str, ...], **properties: Schema) -> Schema:
+    return {"type": "object", "properties": properties, "required": list(required)}
 
 
-class LinkIn(_In):
-    """What a new memory has to do with one that is there."""
-
-    id: Id
-    type: str | None = None
-    strength: float | None = None
-
-
-class MemoryIn(_In):
-    """One memory of a batch."""
-
-    content: str
-    summary: str | None = None
-    kind: str | None = None
-    tags: Words | None = None
-    source: str | None = None
-    session: str | None = None
-    occurred_at: Time | None = None
-    importance: float | None = None
-    confidence: float | None = None
-    priority: int | None = None
-    language: str | None = None
-    expires_at: Time | None = None
-    paths: Words | None = None
-    commit: str | None = None
-    metadata: dict[str, JsonValue] | None = None
-    idempotency_key: str | None = None
-    supersedes: Id | None = None
-    supersede_reason: str | None = None
-    related: list[LinkIn] | None = None
-
-    def draft(self) -> Draft:
-        """The draft this states."""
-        return Draft(
-            content=self.content,
-            summary=self.summary,
-            kind=self.kind or DEFAULT_KIND,
-            tags=tuple(self.tags or ()),
-            source=self.source,
-            session=self.session,
-            occurred_at=self.occurred_at,
-            importance=self.importance,
-            confidence=self.confidence,
-            priority=self.priority,
-            language=self.language,
-            expires_at=self.expires_at,
-            paths=tuple(self.paths or ()),
-            commit=self.commit,
-            metadata=self.metadata,
-            idempotency_key=self.idempotency_key,
-            supersedes=self.supersedes,
-            supersede_reason=self.supersede_reason,
-            related=tuple(
-                Link(link.id, link.type or "relates_to", 1.0 if link.strength is None else link.strength)
-                for link in self.related or ()
-            ),
-        )
+# What a memory carries depends on the format, so its schema only requires an id.
+STORE_RESULT = _object(
+    ("namespace", "stored"),
+    namespace=_TEXT,
+    stored={
+        "type": "array",
+        "items": _object(("id", "status"), id=_TEXT, status=_TEXT, similar={"type": "array"}),
+    },
+    note=_TEXT,
+)
+ANSWER = _object(
+    ("memories", "searched"),
+    memories=_MEMORIES,
+    searched=_TEXTS,
+    degraded=_DEGRADED,
+    truncated=_FLAG,
+    cursor=_TEXT,
+    note=_TEXT,
+)
+GET_RESULT = _object(("memories",), memories=_MEMORIES, missing=_TEXTS)
+RECORD = _object(("id", "content", "revision"), id=_TEXT, content=_TEXT, revision={"type": "integer"})
+FORGET_RESULT = _object(
+    ("forgotten",),
+    forgotten=_MEMORIES,
+    already_forgotten=_TEXTS,
+    erased=_FLAG,
+    dry_run=_FLAG,
+    more=_FLAG,
+)
+RELATE_RESULT = _object(("created",), created=_OBJECTS, updated=_OBJECTS, removed=_OBJECTS, failed=_OBJECTS)
+STATUS = _object(
+    ("version", "engine", "namespaces"),
+    version=_TEXT,
+    engine=_TEXT,
+    namespaces=_OBJECTS,
+    model={"type": "object"},
+    embedding_debt={"type": "integer"},
+    degraded=_DEGRADED,
+)
 
 
-class FiltersIn(_In):
-    """Which memories may answer."""
-
-    kinds: Words | None = None
-    tags: Words | None = None
-    tag_mode: Literal["any", "all"] = "any"
-    tag_match: Literal["prefix", "exact"] = "prefix"
-    exclude_tags: Words | None = None
-    source_prefix: str | None = None
-    session: str | None = None
-    author: str | None = None
-    paths: Words | None = None
-    time: Annotated[str | None, Field(description="e.g. last week, in March 2025, 2025-03-01..2025-03-09")] = None
-    since: Time | None = None
-    until: Time | None = None
-    as_of: Time | None = None
-    include_superseded: bool = False
+def input_schema(arguments: type[BaseModel], shared: Mapping[str, str]) -> Schema:
+    """Return the schema of a tool's arguments; those in `shared` refer to another tool instead of repeating it."""
+    schema = arguments.model_json_schema()
+    short: Schema = _shorten(schema, schema.get("$defs", {}))
+    short.pop("$defs", None)
+    short.pop("description", None)
+    for name, reference in shared.items():
+        short["properties"][name] = {"type": "object", "description": f"as in {reference}"}
+    return short
 
 
-class RankingIn(_In):
-    """How results are ranked; the defaults suit nearly every question."""
-
-    preset: Literal["balanced", "keyword", "semantic", "roaming"] = "balanced"
-    fusion: Literal["rrf", "weighted"] | None = None
-    weights: Annotated[
-        dict[str, float] | None, Field(description="of dense, keyword, relations, nearness or a signal")
-    ] = None
-    rrf_k: float | None = None
-    fetch_multiplier: float | None = None
-    mmr_lambda: float | None = None
-    min_score: Annotated[float | None, Field(description="leave out results of less evidence, 0 to 1")] = None
-    sort: Literal["score", "time_asc", "time_desc", "updated_asc", "updated_desc"] = "score"
-    include_reflections: bool | None = None
-    reflection_boost: float | None = None
-    reflections_only: bool | None = None
-    expand: list[Literal["relations", "entities"]] | None = None
-    embedding: list[float] | None = None
-
-
-class StoredOut(BaseModel):
-    """What became of one memory, and what says nearly the same: id, similarity, content, author."""
-
-    id: str
-    status: str
-    similar: Annotated[list[dict[str, JsonValue]] | None, WithJsonSchema({"type": "array"})] = None
+def _shorten(node: Any, definitions: Schema) -> Any:
+    """Drop titles, descriptions of models, formats, null alternatives and empty defaults; inline definitions."""
+    if isinstance(node, list):
+        return [_shorten(entry, definitions) for entry in node]
+    if not isinstance(node, dict):
+        return node
+    if (reference := node.get("$ref")) is not None:
+        defined = dict(definitions[reference.rpartition("/")[2]])
+        defined.pop("description", None)
+        node = defined | {key: entry for key, entry in node.items() if key != "$ref"}
+    short: Schema = {}
+    for key, entry in node.items():
+        if key == "properties":
+            stated = entry if "content" not in entry else {n: e for n, e in entry.items() if n not in _NOT_STATED}
+            short[key] = {name: _shorten(value, definitions) for name, value in stated.items()}
+        elif key not in ("title", "$defs", "format") and not (key == "default" and entry in (None, [], {}, False)):
+            short[key] = _shorten(entry, definitions)
+    if short.get("additionalProperties") in (True, {}):  # the meaning of its absence
+        del short["additionalProperties"]
+    return _without_null(short)
 
 
-class StoreOut(BaseModel):
-    """The answer of memory_store, given after commit."""
-
-    namespace: str
-    stored: list[StoredOut]
-    note: str | None = None
-
-
-class DegradedOut(BaseModel):
-    """A branch that could not take part."""
-
-    branch: str
-    reason: str
-
-
-class RecallOut(BaseModel):
-    """The answer of memory_recall and search_keywords, best first."""
-
-    memories: Records
-    searched: Words
-    degraded: list[DegradedOut] | None = None
-    truncated: bool | None = None
-    cursor: str | None = None
-    note: str | None = None
-
-
-class RelationIn(_In):
-    """A relation to be there, or with `remove` not to be."""
-
-    from_: Annotated[Id, Field(alias="from")]
-    to: Id
-    type: str = "relates_to"
-    strength: Annotated[float | None, Field(description="0 to 1")] = None
-    remove: bool = False
-
-
-class GetOut(BaseModel):
-    """The answer of memory_get; `missing` are nowhere."""
-
-    memories: Records
-    missing: Words | None = None
-
-
-class RecordOut(BaseModel):
-    """A memory whole; what else it carries depends on what is set."""
-
-    model_config = ConfigDict(extra="allow")
-
-    id: str
-    content: str
-    revision: int
-
-
-class ForgetOut(BaseModel):
-    """The answer of memory_forget: what was forgotten, or with dry_run would be."""
-
-    forgotten: Records
-    already_forgotten: Words | None = None
-    erased: bool | None = None
-    dry_run: bool | None = None
-    more: bool | None = None
-
-
-class RelateOut(BaseModel):
-    """The answer of memory_relate; each relation with from, type, to, strength."""
-
-    created: Objects
-    updated: Objects | None = None
-    removed: Objects | None = None
-    failed: Objects | None = None
-
-
-class StatusOut(BaseModel):
-    """The answer of memory_status."""
-
-    version: str
-    engine: str
-    namespaces: Objects
-    model: dict[str, JsonValue] | None = None
-    embedding_debt: int | None = None
-    degraded: list[DegradedOut] | None = None
+def _without_null(schema: Schema) -> Schema:
+    alternatives = [entry for entry in schema.get("anyOf", ()) if entry != {"type": "null"}]
+    if len(alternatives) == 1:
+        rest = {key: entry for key, entry in schema.items() if key != "anyOf"}
+        return {**alternatives[0], **rest}
+    return schema

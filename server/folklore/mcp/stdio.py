@@ -1,7 +1,7 @@
-"""MCP over standard input and output: the SDK's transport, which every request gets an answer from.
+"""MCP over standard input and output.
 
-The SDK drops a line it cannot read, and who sent it waits for ever. Two kinds of lines are read or answered here: JSON
-that spells half of a character (text/surrogates.py), and JSON that is nested too deep.
+The SDK drops a line that it cannot read, and its sender waits forever. Two kinds of such lines are read or answered
+here: JSON with unpaired surrogates, and JSON that is nested too deeply.
 """
 
 from __future__ import annotations
@@ -11,24 +11,23 @@ import json
 from types import TracebackType
 from typing import Any, Self
 
-from mcp.server import MCPServer
+from mcp.server import Server
 from mcp.server.stdio import stdio_server
 from mcp.shared.message import SessionMessage
 from mcp.types import PARSE_ERROR, ErrorData, JSONRPCError, jsonrpc_message_adapter
 from pydantic import ValidationError
 
-from folklore.text.surrogates import without_halves
+from folklore.text.clean import replace_lone_surrogates
 
 
-async def serve_stdio(server: MCPServer[Any]) -> None:
+async def serve_stdio(server: Server[Any]) -> None:
     """Serve until standard input ends."""
-    low = server._lowlevel_server  # run_stdio_async() lets nobody between the two streams and the server
     async with stdio_server() as (arriving, leaving):
-        await low.run(Arriving(arriving, leaving), leaving, low.create_initialization_options())
+        await server.run(Readable(arriving, leaving), leaving, server.create_initialization_options())
 
 
-class Arriving:
-    """The messages that arrive, a ReadStream of the SDK; a line that cannot be read is answered on `leaving`."""
+class Readable:
+    """Incoming messages, as a ReadStream of the SDK; an unreadable line is answered on `leaving`."""
 
     def __init__(self, inner: Any, leaving: Any) -> None:
         self._inner = inner
@@ -36,12 +35,12 @@ class Arriving:
 
     @property
     def last_context(self) -> contextvars.Context | None:
-        """In which context the last one was sent."""
+        """The context in which the last message was sent."""
         context: contextvars.Context | None = self._inner.last_context
         return context
 
     async def receive(self) -> SessionMessage | Exception:
-        """The next message, or what is wrong with it."""
+        """Return the next message, or the error in it."""
         return await self._read_again(await self._inner.receive())
 
     async def _read_again(self, item: SessionMessage | Exception) -> SessionMessage | Exception:
@@ -50,7 +49,7 @@ class Arriving:
         problem = item.errors(include_url=False, include_context=False)[0]
         if problem["type"] != "json_invalid":
             return item
-        line = without_halves(problem["input"].encode())
+        line = replace_lone_surrogates(problem["input"].encode())
         try:
             return SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False))
         except ValidationError as still:
@@ -62,7 +61,7 @@ class Arriving:
         return item
 
     async def aclose(self) -> None:
-        """Take no more."""
+        """Close the stream."""
         await self._inner.aclose()
 
     def __aiter__(self) -> Self:
@@ -81,7 +80,7 @@ class Arriving:
 
 
 def _id_of(line: bytes) -> str | int | None:
-    """The number of a request that a more patient reader of JSON can read."""
+    """Return the id of a request that the standard JSON parser can read."""
     try:
         message = json.loads(line)
     except (ValueError, RecursionError):

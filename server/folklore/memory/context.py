@@ -1,34 +1,48 @@
-"""What every use case works with: the stores of one database and the embedder of this process."""
+"""Memory context: the stores of one database with the active embedding model; request context: one caller's request."""
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from time import monotonic
+from datetime import UTC, datetime, timedelta, tzinfo
 from uuid import UUID
+
+from cachetools import LRUCache, TTLCache
 
 from folklore.db.database import Database
 from folklore.db.stores.changes import Changes
+from folklore.db.stores.embeddings import Embeddings
 from folklore.db.stores.memories import Memories
 from folklore.db.stores.namespaces import NamespaceInfo, Namespaces
 from folklore.db.stores.recall import RecallStatements
-from folklore.db.stores.similarities import Similarities
-from folklore.embedding.protocol import Embedder
-from folklore.embedding.reranker import Reranker
-from folklore.errors import NotFound
-from folklore.memory.models.active_model import Generations
+from folklore.embedding.protocol import Embedder, Reranker
+from folklore.errors import InvalidInput, NotFound
+from folklore.memory.models.active_model import ActiveModel
 from folklore.memory.recall.corpus_statistics import RecentMeasures
-from folklore.model import Access, SecretPolicy
+from folklore.model import Access, Caller, SecretPolicy
 from folklore.text import names
+
+# Seconds that namespaces found by name stay cached: they seldom change, and every recall asks for them.
+_NAMESPACES_CACHED = 1.0
+_CACHED = 256
+
+NamespaceCache = TTLCache[tuple[str, ...], list[NamespaceInfo]]
+
+
+def _namespace_cache() -> NamespaceCache:
+    return TTLCache(_CACHED, _NAMESPACES_CACHED)
+
+
+def _view_cache() -> LRUCache[Access, MemoryContext]:
+    return LRUCache(_CACHED)
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryContext:
-    """One database and, unless embedding is switched off, the model that counts there.
+    """The stores of one database, the active embedding model, and what is cached about them.
 
-    `secrets` says what becomes of one in a text. `opened_to` gives the same library as the holder of a token sees it:
-    every session of that one is held by the database to what the token opens.
+    `view_of` gives a context in which row-level security limits every session to the grants of a token; `whole` is the
+    context that a view was made from.
     """
 
     database: Database
@@ -36,43 +50,47 @@ class MemoryContext:
     namespaces: Namespaces
     statements: RecallStatements
     changes: Changes
-    similarities: Similarities
-    generations: Generations
+    embeddings: Embeddings
+    active_model: ActiveModel
     reranker: Reranker | None = None
     secrets: SecretPolicy = "refuse"
-    recent: Recent = field(default_factory=lambda: Recent())
     measured: RecentMeasures = field(default_factory=RecentMeasures)
-    views: Views = field(default_factory=lambda: Views())
-    # What this is a view of; None for the whole itself.
+    known_namespaces: NamespaceCache = field(default_factory=_namespace_cache)
+    views: LRUCache[Access, MemoryContext] = field(default_factory=_view_cache)
     whole: MemoryContext | None = None
 
     @classmethod
     def of(
         cls,
         database: Database,
-        embedder: Embedder | Generations | None,
+        embedder: Embedder | ActiveModel | None,
         reranker: Reranker | None = None,
         *,
         secrets: SecretPolicy = "refuse",
     ) -> MemoryContext:
-        """The library kept in a database; a single embedder is used as it is, whatever model the store goes by."""
+        """Make the context of a database; a single embedder is used whatever model the database calls active."""
         return cls(
             database,
             Memories(database),
             Namespaces(database),
             RecallStatements(database),
             Changes(database),
-            Similarities(database),
-            embedder if isinstance(embedder, Generations) else Generations.fixed(embedder),
+            Embeddings(database),
+            embedder if isinstance(embedder, ActiveModel) else ActiveModel(embedder),
             reranker,
             secrets,
         )
 
-    def opened_to(self, access: Access | None) -> MemoryContext:
-        """The library as this access sees it; the whole of it without one."""
+    def view_of(self, access: Access | None) -> MemoryContext:
+        """Return the context for the grants of a token; the whole context without a token.
+
+        A token whose grants changed is another access, and gets another view.
+        """
         if access is None:
             return self
-        return self.views.get(access) or self.views.put(access, self._view(access))
+        if access not in self.views:
+            self.views[access] = self._view(access)
+        return self.views[access]
 
     def _view(self, access: Access) -> MemoryContext:
         database = self.database.bound(access.key)
@@ -83,111 +101,78 @@ class MemoryContext:
             namespaces=Namespaces(database, access.namespaces),
             statements=RecallStatements(database),
             changes=Changes(database),
-            similarities=Similarities(database),
-            recent=Recent(every=True),
-            # What a namespace measures is the same for everybody who may read it, and asked for by its id.
-            measured=self.measured,
+            embeddings=Embeddings(database),
+            known_namespaces=_namespace_cache(),
             whole=self,
         )
 
     @property
     def root(self) -> MemoryContext:
-        """The whole library: for what the server itself does, after it has asked whether the caller may."""
+        """The whole context, for statements of the server itself after the caller's permission was checked."""
         return self.whole or self
 
     @property
     def embedder(self) -> Embedder | None:
-        """The embedder of the model that counts now. Take it once for what belongs together: it may be another next."""
-        return self.generations.embedder
+        """The embedder of the active model. Read it once for one request: another model may become active meanwhile."""
+        return self.active_model.embedder
 
-    def stored(self) -> None:
-        """What this process stored or changed may have made namespaces, and changed what the small ones hold."""
-        self.recent.clear()
-        self.root.recent.clear()
+    def changed(self) -> None:
+        """Drop what is cached about namespaces and small scopes, after a write of this process."""
+        self.known_namespaces.clear()
+        self.root.known_namespaces.clear()
         self.measured.clear_small()
 
-    async def notebooks(self, asked: Sequence[str]) -> list[NamespaceInfo]:
-        """The namespaces asked for; all of them when none is named. At most one statement for those that are there.
+    async def find_namespaces(self, asked: Sequence[str]) -> list[NamespaceInfo]:
+        """Return the namespaces of these names, or all readable ones. At most one statement where all exist.
 
-        Raises NotFound with the nearest names for one that is not there: a misspelled name must not look empty.
+        Raises NotFound with the nearest names for an unknown name: a misspelt name must not look empty.
         """
-        if recently := self.recent.get(tuple(asked)):
-            return recently
+        key = tuple(asked)
+        if (cached := self.known_namespaces.get(key)) is not None:
+            return cached
         wanted = list(dict.fromkeys(names.normalise(name, field="namespaces") for name in asked))
-        found = await self.namespaces.notebooks(wanted or None)
-        there = {names.key(notebook.name) for notebook in found} if wanted else set()
-        missing = [name for name in wanted if names.key(name) not in there]
-        if missing:
-            known = [notebook.name for notebook in await self.namespaces.notebooks(None)]
-            near = names.nearest(missing[0], known) or tuple(known[:5])
-            raise NotFound(
-                f"There is no namespace {missing[0]!r}.",
-                hint=f"Did you mean {', '.join(near)}?" if near else "Nothing has been stored yet.",
-            )
+        found = await self.namespaces.find(wanted or None)
+        known = {names.key(namespace.name) for namespace in found} if wanted else set()
+        for name in wanted:
+            if names.key(name) not in known:
+                raise await self._unknown(name)
         if found:
-            await self.generations.saw(found[0].model)
-        if not any(notebook.empty for notebook in found):
-            self.recent.put(tuple(asked), found)
+            await self.active_model.observe(found[0].model)
+        # All namespaces of a token are known from its grants; without a token another process may create one.
+        if (asked or self.whole is not None) and not any(namespace.empty for namespace in found):
+            self.known_namespaces[key] = found
         return found
 
+    async def _unknown(self, name: str) -> NotFound:
+        known = [namespace.name for namespace in await self.namespaces.find(None)]
+        near = names.nearest(name, known) or tuple(known[:5])
+        return NotFound(
+            f"There is no namespace {name!r}.",
+            hint=f"Did you mean {', '.join(near)}?" if near else "Nothing has been stored yet.",
+        )
 
-class Recent:
-    """Namespaces asked for by name within the last second: who they are seldom changes, and every recall asks.
 
-    Empty ones are always asked anew, and "all namespaces" too, but where it is known which those are (`every`): those
-    of a token come with it, on each call. What this process stores clears it.
+def _no_namespace() -> str:
+    raise InvalidInput("namespace", "is missing.", hint="Name one.")
+
+
+@dataclass(frozen=True, slots=True)
+class RequestContext:
+    """One request: the memory as its caller may see it, the caller, the time, and the caller's time zone.
+
+    `namespace` returns the namespace of a request that names none, or raises InvalidInput. `retention` is the time in
+    which forgotten memories and deleted namespaces can be restored. `engine` is "embedded" or "server".
     """
 
-    _SECONDS = 1.0
-    _MOST = 256
-
-    def __init__(self, *, every: bool = False) -> None:
-        self._every = every
-        self._known: dict[tuple[str, ...], tuple[float, list[NamespaceInfo]]] = {}
-
-    def get(self, asked: tuple[str, ...]) -> list[NamespaceInfo] | None:
-        """What is known of these names, unless it is too old."""
-        until, found = self._known.get(asked, (0.0, []))
-        return found if monotonic() < until else None
-
-    def put(self, asked: tuple[str, ...], found: list[NamespaceInfo]) -> None:
-        """Remember it for a second."""
-        if asked or self._every:
-            if len(self._known) >= self._MOST:
-                self._known.clear()
-            self._known[asked] = (monotonic() + self._SECONDS, found)
-
-    def clear(self) -> None:
-        """Forget everything."""
-        self._known.clear()
+    memory: MemoryContext
+    caller: Caller
+    now: datetime
+    zone: tzinfo = UTC
+    namespace: Callable[[], str] = _no_namespace
+    retention: timedelta = timedelta(days=30)
+    engine: str = "server"
 
 
-class Views:
-    """The libraries of the last tokens that came: what a view remembers for a second would else be asked each time.
-
-    A token whose grants have changed is another access, and gets a view of its own.
-    """
-
-    _MOST = 256
-
-    def __init__(self) -> None:
-        self._known: OrderedDict[Access, MemoryContext] = OrderedDict()
-
-    def get(self, access: Access) -> MemoryContext | None:
-        """The view of this access, if it is known."""
-        found = self._known.get(access)
-        if found is not None:
-            self._known.move_to_end(access)
-        return found
-
-    def put(self, access: Access, view: MemoryContext) -> MemoryContext:
-        """Remember a view; the one used longest ago makes room."""
-        self._known[access] = view
-        if len(self._known) > self._MOST:
-            self._known.popitem(last=False)
-        return view
-
-
-def scope_of(notebooks: Sequence[NamespaceInfo]) -> Mapping[UUID, str]:
-    """Namespace ids with their names."""
-    return {notebook.id: notebook.name for notebook in notebooks}
+def names_by_id(namespaces: Sequence[NamespaceInfo]) -> Mapping[UUID, str]:
+    """Return the names of namespaces by id."""
+    return {namespace.id: namespace.name for namespace in namespaces}

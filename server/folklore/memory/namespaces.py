@@ -1,168 +1,135 @@
-"""Namespaces as people keep them: made, renamed, described, deleted, brought back."""
+"""Operations on namespaces: list, create, rename, describe, delete, erase, restore."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from datetime import datetime, timedelta
-from uuid import UUID
-
 from folklore.db.stores.namespaces import NamespaceInfo
-from folklore.errors import Conflict, InvalidInput, NotFound
-from folklore.memory.context import MemoryContext
+from folklore.errors import Conflict, NotFound
+from folklore.memory.context import RequestContext
 from folklore.memory.ids import new_id
-from folklore.memory.permissions import must_own, must_write, require
-from folklore.memory.records.forget import forget_samples
+from folklore.memory.permissions import require, require_owner, require_writable
+from folklore.memory.records.forget import refresh_planner_samples
+from folklore.memory.requests import (
+    CreateNamespaceRequest,
+    DeleteNamespaceRequest,
+    DescribeNamespaceRequest,
+    EraseNamespaceRequest,
+    ListNamespacesRequest,
+    RenameNamespaceRequest,
+    RestoreNamespaceRequest,
+)
+from folklore.memory.results import DeletedNamespace, ErasedNamespaces
 from folklore.memory.secret_guard import guard_fields
-from folklore.model import DEFAULT_LANGUAGE, Caller
+from folklore.memory.validation import short_text
+from folklore.model import DEFAULT_LANGUAGE, Namespace
 from folklore.text import names
-from folklore.text.clean import clean
 from folklore.text.languages import language as language_of
 
 MAX_DESCRIPTION = 2_000
 
 
-@dataclass(frozen=True, slots=True)
-class Erased:
-    """What is gone for good, or would be: so many namespaces of one name, with so many memories in them.
-
-    `left` are those of that name that had been deleted before and stay what they are. `ids` are those of what is gone.
-    """
-
-    name: str
-    namespaces: int
-    memories: int
-    left: int
-    ids: tuple[UUID, ...] = ()
+async def list_namespaces(context: RequestContext, request: ListNamespacesRequest) -> tuple[Namespace, ...]:
+    """List readable namespaces with counts, or the deleted ones. One statement."""
+    return tuple(await context.memory.namespaces.all(deleted=request.deleted))
 
 
-async def create(
-    library: MemoryContext,
-    name: str,
-    *,
-    caller: Caller,
-    now: datetime,
-    language: str | None = None,
-    description: str | None = None,
-) -> str:
-    """Make an empty namespace; returns its name as it is spelled. Raises InvalidInput, Conflict if it is there."""
-    must_own(caller)
-    guard_fields({"namespace": name, "description": description}, library.secrets)
-    spelled = names.normalise(name)
-    made = await library.namespaces.create(
+async def create_namespace(context: RequestContext, request: CreateNamespaceRequest) -> str:
+    """Create an empty namespace and return its normalised name. Raises InvalidInput, Conflict if it exists."""
+    require_owner(context.caller)
+    memory = context.memory
+    guard_fields({"namespace": request.name, "description": request.description}, memory.secrets)
+    name = names.normalise(request.name)
+    language = DEFAULT_LANGUAGE if request.language is None else language_of(request.language, field="language")
+    created = await memory.namespaces.create(
         new_id(),
-        spelled,
-        language=DEFAULT_LANGUAGE if language is None else language_of(language, field="language"),
-        description=_description(description),
-        caller=caller,
-        now=now,
+        name,
+        language=language,
+        description=short_text(request.description, "description", MAX_DESCRIPTION),
+        caller=context.caller,
+        now=context.now,
     )
-    if not made:
-        raise Conflict(f"There is a namespace {spelled!r} already.")
-    return spelled
+    if not created:
+        raise Conflict(f"There is a namespace {name!r} already.")
+    return name
 
 
-async def rename(library: MemoryContext, name: str, to: str, *, caller: Caller, now: datetime) -> str:
-    """Call it something else; what is in it stays. Raises NotFound, InvalidInput, Conflict if the name is taken."""
-    guard_fields({"to": to}, library.secrets)
-    notebook = await _the(library, name, caller)
-    spelled = names.normalise(to, field="to")
-    if not await library.root.namespaces.rename(notebook.id, spelled, caller=caller, now=now):
-        raise Conflict(f"There is a namespace {spelled!r} already.", hint="Give it another name.")
-    library.stored()
-    return spelled
+async def rename_namespace(context: RequestContext, request: RenameNamespaceRequest) -> str:
+    """Rename a namespace; its memories stay. Raises NotFound, InvalidInput, Conflict if the name is taken."""
+    memory = context.memory
+    guard_fields({"to": request.to}, memory.secrets)
+    namespace = await _administered(context, request.name)
+    name = names.normalise(request.to, field="to")
+    if not await memory.root.namespaces.rename(namespace.id, name, caller=context.caller, now=context.now):
+        raise Conflict(f"There is a namespace {name!r} already.", hint="Choose another name.")
+    memory.changed()
+    return name
 
 
-async def describe(
-    library: MemoryContext, name: str, description: str | None, *, caller: Caller, now: datetime
-) -> None:
-    """Say what it is for. Raises NotFound, InvalidInput."""
-    guard_fields({"description": description}, library.secrets)
-    notebook = await _the(library, name, caller)
-    await library.root.namespaces.describe(notebook.id, _description(description), caller=caller, now=now)
+async def describe_namespace(context: RequestContext, request: DescribeNamespaceRequest) -> None:
+    """Set or remove the description of a namespace. Raises NotFound, InvalidInput."""
+    guard_fields({"description": request.description}, context.memory.secrets)
+    namespace = await _administered(context, request.name)
+    description = short_text(request.description, "description", MAX_DESCRIPTION)
+    store = context.memory.root.namespaces
+    await store.describe(namespace.id, description, caller=context.caller, now=context.now)
 
 
-async def delete(library: MemoryContext, name: str, *, caller: Caller, now: datetime) -> str:
-    """Hide a namespace with all that is in it, at once and from everything; `restore` brings it back for a while.
+async def delete_namespace(context: RequestContext, request: DeleteNamespaceRequest) -> DeletedNamespace:
+    """Hide a namespace with all its memories; it can be restored for a while. Raises NotFound."""
+    namespace = await _administered(context, request.name)
+    await context.memory.root.namespaces.delete(namespace.id, caller=context.caller, now=context.now)
+    context.memory.changed()
+    return DeletedNamespace(namespace.name, context.retention)
 
-    Returns its name. Raises NotFound.
+
+async def erase_namespace(context: RequestContext, request: EraseNamespaceRequest) -> ErasedNamespaces:
+    """Delete a namespace with all its memories permanently; if none of the name is in use, the deleted ones.
+
+    Never both: deleted ones can be restored. Raises NotFound, Conflict if `only` is given and would not match.
     """
-    notebook = await _the(library, name, caller)
-    await library.root.namespaces.delete(notebook.id, caller=caller, now=now)
-    library.stored()
-    return notebook.name
-
-
-async def erase(
-    library: MemoryContext,
-    name: str,
-    *,
-    caller: Caller,
-    now: datetime,
-    dry_run: bool = False,
-    if_ids: Sequence[UUID] | None = None,
-) -> Erased:
-    """Delete a namespace with all that is in it for good; if none of this name is in use, those that were deleted.
-
-    Never both: those that were deleted were promised to come back. A `dry_run` only tells. With `if_ids` only if that
-    would take these and no others. Raises NotFound, Conflict.
-    """
-    must_own(caller)
-    spelled = names.normalise(name)
-    deleted = [(item.id, item.name) for item in await library.namespaces.deleted(spelled)]
-    living = [(item.id, item.name) for item in await library.namespaces.notebooks([spelled])]
-    going = living or deleted
-    if not going:
-        await _the(library, name, caller)
-    ids = tuple(id_ for id_, _ in going)
-    if if_ids is not None and set(if_ids) != set(ids):
+    require_owner(context.caller)
+    store = context.memory.namespaces
+    name = names.normalise(request.name)
+    deleted = [(item.id, item.name) for item in await store.deleted(name)]
+    in_use = [(item.id, item.name) for item in await store.find([name])]
+    chosen = in_use or deleted
+    if not chosen:
+        await _administered(context, request.name)
+    ids = tuple(id_ for id_, _ in chosen)
+    if request.only is not None and set(request.only) != set(ids):
         raise Conflict(
-            f"What goes by the name {spelled!r} is not what it was when you were asked; nothing was erased.",
-            hint="Run it again to see what is there now.",
+            f"Another namespace has the name {name!r} since you confirmed; nothing was erased.",
+            hint="Run the command again to see it.",
         )
-    held = await library.namespaces.stats(ids, None)
-    left = len(deleted) if living else 0
-    erased = Erased(going[0][1], len(going), sum(item.memories for item in held), left, ids)
-    if not dry_run:
+    counted = await store.stats(ids, None)
+    memories = sum(item.memories for item in counted)
+    if not request.dry_run:
         for id_ in ids:
-            await library.namespaces.erase(id_, caller=caller, now=now)
-        library.stored()
-        await forget_samples(library)
-    return erased
+            await store.erase(id_, caller=context.caller, now=context.now)
+        context.memory.changed()
+        await refresh_planner_samples(context.memory)
+    return ErasedNamespaces(chosen[0][1], memories, len(deleted) if in_use else 0, ids)
 
 
-async def restore(library: MemoryContext, name: str, *, caller: Caller, now: datetime, retention: timedelta) -> str:
-    """Bring back the namespace of this name that was deleted last. Raises NotFound, Conflict."""
-    must_own(caller)
-    deleted = await library.namespaces.deleted(names.normalise(name))
+async def restore_namespace(context: RequestContext, request: RestoreNamespaceRequest) -> str:
+    """Restore the namespace of this name that was deleted last. Raises NotFound, Conflict."""
+    require_owner(context.caller)
+    store = context.memory.namespaces
+    deleted = await store.deleted(names.normalise(request.name))
     if not deleted:
-        raise NotFound(f"No namespace {name!r} was deleted.", hint="`folklore namespaces list --deleted` shows them.")
+        hint = "`folklore namespaces list --deleted` shows deleted ones."
+        raise NotFound(f"No namespace {request.name!r} was deleted.", hint=hint)
     last = deleted[0]
-    if last.deleted_at is not None and last.deleted_at < now - retention:
-        raise Conflict(f"The namespace {last.name} was deleted more than {retention.days} days ago.")
-    if not await library.namespaces.restore(last.id, caller=caller, now=now):
-        raise Conflict(
-            f"There is another namespace {last.name!r} by now.",
-            hint="Rename that one first.",
-        )
-    library.stored()
+    if last.deleted_at is not None and last.deleted_at < context.now - context.retention:
+        raise Conflict(f"The namespace {last.name} was deleted more than {context.retention.days} days ago.")
+    if not await store.restore(last.id, caller=context.caller, now=context.now):
+        raise Conflict(f"Another namespace has the name {last.name!r} now.", hint="Rename that one first.")
+    context.memory.changed()
     return last.name
 
 
-async def _the(library: MemoryContext, name: str, caller: Caller) -> NamespaceInfo:
-    must_write(caller)
-    library.stored()  # who changes a namespace wants to know it as it is
-    notebook = (await library.notebooks([name]))[0]
-    require(caller, notebook.name, "admin")
-    return notebook
-
-
-def _description(text: str | None) -> str | None:
-    if text is None:
-        return None
-    cleaned = clean(text).text.strip()
-    if len(cleaned) > MAX_DESCRIPTION:
-        raise InvalidInput(
-            "description", f"has {len(cleaned):,} characters; the limit is {MAX_DESCRIPTION:,}.", hint="Shorten it."
-        )
-    return cleaned or None
+async def _administered(context: RequestContext, name: str) -> NamespaceInfo:
+    require_writable(context.caller)
+    context.memory.changed()  # the cached state may be a second old
+    namespace = (await context.memory.find_namespaces([name]))[0]
+    require(context.caller, namespace.name, "admin")
+    return namespace

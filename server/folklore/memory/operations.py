@@ -1,64 +1,56 @@
-"""The calls of the desk as JSON: what each takes and gives, read from its signature."""
+"""The use case of each operation. Importing this module imports the database driver and numpy."""
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Mapping
-from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, get_type_hints
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
 
-from pydantic import ConfigDict, TypeAdapter, ValidationError, create_model
+from folklore.memory.auth.audit import read_audit
+from folklore.memory.auth.tokens import create_token, list_tokens, revoke_tokens
+from folklore.memory.context import RequestContext
+from folklore.memory.namespaces import (
+    create_namespace,
+    delete_namespace,
+    describe_namespace,
+    erase_namespace,
+    list_namespaces,
+    rename_namespace,
+    restore_namespace,
+)
+from folklore.memory.recall.pipeline import recall, search
+from folklore.memory.records.forget import forget
+from folklore.memory.records.get import get_memories
+from folklore.memory.records.listing import list_memories
+from folklore.memory.records.relate import relate
+from folklore.memory.records.store import store
+from folklore.memory.records.update import read_history, undo, update
+from folklore.memory.status import read_stats, read_status
 
-from folklore.errors import InvalidInput
-from folklore.memory.service import Service
+UseCase = Callable[[RequestContext, Any], Awaitable[Any]]
 
-
-@dataclass(frozen=True)
-class Call:
-    """One call: `pack` and `result` are for who makes it, `unpack` and `give` for who serves it."""
-
-    name: str
-
-    @cached_property
-    def _signature(self) -> tuple[type[Any], TypeAdapter[Any]]:
-        function = getattr(Service, self.name)
-        hints = get_type_hints(function)
-        fields: dict[str, Any] = {
-            name: (hints[name], ... if parameter.default is inspect.Parameter.empty else parameter.default)
-            for name, parameter in inspect.signature(function).parameters.items()
-            if name != "self"
-        }
-        arguments = create_model(self.name, __config__=ConfigDict(extra="forbid"), **fields)
-        return arguments, TypeAdapter(hints["return"])
-
-    def pack(self, given: Mapping[str, object]) -> Any:
-        """Arguments as JSON values."""
-        return self._signature[0].model_construct(**given).model_dump(mode="json", include=set(given))
-
-    def unpack(self, body: bytes) -> dict[str, Any]:
-        """The arguments in a body. Raises InvalidInput that names the field."""
-        try:
-            read = self._signature[0].model_validate_json(body or b"{}")
-        except ValidationError as error:
-            raise wrong(error) from None
-        return {name: getattr(read, name) for name in read.model_fields_set}
-
-    def give(self, result: object) -> Any:
-        """A result as JSON values."""
-        return self._signature[1].dump_python(result, mode="json")
-
-    def result(self, value: object) -> Any:
-        """A result that came as JSON values."""
-        return self._signature[1].validate_python(value)
-
-
-def wrong(error: ValidationError) -> InvalidInput:
-    """What is wrong with a body: the first field that is, never its value."""
-    problem = error.errors(include_url=False, include_context=False, include_input=False)[0]
-    return InvalidInput(".".join(str(part) for part in problem["loc"]) or "body", f"{problem['msg']}.")
-
-
-CALLS: Mapping[str, Call] = {
-    name: Call(name) for name, member in vars(Service).items() if inspect.iscoroutinefunction(member)
+# By the name that its request declares.
+USE_CASES: Mapping[str, UseCase] = {
+    "store": store,
+    "recall": recall,
+    "search": search,
+    "list": list_memories,
+    "get": get_memories,
+    "history": read_history,
+    "update": update,
+    "undo": undo,
+    "forget": forget,
+    "relate": relate,
+    "status": read_status,
+    "stats": read_stats,
+    "list_namespaces": list_namespaces,
+    "create_namespace": create_namespace,
+    "rename_namespace": rename_namespace,
+    "describe_namespace": describe_namespace,
+    "delete_namespace": delete_namespace,
+    "erase_namespace": erase_namespace,
+    "restore_namespace": restore_namespace,
+    "create_token": create_token,
+    "list_tokens": list_tokens,
+    "revoke_tokens": revoke_tokens,
+    "audit": read_audit,
 }

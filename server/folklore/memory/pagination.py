@@ -1,4 +1,4 @@
-"""Where an answer goes on: an opaque text that belongs to one question."""
+"""Cursors: opaque texts that continue the answer to one question."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from folklore.errors import InvalidInput
 from folklore.model import Filters
 
 _MARK = 3
-# So many results can be paged through: each page ranks all before it anew.
-MOST_GIVEN = 2_000
-_INVALID = "is not one of ours, or belongs to another question."
+# Most results that can be paged through: each page ranks all results before it again.
+MAX_PAGED = 2_000
+_INVALID = "is not valid, or belongs to another question."
 _HINT = "Repeat the same arguments with the cursor of their last answer, or leave it out to start again."
 
 
-def as_said(filters: Filters) -> Filters:
-    """The filters as a question is known by: a time by its words, for what they mean moves on with the clock."""
-    return filters if filters.said is None else replace(filters, since=None, until=None)
+def without_clock(filters: Filters) -> Filters:
+    """Return the filters by which a question is recognised: a time by its expression, as its meaning moves on."""
+    return filters if filters.time_expression is None else replace(filters, since=None, until=None)
 
 
 def _fingerprint(question: object) -> str:
@@ -50,17 +50,16 @@ def _mark(id_: UUID) -> bytes:
 
 
 def given_cursor(given: Collection[UUID], before: frozenset[bytes], question: object) -> str:
-    """The cursor of a ranked answer: three bytes for each result given so far.
+    """Return the cursor of a ranked answer: three bytes for each result given so far.
 
-    A ranking depends on how much of it is wanted, and memories come and go, so that a count of results would repeat
-    some and miss others.
+    A ranking depends on its length, and memories are stored meanwhile: an offset would repeat or skip results.
     """
     marks = b"".join(sorted(before | {_mark(id_) for id_ in given}))
     return _encode([base64.urlsafe_b64encode(marks).decode(), _fingerprint(question)])
 
 
 def given_before(cursor: str | None, question: object) -> frozenset[bytes]:
-    """The marks of the results given before. Raises InvalidInput for a cursor of another question."""
+    """Return the marks of the results given before. Raises InvalidInput for a cursor of another question."""
     if cursor is None:
         return frozenset()
     text, fingerprint = _decode(cursor, 2)
@@ -70,23 +69,23 @@ def given_before(cursor: str | None, question: object) -> frozenset[bytes]:
         marks = base64.urlsafe_b64decode(text)
     except (binascii.Error, ValueError) as error:
         raise InvalidInput("cursor", _INVALID, hint=_HINT) from error
-    if len(marks) % _MARK or len(marks) > MOST_GIVEN * _MARK:
+    if len(marks) % _MARK or len(marks) > MAX_PAGED * _MARK:
         raise InvalidInput("cursor", _INVALID, hint=_HINT)
     return frozenset(marks[start : start + _MARK] for start in range(0, len(marks), _MARK))
 
 
 def is_given(id_: UUID, before: frozenset[bytes]) -> bool:
-    """Whether a result was given before (one in sixteen million is taken for another)."""
+    """Return True if a result was given before (with one false positive in sixteen million)."""
     return bool(before) and _mark(id_) in before
 
 
 def page_cursor(page: Page, question: object) -> str:
-    """The cursor of a listing: its last row."""
+    """Return the cursor of a list: its last row."""
     return _encode([page.time.isoformat(), str(page.id), _fingerprint(question)])
 
 
 def page_of(cursor: str | None, question: object) -> Page | None:
-    """The row a listing goes on after. Raises InvalidInput for a cursor of another question."""
+    """Return the row after which a list continues. Raises InvalidInput for a cursor of another question."""
     if cursor is None:
         return None
     time, id_, fingerprint = _decode(cursor, 3)

@@ -1,76 +1,75 @@
-"""Who may do what: asked before anything is written, with words for people; the database holds it once more."""
+"""Permission checks, before anything is written. Row-level security enforces the same in the database."""
 
 from __future__ import annotations
-
-from typing import Literal
 
 from folklore.errors import NotFound, Refused
 from folklore.model import Access, Caller, Role
 from folklore.text import names
 
 _ORDER: tuple[Role, ...] = ("reader", "writer", "admin")
-_DOES: dict[Role, str] = {"reader": "read", "writer": "write to", "admin": "administer"}
+_ACTION: dict[Role, str] = {"reader": "read", "writer": "write to", "admin": "administer"}
 
 
 def role_in(caller: Caller, namespace: str) -> Role | None:
-    """The caller's role in the namespace of this name; None where it opens nothing."""
+    """Return the caller's role in the namespace of this name; None without a grant."""
     if caller.access is None:
         return "admin" if caller.may_write else "reader"
     role = _granted(caller.access, namespace)
     return role if caller.may_write or role is None else "reader"
 
 
-def require(caller: Caller, namespace: str, role: Literal["writer", "admin"], *, dry_run: bool = False) -> None:
-    """Let through who has at least this role there; for a `dry_run` on a read-only server too.
+def require(caller: Caller, namespace: str, role: Role, *, dry_run: bool = False) -> None:
+    """Check that the caller has at least this role in a namespace; a `dry_run` is allowed on a read-only server too.
 
-    Raises Refused; NotFound, alike whether the namespace is there or not, for one that the caller knows nothing of.
+    Raises Refused; NotFound, alike for an existing and a missing namespace, where the caller has no grant.
     """
-    if not dry_run:
-        must_write(caller)
+    if role != "reader" and not dry_run:
+        require_writable(caller)
     if caller.access is None:
         return
     held = _granted(caller.access, namespace)
     if held is None:
-        own = [grant.name for grant in caller.access.grants if _ORDER.index(grant.role) >= _ORDER.index(role)]
+        own = [grant.name for grant in caller.access.grants if not stronger(role, grant.role)]
         near = names.nearest(namespace, own) or tuple(own[:5])
         raise NotFound(
-            f"There is no namespace {namespace!r} that you may {_DOES[role]}.",
-            hint=f"You may {_DOES[role]} {', '.join(near)}." if near else f"Your token may {_DOES[role]} none.",
+            f"There is no namespace {namespace!r} that you may {_ACTION[role]}.",
+            hint=f"You may {_ACTION[role]} {', '.join(near)}." if near else f"Your token may {_ACTION[role]} none.",
         )
-    if _ORDER.index(held) < _ORDER.index(role):
+    if stronger(role, held):
         raise Refused(
             f"Your token has the role {held} in {namespace}; this needs {role}.",
-            hint="Ask whoever hands out the tokens (`folklore tokens create`).",
+            hint="Ask the owner of the server for another token (`folklore tokens create`).",
         )
 
 
 def stronger(one: Role, other: Role) -> bool:
-    """Whether one role may do more than the other."""
+    """Return True if the first role permits more than the second."""
     return _ORDER.index(one) > _ORDER.index(other)
 
 
-def must_write(caller: Caller) -> None:
-    """Let through who may write at all. Raises Refused."""
+def require_writable(caller: Caller) -> None:
+    """Check that the server is not read-only for the caller. Raises Refused."""
     if not caller.may_write:
         raise Refused("This server is read-only; nothing was changed.")
 
 
-def must_own(caller: Caller) -> None:
-    """Let through the deployment's owner. Raises Refused."""
-    must_write(caller)
+def require_owner(caller: Caller, *, dry_run: bool = False) -> None:
+    """Check that the caller is the owner of the deployment. Raises Refused."""
+    if not dry_run:
+        require_writable(caller)
     if caller.access is not None:
         raise Refused("Only the owner of this deployment may do this.", hint="It needs a token made with --owner.")
 
 
 def may_write_somewhere(caller: Caller) -> bool:
-    """Whether the tools that write are of any use to this caller."""
-    if not caller.may_write or caller.token is None or caller.access is None:
+    """Return True if the caller may use the tools that write."""
+    if not caller.may_write or caller.access is None:
         return caller.may_write
     return any(grant.role != "reader" for grant in caller.access.grants)
 
 
-def writing_home(caller: Caller) -> str | None:
-    """Where a token writes when the caller does not say: its default, else the only namespace it may write to."""
+def default_namespace(caller: Caller) -> str | None:
+    """Return the default namespace of the caller's token, else the only one that it may write to."""
     if caller.home is not None or caller.access is None:
         return caller.home
     own = [grant.name for grant in caller.access.grants if grant.role != "reader"]

@@ -1,88 +1,366 @@
-"""What the desk is asked and gives, as values that JSON can carry."""
+"""Requests: one type for each operation, shared by the MCP tools, the command line and the HTTP API."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from datetime import datetime
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, Literal, TypeVar
+from uuid import UUID
 
-from folklore.db.stores.namespaces import NamespaceStats
-from folklore.errors import InvalidInput
-from folklore.memory.filters import FilterRequest
-from folklore.memory.records.update import FIELDS
-from folklore.model import Sort
-from folklore.ranking.weights import Ranking, chosen
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, create_model, model_validator
 
-# Of what type a field is that may be changed; all others are text.
-_KINDS: Mapping[str, type | tuple[type, ...]] = {
-    "tags": (list, tuple), "paths": (list, tuple), "occurred_at": datetime, "expires_at": datetime,
-    "importance": (int, float), "confidence": (int, float), "priority": int, "metadata": Mapping,
+from folklore.memory.results import (
+    AuditEntry,
+    CreatedToken,
+    DeletedNamespace,
+    ErasedNamespaces,
+    ForgetResult,
+    GetResult,
+    History,
+    RelateResult,
+    RevokedToken,
+    Stats,
+    Status,
+    StoreResult,
+    Undone,
+)
+from folklore.model import (
+    DEFAULT_RELATION,
+    FIELDS,
+    Answer,
+    Draft,
+    FieldType,
+    Memory,
+    Namespace,
+    Sort,
+    TagMatch,
+    TagMode,
+    Time,
+    Token,
+)
+
+Result = TypeVar("Result")
+Words = tuple[str, ...]
+ListSort = Literal["time_desc", "time_asc", "updated_desc", "updated_asc", "score"]
+Reflections = Literal["include", "exclude", "only"]
+Expansion = Literal["relations", "entities"]
+
+# The type that a declared field has in JSON.
+VALUE_TYPES: Mapping[FieldType, Any] = {
+    "text": str, "kind": str, "language": str, "tags": Words, "paths": Words, "share": float, "integer": int,
+    "time": Time, "json": dict[str, JsonValue], "flag": bool,
 }  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class RankingRequest:
-    """A preset and the numbers that differ from it, as ranking.weights.chosen takes them."""
+def without_nulls(value: object) -> object:
+    """Drop keys with null: assistants send null for an argument that they leave out."""
+    if isinstance(value, Mapping):
+        return {name: entry for name, entry in value.items() if entry is not None}
+    return value
 
-    preset: str = "balanced"
-    weights: Mapping[str, float] = field(default_factory=dict)
-    fusion: str | None = None
-    rrf_k: float | None = None
-    fetch_multiplier: float | None = None
+
+NewMemory = Annotated[Draft, BeforeValidator(without_nulls)]
+
+
+class Part(BaseModel):
+    """A part of a request. Unknown keys are errors: a misspelt filter must not widen a search."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True, defer_build=True)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_nulls(cls, value: object) -> object:
+        return without_nulls(value)
+
+
+class Returns(Generic[Result]):
+    """Declares the type of an operation's result."""
+
+
+class Request(Part):
+    """A request; `operation` names its use case and the path of the HTTP API."""
+
+    operation: ClassVar[str]
+
+
+class _Filters(Part):
+    kinds: Words = ()
+    tags: Words = ()
+    tag_mode: TagMode = "any"
+    tag_match: TagMatch = "prefix"
+    exclude_tags: Words = ()
+    source_prefix: str | None = None
+    author: str | None = None
+    paths: Words = ()
+    time: Annotated[str | None, Field(description="e.g. last week, in March 2025, 2025-03-01..2025-03-09")] = None
+    since: Time | None = None
+    until: Time | None = None
+    as_of: Time | None = None
+    include_superseded: bool = False
+
+
+def _with_fields(name: str, base: type[BaseModel], fields: list[str], doc: str) -> Any:
+    optional: dict[str, Any] = {field: (VALUE_TYPES[FIELDS[field].type] | None, None) for field in fields}
+    return create_model(name, __base__=base, __doc__=doc, __module__=__name__, **optional)
+
+
+# Declared fields that a caller may change.
+CHANGEABLE = [name for name, field in FIELDS.items() if not field.imported]
+if TYPE_CHECKING:
+    FiltersRequest = _Filters
+    Changes = Part
+else:
+    FiltersRequest = _with_fields(
+        "FiltersRequest",
+        _Filters,
+        [name for name, field in FIELDS.items() if field.filter],
+        "Conditions on the memories of an answer. Times without an offset are in the caller's time zone.",
+    )
+    Changes = _with_fields("Changes", Part, CHANGEABLE, "New values of the fields that are set.")
+
+
+class RankingRequest(Part):
+    """A preset of the ranking, and the numbers that differ from it."""
+
+    preset: Annotated[str, Field(description="balanced, keyword, semantic, roaming or a configured one")] = "balanced"
+    weights: Annotated[dict[str, float], Field(description="of dense, keyword, relations, nearness or a signal")] = {}
+    min_score: Annotated[float | None, Field(description="leave out results of lower confidence, 0 to 1")] = None
     mmr_lambda: float | None = None
-    min_score: float | None = None
-    include_reflections: bool | None = None
-    reflections_only: bool | None = None
-    reflection_boost: float | None = None
-    expand: tuple[str, ...] | None = None
+    reflections: Reflections = "include"
+    expand: tuple[Expansion, ...] = ()
+    embedding: tuple[float, ...] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Question:
-    """What `recall` is asked."""
+class RelationChange(Part):
+    """A relation to write, or with `remove` to remove."""
 
+    from_id: Annotated[UUID, Field(alias="from")]
+    to_id: Annotated[UUID, Field(alias="to")]
+    type: str = DEFAULT_RELATION
+    strength: Annotated[float, Field(description="0 to 1")] = 1.0
+    remove: bool = False
+
+    model_config = ConfigDict(populate_by_name=True, serialize_by_alias=True)
+
+
+class StoreRequest(Request, Returns[StoreResult]):
+    """Store memories in one namespace. With `single`, errors name fields without their place in `memories`."""
+
+    operation = "store"
+    memories: tuple[NewMemory, ...]
+    namespace: str | None = None
+    single: bool = False
+
+
+class RecallRequest(Request, Returns[Answer]):
+    """Find memories that answer a question."""
+
+    operation = "recall"
     query: str
-    namespaces: tuple[str, ...] = ()
+    namespaces: Words = ()
     limit: int = 10
-    filters: FilterRequest = FilterRequest()
-    ranking: RankingRequest = RankingRequest()
+    filters: FiltersRequest = Field(default_factory=FiltersRequest)
+    ranking: RankingRequest = Field(default_factory=RankingRequest)
     sort: Sort = "score"
     max_tokens: int | None = None
-    cursor: str | None = None
     explain: bool = False
+    cursor: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class ExportRequest:
-    """What is exported: these namespaces, or all that the caller may read; with or without vectors."""
+class SearchRequest(Request, Returns[Answer]):
+    """Find memories by exact words."""
 
-    namespaces: tuple[str, ...] = ()
+    operation = "search"
+    query: str
+    namespaces: Words = ()
+    limit: int = 10
+    filters: FiltersRequest = Field(default_factory=FiltersRequest)
+    cursor: str | None = None
+
+
+class ListRequest(Request, Returns[Answer]):
+    """List memories in order of time."""
+
+    operation = "list"
+    namespaces: Words = ()
+    filters: FiltersRequest = Field(default_factory=FiltersRequest)
+    sort: ListSort = "time_desc"
+    limit: int = 20
+    cursor: str | None = None
+
+
+class GetRequest(Request, Returns[GetResult]):
+    """Read memories by id; with `forgotten`, those too that the caller could restore."""
+
+    operation = "get"
+    ids: tuple[UUID, ...]
+    forgotten: bool = False
+
+
+class HistoryRequest(Request, Returns[History]):
+    """Read the changes of a memory."""
+
+    operation = "history"
+    id: UUID
+    namespaces: Words = ()
+
+
+class UpdateRequest(Request, Returns[Memory]):
+    """Change fields of a memory; `clear` names fields to empty."""
+
+    operation = "update"
+    id: UUID
+    changes: Changes = Field(default_factory=Changes)
+    clear: Words = ()
+    if_revision: int | None = None
+    namespaces: Words = ()
+
+
+class UndoRequest(Request, Returns[Undone]):
+    """Take back the last change of a memory, only if it is at `revision` where that is given."""
+
+    operation = "undo"
+    id: UUID
+    revision: int | None = None
+    namespaces: Words = ()
+
+
+class ForgetRequest(Request, Returns[ForgetResult]):
+    """Forget memories by id, or those that match filters; `only` limits the filters to these ids."""
+
+    operation = "forget"
+    ids: tuple[UUID, ...] = ()
+    filters: FiltersRequest | None = None
+    namespaces: Words = ()
+    erase: bool = False
+    dry_run: bool = False
+    only: tuple[UUID, ...] | None = None
+
+
+class RelateRequest(Request, Returns[RelateResult]):
+    """Write and remove relations."""
+
+    operation = "relate"
+    relations: tuple[RelationChange, ...]
+    namespaces: Words = ()
+
+
+class StatusRequest(Request, Returns[Status]):
+    """Read the state of the memory."""
+
+    operation = "status"
+
+
+class StatsRequest(Request, Returns[Stats]):
+    """Count the memories of namespaces."""
+
+    operation = "stats"
+    namespaces: Words = ()
+
+
+class ListNamespacesRequest(Request, Returns[tuple[Namespace, ...]]):
+    """List namespaces, or with `deleted` those that were deleted."""
+
+    operation = "list_namespaces"
+    deleted: bool = False
+
+
+class CreateNamespaceRequest(Request, Returns[str]):
+    """Create an empty namespace. The result is its normalised name."""
+
+    operation = "create_namespace"
+    name: str
+    language: str | None = None
+    description: str | None = None
+
+
+class RenameNamespaceRequest(Request, Returns[str]):
+    """Rename a namespace. The result is its normalised name."""
+
+    operation = "rename_namespace"
+    name: str
+    to: str
+
+
+class DescribeNamespaceRequest(Request, Returns[None]):
+    """Set or remove the description of a namespace."""
+
+    operation = "describe_namespace"
+    name: str
+    description: str | None = None
+
+
+class DeleteNamespaceRequest(Request, Returns[DeletedNamespace]):
+    """Delete a namespace; it can be restored for a while."""
+
+    operation = "delete_namespace"
+    name: str
+
+
+class EraseNamespaceRequest(Request, Returns[ErasedNamespaces]):
+    """Erase a namespace permanently; with `only`, nothing unless it would erase exactly these ids."""
+
+    operation = "erase_namespace"
+    name: str
+    dry_run: bool = False
+    only: tuple[UUID, ...] | None = None
+
+
+class RestoreNamespaceRequest(Request, Returns[str]):
+    """Restore a deleted namespace. The result is its name."""
+
+    operation = "restore_namespace"
+    name: str
+
+
+class CreateTokenRequest(Request, Returns[CreatedToken]):
+    """Create a token; `grants` are written namespace:role, `expires` 12h, 90d, 8w or 1y."""
+
+    operation = "create_token"
+    name: str
+    grants: Words = ()
+    owner: bool = False
+    namespace: str | None = None
+    agent: str | None = None
+    expires: str | None = None
+
+
+class ListTokensRequest(Request, Returns[tuple[Token, ...]]):
+    """List tokens; with `all`, those too that expired or were revoked."""
+
+    operation = "list_tokens"
+    principal: str | None = None
+    all: bool = False
+
+
+class RevokeTokensRequest(Request, Returns[tuple[RevokedToken, ...]]):
+    """Revoke tokens by id, or all of a principal."""
+
+    operation = "revoke_tokens"
+    ids: tuple[UUID, ...] = ()
+    principal: str | None = None
+
+
+class AuditRequest(Request, Returns[tuple[AuditEntry, ...]]):
+    """Read the audit log, newest first; `since` is a period such as 7d."""
+
+    operation = "audit"
+    namespaces: Words = ()
+    principal: str | None = None
+    denied: bool = False
+    action: str | None = None
+    since: str | None = None
+    limit: int = 50
+
+
+class ExportRequest(Request):
+    """Export namespaces, or all that the caller may read; the result is a stream of JSON Lines."""
+
+    operation = "export"
+    namespaces: Words = ()
     embeddings: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Stats:
-    """What namespaces hold, exactly; without a model it is not known which memories owe a vector."""
-
-    namespaces: tuple[NamespaceStats, ...]
-    model: str | None
-    engine: str
-
-
-def ranking_of(request: RankingRequest) -> Ranking:
-    """The ranking asked for. Raises InvalidInput."""
-    return chosen(**{name: getattr(request, name) for name in RankingRequest.__dataclass_fields__})
-
-
-def given_value(name: str, value: object) -> object:
-    """The value of a field as JSON brought it, a time read from its text. Raises InvalidInput for another type."""
-    if name.endswith("_at") and isinstance(value, str):
-        try:
-            return datetime.fromisoformat(value)
-        except ValueError:
-            raise InvalidInput(name, "is not an ISO 8601 time.") from None
-    wanted = _KINDS.get(name, str if name in FIELDS else object)
-    parts = value if isinstance(value, list | tuple) else ()
-    if isinstance(value, bool) or not isinstance(value, wanted) or not all(isinstance(part, str) for part in parts):
-        raise InvalidInput(name, "has a value of the wrong type.")
-    return value
+# Every operation whose result is one value, by name.
+OPERATIONS: Mapping[str, type[Request]] = {
+    request.operation: request for request in Request.__subclasses__() if issubclass(request, Returns)
+}

@@ -1,7 +1,7 @@
-"""Secrets are not stored: every text of a memory is looked at before it is, whoever brings it.
+"""Secret guard: every text is searched for secrets before it is stored.
 
-`guard` is for whole memories, `guard_fields` for whoever changes some fields of one. Both look at cleaned text, so that
-invisible characters within a key do not hide it, and before any other check, whose message might quote the field.
+`guard` takes whole memories, `guard_fields` single fields. Both search cleaned text, so that invisible characters do
+not hide a key, and run before any other check, whose message might quote the field.
 """
 
 from __future__ import annotations
@@ -11,28 +11,30 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from folklore.errors import Refused
-from folklore.memory.validation import MAX_BATCH, MAX_CONTENT
-from folklore.model import Draft, SecretPolicy
+from folklore.memory.validation import MAX_BATCH, MAX_CONTENT, field_prefixes
+from folklore.model import FIELDS, Draft, SecretPolicy
 from folklore.text.clean import clean
 from folklore.text.secrets.finder import find, redact
 
-# What a marker may stand in; in anything else it would make another value of it, so that is refused in any case.
-_TEXTS = frozenset({"content", "summary", "source", "session", "commit"})
+# Texts that may hold a redaction marker. Elsewhere a marker would make another value, so a secret is refused.
+_TEXTS = frozenset(name for name, field in FIELDS.items() if field.type == "text")
 _FIXED = frozenset(
     {
         "kind", "language", "idempotency_key", "idempotency_keys", "author", "agent", "trust", "namespace",
         "description", "to", "supersede_reason", "related", "relation", "reason", "before",
     }
 )  # fmt: skip
-_LISTS = frozenset({"tags", "paths"})
-_GUARDED = tuple(name for name in Draft.__dataclass_fields__ if name in _TEXTS | _FIXED | _LISTS | {"metadata"})
+_SEARCHED = frozenset({"text", "kind", "language", "tags", "paths", "json"})
+_GUARDED = tuple(
+    name for name in Draft.__dataclass_fields__ if name in _FIXED or (name in FIELDS and FIELDS[name].type in _SEARCHED)
+)
 
 
 def guard(draft: Draft, policy: SecretPolicy, *, field: str = "") -> tuple[Draft, tuple[str, ...]]:
-    """The memory without secrets, and what was replaced, as "content: GitHub token". Raises Refused.
+    """Return the memory without secrets, and what was replaced, as "content: GitHub token". Raises Refused.
 
-    `refuse` raises for the first secret; `redact` puts a marker in its place; `off` looks at nothing. The message names
-    the field and the kind and never repeats the secret.
+    `refuse` raises for the first secret; `redact` replaces it by a marker; `off` searches nothing. The error names the
+    field and the kind of secret, and never repeats the secret.
     """
     values: dict[str, object] = {name: getattr(draft, name) for name in _GUARDED}
     if draft.related:
@@ -42,23 +44,24 @@ def guard(draft: Draft, policy: SecretPolicy, *, field: str = "") -> tuple[Draft
 
 
 def guard_batch(
-    drafts: Sequence[Draft], policy: SecretPolicy, *, many: bool = True
+    drafts: Sequence[Draft], policy: SecretPolicy, *, single: bool = False
 ) -> tuple[list[Draft], tuple[str, ...]]:
-    """`guard` for a batch; one that is too long is left for the check that refuses it."""
+    """Guard each memory of a batch. A batch that is too long is returned as it is, for validation to refuse."""
     if len(drafts) > MAX_BATCH:
         return list(drafts), ()
-    guarded = [guard(draft, policy, field=f"memories[{place}]." if many else "") for place, draft in enumerate(drafts)]
+    prefixes = field_prefixes(len(drafts), single=single)
+    guarded = [guard(draft, policy, field=prefix) for draft, prefix in zip(drafts, prefixes, strict=True)]
     return [draft for draft, _ in guarded], tuple(note for _, notes in guarded for note in notes)
 
 
 def guard_fields(
     values: Mapping[str, object], policy: SecretPolicy, *, field: str = ""
 ) -> tuple[dict[str, object], tuple[str, ...]]:
-    """Those of some fields of a memory that had to be changed, and what was replaced. Raises Refused; see `guard`."""
+    """Return the fields that were changed, and what was replaced. Raises Refused; see `guard`."""
     if policy == "off":
         return {}, ()
     texts = {name: text for name, value in values.items() if (text := _as_text(value))}
-    if not find("\n\n".join(texts.values())):  # once for all fields: most memories are done here
+    if not find("\n\n".join(texts.values())):  # one search for all fields: most memories hold no secret
         return {}, ()
     changed: dict[str, object] = {}
     replaced: list[str] = []
@@ -70,7 +73,7 @@ def guard_fields(
         if policy == "refuse" or name in _FIXED:
             raise Refused(
                 f"{field}{name}: holds what looks like a secret ({kinds[0]}); nothing was stored.",
-                hint="Leave it out and say where it is kept instead. If it is none, write it as <a placeholder>.",
+                hint="Leave it out and name the place where it is kept. If it is not secret, write <a placeholder>.",
             )
         changed[name] = value
         replaced += [f"{field}{name}: {kind}" for kind in kinds]
@@ -78,14 +81,14 @@ def guard_fields(
 
 
 def _as_text(value: object) -> str:
-    """A field as one text to look through; what is longer than any field may be is refused for that by others."""
+    """Return a field as one text to search, empty for a text that validation refuses as too long."""
     if isinstance(value, str):
         text = value
     elif isinstance(value, Mapping):
         try:
             text = json.dumps(value, ensure_ascii=False, default=str)
         except (TypeError, ValueError, RecursionError):
-            return ""  # refused as no JSON
+            return ""  # validation refuses it
     elif isinstance(value, Sequence):
         text = "\n\n".join(item for item in value if isinstance(item, str))
     else:
@@ -95,10 +98,10 @@ def _as_text(value: object) -> str:
 
 
 def _redacted(value: object, kinds: list[str], name: str = "") -> object:
-    """A value with markers in the place of secrets, whose kinds are added to `kinds`."""
+    """Return a value with markers in place of secrets, and add their kinds to `kinds`."""
     if isinstance(value, str):
         text, found = redact(clean(value).text)
-        if not found and name:  # {"password": "…"}: the name says what the value is
+        if not found and name:  # {"password": "…"}: the name marks the value as secret
             found = tuple(secret.kind for secret in find(json.dumps({name: value}, ensure_ascii=False)))
             text = f"[redacted: {found[0]}]" if found else text
         kinds.extend(found)

@@ -1,122 +1,86 @@
-"""Answers as every edge gives them: compact JSON, no nulls, no more than the format asks for."""
+"""Serializers: results as compact JSON, without nulls and with no more than the format needs."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 from uuid import UUID
 
-from folklore.model import Answer, Memory, Namespace, Recalled, Relation, Revision, Similar, Stored
-
-if TYPE_CHECKING:  # the tools are listed before the slow rooms are there
-    from folklore.memory.records.forget import Forgotten
-    from folklore.memory.records.get import Detail
-    from folklore.memory.records.relate import Related
-    from folklore.memory.status import Status
+from folklore.memory.results import ForgetResult, GetResult, MemoryDetails, RelateResult, Status, StoreResult
+from folklore.model import FIELDS, Answer, Memory, Namespace, Recalled, Relation, Revision, Similar
 
 Format = Literal["concise", "detailed", "ids"]
 JsonDict = dict[str, Any]
+# Characters by which a text is recognised.
+_BEGINNING = 200
 
 
 def answer(found: Answer, form: Format) -> JsonDict:
-    """A recall's answer; empty parts are left out."""
-    value: JsonDict = {
-        "memories": [recalled(result, form) for result in found.memories],
-        "searched": list(found.searched),
-    }
-    if found.degraded:
-        value["degraded"] = [{"branch": item.branch, "reason": item.reason} for item in found.degraded]
-    if found.truncated:
-        value["truncated"] = True
-    if found.cursor is not None:
-        value["cursor"] = found.cursor
-    if found.note is not None:
-        value["note"] = found.note
-    if found.explain is not None:
-        value["explain"] = dict(found.explain)
-    return value
+    """Serialize an answer; empty parts are left out."""
+    return _set(
+        memories=[recalled(result, form) for result in found.memories],
+        searched=list(found.searched),
+        degraded=[{"branch": item.branch, "reason": item.reason} for item in found.degraded] or None,
+        truncated=found.truncated or None,
+        cursor=found.cursor,
+        note=found.note,
+        explain=None if found.explain is None else dict(found.explain),
+    )
 
 
 def recalled(result: Recalled, form: Format) -> JsonDict:
-    """One result: `ids` is its id and score, `concise` what a reader needs, `detailed` everything."""
+    """Serialize one result: `ids` is its id and score, `concise` what a reader needs, `detailed` everything."""
     if form == "ids":
         value: JsonDict = {"id": str(result.memory.id)}
     elif form == "concise":
         value = _concise(result.memory)
     else:
         value = record(result.memory)
-    if result.score is not None:
-        value["score"] = result.score
-    if result.expanded is not None:
-        value["expanded"] = result.expanded
-    if result.explain is not None:
-        value["explain"] = dict(result.explain)
-    return value
+    return value | _set(
+        score=result.score,
+        expanded=result.expanded,
+        explain=None if result.explain is None else dict(result.explain),
+    )
 
 
 def _concise(memory: Memory) -> JsonDict:
     value: JsonDict = {"id": str(memory.id), "content": memory.content, "namespace": memory.namespace}
-    if memory.kind != "note":
-        value["kind"] = memory.kind
-    if memory.tags:
-        value["tags"] = list(memory.tags)
-    if memory.source is not None:
-        value["source"] = memory.source
-    value["author"] = memory.author
-    value["when"] = _time(memory.when)
-    return value
+    for name, field in FIELDS.items():
+        if field.concise and (held := getattr(memory, name)) != field.default:
+            value[name] = _plain(held)
+    return value | {"author": memory.author, "when": iso_time(memory.when)}
 
 
 def record(memory: Memory) -> JsonDict:
-    """A memory whole, without what is not set. `source` is always there."""
-    value: JsonDict = {
-        "id": str(memory.id),
-        "content": memory.content,
-        "summary": memory.summary,
-        "namespace": memory.namespace,
-        "kind": memory.kind,
-        "tags": list(memory.tags) or None,
-        "session": memory.session,
-        "position": memory.position,
-        "author": memory.author,
-        "agent": memory.agent,
-        "paths": list(memory.paths) or None,
-        "commit": memory.commit,
-        "importance": memory.importance,
-        "confidence": memory.confidence,
-        "priority": memory.priority,
-        "quality": memory.quality,
-        "language": memory.language,
-        "metadata": None if memory.metadata is None else dict(memory.metadata),
-        "when": _time(memory.when),
-        "occurred_at": _time(memory.occurred_at),
-        "created_at": _time(memory.created_at),
-        "updated_at": _time(memory.updated_at),
-        "expires_at": _time(memory.expires_at),
-        "forgotten_at": _time(memory.forgotten_at),
-        "superseded_at": _time(memory.superseded_at),
-        "superseded_by": None if memory.superseded_by is None else str(memory.superseded_by),
-        "recall_count": memory.recall_count or None,
-        "revision": memory.revision,
-    }
-    short = {name: entry for name, entry in value.items() if entry is not None}
-    return short | {"source": memory.source or ""}
+    """Serialize a whole memory without unset values. `source` is always there."""
+    declared = {name: _plain(getattr(memory, name)) for name in FIELDS if name != "content"}
+    return _set(
+        id=str(memory.id),
+        content=memory.content,
+        namespace=memory.namespace,
+        **{name: value for name, value in declared.items() if value not in ([], False)},
+        author=memory.author,
+        agent=memory.agent,
+        quality=memory.quality,
+        when=iso_time(memory.when),
+        created_at=iso_time(memory.created_at),
+        updated_at=iso_time(memory.updated_at),
+        forgotten_at=iso_time(memory.forgotten_at),
+        superseded_at=iso_time(memory.superseded_at),
+        superseded_by=None if memory.superseded_by is None else str(memory.superseded_by),
+        recall_count=memory.recall_count or None,
+        revision=memory.revision,
+    ) | {"source": memory.source or ""}
 
 
-# A near-duplicate is recognised by its beginning.
-_BEGINNING = 200
-
-
-def stored(items: Sequence[Stored]) -> list[JsonDict]:
-    """What became of each draft of a batch."""
-    shown = []
-    for item in items:
-        value: JsonDict = {"id": str(item.id), "status": item.status}
-        if item.similar:
-            value["similar"] = [_similar(near) for near in item.similar]
-        shown.append(value)
-    return shown
+def stored(result: StoreResult) -> JsonDict:
+    """Serialize the outcome of a store."""
+    items = [
+        _set(id=str(item.id), status=item.status, similar=[_similar(near) for near in item.similar] or None)
+        for item in result.stored
+    ]
+    return _set(namespace=result.namespace, stored=items, note=result.note)
 
 
 def _similar(near: Similar) -> JsonDict:
@@ -129,12 +93,17 @@ def _similar(near: Similar) -> JsonDict:
 
 
 def beginning(text: str) -> str:
-    """The first words of a text, to recognise it by."""
+    """Return the beginning of a text, by which it is recognised."""
     return text if len(text) <= _BEGINNING else text[: _BEGINNING - 1].rstrip() + "…"
 
 
-def detail(item: Detail) -> JsonDict:
-    """A memory whole with its relations, seen from it, and how many revisions it has."""
+def got(result: GetResult) -> JsonDict:
+    """Serialize memories that were read by id."""
+    return _set(memories=[details(item) for item in result.found], missing=[str(id_) for id_ in result.missing] or None)
+
+
+def details(item: MemoryDetails) -> JsonDict:
+    """Serialize a whole memory with its relations, seen from it, and the number of its revisions."""
     value = record(item.memory)
     if item.relations:
         value["relations"] = [relation(entry, item.memory.id) for entry in item.relations]
@@ -143,84 +112,92 @@ def detail(item: Detail) -> JsonDict:
 
 
 def relation(item: Relation, seen_from: UUID | None = None) -> JsonDict:
-    """A relation; the end it is seen from is left out."""
+    """Serialize a relation; the end that it is seen from is left out."""
     value: JsonDict = {"from": str(item.from_id), "type": item.type, "to": str(item.to_id), "strength": item.strength}
     if seen_from is not None:
         del value["from" if item.from_id == seen_from else "to"]
     return value
 
 
-def related(outcome: Related) -> JsonDict:
-    """What became of relations; empty parts are left out, but for `created`."""
-    value: JsonDict = {
-        "created": [relation(item) for item in outcome.created],
-        "updated": [relation(item) for item in outcome.updated],
-        "removed": [relation(item) for item in outcome.removed],
-        "failed": [relation(item.relation) | {"reason": item.reason} for item in outcome.failed],
-    }
-    return {name: items for name, items in value.items() if items or name == "created"}
+def related(result: RelateResult) -> JsonDict:
+    """Serialize the outcome for relations; empty parts are left out, except `created`."""
+    return {"created": [relation(item) for item in result.created]} | _set(
+        updated=[relation(item) for item in result.updated] or None,
+        removed=[relation(item) for item in result.removed] or None,
+        failed=[relation(item.relation) | {"reason": item.reason} for item in result.failed] or None,
+    )
 
 
 def revision(item: Revision) -> JsonDict:
-    """A change, and what the fields it touched held before."""
-    value: JsonDict = {
-        "revision": item.revision,
-        "action": item.action,
-        "author": item.author,
-        "agent": item.agent,
-        "changed_at": _time(item.changed_at),
-        "reason": item.reason,
-        "undoes": item.undoes,
-    }
-    short = {name: entry for name, entry in value.items() if entry is not None}
-    return short | {"before": {name: entry for name, entry in item.before.items() if entry is not None}}
+    """Serialize a change with the former values of the changed columns."""
+    return _set(
+        revision=item.revision,
+        action=item.action,
+        author=item.author,
+        agent=item.agent,
+        changed_at=iso_time(item.changed_at),
+        reason=item.reason,
+        undoes=item.undoes,
+        before={name: entry for name, entry in item.before.items() if entry is not None},
+    )
 
 
-def forgotten(outcome: Forgotten, *, erase: bool, dry_run: bool) -> JsonDict:
-    """What was forgotten, or would be. The text of what was erased is not said once more."""
-    silent = erase and not dry_run
-    value: JsonDict = {
-        "forgotten": [
-            {"id": str(memory.id), "namespace": memory.namespace}
-            | ({} if silent else {"content": beginning(memory.content)})
-            for memory in outcome.memories
-        ]
-    }
-    if outcome.already:
-        value["already_forgotten"] = [str(id_) for id_ in outcome.already]
-    flags = {"erased": silent, "dry_run": dry_run, "more": outcome.more}
-    return value | {name: True for name, flag in flags.items() if flag}
+def forgotten(result: ForgetResult, *, erase: bool, dry_run: bool) -> JsonDict:
+    """Serialize forgotten memories. The text of erased ones is not repeated."""
+    erased = erase and not dry_run
+    memories = [
+        {"id": str(memory.id), "namespace": memory.namespace}
+        | ({} if erased else {"content": beginning(memory.content)})
+        for memory in result.memories
+    ]
+    return _set(
+        forgotten=memories,
+        already_forgotten=[str(id_) for id_ in result.already] or None,
+        erased=erased or None,
+        dry_run=dry_run or None,
+        more=result.more or None,
+    )
 
 
 def namespace(item: Namespace) -> JsonDict:
-    """A namespace as people and assistants see it."""
-    value: JsonDict = {
-        "name": item.name,
-        "memories": item.memories or 0,
-        "language": item.language,
-        "description": item.description,
-        "created_at": _time(item.created_at),
-        "deleted_at": _time(item.deleted_at),
-        "deleted_by": item.deleted_by,
-    }
-    return {name: entry for name, entry in value.items() if entry is not None}
+    """Serialize a namespace."""
+    return _set(
+        name=item.name,
+        memories=item.memories or 0,
+        language=item.language,
+        description=item.description,
+        created_at=iso_time(item.created_at),
+        deleted_at=iso_time(item.deleted_at),
+        deleted_by=item.deleted_by,
+    )
 
 
-def status(found: Status, *, engine: str, version: str) -> JsonDict:
-    """How the memory is doing."""
+def status(found: Status) -> JsonDict:
+    """Serialize the state of the memory."""
     model = found.model
-    value: JsonDict = {
-        "version": version,
-        "engine": engine,
-        "model": model and {"provider": model.provider, "name": model.name, "dimensions": model.dimensions},
-        "namespaces": [
-            {"name": item.name, "memories": item.memories, "role": found.roles[item.name]} for item in found.namespaces
-        ],
-        "embedding_debt": None if model is None else found.owed,
-        "degraded": [{"branch": item.branch, "reason": item.reason} for item in found.degraded] or None,
-    }
-    return {name: entry for name, entry in value.items() if entry is not None}
+    return _set(
+        version=found.version,
+        engine=found.engine,
+        model=model and {"provider": model.provider, "name": model.name, "dimensions": model.dimensions},
+        namespaces=[{"name": item.name, "memories": item.memories, "role": item.role} for item in found.namespaces],
+        embedding_debt=None if model is None else found.pending_embeddings,
+        degraded=[{"branch": item.branch, "reason": item.reason} for item in found.degraded] or None,
+    )
 
 
-def _time(value: datetime | None) -> str | None:
+def iso_time(value: datetime | None) -> str | None:
+    """Return a time as ISO 8601 with seconds."""
     return None if value is None else value.isoformat(timespec="seconds").replace("+00:00", "Z")
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, datetime):
+        return iso_time(value)
+    if isinstance(value, tuple):
+        return list(value)
+    return dict(value) if isinstance(value, Mapping) else value
+
+
+def _set(**values: object) -> JsonDict:
+    """Return the values that are set."""
+    return {name: value for name, value in values.items() if value is not None}

@@ -1,44 +1,51 @@
-"""How the memory is doing: what it holds, what it owes, what it must do without."""
+"""State of the memory: what it holds, which embeddings are pending, what is degraded."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-
-from folklore.db.stores.namespaces import Holding
+from folklore import __version__
 from folklore.embedding.protocol import Model
 from folklore.errors import EmbedderUnavailable
-from folklore.memory.context import MemoryContext
+from folklore.memory.context import MemoryContext, RequestContext
 from folklore.memory.permissions import role_in
-from folklore.model import Caller, Degraded, Role
+from folklore.memory.requests import StatsRequest, StatusRequest
+from folklore.memory.results import ModelInfo, NamespaceStatus, Stats, Status
+from folklore.model import Degraded
 
 
-@dataclass(frozen=True, slots=True)
-class Status:
-    """Counts end at 50,000 a namespace; `model` is None where there is none or it is down."""
+async def read_status(context: RequestContext, _request: StatusRequest) -> Status:
+    """Return counts and the state of the embedding model. One statement."""
+    model, reason = await _active_model(context.memory)
+    holdings = await context.memory.namespaces.holdings(None if model is None else model.id)
+    return Status(
+        version=__version__,
+        engine=context.engine,
+        namespaces=tuple(
+            NamespaceStatus(
+                item.name, item.memories, role_in(context.caller, item.name) or "reader", item.without_vector
+            )
+            for item in holdings
+        ),
+        model=None if model is None else ModelInfo(model.provider, model.name, model.dimensions),
+        degraded=() if reason is None else (Degraded("dense", reason),),
+    )
 
-    namespaces: tuple[Holding, ...]
-    roles: Mapping[str, Role]
-    model: Model | None
-    degraded: tuple[Degraded, ...]
 
-    @property
-    def owed(self) -> int:
-        """How many memories still owe their vector."""
-        return sum(item.without_vector for item in self.namespaces)
+async def read_stats(context: RequestContext, request: StatsRequest) -> Stats:
+    """Count exactly what namespaces hold. Two statements."""
+    model, _ = await _active_model(context.memory)
+    namespaces = await context.memory.find_namespaces(request.namespaces)
+    counted = await context.memory.namespaces.stats(
+        [namespace.id for namespace in namespaces], None if model is None else model.id
+    )
+    label = None if model is None else f"{model.provider}/{model.name}/{model.dimensions}"
+    return Stats(tuple(counted), label, context.engine)
 
 
-async def status(library: MemoryContext, *, caller: Caller) -> Status:
-    """What there is, as far as the caller may see it. One statement."""
-    model: Model | None = None
-    degraded: tuple[Degraded, ...] = ()
-    if library.embedder is None:
-        degraded = (Degraded("dense", "Embedding is switched off (embedding.provider: none)."),)
-    else:
-        try:
-            model = await library.embedder.model()
-        except EmbedderUnavailable as error:
-            degraded = (Degraded("dense", error.message),)
-    holdings = await library.namespaces.holdings(None if model is None else model.id)
-    roles = {item.name: role_in(caller, item.name) or "reader" for item in holdings}
-    return Status(tuple(holdings), roles, model, degraded)
+async def _active_model(memory: MemoryContext) -> tuple[Model | None, str | None]:
+    """Return the active model, or the reason why there is none."""
+    if memory.embedder is None:
+        return None, "Embedding is switched off (embedding.provider: none)."
+    try:
+        return await memory.embedder.model(), None
+    except EmbedderUnavailable as error:
+        return None, error.message

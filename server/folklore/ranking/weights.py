@@ -49,8 +49,6 @@ class Ranking:
     min_score: float = 0.0
     # What else is looked for beside the results, marked as expanded: what they are related to, what names the same.
     expand: tuple[Expansion, ...] = ()
-    include_reflections: bool = True
-    reflections_only: bool = False
     reflection_boost: float = 1.0
     # BM25's k1, and tokens that every memory counts as longer (in place of a fixed b).
     saturation: float = 1.2
@@ -113,10 +111,6 @@ def chosen(preset: str = "balanced", *, weights: Mapping[str, float] | None = No
     ranking = _weighted(replace(ranking, **given), weights or {})
     if ranking.dense == 0 and ranking.keyword == 0:
         raise InvalidInput("ranking.weights", "at least one branch needs a weight above 0.")
-    if ranking.reflections_only and not ranking.include_reflections:
-        raise InvalidInput(
-            "ranking.reflections_only", "contradicts include_reflections: false.", hint="Give one of them."
-        )
     return ranking
 
 

@@ -2,10 +2,9 @@
 -- :ids only these, null for all of them. `keys` are those that a text was confirmed under, or that more was asked under
 -- than the text says; as many as a line may hold (memory/transfer/key_lines.py).
 select
-    m.id, m.content, m.summary, m.kind, m.tags, m.source, m.session, m.position, m.author, m.agent, m.paths, m.commit,
-    m.importance, m.confidence, m.priority, m.quality, m.trust, m.language, m.metadata, m.occurred_at, m.created_at,
-    m.updated_at, m.expires_at, m.forgotten_at, m.superseded_at, m.superseded_by, m.last_recalled_at, m.recall_count,
-    m.confirmed_count, m.revision, m.idempotency_key,
+    m.id, {m.fields}, m.position, m.author, m.agent, m.quality, m.trust, m.created_at, m.updated_at, m.forgotten_at,
+    m.superseded_at, m.superseded_by, m.last_recalled_at, m.recall_count, m.confirmed_count, m.revision,
+    m.idempotency_key,
     (
         select jsonb_object_agg(k.key, encode(k.request, 'hex'))
         from (

@@ -15,7 +15,7 @@
         when :tag_exact::boolean then m.tags && :exclude_tags::text[]
         else m.tag_prefixes && :exclude_tags::text[] end)
     and (:source_prefix::text is null or starts_with(m.source, :source_prefix::text))
-    and (:session::text is null or m.session = :session::text)
+    {m.field_filters}
     and (:author::text is null or m.author = :author::text)
     and (:paths::text[] is null or exists (
         select from unnest(m.paths) held, unnest(:paths::text[]) wanted

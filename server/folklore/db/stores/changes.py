@@ -1,37 +1,33 @@
-"""Memories that are there already are changed here: one transaction that has their namespace to itself.
-
-Statements find and write; what may be done is judged by the use cases between them (memory/).
-"""
+"""Changes of memories: one transaction in one namespace, and what is read about changes."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from uuid import UUID
 
 import asyncpg
 
 from folklore.db.database import Database, Session
-from folklore.db.rows import memory_of, relation_of, revision_of, visibility
+from folklore.db.rows import columns_of, iso, memory_of, relation_of, revision_of, visibility
 from folklore.db.stores.audit import Write, note
-from folklore.db.stores.memories import Vectors, index
+from folklore.db.stores.drafts import steps
+from folklore.db.stores.memories import PreparedMemory, Vectors, index
+from folklore.db.stores.namespaces import NewNamespace, ensure_namespace
+from folklore.db.stores.planner_statistics import PlannerStatistics
 from folklore.errors import NotFound
-from folklore.model import Caller, Filters, JsonObject, Memory, Relation, Revision
+from folklore.model import FIELDS, Caller, Filters, JsonObject, Memory, Relation, Revision
 
-# The columns a revision can hold, as changeable.sql lists them.
-CHANGEABLE = (
-    "content", "summary", "kind", "tags", "source", "session", "position", "paths", "commit", "importance",
-    "confidence", "priority", "language", "metadata", "occurred_at", "expires_at", "forgotten_at", "superseded_at",
-    "superseded_by",
-)  # fmt: skip
+# The columns that a revision can hold, as changeable.sql lists them.
+CHANGEABLE = (*FIELDS, "forgotten_at", "superseded_at", "superseded_by")
 
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """What a change must know of a memory; `held` are its columns by name, as JSON, where they were asked for."""
+    """The state of a memory before a change; `held` are its columns as JSON by name, where they were read."""
 
     id: UUID
     revision: int
@@ -43,7 +39,7 @@ class State:
 
 @dataclass(frozen=True, slots=True)
 class Patch:
-    """What a memory's columns become, as JSON by name, and the digest of its text if that changes."""
+    """New values of a memory's columns, as JSON by name, and the digest of its text if that changes."""
 
     id: UUID
     fields: JsonObject
@@ -52,7 +48,7 @@ class Patch:
 
 @dataclass(frozen=True, slots=True)
 class Closing:
-    """When a memory was forgotten, or superseded and by whom."""
+    """The time when a memory was forgotten, or superseded and by which memory."""
 
     id: UUID
     forgotten_at: datetime | None = None
@@ -60,42 +56,139 @@ class Closing:
     superseded_by: UUID | None = None
 
 
-class Changing:
-    """One transaction in one namespace. `caller` and `now` stand in every revision and relation it writes."""
+@dataclass(frozen=True, slots=True)
+class KeyAnswer:
+    """The memory that answered an idempotency key, and the digest of what was requested under it."""
 
-    def __init__(self, session: Session, namespace: UUID, caller: Caller, now: datetime) -> None:
+    id: UUID
+    request: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Inserted:
+    """The memory that holds a stored text; `new` is False for a text that was known."""
+
+    id: UUID
+    new: bool
+
+
+class NamespaceTransaction:
+    """One transaction in one namespace; its caller and time are written to every revision, relation and audit line."""
+
+    def __init__(
+        self, session: Session, namespace: UUID, caller: Caller, now: datetime, language: str | None = None
+    ) -> None:
+        self.namespace = namespace
         self._session = session
-        self._namespace = namespace
         self._caller = caller
         self._now = now
+        self._language = language
+
+    async def insert(self, batch: Sequence[PreparedMemory], vectors: Vectors | None) -> list[Inserted]:
+        """Store memories with postings and vectors. A constant number of statements.
+
+        A text that is known, or occurs earlier in the batch, is confirmed and keeps its id.
+        """
+        if not batch:
+            return []
+        first: dict[bytes, int] = {}
+        for place, item in enumerate(batch):
+            first.setdefault(item.digest, place)
+        fresh = [batch[place] for place in first.values()]
+        if any(item.draft.session is not None and item.draft.position is None for item in fresh):
+            await self._session.row("namespaces_lock", namespace=self.namespace)
+        rows = await self._session.rows(
+            "memories_insert", namespace=self.namespace, drafts=self._drafts(fresh), now=self._now
+        )
+        found = {bytes(row["digest"]): row for row in rows}
+        if derived := [row["id"] for row in rows if row["is_derived"]]:
+            await self._session.rows("reflections_said", namespace=self.namespace, ids=derived, now=self._now)
+        outcome = [
+            Inserted(found[item.digest]["id"], bool(found[item.digest]["is_new"]) and first[item.digest] == place)
+            for place, item in enumerate(batch)
+        ]
+        new = [place for place, item in enumerate(outcome) if item.new]
+        made = None if vectors is None else replace(vectors, vectors=[vectors.vectors[place] for place in new])
+        await index(self._session, self.namespace, [outcome[place].id for place in new], made, self._now)
+        return outcome
+
+    def _drafts(self, batch: Sequence[PreparedMemory]) -> str:
+        rows = [
+            {
+                **columns_of(item.draft),
+                "idempotency_key": item.draft.idempotency_key,
+                "id": str(item.id),
+                "step": step,
+                "author": item.draft.author or self._caller.author,
+                "agent": self._caller.agent,
+                "language": item.draft.language or self._language,
+                "created_at": iso(item.draft.created_at or self._now),
+                "digest": item.digest.hex(),
+            }
+            for item, step in zip(batch, steps(item.draft for item in batch), strict=True)
+        ]
+        rows.sort(key=lambda row: str(row["digest"]))  # two batches never deadlock
+        return json.dumps(rows, ensure_ascii=False)
+
+    async def key_answers(self, keys: Sequence[str | None]) -> list[KeyAnswer | None]:
+        """Return the answers of idempotency keys that were used. One statement, if any key is given.
+
+        The key of a forgotten memory becomes free, like its text: two statements more.
+        """
+        given = sorted({key for key in keys if key is not None})
+        if not given:
+            return [None] * len(keys)
+        rows = await self._session.rows("memories_by_key", namespace=self.namespace, keys=given)
+        if forgotten := [row["key"] for row in rows if row["forgotten"]]:
+            await self._session.rows("memories_release_keys", namespace=self.namespace, keys=forgotten)
+            await self._session.rows("keys_release", namespace=self.namespace, keys=forgotten)
+        known = {row["key"]: KeyAnswer(row["id"], bytes(row["request"])) for row in rows if not row["forgotten"]}
+        return [None if key is None else known.get(key) for key in keys]
+
+    async def remember_keys(self, answers: Mapping[str, KeyAnswer]) -> None:
+        """Record what was requested under keys. One statement, if any key is given.
+
+        Raises ConcurrentChange if another transaction recorded one of them meanwhile.
+        """
+        if answers:
+            await self._session.rows(
+                "keys_insert",
+                namespace=self.namespace,
+                keys=list(answers),
+                ids=[answer.id for answer in answers.values()],
+                requests=[answer.request.hex() for answer in answers.values()],
+            )
 
     async def states(self, ids: Sequence[UUID], *, whole: bool = False) -> dict[UUID, State]:
-        """The memories of these ids that are in the namespace. One statement."""
-        rows = await self._session.rows("memories_states", namespace=self._namespace, ids=list(ids), whole=whole)
+        """Read the states of memories in the namespace; with `whole` their columns too. One statement."""
+        rows = await self._session.rows("memories_states", namespace=self.namespace, ids=list(ids), whole=whole)
         return {row["id"]: _state(row) for row in rows}
 
     async def read(self, ids: Sequence[UUID]) -> list[Memory]:
-        """These memories as records, in the order asked for. One statement."""
-        rows = await self._session.rows("memories_get", namespaces=[self._namespace], ids=list(ids))
+        """Read memories in the order of `ids`. One statement."""
+        rows = await self._session.rows("memories_get", namespaces=[self.namespace], ids=list(ids))
         found = {row["id"]: memory_of(row, row["namespace"]) for row in rows}
         return [found[id_] for id_ in ids if id_ in found]
 
-    async def matching(self, filters: Filters, limit: int, shown: Sequence[UUID] | None = None) -> list[UUID]:
-        """The first memories within the filters, of `shown` if that is given. One statement."""
-        seen, shown = visibility(filters, self._now), None if shown is None else list(shown)
+    async def matching(self, filters: Filters, limit: int, only: Sequence[UUID] | None = None) -> list[UUID]:
+        """Return the first memories that match filters, of `only` if given. One statement."""
         rows = await self._session.rows(
-            "memories_matching", namespace=self._namespace, fetch=limit, shown=shown, **seen
+            "memories_matching",
+            namespace=self.namespace,
+            fetch=limit,
+            shown=None if only is None else list(only),
+            **visibility(filters, self._now),
         )
         return [row["id"] for row in rows]
 
     async def living(self, digest: bytes) -> UUID | None:
-        """The memory that has this text, being neither forgotten nor superseded."""
-        row = await self._session.row("memories_living", namespace=self._namespace, digests=[digest])
+        """Return the memory of this text that is neither forgotten nor superseded. One statement."""
+        row = await self._session.row("memories_living", namespace=self.namespace, digests=[digest])
         return None if row is None else row["id"]
 
-    async def last(self, id_: UUID) -> Revision | None:
-        """The last change of a memory that was not taken back yet."""
-        row = await self._session.row("revisions_last", namespace=self._namespace, id=id_)
+    async def last_revision(self, id_: UUID) -> Revision | None:
+        """Read the last change of a memory that was not undone. One statement."""
+        row = await self._session.row("revisions_last", namespace=self.namespace, id=id_)
         return None if row is None else revision_of(row)
 
     async def record(
@@ -107,10 +200,10 @@ class Changing:
         reasons: Mapping[UUID, str] | None = None,
         undoes: int | None = None,
     ) -> None:
-        """Keep what these memories hold in the columns `fields`. Comes before the change. Two statements."""
+        """Write revisions with what memories hold in the columns `fields`, before the change. Two statements."""
         await self._session.rows(
             "revisions_insert",
-            namespace=self._namespace,
+            namespace=self.namespace,
             ids=list(ids),
             action=action,
             author=self._caller.author,
@@ -120,10 +213,10 @@ class Changing:
             undoes=undoes,
             fields=list(fields),
         )
-        await self._note(action, ids)
+        await self.audit(action, ids)
 
     async def patch(self, patches: Sequence[Patch]) -> None:
-        """Change the columns; each memory has one revision more. One statement."""
+        """Change columns; the revision of each memory increases by one. One statement."""
         changes = [
             {
                 "id": str(patch.id),
@@ -134,98 +227,115 @@ class Changing:
         ]
         await self._session.rows(
             "memories_change",
-            namespace=self._namespace,
+            namespace=self.namespace,
             now=self._now,
             changes=json.dumps(changes, ensure_ascii=False),
         )
 
     async def close(self, closings: Sequence[Closing]) -> None:
-        """Forget or supersede; each memory has one revision more. One statement."""
+        """Forget or supersede; the revision of each memory increases by one. One statement."""
         rows = [
             {
                 "id": str(closing.id),
-                "forgotten_at": _iso(closing.forgotten_at),
-                "superseded_at": _iso(closing.superseded_at),
+                "forgotten_at": iso(closing.forgotten_at),
+                "superseded_at": iso(closing.superseded_at),
                 "superseded_by": None if closing.superseded_by is None else str(closing.superseded_by),
             }
             for closing in closings
         ]
-        await self._session.rows("memories_close", namespace=self._namespace, now=self._now, closings=json.dumps(rows))
+        await self._session.rows("memories_close", namespace=self.namespace, now=self._now, closings=json.dumps(rows))
 
-    async def learn(self, language: str) -> None:
-        """A memory of this namespace is in this language from now on. One statement."""
-        await self._session.rows("namespaces_learn", namespace=self._namespace, language=language)
+    async def add_language(self, language: str) -> None:
+        """Add a language to the namespace, so that questions are read in it too. One statement."""
+        await self._session.rows("namespaces_learn", namespace=self.namespace, language=language)
 
     async def unindex(self, ids: Sequence[UUID]) -> None:
-        """Take these memories out of the postings; comes before their words change. One statement."""
-        await self._session.rows("transfer_postings_delete", namespace=self._namespace, ids=list(ids))
+        """Delete the postings of memories, before their words change. One statement."""
+        await self._session.rows("transfer_postings_delete", namespace=self.namespace, ids=list(ids))
 
-    async def reindex(self, id_: UUID, *, meaning: bool, vectors: Vectors | None) -> None:
-        """Put a memory whose words changed back into the postings.
-
-        With `meaning` its text is another: the old vectors go, and `vectors` takes their place, or is owed if None.
-        """
-        if meaning:
-            await self._session.rows("transfer_embeddings_delete", namespace=self._namespace, ids=[id_])
-        await index(self._session, self._namespace, [(id_, True)], vectors if meaning else None, self._now)
-        if not meaning:
-            await self._session.rows("embeddings_measure", namespace=self._namespace, ids=[id_])
+    async def reindex(self, id_: UUID, *, content_changed: bool, vectors: Vectors | None) -> None:
+        """Write the postings of a memory again; if its content changed, `vectors` replace its own (None: pending)."""
+        if content_changed:
+            await self._session.rows("transfer_embeddings_delete", namespace=self.namespace, ids=[id_])
+        await index(self._session, self.namespace, [id_], vectors if content_changed else None, self._now)
+        if not content_changed:
+            await self._session.rows("embeddings_measure", namespace=self.namespace, ids=[id_])
 
     async def relate(self, relations: Sequence[Relation]) -> dict[tuple[UUID, str, UUID], bool]:
-        """Write relations; those whose memories are here come back, with whether they are new. Two statements."""
+        """Write relations; return those whose memories exist, with True for a new one. Two statements."""
         rows = await self._session.rows(
             "relations_insert",
-            namespace=self._namespace,
+            namespace=self.namespace,
             author=self._caller.author,
             now=self._now,
             relations=_relations_json(relations),
         )
-        await self._note("relate", sorted({row[end] for row in rows for end in ("from_id", "to_id")}), len(rows))
+        await self.audit("relate", sorted({row[end] for row in rows for end in ("from_id", "to_id")}), len(rows))
         return {(row["from_id"], row["type"], row["to_id"]): bool(row["is_new"]) for row in rows}
 
     async def unrelate(self, relations: Sequence[Relation]) -> set[tuple[UUID, str, UUID]]:
-        """Remove relations; those that were there come back. Two statements."""
+        """Remove relations; return those that existed. Two statements."""
         rows = await self._session.rows(
-            "relations_delete", namespace=self._namespace, relations=_relations_json(relations)
+            "relations_delete", namespace=self.namespace, relations=_relations_json(relations)
         )
-        await self._note("unrelate", sorted({row[end] for row in rows for end in ("from_id", "to_id")}), len(rows))
+        await self.audit("unrelate", sorted({row[end] for row in rows for end in ("from_id", "to_id")}), len(rows))
         return {(row["from_id"], row["type"], row["to_id"]) for row in rows}
 
     async def erase(self, ids: Sequence[UUID]) -> set[UUID]:
-        """Delete memories with all that hangs on them, and the reflections that repeat their words. Five statements."""
-        derived = await self._session.rows("erase_derived", namespace=self._namespace, ids=list(ids))
-        given = {"namespace": self._namespace, "ids": [*ids, *(row["id"] for row in derived)]}
+        """Delete memories with all rows that belong to them, and the reflections derived from them. Five statements."""
+        derived = await self._session.rows("erase_derived", namespace=self.namespace, ids=list(ids))
+        given = {"namespace": self.namespace, "ids": [*ids, *(row["id"] for row in derived)]}
         await self._session.rows("transfer_postings_delete", **given)
         await self._session.rows("memories_orphan", **given)
         erased = {row["id"] for row in await self._session.rows("memories_erase", **given)}
-        await self._note("erase", sorted(erased))
+        await self.audit("erase", sorted(erased))
         return erased
 
-    async def _note(self, action: Write, ids: Sequence[UUID], amount: int | None = None) -> None:
-        if ids:
+    async def audit(self, action: Write, ids: Sequence[UUID], amount: int | None = None) -> None:
+        """Write an audit line, if any memory is concerned. One statement."""
+        if ids or amount:
             await note(
-                self._session, self._namespace, action, caller=self._caller, now=self._now, memories=ids, amount=amount
+                self._session, self.namespace, action, caller=self._caller, now=self._now, memories=ids, amount=amount
             )
 
 
 class Changes:
-    """Changes of memories, and the reading of what is told about them."""
+    """Transactions that change memories, and reads of revisions and relations."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, statistics: PlannerStatistics | None = None) -> None:
         self._database = database
+        self._statistics = statistics or PlannerStatistics(database)
 
     @asynccontextmanager
-    async def of(self, namespace: UUID, *, caller: Caller, now: datetime) -> AsyncIterator[Changing]:
-        """A transaction that has the namespace to itself; committed when the block ends. Raises NotFound."""
+    async def of(self, namespace: UUID, *, caller: Caller, now: datetime) -> AsyncIterator[NamespaceTransaction]:
+        """Open a transaction with an exclusive lock on a namespace; commit at the end of the block. Raises NotFound."""
         async with self._database.transaction() as session:
             if await session.row("namespaces_hold", namespace=namespace) is None:
-                raise NotFound("The namespace is gone.")
-            yield Changing(session, namespace, caller, now)
+                raise NotFound("The namespace was deleted.")
+            yield NamespaceTransaction(session, namespace, caller, now)
+
+    @asynccontextmanager
+    async def storing(
+        self, namespace: NewNamespace, *, caller: Caller, now: datetime, exclusive: bool
+    ) -> AsyncIterator[NamespaceTransaction]:
+        """Open a transaction in the namespace of this name, which is created if it is new; commit at the end.
+
+        `exclusive` locks it, for a store that also changes stored memories.
+        """
+        async with self._database.transaction() as session:
+            if exclusive:
+                await session.row("namespaces_hold_name", name=namespace.name)
+            id_, language = await ensure_namespace(session, namespace, author=caller.author, now=now)
+            yield NamespaceTransaction(session, id_, caller, now, language)
+
+    def count_stored(self, memories: int) -> None:
+        """Count committed memories for the planner's statistics."""
+        self._statistics.stored(memories)
 
     async def places(
         self, namespaces: Sequence[UUID], ids: Sequence[UUID], *, unforgotten: bool = False
     ) -> dict[UUID, tuple[UUID, ...]]:
-        """In which of the namespaces each of these memories is. One statement."""
+        """Return the namespaces, of those given, that hold each memory. One statement."""
         async with self._database.session() as session:
             rows = await session.rows(
                 "memories_places", namespaces=list(namespaces), ids=list(ids), unforgotten=unforgotten
@@ -236,18 +346,18 @@ class Changes:
         return found
 
     async def history(self, namespace: UUID, id_: UUID) -> list[Revision]:
-        """The changes of a memory, the last one first. One statement."""
+        """Read the changes of a memory, the last one first. One statement."""
         async with self._database.session() as session:
             return [revision_of(row) for row in await session.rows("revisions_of", namespace=namespace, id=id_)]
 
-    async def last(self, namespace: UUID, id_: UUID) -> Revision | None:
-        """The last change of a memory that was not taken back yet. One statement."""
+    async def last_revision(self, namespace: UUID, id_: UUID) -> Revision | None:
+        """Read the last change of a memory that was not undone. One statement."""
         async with self._database.session() as session:
             row = await session.row("revisions_last", namespace=namespace, id=id_)
         return None if row is None else revision_of(row)
 
-    async def counted(self, namespaces: Sequence[UUID], ids: Sequence[UUID]) -> dict[tuple[UUID, UUID], int]:
-        """How many revisions each of these memories has, by namespace and id. One statement."""
+    async def count_revisions(self, namespaces: Sequence[UUID], ids: Sequence[UUID]) -> dict[tuple[UUID, UUID], int]:
+        """Count the revisions of memories, by namespace and id. One statement."""
         async with self._database.session() as session:
             rows = await session.rows("revisions_count", namespaces=list(namespaces), ids=list(ids))
         return {(row["namespace_id"], row["memory_id"]): row["revisions"] for row in rows}
@@ -255,15 +365,14 @@ class Changes:
     async def relations(
         self, namespaces: Sequence[UUID], ids: Sequence[UUID], limit: int
     ) -> list[tuple[UUID, Relation]]:
-        """What these memories have to do with others, each with its namespace, strongest first. One statement."""
+        """Read relations of memories in both directions, each with its namespace, strongest first. One statement."""
         async with self._database.session() as session:
             rows = await session.rows("relations_of", namespaces=list(namespaces), ids=list(ids), fetch=limit)
         return [(row["namespace_id"], relation_of(row)) for row in rows]
 
-    async def settle_statistics(self) -> None:
-        """The planner's samples of the tables are taken anew: what was erased is in them no longer."""
-        async with self._database.session("fresh") as session:
-            await session.rows("analyze")
+    async def refresh_planner_samples(self) -> None:
+        """Analyze the tables: the planner's samples may hold erased texts."""
+        await self._statistics.analyze()
 
 
 def _state(row: asyncpg.Record) -> State:
@@ -289,7 +398,3 @@ def _relations_json(relations: Sequence[Relation]) -> str:
             for relation in relations
         ]
     )
-
-
-def _iso(value: datetime | None) -> str | None:
-    return None if value is None else value.isoformat()

@@ -1,4 +1,4 @@
-"""Namespaces: found by name, made on first use, counted."""
+"""Namespaces: found by name, created on first use, counted."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from uuid import UUID
 
 from folklore.db.database import Database, Session
 from folklore.db.stores.audit import NOWHERE, Write, note
-from folklore.errors import Conflict, Raced
-from folklore.model import Caller, Namespace
+from folklore.errors import ConcurrentChange, Conflict
+from folklore.model import Caller, Namespace, NamespaceStats
 
 
 @dataclass(frozen=True, slots=True)
 class NamespaceInfo:
-    """A namespace as recall needs it: its id, the languages to read a question in, whether it holds anything.
+    """A namespace as recall needs it: its id, the languages to read a question in, and whether it is empty.
 
-    `model` is the embedding model that counts everywhere, told along so that no recall has to ask for it.
+    `model` is the active embedding model, the same in every row, so that recall needs no statement for it.
     """
 
     id: UUID
@@ -28,23 +28,18 @@ class NamespaceInfo:
 
 
 @dataclass(frozen=True, slots=True)
-class NamespaceStats:
-    """What a namespace holds."""
+class NewNamespace:
+    """A namespace that a store creates if its name is new: its id then, its default language, further languages."""
 
+    id: UUID
     name: str
-    memories: int
-    forgotten: int
-    superseded: int
-    without_vector: int
-    sessions: int
-    characters: int
-    oldest: datetime | None
-    newest: datetime | None
+    language: str
+    languages: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Holding:
-    """What a namespace holds in force, and how much of that owes its vector; counted up to 50,000."""
+    """The number of memories in force, and of those without a vector; counted up to 50,000."""
 
     name: str
     memories: int
@@ -59,8 +54,8 @@ class Namespaces:
         # Those that the caller may know of; None for all.
         self._within = None if within is None else list(within)
 
-    async def notebooks(self, names: Sequence[str] | None) -> list[NamespaceInfo]:
-        """The namespaces of these names, or all; unknown names are simply not there. One statement."""
+    async def find(self, names: Sequence[str] | None) -> list[NamespaceInfo]:
+        """Return the namespaces of these names, or all; unknown names are left out. One statement."""
         async with self._database.session() as session:
             rows = await session.rows(
                 "namespaces_find", names=None if names is None else list(names), within=self._within
@@ -184,25 +179,25 @@ class Namespaces:
             async with self._database.transaction() as session:
                 await session.rows(f"namespaces_{action.removeprefix('namespace_')}", namespace=namespace, **values)
                 await note(session, namespace, action, caller=caller, now=at, amount=1)
-        except Raced:
+        except ConcurrentChange:
             return False
         return True
 
 
 async def ensure_namespace(
-    session: Session, *, new_id: UUID, name: str, language: str, languages: Sequence[str], author: str, now: datetime
+    session: Session, namespace: NewNamespace, *, author: str, now: datetime
 ) -> tuple[UUID, str]:
-    """The id and default language of the namespace, made if it is new, within the caller's transaction."""
-    for _ in range(3):  # a row that another process made after our snapshot is seen by the next statement
+    """Return the id and default language of a namespace, created if it is new, within the caller's transaction."""
+    for _ in range(3):  # a later statement sees the row that another process inserted after this one's snapshot
         row = await session.row(
             "namespaces_ensure",
-            id=new_id,
-            name=name,
-            language=language,
-            languages=list(languages),
+            id=namespace.id,
+            name=namespace.name,
+            language=namespace.language,
+            languages=list(namespace.languages),
             author=author,
             now=now,
         )
         if row is not None:
             return row["id"], row["language"]
-    raise Conflict(f"The namespace {name} was changed at the same time.", hint="Try again.")
+    raise Conflict(f"The namespace {namespace.name} was changed at the same time.", hint="Try again.")

@@ -13,10 +13,10 @@ import asyncpg
 from folklore.db.database import Database, Session
 from folklore.db.rows import relation_of, revision_of
 from folklore.db.stores.audit import note
-from folklore.db.stores.changes import CHANGEABLE, Changing
+from folklore.db.stores.changes import CHANGEABLE, NamespaceTransaction
 from folklore.db.stores.memories import Vectors, index
 from folklore.db.stores.models import KnownModel, active_model
-from folklore.db.stores.namespaces import ensure_namespace
+from folklore.db.stores.namespaces import NewNamespace, ensure_namespace
 from folklore.db.stores.planner_statistics import PlannerStatistics
 from folklore.db.stores.transfer_rows import (
     Arrival,
@@ -197,21 +197,16 @@ class Transfers:
             everything = [*batch.fresh, *batch.replacing]
             if batch.replacing:
                 await session.row("namespaces_hold_name", name=namespace)
+            languages = sorted({spoken for item in everything if (spoken := item.prepared.draft.language)})
             namespace_id, language = await ensure_namespace(
-                session,
-                new_id=namespace_id,
-                name=namespace,
-                language=language,
-                languages=sorted({spoken for item in everything if (spoken := item.prepared.draft.language)}),
-                author=caller.author,
-                now=now,
+                session, NewNamespace(namespace_id, namespace, language, languages), author=caller.author, now=now
             )
             if any(item.prepared.draft.session and item.prepared.draft.position is None for item in everything):
                 await session.row("namespaces_lock", namespace=namespace_id)
             written: set[UUID] = set()
             if batch.replacing:  # first, so that a text given up by one memory may come in as another
                 ids = [item.id for item in batch.replacing]
-                await Changing(session, namespace_id, caller, now).record(ids, "import", CHANGEABLE)
+                await NamespaceTransaction(session, namespace_id, caller, now).record(ids, "import", CHANGEABLE)
                 await session.rows("transfer_postings_delete", namespace=namespace_id, ids=ids)
                 await session.rows("transfer_embeddings_delete", namespace=namespace_id, ids=ids)
                 arrivals = arrivals_json(batch.replacing, caller, language, now)
@@ -223,8 +218,11 @@ class Transfers:
                 written.update(row["id"] for row in rows)
             if all_or_nothing and len(written) < len(everything):
                 raise Conflict("Somebody else stored some of the same memories at the same time.", hint="Try again.")
-            outcome = [(item.id, item.id in written) for item in everything]
-            await index(session, namespace_id, outcome, batch.vectors, now)
+            places = [place for place, item in enumerate(everything) if item.id in written]
+            vectors = batch.vectors
+            if vectors is not None:
+                vectors = replace(vectors, vectors=[vectors.vectors[place] for place in places])
+            await index(session, namespace_id, [everything[place].id for place in places], vectors, now)
             # Those that were replaced are noted as they are recorded.
             fresh = [item.id for item in batch.fresh if item.id in written]
             if fresh:

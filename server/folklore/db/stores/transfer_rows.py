@@ -11,8 +11,9 @@ from uuid import UUID
 import asyncpg
 from pgvector import HalfVector
 
-from folklore.db.stores.drafts import stated, steps
-from folklore.db.stores.memories import Prepared
+from folklore.db.rows import columns_of, fields_of, iso, short
+from folklore.db.stores.drafts import steps
+from folklore.db.stores.memories import PreparedMemory
 from folklore.db.stores.models import KnownModel
 from folklore.model import Caller, Draft, Relation, Revision
 
@@ -71,7 +72,7 @@ class Arrival:
     """
 
     line: int
-    prepared: Prepared
+    prepared: PreparedMemory
     past: Past
     carried: Carried | None = None
     keys: Mapping[str, str] = field(default_factory=dict)
@@ -90,22 +91,7 @@ class Arrival:
 def entry_of(row: asyncpg.Record) -> Entry:
     """The entry of one row of `transfer_entry.sql`'s columns."""
     draft = Draft(
-        content=row["content"],
-        summary=row["summary"],
-        kind=row["kind"],
-        tags=tuple(row["tags"]),
-        source=row["source"],
-        session=row["session"],
-        position=row["position"],
-        occurred_at=row["occurred_at"],
-        importance=_short(row["importance"]),
-        confidence=_short(row["confidence"]),
-        priority=row["priority"],
-        language=row["language"],
-        expires_at=row["expires_at"],
-        paths=tuple(row["paths"]),
-        commit=row["commit"],
-        metadata=None if row["metadata"] is None else json.loads(row["metadata"]),
+        **fields_of(row),
         idempotency_key=row["idempotency_key"],
         id=row["id"],
         author=row["author"],
@@ -114,7 +100,7 @@ def entry_of(row: asyncpg.Record) -> Entry:
     past = Past(
         agent=row["agent"],
         updated_at=row["updated_at"],
-        quality=_short(row["quality"]),
+        quality=short(row["quality"]),
         trust=row["trust"],
         forgotten_at=row["forgotten_at"],
         superseded_at=row["superseded_at"],
@@ -140,11 +126,6 @@ def carried_of(vector: HalfVector, model: KnownModel) -> Carried:
     )
 
 
-def _short(value: float | None) -> float | None:
-    # A four-byte float comes back as 0.800000011920929; nobody stored that.
-    return None if value is None else round(value, 6)
-
-
 def arrivals_json(arrivals: Sequence[Arrival], caller: Caller, language: str, now: datetime) -> str:
     """Arrivals as `transfer_arrivals.sql` reads them; caller, language and now stand in for what nobody said."""
     objects = []
@@ -152,8 +133,9 @@ def arrivals_json(arrivals: Sequence[Arrival], caller: Caller, language: str, no
         draft, past = arrival.prepared.draft, arrival.past
         created_at = draft.created_at or now
         objects.append(
-            stated(draft)
+            columns_of(draft)
             | {
+                "idempotency_key": draft.idempotency_key,
                 "id": str(arrival.id),
                 "step": step,
                 "author": draft.author or caller.author,
@@ -162,10 +144,10 @@ def arrivals_json(arrivals: Sequence[Arrival], caller: Caller, language: str, no
                 "trust": past.trust or "stated",
                 "language": draft.language or language,
                 "created_at": created_at.isoformat(),
-                "updated_at": _iso(past.updated_at or created_at),
-                "forgotten_at": _iso(past.forgotten_at),
-                "superseded_at": _iso(past.superseded_at),
-                "last_recalled_at": _iso(past.last_recalled_at),
+                "updated_at": iso(past.updated_at or created_at),
+                "forgotten_at": iso(past.forgotten_at),
+                "superseded_at": iso(past.superseded_at),
+                "last_recalled_at": iso(past.last_recalled_at),
                 "recall_count": past.recall_count or 0,
                 "confirmed_count": past.confirmed_count or 0,
                 "revision": past.revision or 1,
@@ -187,7 +169,7 @@ def relations_json(relations: Sequence[Relation]) -> str:
                 "to_id": str(item.to_id),
                 "strength": item.strength,
                 "author": item.author,
-                "created_at": _iso(item.created_at),
+                "created_at": iso(item.created_at),
             }
             for place, item in enumerate(relations)
         ]
@@ -205,7 +187,7 @@ def revisions_json(revisions: Sequence[Revision]) -> str:
                 "action": item.action,
                 "author": item.author,
                 "agent": item.agent,
-                "changed_at": _iso(item.changed_at),
+                "changed_at": iso(item.changed_at),
                 "reason": item.reason,
                 "undoes": item.undoes,
                 "before": dict(item.before),
@@ -214,7 +196,3 @@ def revisions_json(revisions: Sequence[Revision]) -> str:
         ],
         ensure_ascii=False,
     )
-
-
-def _iso(value: datetime | None) -> str | None:
-    return None if value is None else value.isoformat()

@@ -1,38 +1,44 @@
-"""Recall: two branches at once, fused, lent to by neighbours, diversified, cut to the budget."""
+"""Recall: two branches at once, fused, boosted by neighbours, diversified, cut to the token budget."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
 
 from folklore.db.stores.namespaces import NamespaceInfo
 from folklore.db.stores.recall_rows import Scope
 from folklore.errors import InvalidInput
-from folklore.memory.context import MemoryContext, scope_of
-from folklore.memory.pagination import MOST_GIVEN, as_said, given_before, given_cursor, is_given
+from folklore.memory.context import RequestContext, names_by_id
+from folklore.memory.filters import resolve_filters
+from folklore.memory.pagination import MAX_PAGED, given_before, given_cursor, is_given, without_clock
 from folklore.memory.recall.branches import Branches, Found
 from folklore.memory.recall.expand import expanded
 from folklore.memory.recall.explain import explanation
 from folklore.memory.recall.rank import ranked
 from folklore.memory.recall.token_budget import within_budget
-from folklore.memory.records.listing import list_memories
+from folklore.memory.records.listing import ListPage, list_page
+from folklore.memory.requests import RecallRequest, Reflections, SearchRequest
 from folklore.model import Answer, Filters, Recalled, Sort
-from folklore.ranking.weights import Branch, Ranking
+from folklore.ranking.weights import Branch, Ranking, chosen
 from folklore.telemetry import stage
 from folklore.text.clean import clean
 from folklore.text.query.parser import parse
 
 MAX_LIMIT = 100
 MAX_QUERY = 1_000_000
-# What of a long query is read: a pasted log says what it is about in its beginning.
+# Characters of a query that are read: the beginning of a pasted log names its subject.
 _READ_OF_QUERY = 8_000
-_AS_FAR_AS_PAGES_GO = f"Pages go no further than about {MOST_GIVEN:,} results; ask more closely, or list with filters."
+_NO_FURTHER_PAGES = f"Paging ends after about {MAX_PAGED:,} results; ask a narrower question, or list with filters."
+_REFLECTIONS: dict[Reflections, bool | None] = {"include": None, "exclude": False, "only": True}
 
 
 @dataclass(frozen=True, slots=True)
-class RecallRequest:
-    """A question to the memory."""
+class Question:
+    """A question with its filters and ranking.
+
+    With `literal`, a phrase must occur; else its words count, and its occurrence is a signal. `embedding` replaces the
+    text's own vector of the active model.
+    """
 
     query: str
     namespaces: Sequence[str] = ()
@@ -40,48 +46,78 @@ class RecallRequest:
     filters: Filters = Filters()
     ranking: Ranking = field(default_factory=Ranking)
     branches: tuple[Branch, ...] = ("dense", "keyword")
-    # Whether a phrase among alternatives must be held as it stands; else it is words, and preferred (signals.exact).
     literal: bool = False
     sort: Sort = "score"
     max_tokens: int | None = None
     cursor: str | None = None
     explain: bool = False
-    # The question's vector, in the model of the vectors here, in place of one made from its text.
     embedding: Sequence[float] | None = None
 
 
-async def recall(library: MemoryContext, request: RecallRequest, *, now: datetime) -> Answer:
-    """Find what is known about a question, best first.
+async def recall(context: RequestContext, request: RecallRequest) -> Answer:
+    """Find memories that answer a question, best first. Raises InvalidInput, NotFound, Unavailable."""
+    asked = request.ranking
+    filters = resolve_filters(request.filters, context)
+    question = Question(
+        query=request.query,
+        namespaces=request.namespaces,
+        limit=request.limit,
+        filters=replace(filters, reflections=_REFLECTIONS[asked.reflections]),
+        ranking=chosen(
+            asked.preset,
+            weights=asked.weights,
+            min_score=asked.min_score,
+            mmr_lambda=asked.mmr_lambda,
+            expand=asked.expand or None,
+        ),
+        sort=request.sort,
+        max_tokens=request.max_tokens,
+        cursor=request.cursor,
+        explain=request.explain,
+        embedding=asked.embedding,
+    )
+    return await answer(context, question)
 
-    A branch that fails degrades the answer; if every branch fails, or Postgres is down, that is an error and never an
-    empty answer. Raises InvalidInput, NotFound, Unavailable.
+
+async def search(context: RequestContext, request: SearchRequest) -> Answer:
+    """Find memories that hold words or phrases; rare words count most. Raises InvalidInput, NotFound, Unavailable."""
+    question = Question(
+        query=request.query,
+        namespaces=request.namespaces,
+        limit=request.limit,
+        filters=resolve_filters(request.filters, context),
+        ranking=Ranking(dense=0.0, neighbours=(), relations=0.0, mmr_lambda=1.0),
+        branches=("keyword",),
+        literal=True,
+        cursor=request.cursor,
+    )
+    return await answer(context, question)
+
+
+async def answer(context: RequestContext, request: Question) -> Answer:
+    """Answer a question.
+
+    A branch that fails degrades the answer. If every branch fails, or Postgres is unavailable, that is an error, never
+    an empty answer. Raises InvalidInput, NotFound, Unavailable.
     """
+    library, now = context.memory, context.now
     if not 1 <= request.limit <= MAX_LIMIT:
-        raise InvalidInput("limit", f"must be 1 to {MAX_LIMIT}, not {request.limit}.")
+        raise InvalidInput("limit", f"must be between 1 and {MAX_LIMIT}, got {request.limit}.")
     if len(request.query) > MAX_QUERY:
-        raise InvalidInput("query", f"has {len(request.query):,} characters; the limit is {MAX_QUERY:,}.")
+        raise InvalidInput("query", f"must be at most {MAX_QUERY:,} characters, got {len(request.query):,}.")
     text = clean(request.query[: 2 * _READ_OF_QUERY]).text.strip()[:_READ_OF_QUERY]
-    filters = _filters(request)
-    notebooks = await library.notebooks(request.namespaces)
+    filters = request.filters
+    notebooks = await library.find_namespaces(request.namespaces)
     if not notebooks:
         return Answer((), (), note="Nothing has been stored yet.")
     if text in ("", "*"):
-        return await list_memories(
-            library,
-            notebooks,
-            filters,
-            limit=request.limit,
-            now=now,
-            sort=request.sort,
-            cursor=request.cursor,
-            max_tokens=request.max_tokens,
-            asked=request.namespaces,
-        )
-    question = (text, request.namespaces, as_said(filters), request.ranking, request.branches, request.embedding)
+        asked = ListPage(tuple(request.namespaces), request.limit, request.sort, request.cursor, request.max_tokens)
+        return await list_page(context, notebooks, filters, asked)
+    question = (text, request.namespaces, without_clock(filters), request.ranking, request.branches, request.embedding)
     before = given_before(request.cursor, question)
     wanted = len(before) + request.limit
     searched = _not_empty(notebooks)
-    scope = Scope(scope_of(searched), filters, now)
+    scope = Scope(names_by_id(searched), filters, now)
     statements = library.statements.conversation()
     try:
         branches = Branches(
@@ -107,7 +143,7 @@ async def recall(library: MemoryContext, request: RecallRequest, *, now: datetim
     beyond = [result for result in beyond if not is_given(result.memory.id, before)]
     kept, cut = within_budget([*page, *beyond], request.max_tokens)
     more = cut or len(fresh) > request.limit
-    goes_on = len(before) + len(kept) <= MOST_GIVEN
+    goes_on = len(before) + len(kept) <= MAX_PAGED
     note = None if results else _why_empty(notebooks, request, found)
     return Answer(
         memories=tuple(kept),
@@ -115,7 +151,7 @@ async def recall(library: MemoryContext, request: RecallRequest, *, now: datetim
         degraded=tuple(found.degraded),
         truncated=more,
         cursor=given_cursor([result.memory.id for result in kept], before, question) if more and goes_on else None,
-        note=_AS_FAR_AS_PAGES_GO if more and not goes_on else note,
+        note=_NO_FURTHER_PAGES if more and not goes_on else note,
         explain=explanation(found) if request.explain else None,
         found_by=found.brought(result.memory.id for result in kept),
     )
@@ -129,14 +165,6 @@ def _not_empty(notebooks: Sequence[NamespaceInfo]) -> Sequence[NamespaceInfo]:
     return [notebook for notebook in notebooks if not notebook.empty] or notebooks
 
 
-def _filters(request: RecallRequest) -> Filters:
-    """The filters, and what the ranking says of reflections."""
-    ranking = request.ranking
-    if ranking.reflections_only:
-        return replace(request.filters, reflections=True)
-    return request.filters if ranking.include_reflections else replace(request.filters, reflections=False)
-
-
 def _sorted(results: list[Recalled], sort: Sort) -> list[Recalled]:
     """The best results in the order asked for."""
     if sort == "score":
@@ -146,7 +174,7 @@ def _sorted(results: list[Recalled], sort: Sort) -> list[Recalled]:
     return sorted(results, key=lambda result: result.memory.when, reverse=sort.endswith("desc"))
 
 
-def _why_empty(notebooks: Sequence[NamespaceInfo], request: RecallRequest, found: Found) -> str:
+def _why_empty(notebooks: Sequence[NamespaceInfo], request: Question, found: Found) -> str:
     names = ", ".join(notebook.name for notebook in notebooks[:5])
     if all(notebook.empty for notebook in notebooks):
         return f"Empty so far: {names}."
@@ -154,6 +182,6 @@ def _why_empty(notebooks: Sequence[NamespaceInfo], request: RecallRequest, found
         return f"Nothing reaches the evidence asked for (min_score {request.ranking.min_score})."
     if found.degraded:
         return "Nothing was found, but a branch of the search could not take part (degraded)."
-    if not request.filters.empty or request.ranking.reflections_only:
+    if not request.filters.empty:
         return "Nothing matches within these filters; try without them."
     return "Nothing stored here shares a word or a meaning with the question."

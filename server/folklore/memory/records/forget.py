@@ -1,85 +1,53 @@
-"""Forget memories: softly, to be undone for a while, or for good."""
+"""Forget memories: hidden and restorable, or erased."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import datetime
 from uuid import UUID
 
-from folklore.db.stores.changes import Changing, Closing
+from folklore.db.stores.changes import Closing, NamespaceTransaction
 from folklore.errors import FolkloreError, InvalidInput
-from folklore.memory.context import MemoryContext
-from folklore.memory.locate import locate, unknown
-from folklore.memory.permissions import must_write, require
-from folklore.model import Caller, Filters, Memory
+from folklore.memory.context import MemoryContext, RequestContext
+from folklore.memory.filters import resolve_filters
+from folklore.memory.locate import locate, unknown_memories
+from folklore.memory.permissions import require, require_writable
+from folklore.memory.requests import ForgetRequest
+from folklore.memory.results import ForgetResult
+from folklore.model import Filters, Memory
 
 MAX_AT_ONCE = 1_000
 
 
 @dataclass(frozen=True, slots=True)
-class ForgetRequest:
-    """Which memories: by id, or those that the filters let through in `namespaces`.
+class _Selection:
+    """The memories to forget in each namespace: ids, or None for those that match the filters."""
 
-    `shown` narrows the filters to what a person has seen and agreed to.
-    """
-
-    ids: Sequence[UUID] = ()
-    filters: Filters | None = None
-    namespaces: Sequence[str] = ()
-    erase: bool = False
-    dry_run: bool = False
-    shown: Sequence[UUID] | None = None
+    namespaces: dict[UUID, list[UUID] | None]
+    filters: Filters | None
 
 
-@dataclass(frozen=True, slots=True)
-class Forgotten:
-    """What was forgotten, or would be; `already` was before. `more` match the filters than one call takes."""
+async def forget(context: RequestContext, request: ForgetRequest) -> ForgetResult:
+    """Forget memories, one transaction for each namespace, at most 1,000 a call.
 
-    memories: tuple[Memory, ...]
-    already: tuple[UUID, ...] = ()
-    more: bool = False
-
-
-async def forget(library: MemoryContext, request: ForgetRequest, *, caller: Caller, now: datetime) -> Forgotten:
-    """Forget memories, one transaction a namespace, at most 1,000 a call.
-
-    Softly: hidden from everything at once, and `undo` brings them back within the time of retention. With `erase` for
-    good: text, vectors, words, relations and revisions are deleted. Raises InvalidInput, NotFound (one of the ids is
-    nowhere: then nothing was forgotten), Refused.
+    Forgotten memories are hidden at once, and an undo restores them within the retention time. With `erase`, text,
+    vectors, postings, relations and revisions are deleted permanently. Filters without `namespaces` apply to the
+    current namespace. Raises InvalidInput, Refused, and NotFound for an unknown id; then nothing is forgotten.
     """
     if not request.dry_run:
-        must_write(caller)
-    if bool(request.ids) == (request.filters is not None):
-        raise InvalidInput("ids", "or filters say what to forget.", hint="Give exactly one of the two.")
-    if request.filters is not None and not request.filters.narrow:
-        raise InvalidInput("filters", "narrow nothing: all would be forgotten.", hint="Name tags, a session, a time, …")
-    for field, ids_ in (("ids", request.ids), ("shown", request.shown or ())):
-        if len(ids_) > MAX_AT_ONCE:
-            raise InvalidInput(field, f"{len(ids_)} are over the limit of {MAX_AT_ONCE:,} a call.", hint="Split them.")
-    # What to look at where: ids, or None for whatever the filters let through.
-    where: dict[UUID, list[UUID] | None]
-    if request.filters is None:
-        places = await locate(library, request.ids, namespaces=request.namespaces)
-        if places.missing:
-            raise unknown(places.missing)
-        notebooks = list({notebook.id: notebook for notebook in places.of.values()}.values())
-        where = dict(places.by_namespace())
-    else:
-        notebooks = await library.notebooks(request.namespaces)
-        where = dict.fromkeys(sorted(notebook.id for notebook in notebooks))
-    for notebook in notebooks:  # what would be forgotten is for those to know who could forget it
-        require(caller, notebook.name, "admin" if request.erase else "writer", dry_run=request.dry_run)
+        require_writable(context.caller)
+    _check(request)
+    selection = await _select(context, request)
     found: list[Memory] = []
     already: list[UUID] = []
     more = False
-    for namespace, ids in where.items():
+    for namespace, ids in selection.namespaces.items():
         room = MAX_AT_ONCE - len(found)
-        async with library.changes.of(namespace, caller=caller, now=now) as change:
+        async with context.memory.changes.of(namespace, caller=context.caller, now=context.now) as change:
             if ids is None:
-                assert request.filters is not None
-                ids = await change.matching(request.filters, room + 1, request.shown)
+                assert selection.filters is not None
+                ids = await change.matching(selection.filters, room + 1, request.only)
                 more = more or len(ids) > room
                 ids = ids[:room]
             due, before = await _due(change, ids, erase=request.erase)
@@ -87,24 +55,51 @@ async def forget(library: MemoryContext, request: ForgetRequest, *, caller: Call
             if due:
                 found += await change.read(due)
                 if not request.dry_run:
-                    await _forget(change, due, erase=request.erase, now=now)
+                    await _write(change, due, request, context)
     if not request.dry_run and found:
-        library.stored()
+        context.memory.changed()
         if request.erase:
-            await forget_samples(library)
-    return Forgotten(tuple(found), tuple(already), more)
+            await refresh_planner_samples(context.memory)
+    return ForgetResult(tuple(found), tuple(already), more)
 
 
-async def forget_samples(library: MemoryContext) -> None:
-    """Let the planner's samples of the tables, which hold texts, be taken anew. A role that may not do so loses nothing
-    but time: autovacuum will.
-    """
+async def refresh_planner_samples(memory: MemoryContext) -> None:
+    """Replace the planner's samples, which may hold erased texts; for a role that may not, autovacuum does."""
     with suppress(FolkloreError):
-        await library.root.changes.settle_statistics()
+        await memory.root.changes.refresh_planner_samples()
 
 
-async def _due(change: Changing, ids: Sequence[UUID], *, erase: bool) -> tuple[list[UUID], list[UUID]]:
-    """Which of these there is something to do about, and which are forgotten already."""
+def _check(request: ForgetRequest) -> None:
+    if bool(request.ids) == (request.filters is not None):
+        raise InvalidInput("ids", "or filters must be given.", hint="Give exactly one of the two.")
+    for field, ids in (("ids", request.ids), ("only", request.only or ())):
+        if len(ids) > MAX_AT_ONCE:
+            raise InvalidInput(field, f"must hold at most {MAX_AT_ONCE:,} ids, got {len(ids):,}.", hint="Split them.")
+
+
+async def _select(context: RequestContext, request: ForgetRequest) -> _Selection:
+    """Find what to forget, and check the caller's role there before anything is read."""
+    if request.filters is None:
+        located = await locate(context.memory, request.ids, namespaces=request.namespaces)
+        if located.missing:
+            raise unknown_memories(located.missing)
+        names = {namespace.name for namespace in located.namespaces.values()}
+        selection = _Selection(dict(located.by_namespace()), None)
+    else:
+        filters = resolve_filters(request.filters, context)
+        if not filters.selective:
+            hint = "Add a filter such as tags, session or time."
+            raise InvalidInput("filters", "exclude nothing: every memory would be forgotten.", hint=hint)
+        found = await context.memory.find_namespaces(request.namespaces or (context.namespace(),))
+        names = {namespace.name for namespace in found}
+        selection = _Selection(dict.fromkeys(sorted(namespace.id for namespace in found)), filters)
+    for name in sorted(names):
+        require(context.caller, name, "admin" if request.erase else "writer", dry_run=request.dry_run)
+    return selection
+
+
+async def _due(change: NamespaceTransaction, ids: Sequence[UUID], *, erase: bool) -> tuple[list[UUID], list[UUID]]:
+    """Return the memories to forget, and those that are forgotten already."""
     states = await change.states(ids)
     here = [id_ for id_ in ids if id_ in states]
     if erase:
@@ -113,9 +108,11 @@ async def _due(change: Changing, ids: Sequence[UUID], *, erase: bool) -> tuple[l
     return due, [id_ for id_ in here if states[id_].forgotten_at is not None]
 
 
-async def _forget(change: Changing, ids: Sequence[UUID], *, erase: bool, now: datetime) -> None:
-    if erase:
+async def _write(
+    change: NamespaceTransaction, ids: Sequence[UUID], request: ForgetRequest, context: RequestContext
+) -> None:
+    if request.erase:
         await change.erase(ids)
     else:
         await change.record(ids, "forget", ["forgotten_at"])
-        await change.close([Closing(id_, forgotten_at=now) for id_ in ids])
+        await change.close([Closing(id_, forgotten_at=context.now) for id_ in ids])

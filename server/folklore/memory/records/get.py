@@ -1,56 +1,51 @@
-"""Memories whole: with what they have to do with others, and how often they were changed."""
+"""Reads of whole memories by id."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from uuid import UUID
-
 from folklore.errors import InvalidInput
-from folklore.memory.context import MemoryContext
-from folklore.memory.locate import unknown
-from folklore.model import Memory, Relation
+from folklore.memory.context import RequestContext
+from folklore.memory.locate import unknown_memories
+from folklore.memory.permissions import role_in
+from folklore.memory.requests import GetRequest
+from folklore.memory.results import GetResult, MemoryDetails
+from folklore.model import Memory
 
 MAX_AT_ONCE = 100
 # A hub may have thousands of relations; the strongest are shown.
 _RELATIONS = 200
 
 
-@dataclass(frozen=True, slots=True)
-class Detail:
-    """A memory, its relations in both directions, and how many revisions it has."""
+async def get_memories(context: RequestContext, request: GetRequest) -> GetResult:
+    """Read memories with relations and the number of revisions. Four statements, however many.
 
-    memory: Memory
-    relations: tuple[Relation, ...]
-    revisions: int
-
-
-@dataclass(frozen=True, slots=True)
-class Details:
-    """In the order asked for, one that an import brought into several namespaces from each; `missing` are nowhere."""
-
-    found: tuple[Detail, ...]
-    missing: tuple[UUID, ...]
-
-
-async def details(library: MemoryContext, ids: Sequence[UUID], *, forgotten: bool = False) -> Details:
-    """These memories whole; four statements however many. With `forgotten` also those that were.
-
-    Raises NotFound if none of them is there, InvalidInput for more than 100.
+    Raises NotFound if none exists, InvalidInput for more than 100.
     """
-    wanted = list(dict.fromkeys(ids))
+    wanted = list(dict.fromkeys(request.ids))
     if not 1 <= len(wanted) <= MAX_AT_ONCE:
-        raise InvalidInput("ids", f"takes 1 to {MAX_AT_ONCE} a call, not {len(wanted)}.")
-    everywhere = [notebook.id for notebook in await library.notebooks([])]
-    got = await library.memories.get(everywhere, wanted)
-    memories = [(place, memory) for place, memory in got if forgotten or memory.forgotten_at is None]
+        raise InvalidInput("ids", f"must hold 1 to {MAX_AT_ONCE} ids, got {len(wanted)}.")
+    memory = context.memory
+    readable = [namespace.id for namespace in await memory.find_namespaces(())]
+    memories = [
+        (place, item)
+        for place, item in await memory.memories.get(readable, wanted)
+        if item.forgotten_at is None or (request.forgotten and may_read_forgotten(context, item))
+    ]
     if not memories:
-        raise unknown(wanted)
-    here = list(dict.fromkeys(memory.id for _, memory in memories))
-    relations = await library.changes.relations(everywhere, here, limit=_RELATIONS * len(here))
-    counts = await library.changes.counted(everywhere, here)
+        raise unknown_memories(wanted)
+    ids = list(dict.fromkeys(item.id for _, item in memories))
+    relations = await memory.changes.relations(readable, ids, limit=_RELATIONS * len(ids))
+    counts = await memory.changes.count_revisions(readable, ids)
     found = []
-    for place, memory in memories:  # the relations of one that is in several namespaces stay within each
-        own = [tie for where, tie in relations if where == place and memory.id in (tie.from_id, tie.to_id)]
-        found.append(Detail(memory, tuple(own[:_RELATIONS]), counts.get((place, memory.id), 0)))
-    return Details(tuple(found), tuple(id_ for id_ in wanted if id_ not in set(here)))
+    for place, item in memories:  # relations of an id that is in several namespaces stay within each
+        own = [
+            relation
+            for where, relation in relations
+            if where == place and item.id in (relation.from_id, relation.to_id)
+        ]
+        found.append(MemoryDetails(item, tuple(own[:_RELATIONS]), counts.get((place, item.id), 0)))
+    return GetResult(tuple(found), tuple(id_ for id_ in wanted if id_ not in set(ids)))
+
+
+def may_read_forgotten(context: RequestContext, memory: Memory) -> bool:
+    """Return True if the caller could restore the memory."""
+    return context.caller.access is None or role_in(context.caller, memory.namespace) != "reader"

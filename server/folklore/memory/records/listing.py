@@ -1,56 +1,67 @@
-"""List memories in order of time, page by page."""
+"""Lists of memories in order of time, in pages."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
+from dataclasses import dataclass
 
+from folklore.db.stores.memories import ListingOrder
 from folklore.db.stores.namespaces import NamespaceInfo
 from folklore.errors import InvalidInput
-from folklore.memory.context import MemoryContext, scope_of
-from folklore.memory.pagination import as_said, page_cursor, page_of
+from folklore.memory.context import RequestContext, names_by_id
+from folklore.memory.filters import resolve_filters
+from folklore.memory.pagination import page_cursor, page_of, without_clock
 from folklore.memory.recall.token_budget import within_budget
+from folklore.memory.requests import ListRequest
 from folklore.model import Answer, Filters, Recalled, Sort
 
 MAX_LIMIT = 1_000
 
 
-async def list_memories(
-    library: MemoryContext,
-    notebooks: Sequence[NamespaceInfo],
-    filters: Filters,
-    *,
-    limit: int,
-    now: datetime,
-    sort: Sort = "time_desc",
-    cursor: str | None = None,
-    max_tokens: int | None = None,
-    asked: Sequence[str] = (),
-) -> Answer:
-    """Memories within the filters, newest first unless `sort` says otherwise; `score` is by importance and recency.
+async def list_memories(context: RequestContext, request: ListRequest) -> Answer:
+    """List memories, newest first unless `sort` says otherwise. Raises InvalidInput, NotFound."""
+    filters = resolve_filters(request.filters, context)
+    namespaces = await context.memory.find_namespaces(request.namespaces)
+    page = ListPage(request.namespaces, request.limit, request.sort, request.cursor)
+    return await list_page(context, namespaces, filters, page)
 
-    What does not fit in `max_tokens` is on a later page. A cursor belongs to the namespaces `asked` for by name: where
-    none is, others may come meanwhile. One statement.
+
+@dataclass(frozen=True, slots=True)
+class ListPage:
+    """A page of a list: the names asked for, its size, its order, and the cursor of the page before."""
+
+    asked: tuple[str, ...]
+    limit: int
+    sort: Sort = "time_desc"
+    cursor: str | None = None
+    max_tokens: int | None = None
+
+
+async def list_page(
+    context: RequestContext, namespaces: Sequence[NamespaceInfo], filters: Filters, page: ListPage
+) -> Answer:
+    """List one page of these namespaces; `score` sorts by importance and recency. One statement.
+
+    A cursor belongs to the names that were asked for: where none was, further namespaces may come meanwhile.
     """
-    if not 1 <= limit <= MAX_LIMIT:
-        raise InvalidInput("limit", f"must be 1 to {MAX_LIMIT}, not {limit}.")
-    names = scope_of(notebooks)
-    question = (tuple(asked), as_said(filters), sort)
-    listing = await library.memories.list(
+    if not 1 <= page.limit <= MAX_LIMIT:
+        raise InvalidInput("limit", f"must be between 1 and {MAX_LIMIT}, got {page.limit}.")
+    names = names_by_id(namespaces)
+    question = (page.asked, without_clock(filters), page.sort)
+    listing = await context.memory.memories.list(
         names,
         filters,
-        limit=limit,
-        now=now,
-        by="trending" if sort == "score" else "updated" if sort.startswith("updated") else "happened",
-        ascending=sort.endswith("_asc"),
-        after=page_of(cursor, question),
+        limit=page.limit,
+        now=context.now,
+        order=ListingOrder.of(page.sort),
+        after=page_of(page.cursor, question),
     )
-    kept, cut = within_budget([Recalled(memory) for memory in listing.memories], max_tokens)
+    kept, cut = within_budget([Recalled(memory) for memory in listing.memories], page.max_tokens)
     more = listing.more or len(kept) < len(listing.memories)
     return Answer(
         memories=tuple(kept),
         searched=tuple(names.values()),
         truncated=more or cut,
         cursor=page_cursor(listing.places[len(kept) - 1], question) if more else None,
-        note=None if listing.memories or cursor else "Nothing matches.",
+        note=None if listing.memories or page.cursor else "Nothing matches.",
     )

@@ -1,162 +1,153 @@
-"""Say what memories have to do with one another, and take it back."""
+"""Relations between memories: written, changed and removed."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from datetime import datetime
+from dataclasses import dataclass
 from uuid import UUID
 
-from folklore.db.stores.changes import Changing
-from folklore.errors import Conflict, InvalidInput, NotFound
-from folklore.memory.context import MemoryContext
-from folklore.memory.locate import Places, locate
-from folklore.memory.permissions import must_write, require
-from folklore.memory.records.supersede import SUPERSEDES, Replacement, close, done, objection
+from folklore.db.stores.changes import NamespaceTransaction
+from folklore.errors import Conflict, FolkloreError, InvalidInput, NotFound
+from folklore.memory.context import RequestContext
+from folklore.memory.locate import Located, locate
+from folklore.memory.permissions import require, require_writable
+from folklore.memory.records.supersede import SUPERSEDES, Replacement, is_done, refusal, write_replacements
+from folklore.memory.requests import RelateRequest, RelationChange
+from folklore.memory.results import FailedRelation, RelateResult
 from folklore.memory.secret_guard import guard_fields
 from folklore.memory.validation import relation_type, share
-from folklore.model import Caller, Relation
+from folklore.model import Relation
 
 MAX_AT_ONCE = 500
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
-    """A relation to be there, with this strength, or not to be there."""
+class _Change:
+    """A checked relation to write, or to remove."""
 
     relation: Relation
-    remove: bool = False
+    remove: bool
+
+    @property
+    def key(self) -> tuple[UUID, str, UUID]:
+        return self.relation.from_id, self.relation.type, self.relation.to_id
 
 
-@dataclass(frozen=True, slots=True)
-class Failed:
-    """A relation that could not be made or removed, and why; `code` is that of the error it is by itself."""
+async def relate(context: RequestContext, request: RelateRequest) -> RelateResult:
+    """Write, change and remove relations, one transaction for each namespace; a failed one does not stop the others.
 
-    relation: Relation
-    reason: str
-    code: str
-
-
-@dataclass(slots=True)
-class Related:
-    """What became of each; `updated` were there and took the new strength."""
-
-    created: list[Relation] = field(default_factory=list)
-    updated: list[Relation] = field(default_factory=list)
-    removed: list[Relation] = field(default_factory=list)
-    failed: list[Failed] = field(default_factory=list)
-
-
-async def relate(
-    library: MemoryContext, wishes: Sequence[Wish], *, caller: Caller, now: datetime, namespaces: Sequence[str] = ()
-) -> Related:
-    """Create, change and remove relations, one transaction a namespace; one that cannot be does not stop the others.
-
-    A relation `supersedes` closes its target's validity, as storing with `supersedes` does. Memories are looked for in
-    `namespaces`, else in all. Raises InvalidInput, Refused, NotFound, Conflict.
+    A relation `supersedes` hides its target, like storing with `supersedes`. Memories are looked up in `namespaces`,
+    else in all. Raises InvalidInput, Refused, NotFound, Conflict.
     """
-    must_write(caller)
-    if not 1 <= len(wishes) <= MAX_AT_ONCE:
-        raise InvalidInput("relations", f"takes 1 to {MAX_AT_ONCE} a call, not {len(wishes)}.")
-    outcome = Related()
-    checked = _checked(wishes, outcome)
-    ends = [id_ for wish in checked for id_ in (wish.relation.from_id, wish.relation.to_id)]
-    guard_fields({"relation": [wish.relation.type for wish in wishes]}, library.secrets)
-    places = await locate(library, list(dict.fromkeys(ends)), namespaces=namespaces, unforgotten=True)
-    for name in sorted({notebook.name for notebook in places.of.values()}):
-        require(caller, name, "writer")
-    for namespace, group in sorted(_by_namespace(checked, places, outcome).items()):
-        async with library.changes.of(namespace, caller=caller, now=now) as change:
-            done_here = await _settle(change, group, now=now)
-        outcome.created += done_here.created
-        outcome.updated += done_here.updated
-        outcome.removed += done_here.removed
-        outcome.failed += done_here.failed
-    return outcome
+    require_writable(context.caller)
+    if not 1 <= len(request.relations) <= MAX_AT_ONCE:
+        raise InvalidInput("relations", f"must hold 1 to {MAX_AT_ONCE} relations, got {len(request.relations)}.")
+    memory, result = context.memory, RelateResult()
+    changes = _checked(request.relations, result)
+    ends = [id_ for change in changes for id_ in (change.relation.from_id, change.relation.to_id)]
+    guard_fields({"relation": [change.type for change in request.relations]}, memory.secrets)
+    located = await locate(memory, list(dict.fromkeys(ends)), namespaces=request.namespaces, unforgotten=True)
+    for name in sorted({namespace.name for namespace in located.namespaces.values()}):
+        require(context.caller, name, "writer")
+    for namespace, group in sorted(_by_namespace(changes, located, result).items()):
+        async with memory.changes.of(namespace, caller=context.caller, now=context.now) as transaction:
+            written = await _write(transaction, group, context)
+        result.created += written.created
+        result.updated += written.updated
+        result.removed += written.removed
+        result.failed += written.failed
+    return result
 
 
-def _checked(wishes: Sequence[Wish], outcome: Related) -> list[Wish]:
-    good: dict[tuple[UUID, str, UUID], Wish] = {}
-    for wish in wishes:
-        relation = wish.relation
+def _failed(relation: Relation, error: FolkloreError) -> FailedRelation:
+    return FailedRelation(relation, str(error), error.code)
+
+
+def _checked(requested: Sequence[RelationChange], result: RelateResult) -> list[_Change]:
+    checked: dict[tuple[UUID, str, UUID], _Change] = {}
+    for item in requested:
         try:
-            type_ = relation_type(relation.type, "type")
-            strength = share(relation.strength, "strength")
+            change = _check(item)
         except InvalidInput as error:
-            outcome.failed.append(Failed(relation, str(error), error.code))
+            given = Relation(item.from_id, item.type, item.to_id, item.strength)
+            result.failed.append(_failed(given, error))
             continue
-        relation = Relation(relation.from_id, type_, relation.to_id, 1.0 if strength is None else strength)
-        key = (relation.from_id, relation.type, relation.to_id)
-        if relation.from_id == relation.to_id:
-            outcome.failed.append(Failed(relation, "to: is the memory itself.", InvalidInput.code))
-        elif key in good:
-            outcome.failed.append(Failed(relation, "is given twice; the first one counts.", InvalidInput.code))
-        elif wish.remove and type_ == SUPERSEDES:
-            reason = f"`folklore undo {relation.to_id}` brings back what was superseded."
-            outcome.failed.append(Failed(relation, reason, InvalidInput.code))
+        if change.key in checked:
+            repeated = InvalidInput("relations", "hold this relation twice; the first one applies.")
+            result.failed.append(_failed(change.relation, repeated))
         else:
-            good[key] = Wish(relation, wish.remove)
-    return list(good.values())
+            checked[change.key] = change
+    return list(checked.values())
 
 
-def _by_namespace(wishes: Sequence[Wish], places: Places, outcome: Related) -> dict[UUID, list[Wish]]:
-    grouped: dict[UUID, list[Wish]] = {}
-    for wish in wishes:
-        relation = wish.relation
-        missing = [id_ for id_ in (relation.from_id, relation.to_id) if id_ not in places.of]
-        if missing:
-            outcome.failed.append(Failed(relation, f"There is no memory {missing[0]}.", NotFound.code))
+def _check(item: RelationChange) -> _Change:
+    type_, strength = relation_type(item.type, "type"), share(item.strength, "strength")
+    if item.from_id == item.to_id:
+        raise InvalidInput("to", "is the memory itself.")
+    if item.remove and type_ == SUPERSEDES:
+        raise InvalidInput("remove", f"`folklore undo {item.to_id}` restores a superseded memory.")
+    return _Change(Relation(item.from_id, type_, item.to_id, strength), item.remove)
+
+
+def _by_namespace(changes: Sequence[_Change], located: Located, result: RelateResult) -> dict[UUID, list[_Change]]:
+    grouped: dict[UUID, list[_Change]] = {}
+    for change in changes:
+        relation = change.relation
+        ends = (relation.from_id, relation.to_id)
+        if missing := [id_ for id_ in ends if id_ not in located.namespaces]:
+            result.failed.append(_failed(relation, NotFound(f"There is no memory {missing[0]}.")))
             continue
-        here, there = places.of[relation.from_id], places.of[relation.to_id]
-        if here.id != there.id:
-            reason = f"They are in two namespaces, {here.name} and {there.name}; relations stay within one."
-            outcome.failed.append(Failed(relation, reason, Conflict.code))
+        one, other = (located.namespaces[id_] for id_ in ends)
+        if one.id != other.id:
+            error = Conflict(f"The memories are in two namespaces, {one.name} and {other.name}; relations stay in one.")
+            result.failed.append(_failed(relation, error))
         else:
-            grouped.setdefault(here.id, []).append(wish)
+            grouped.setdefault(one.id, []).append(change)
     return grouped
 
 
-async def _settle(change: Changing, wishes: Sequence[Wish], *, now: datetime) -> Related:
-    outcome = Related()
-    removing = [wish.relation for wish in wishes if wish.remove]
-    if removing:
-        gone = await change.unrelate(removing)
-        for relation in removing:
-            if (relation.from_id, relation.type, relation.to_id) in gone:
-                outcome.removed.append(relation)
+async def _write(
+    transaction: NamespaceTransaction, changes: Sequence[_Change], context: RequestContext
+) -> RelateResult:
+    result = RelateResult()
+    if removed := [change for change in changes if change.remove]:
+        existed = await transaction.unrelate([change.relation for change in removed])
+        for change in removed:
+            if change.key in existed:
+                result.removed.append(change.relation)
             else:
-                outcome.failed.append(Failed(relation, "This relation was not there.", NotFound.code))
-    replacing = [wish.relation for wish in wishes if not wish.remove and wish.relation.type == SUPERSEDES]
-    await _supersede(change, replacing, outcome, now=now)
-    making = [wish.relation for wish in wishes if not wish.remove and wish.relation.type != SUPERSEDES]
-    if making:
-        written = await change.relate(making)
-        for relation in making:
-            new = written.get((relation.from_id, relation.type, relation.to_id))
-            if new is None:  # forgotten since we looked
-                outcome.failed.append(Failed(relation, "One of the memories is gone.", NotFound.code))
+                result.failed.append(_failed(change.relation, NotFound("This relation did not exist.")))
+    written = [change for change in changes if not change.remove]
+    superseding = [change.relation for change in written if change.relation.type == SUPERSEDES]
+    await _supersede(transaction, superseding, result, context)
+    if other := [change for change in written if change.relation.type != SUPERSEDES]:
+        new = await transaction.relate([change.relation for change in other])
+        for change in other:
+            if change.key not in new:  # forgotten since it was located
+                result.failed.append(_failed(change.relation, NotFound("One of the memories was forgotten.")))
             else:
-                (outcome.created if new else outcome.updated).append(relation)
-    return outcome
+                (result.created if new[change.key] else result.updated).append(change.relation)
+    return result
 
 
-async def _supersede(change: Changing, relations: Sequence[Relation], outcome: Related, *, now: datetime) -> None:
+async def _supersede(
+    transaction: NamespaceTransaction, relations: Sequence[Relation], result: RelateResult, context: RequestContext
+) -> None:
     if not relations:
         return
-    states = await change.states([id_ for relation in relations for id_ in (relation.from_id, relation.to_id)])
+    states = await transaction.states([id_ for relation in relations for id_ in (relation.from_id, relation.to_id)])
     due: dict[UUID, Replacement] = {}
-    news = {relation.from_id for relation in relations}
+    new = {relation.from_id for relation in relations}
     for relation in relations:
         item = Replacement(old=relation.to_id, new=relation.from_id, field="to")
-        problem = objection(item, states)
-        if problem is not None:
-            outcome.failed.append(Failed(relation, str(problem), problem.code))
-        elif done(item, states):
-            outcome.updated.append(relation)
-        elif item.old in due or item.old in news:
-            reason = "One call says two things of it; say them apart."
-            outcome.failed.append(Failed(relation, reason, InvalidInput.code))
+        if error := refusal(item, states):
+            result.failed.append(_failed(relation, error))
+        elif is_done(item, states):
+            result.updated.append(relation)
+        elif item.old in due or item.old in new:
+            error = InvalidInput("to", "takes part in two replacements.", hint="Use two calls.")
+            result.failed.append(_failed(relation, error))
         else:
             due[item.old] = item
-            outcome.created.append(relation)
-    await close(change, list(due.values()), now=now)
+            result.created.append(relation)
+    await write_replacements(transaction, list(due.values()), now=context.now)

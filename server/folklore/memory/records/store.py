@@ -1,4 +1,4 @@
-"""Store memories: check, embed the batch in one call, write it in one transaction, answer after commit."""
+"""Store memories: validate, embed the batch in one call, write it in one transaction, answer after the commit."""
 
 from __future__ import annotations
 
@@ -6,117 +6,106 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, tzinfo
-from functools import partial
 from uuid import UUID
 
 import structlog
 
-from folklore.db.database import Session
-from folklore.db.stores.changes import Changing
-from folklore.db.stores.idempotency import Answers
-from folklore.db.stores.memories import Afterwards, Outcome, Prepared, Vectors
-from folklore.errors import EmbedderUnavailable, InvalidInput, NotFound
-from folklore.memory.context import MemoryContext
+from folklore.db.stores.changes import Inserted, KeyAnswer, NamespaceTransaction
+from folklore.db.stores.memories import PreparedMemory, Vectors
+from folklore.db.stores.namespaces import NewNamespace
+from folklore.errors import ConcurrentChange, EmbedderUnavailable, InvalidInput, NotFound
+from folklore.memory.context import MemoryContext, RequestContext
 from folklore.memory.ids import new_id
-from folklore.memory.models.vectors import vectors_of
-from folklore.memory.permissions import must_write, require
-from folklore.memory.records.near_duplicates import similar, unlooked_for
+from folklore.memory.models.active_model import embed_texts
+from folklore.memory.permissions import require
+from folklore.memory.records.similar import find_similar, unknown_similar
 from folklore.memory.records.supersede import Replacement, supersede
+from folklore.memory.requests import StoreRequest
+from folklore.memory.results import StoreResult
 from folklore.memory.secret_guard import guard_batch, guard_fields
-from folklore.memory.validation import check_batch, taken_out
-from folklore.model import DEFAULT_LANGUAGE, Caller, Draft, Relation, Similar, Stored, StoreStatus
+from folklore.memory.validation import check_batch, field_prefixes, removed_characters
+from folklore.model import DEFAULT_LANGUAGE, Draft, Relation, Similar, Stored, StoreStatus
 from folklore.telemetry import stage
 from folklore.text import names
 from folklore.text.clean import digest
 
 log = structlog.get_logger(__name__)
 
+_TRIES = 2
+
 
 @dataclass(frozen=True, slots=True)
-class StoreResult:
-    """What became of each draft, in the order given."""
+class _Batch:
+    """Checked memories, the prefix of each in errors, and notes on what was changed before storing."""
 
-    namespace: str
-    stored: tuple[Stored, ...]
-    note: str | None = None  # what was stored otherwise than it was given, or could not be looked for
+    memories: list[PreparedMemory]
+    prefixes: list[str]
+    notes: list[str]
 
 
-async def store(
-    library: MemoryContext,
-    namespace: str,
-    drafts: Sequence[Draft],
-    *,
-    caller: Caller,
-    now: datetime,
-    zone: tzinfo = UTC,
-    many: bool = True,
-) -> StoreResult:
-    """Store a batch (at most 500) in one namespace, which is made if it is new.
+@dataclass(frozen=True, slots=True)
+class _Written:
+    """The outcome for each memory of a batch, and the namespace that holds them."""
 
-    A text that is known already is confirmed and answered as `duplicate`. What comes again under its idempotency key is
-    answered by the same memory, as `duplicate` too if it was `stored` then, and has no further effect; something else
-    under a key that was used is refused. What a draft supersedes is closed in the same transaction. What says nearly
-    the same is reported, and changes nothing. If the embedder is down the memories are stored all the same, found by
-    keyword at once, and owe their vector. Raises InvalidInput, NotFound, Conflict, Refused, DatabaseUnavailable; then
-    nothing was written.
+    namespace: UUID
+    outcome: list[Inserted]
+
+
+async def store(context: RequestContext, request: StoreRequest) -> StoreResult:
+    """Store at most 500 memories in one namespace, which is created if it is new.
+
+    A text that is known is confirmed and answered as `duplicate`. A repeated request under an idempotency key is
+    answered by the same memory and has no further effect; another request under a used key is refused. Superseded
+    memories are closed in the same transaction. Similar memories are reported. If the embedder is unreachable, the
+    memories are stored, found by keyword at once, and their embeddings are pending. Raises InvalidInput, NotFound,
+    Conflict, Refused, DatabaseUnavailable; then nothing was written.
     """
-    must_write(caller)
-    guard_fields({"namespace": namespace}, library.secrets)
-    name = names.normalise(namespace)
-    require(caller, name, "writer")
-    guarded, replaced = guard_batch(drafts, library.secrets, many=many)
-    checked = check_batch(guarded, now=now, zone=zone, many=many)
-    fields = [f"memories[{place}]." if many else "" for place in range(len(checked))]
-    unseen = [
-        note
-        for given, draft, field in zip(guarded, checked, fields, strict=True)
-        for note in taken_out(given, draft, field=field)
-    ]
-    batch = [_prepared(draft) for draft in checked]
-    _one_request_a_key(batch, fields)
-    with stage("store.embed", memories=len(batch)):
-        vectors = await _vectors(library, batch)
-    with stage("store.write", memories=len(batch)):
-        inserted = await library.memories.insert(
-            name,
-            batch,
-            vectors,
-            caller=caller,
-            namespace_id=new_id(),
-            language=DEFAULT_LANGUAGE,
-            now=now,
-            judge=partial(_same_requests, batch, fields),
-            then=_afterwards(checked, fields, caller=caller, now=now),
-        )
-    library.stored()
-    near: Mapping[UUID, tuple[Similar, ...]] = {}
-    unlooked = None
-    fresh = [id_ for id_, new in inserted.outcome if new]
+    memory = context.memory
+    guard_fields({"namespace": request.namespace}, memory.secrets)
+    name = names.normalise(request.namespace or context.namespace())
+    require(context.caller, name, "writer")
+    batch = _check(context, request)
+    with stage("store.embed", memories=len(batch.memories)):
+        vectors = await _embed_batch(memory, batch.memories)
+    with stage("store.write", memories=len(batch.memories)):
+        written = await _write_batch(context, name, batch, vectors)
+    memory.changed()
+    new = [item.id for item in written.outcome if item.new]
+    similar: Mapping[UUID, tuple[Similar, ...]] = {}
+    note = None
     if vectors is not None:
-        near, unlooked = await similar(library, inserted.namespace, fresh, vectors.model, now=now)
-    elif fresh and library.embedder is not None:
-        unlooked = unlooked_for("the embedding model is unavailable.")
+        similar, note = await find_similar(context, written.namespace, new, vectors.model)
+    elif new and memory.embedder is not None:
+        note = unknown_similar("the embedding model is unavailable.")
     stored = tuple(
-        Stored(id=id_, status=_status(draft, new), similar=near.get(id_, ()) if new else ())
-        for draft, (id_, new) in zip(checked, inserted.outcome, strict=True)
+        Stored(
+            id=item.id, status=_status(prepared.draft, item.new), similar=similar.get(item.id, ()) if item.new else ()
+        )
+        for prepared, item in zip(batch.memories, written.outcome, strict=True)
     )
-    return StoreResult(namespace=name, stored=stored, note=_note(replaced, unseen, unlooked))
+    return StoreResult(name, stored, " ".join([*batch.notes, *([note] if note else [])]) or None)
 
 
-def _note(replaced: Sequence[str], unseen: Sequence[str], unlooked: str | None) -> str | None:
-    """What was stored otherwise than it was given, and what could not be looked for; None if nothing."""
-    told = []
-    if replaced:
-        told.append(f"Secrets were replaced by a marker before storing ({_some(replaced)}).")
-    if unseen:
-        told.append(f"What nobody can see was taken out before storing ({_some(unseen)}).")
-    if unlooked:
-        told.append(unlooked)
-    return " ".join(told) or None
+def _check(context: RequestContext, request: StoreRequest) -> _Batch:
+    guarded, redacted = guard_batch(request.memories, context.memory.secrets, single=request.single)
+    drafts = check_batch(guarded, now=context.now, zone=context.zone, single=request.single)
+    prefixes = field_prefixes(len(drafts), single=request.single)
+    removed = [
+        note
+        for given, draft, prefix in zip(guarded, drafts, prefixes, strict=True)
+        for note in removed_characters(given, draft, prefix=prefix)
+    ]
+    notes = []
+    if redacted:
+        notes.append(f"Secrets were replaced by a marker before storing ({_first_notes(redacted)}).")
+    if removed:
+        notes.append(f"Invisible characters were removed before storing ({_first_notes(removed)}).")
+    batch = _Batch([_prepare(draft) for draft in drafts], prefixes, notes)
+    _refuse_shared_keys(batch)
+    return batch
 
 
-def _some(notes: Sequence[str]) -> str:
+def _first_notes(notes: Sequence[str]) -> str:
     return "; ".join(notes[:10]) + (f"; and {len(notes) - 10} more" if len(notes) > 10 else "")
 
 
@@ -126,101 +115,140 @@ def _status(draft: Draft, new: bool) -> StoreStatus:
     return "stored" if new else "duplicate"
 
 
-def _prepared(draft: Draft) -> Prepared:
+def _prepare(draft: Draft) -> PreparedMemory:
     text = digest(draft.content)
-    return Prepared(draft.id or new_id(), draft, text, _request(draft, text))
+    return PreparedMemory(draft.id or new_id(), draft, text, _request_digest(draft, text))
 
 
-def _request(draft: Draft, text: bytes) -> bytes:
-    """A digest of what is asked under a key: the text, and what is to happen to other memories because of it."""
+def _request_digest(draft: Draft, text: bytes) -> bytes:
+    """Return a digest of what is requested under a key: the text, and the changes to other memories."""
     if draft.supersedes is None and not draft.related:
         return text
     related = sorted((str(link.id), link.type, link.strength) for link in draft.related)
     return hashlib.sha256(json.dumps([text.hex(), str(draft.supersedes), related]).encode()).digest()
 
 
-def _one_request_a_key(batch: Sequence[Prepared], fields: Sequence[str]) -> None:
+def _refuse_shared_keys(batch: _Batch) -> None:
+    """Refuse two different requests under one key within a batch."""
     first: dict[str, bytes] = {}
-    for item, field in zip(batch, fields, strict=True):
+    for item, prefix in zip(batch.memories, batch.prefixes, strict=True):
         key = item.draft.idempotency_key
         if key is not None and first.setdefault(key, item.request) != item.request:
-            raise _used(field, "stands before in this batch with something else.")
+            raise _used_key(prefix, "occurs earlier in this batch with another request.")
 
 
-def _same_requests(batch: Sequence[Prepared], fields: Sequence[str], answers: Answers) -> None:
-    for item, field, answer in zip(batch, fields, answers, strict=True):
+def _refuse_used_keys(batch: _Batch, answers: Sequence[KeyAnswer | None]) -> None:
+    """Refuse another request under a key that was used before."""
+    for item, prefix, answer in zip(batch.memories, batch.prefixes, answers, strict=True):
         if answer is not None and answer.request != item.request:
-            raise _used(field, f"was used before for something else, which the memory {answer.id} answered.")
+            raise _used_key(prefix, f"was used before for another request, which the memory {answer.id} answered.")
 
 
-def _used(field: str, how: str) -> InvalidInput:
+def _used_key(prefix: str, problem: str) -> InvalidInput:
     return InvalidInput(
-        f"{field}idempotency_key",
-        f"{how} Nothing was stored.",
-        hint="The same key is for the same content, supersedes and related; give what is new another key, or none.",
+        f"{prefix}idempotency_key",
+        f"{problem} Nothing was stored.",
+        hint="Repeat the same content, supersedes and related under a key; give a new request another key, or none.",
     )
 
 
-def _afterwards(drafts: Sequence[Draft], fields: Sequence[str], *, caller: Caller, now: datetime) -> Afterwards | None:
-    """What the drafts say of memories that are there: which they supersede, which they are related to.
+async def _write_batch(context: RequestContext, name: str, batch: _Batch, vectors: Vectors | None) -> _Written:
+    """Write a batch in one transaction; once more if another process used one of its keys meanwhile."""
+    for attempt in range(1, _TRIES + 1):
+        try:
+            written = await _write_once(context, name, batch, vectors)
+        except ConcurrentChange:
+            if attempt == _TRIES:
+                raise
+        else:
+            break
+    context.memory.changes.count_stored(sum(item.new for item in written.outcome))
+    return written
 
-    What was answered before has had its effect then.
-    """
-    if not any(draft.supersedes is not None or draft.related for draft in drafts):
-        return None
 
-    async def then(session: Session, namespace: UUID, outcome: Outcome, answers: Answers) -> None:
-        change = Changing(session, namespace, caller, now)
-        effective = [
-            (draft, id_, field)
-            for draft, (id_, _), field, answer in zip(drafts, outcome, fields, answers, strict=True)
-            if answer is None
+async def _write_once(context: RequestContext, name: str, batch: _Batch, vectors: Vectors | None) -> _Written:
+    drafts = [item.draft for item in batch.memories]
+    languages = sorted({draft.language for draft in drafts if draft.language})
+    exclusive = any(draft.supersedes is not None or draft.related for draft in drafts)
+    namespace = NewNamespace(new_id(), name, DEFAULT_LANGUAGE, languages)
+    async with context.memory.changes.storing(
+        namespace, caller=context.caller, now=context.now, exclusive=exclusive
+    ) as change:
+        answers = await change.key_answers([draft.idempotency_key for draft in drafts])
+        _refuse_used_keys(batch, answers)
+        places = [place for place, answer in enumerate(answers) if answer is None]
+        inserted = await change.insert(
+            [batch.memories[place] for place in places],
+            None if vectors is None else replace(vectors, vectors=[vectors.vectors[place] for place in places]),
+        )
+        by_place = dict(zip(places, inserted, strict=True))
+        outcome = [
+            by_place[place] if answer is None else Inserted(answer.id, new=False)
+            for place, answer in enumerate(answers)
         ]
-        replacements = [
-            Replacement(draft.supersedes, id_, f"{field}supersedes", draft.supersede_reason)
-            for draft, id_, field in effective
-            if draft.supersedes is not None
-        ]
-        await supersede(change, replacements, now=now)
-        related = {
-            (id_, link.type, link.id): (field, Relation(id_, link.type, link.id, link.strength))
-            for draft, id_, field in effective
-            for link in draft.related
-        }
-        if not related:
-            return
-        for field, relation in related.values():
-            if relation.from_id == relation.to_id:
-                raise InvalidInput(f"{field}related", "a memory cannot be related to itself.", hint="Leave it out.")
-        written = await change.relate([relation for _, relation in related.values()])
-        for key, (field, relation) in related.items():
-            if key not in written:
-                raise NotFound(
-                    f"{field}related: there is no memory {relation.to_id} in this namespace.",
-                    hint="Only memories of one namespace are related.",
-                )
-
-    return then
+        await change.remember_keys(
+            {
+                key: KeyAnswer(by_place[place].id, batch.memories[place].request)
+                for place in places
+                if (key := drafts[place].idempotency_key) is not None
+            }
+        )
+        await _supersede(change, batch, by_place, context)
+        await _relate(change, batch, by_place)
+        new = [item.id for item in outcome if item.new]
+        await change.audit("store", new, len({item.id for item in outcome}))
+    return _Written(change.namespace, outcome)
 
 
-async def _vectors(library: MemoryContext, batch: Sequence[Prepared]) -> Vectors | None:
-    """The vector of each of a batch; a text that stands in it several times is embedded once."""
+async def _supersede(
+    change: NamespaceTransaction, batch: _Batch, stored: Mapping[int, Inserted], context: RequestContext
+) -> None:
+    replacements = []
+    for place, item in stored.items():
+        draft = batch.memories[place].draft
+        if draft.supersedes is not None:
+            field = f"{batch.prefixes[place]}supersedes"
+            replacements.append(Replacement(draft.supersedes, item.id, field, draft.supersede_reason))
+    await supersede(change, replacements, now=context.now)
+
+
+async def _relate(change: NamespaceTransaction, batch: _Batch, stored: Mapping[int, Inserted]) -> None:
+    related: dict[tuple[UUID, str, UUID], tuple[str, Relation]] = {}
+    for place, item in stored.items():
+        field = f"{batch.prefixes[place]}related"
+        for link in batch.memories[place].draft.related:
+            if link.id == item.id:
+                raise InvalidInput(field, "names the memory itself.", hint="Leave it out.")
+            related[item.id, link.type, link.id] = field, Relation(item.id, link.type, link.id, link.strength)
+    if not related:
+        return
+    written = await change.relate([relation for _, relation in related.values()])
+    for key, (field, relation) in related.items():
+        if key not in written:
+            raise NotFound(
+                f"{field}: there is no memory {relation.to_id} in this namespace.",
+                hint="Relations stay within one namespace.",
+            )
+
+
+async def _embed_batch(memory: MemoryContext, batch: Sequence[PreparedMemory]) -> Vectors | None:
+    """Embed the texts of a batch, each once."""
     texts = {item.digest: item.draft.content for item in batch}
-    vectors = await embed(library, list(texts.values()))
+    vectors = await embed(memory, list(texts.values()))
     if vectors is None:
         return None
     by_text = dict(zip(texts, vectors.vectors, strict=True))
     return replace(vectors, vectors=[by_text[item.digest] for item in batch])
 
 
-async def embed(library: MemoryContext, texts: Sequence[str]) -> Vectors | None:
-    """The vectors of a batch of texts; None when there is no embedder or it is down, and they are owed."""
-    await library.generations.look()
-    embedder = library.embedder
+async def embed(memory: MemoryContext, texts: Sequence[str]) -> Vectors | None:
+    """Embed texts with the active model; None if there is none or it is unreachable: the embeddings are pending."""
+    await memory.active_model.refresh()
+    embedder = memory.embedder
     if embedder is None:
         return None
     try:
-        return await vectors_of(embedder, texts)
+        return await embed_texts(embedder, texts)
     except EmbedderUnavailable as error:
         log.warning("stored_without_vectors", count=len(texts), reason=error.message)
         return None

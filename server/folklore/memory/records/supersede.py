@@ -1,4 +1,4 @@
-"""Let a newer memory take an older one's place: closed, linked, hidden from recall, and undoable."""
+"""Supersede: a newer memory replaces an older one, which recall hides and an undo restores."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from folklore.db.stores.changes import Changing, Closing, State
+from folklore.db.stores.changes import Closing, NamespaceTransaction, State
 from folklore.errors import Conflict, FolkloreError, InvalidInput, NotFound
 from folklore.model import Relation
 
@@ -16,7 +16,7 @@ SUPERSEDES = "supersedes"
 
 @dataclass(frozen=True, slots=True)
 class Replacement:
-    """`new` takes the place of `old`; `field` is what to call it in an error."""
+    """The memory `new` supersedes `old`; `field` is the name in errors."""
 
     old: UUID
     new: UUID
@@ -24,53 +24,55 @@ class Replacement:
     reason: str | None = None
 
 
-def objection(replacement: Replacement, states: Mapping[UUID, State]) -> FolkloreError | None:
-    """Why this cannot be, if it cannot."""
+def refusal(replacement: Replacement, states: Mapping[UUID, State]) -> FolkloreError | None:
+    """Return the error that forbids a replacement, or None."""
     field, old, new = replacement.field, states.get(replacement.old), states.get(replacement.new)
     if old is None or new is None:
         missing = replacement.old if old is None else replacement.new
         return NotFound(f"{field}: there is no memory {missing} in this namespace.", hint="Recall it to see its id.")
     if old.id == new.id:
-        return InvalidInput(field, "a memory cannot supersede itself.", hint="Its text is the same: leave this out.")
+        return InvalidInput(field, "names the memory itself.", hint="The text is known already: leave this out.")
     if old.forgotten_at is not None:
-        return Conflict(f"{field}: the memory {old.id} was forgotten.", hint="Store the new one on its own.")
-    if done(replacement, states):
+        return Conflict(f"{field}: the memory {old.id} was forgotten.", hint="Store the new one without supersedes.")
+    if is_done(replacement, states):
         return None
     if old.superseded_at is not None:
         by = "another memory" if old.superseded_by is None else str(old.superseded_by)
         return Conflict(f"{field}: the memory {old.id} was superseded by {by} already.", hint="Supersede that one.")
     if new.forgotten_at is not None or new.superseded_at is not None:
-        return Conflict(f"{field}: the memory {new.id} is itself not in force any more.")
+        return Conflict(f"{field}: the memory {new.id} was itself forgotten or superseded.")
     return None
 
 
-def done(replacement: Replacement, states: Mapping[UUID, State]) -> bool:
-    """Whether this very replacement has happened already, so that saying it again changes nothing."""
+def is_done(replacement: Replacement, states: Mapping[UUID, State]) -> bool:
+    """Return True if the replacement was made before."""
     return states[replacement.old].superseded_by == replacement.new
 
 
-async def supersede(change: Changing, replacements: Sequence[Replacement], *, now: datetime) -> None:
-    """Close the old ones and relate the new ones to them; a constant number of statements.
+async def supersede(change: NamespaceTransaction, replacements: Sequence[Replacement], *, now: datetime) -> None:
+    """Supersede memories. A constant number of statements.
 
-    Raises NotFound, Conflict, InvalidInput for the first that cannot be; then nothing of the transaction stays.
+    Raises NotFound, Conflict, InvalidInput for the first replacement that is not possible.
     """
     if not replacements:
         return
     states = await change.states([id_ for item in replacements for id_ in (item.old, item.new)])
-    seen: dict[UUID, UUID] = {}
-    fresh = {item.new for item in replacements}
+    successors: dict[UUID, UUID] = {}
+    new = {item.new for item in replacements}
     for item in replacements:
-        if item.old in fresh and item.old != item.new:
-            raise InvalidInput(item.field, f"{item.old} is itself stated by this call.", hint="Say the two apart.")
-        if problem := objection(item, states):
-            raise problem
-        if seen.setdefault(item.old, item.new) != item.new:
-            raise InvalidInput(item.field, f"two memories would supersede {item.old}.", hint="Let one of them do so.")
-    await close(change, [item for item in replacements if not done(item, states)], now=now)
+        if item.old in new and item.old != item.new:
+            raise InvalidInput(item.field, f"{item.old} is stored by this call.", hint="Use two calls.")
+        if error := refusal(item, states):
+            raise error
+        if successors.setdefault(item.old, item.new) != item.new:
+            raise InvalidInput(item.field, f"two memories would supersede {item.old}.", hint="Keep one of them.")
+    await write_replacements(change, [item for item in replacements if not is_done(item, states)], now=now)
 
 
-async def close(change: Changing, replacements: Sequence[Replacement], *, now: datetime) -> None:
-    """Write replacements that nothing stands against. Three statements."""
+async def write_replacements(
+    change: NamespaceTransaction, replacements: Sequence[Replacement], *, now: datetime
+) -> None:
+    """Write replacements that were checked. Five statements with the audit lines."""
     by_old = {item.old: item for item in replacements}
     if not by_old:
         return

@@ -1,154 +1,131 @@
-"""Change a memory and keep what it was: update, undo, history."""
+"""Update a memory, or undo its last change. Every change writes a revision with the former values."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta, tzinfo
+from collections.abc import Mapping
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from folklore.db.stores.changes import Changing, Patch, State
-from folklore.db.stores.drafts import stated
+from folklore.db.rows import columns_of
+from folklore.db.stores.changes import NamespaceTransaction, Patch, State
 from folklore.db.stores.memories import Vectors
 from folklore.db.stores.namespaces import NamespaceInfo
-from folklore.errors import Conflict, InvalidInput, NotFound, Raced
-from folklore.memory.context import MemoryContext
-from folklore.memory.locate import place_of, unknown
-from folklore.memory.permissions import must_write, require
+from folklore.errors import ConcurrentChange, Conflict, InvalidInput, NotFound
+from folklore.memory.context import RequestContext
+from folklore.memory.locate import namespace_of, unknown_memories
+from folklore.memory.records.get import may_read_forgotten
 from folklore.memory.records.store import embed
 from folklore.memory.records.supersede import SUPERSEDES
+from folklore.memory.requests import CHANGEABLE, HistoryRequest, UndoRequest, UpdateRequest
+from folklore.memory.results import History, Undone
 from folklore.memory.secret_guard import guard_fields
 from folklore.memory.validation import check_draft
-from folklore.model import Caller, Draft, Memory, Relation, Revision, SecretPolicy
+from folklore.model import FIELDS, Draft, Memory, Relation, Revision
 from folklore.text.clean import digest
 
-# What may be changed, and which of it may be taken away.
-FIELDS = (
-    "content", "summary", "kind", "tags", "source", "session", "occurred_at", "importance", "confidence", "priority",
-    "language", "expires_at", "paths", "commit", "metadata",
-)  # fmt: skip
-CLEARABLE = frozenset(FIELDS) - {"content", "kind", "language"}
-# A change of these changes what a memory is found by.
-_SEARCHED = frozenset({"content", "summary", "tags", "source", "language", "occurred_at"})
-_TIMES = frozenset({"occurred_at", "expires_at"})
+CLEARABLE = [name for name in CHANGEABLE if FIELDS[name].clearable]
+_INDEXED = frozenset(name for name, field in FIELDS.items() if field.indexed)
 _TRIES = 5
 
 
-@dataclass(frozen=True, slots=True)
-class Edit:
-    """What shall be different: new values by field, and fields to empty."""
+async def update(context: RequestContext, request: UpdateRequest) -> Memory:
+    """Change fields of a memory; its id, relations and counts stay. Nothing is written if nothing differs.
 
-    fields: Mapping[str, Any]
-    clear: Sequence[str] = ()
-    if_revision: int | None = None
-
-
-async def update(
-    library: MemoryContext,
-    id_: UUID,
-    edit: Edit,
-    *,
-    caller: Caller,
-    now: datetime,
-    zone: tzinfo = UTC,
-    namespaces: tuple[str, ...] = (),
-) -> Memory:
-    """Change fields of a memory; its id, relations and counts stay, and what it was becomes a revision.
-
-    Nothing is written if nothing is different. Raises InvalidInput, NotFound, Conflict (changed since `if_revision`,
-    forgotten, superseded, or its new text is another memory's), Refused.
+    Raises InvalidInput, NotFound, Refused; Conflict if the memory changed since `if_revision`, was superseded, or if
+    another memory has the new text.
     """
-    must_write(caller)
-    wanted = _checked(edit, library.secrets, now=now, zone=zone)
-    notebook = await place_of(library, id_, namespaces=namespaces)
-    require(caller, notebook.name, "writer")
-    vectors = await embed(library, [wanted["content"]]) if "content" in wanted else None
-    async with library.changes.of(notebook.id, caller=caller, now=now) as change:
-        state = (await change.states([id_], whole=True)).get(id_)
+    values = _checked(context, request)
+    namespace = await namespace_of(context, request.id, namespaces=request.namespaces, role="writer")
+    vectors = await embed(context.memory, [values["content"]]) if "content" in values else None
+    async with context.memory.changes.of(namespace.id, caller=context.caller, now=context.now) as change:
+        state = (await change.states([request.id], whole=True)).get(request.id)
         if state is None:
-            raise unknown([id_])
-        _in_force(state)
-        _must_be_at(
-            edit.if_revision,
-            id_,
-            state.revision,
-            "Read it again with memory_get and repeat the change on what it says now.",
-        )
-        different = {name: value for name, value in wanted.items() if _differs(name, value, state.held[name])}
-        if different:
-            await change.record([id_], "update", [*different, *(["position"] if "session" in different else [])])
-            await _write(change, state, different, vectors)
-    return await _read(library, notebook, id_)
+            raise unknown_memories([request.id])
+        _require_in_force(state)
+        if request.if_revision not in (None, state.revision):
+            raise Conflict(
+                f"The memory {request.id} is at revision {state.revision}, not {request.if_revision}.",
+                hint="Read it again with memory_get and repeat the change.",
+            )
+        changed = {name: value for name, value in values.items() if _differs(name, value, state.held[name])}
+        if changed:
+            # A memory that moves to another session gets another position.
+            await change.record([request.id], "update", [*changed, *(["position"] if "session" in changed else [])])
+            await _write(change, state, changed, vectors)
+    return await _read(context, namespace, request.id)
 
 
-async def undo(
-    library: MemoryContext,
-    id_: UUID,
-    *,
-    caller: Caller,
-    now: datetime,
-    retention: timedelta,
-    namespaces: tuple[str, ...] = (),
-    revision: int | None = None,
-) -> tuple[Memory, Revision]:
-    """Take back the last change of a memory (update, forget, supersede, expire) that was not taken back yet.
+async def undo(context: RequestContext, request: UndoRequest) -> Undone:
+    """Take back the last change of a memory (update, forget, supersede, expire) that was not taken back.
 
-    The undoing is kept as a revision too. What had expired has no end any more. Returns the memory as it is now and
-    what was undone. Raises NotFound if nothing was changed, Conflict if its time is over, another memory has its text
-    by now, or it is not at `revision`: who says where it is takes nothing more back by saying it twice.
+    The undo is a revision too. What expired never expires again. Raises NotFound if there is no change; Conflict if the
+    retention time is over, another memory has the text now, or the memory is not at `revision`.
     """
-    must_write(caller)
-    notebook = await place_of(library, id_, namespaces=namespaces)
-    require(caller, notebook.name, "writer")
-    changed = "It was changed since, or this undoing has happened already; `folklore history` tells."
-    if revision is not None:
-        _must_be_at(revision, id_, (await _read(library, notebook, id_)).revision, changed)
-    for _ in range(_TRIES):  # the text is embedded before the transaction, which must then find the same last change
-        last = await library.changes.last(notebook.id, id_)
+    namespace = await namespace_of(context, request.id, namespaces=request.namespaces, role="writer")
+    if request.revision is not None:
+        _require_revision(request, (await _read(context, namespace, request.id)).revision)
+    changes = context.memory.changes
+    for _ in range(_TRIES):  # the text is embedded before the transaction, which must find the same last change
+        last = await changes.last_revision(namespace.id, request.id)
         if last is None:
-            raise await _nothing_to_undo(library, notebook, id_)
-        if last.action == "forget" and last.changed_at < now - retention:
-            raise Conflict(f"The memory {id_} was forgotten over {retention.days} days ago.", hint="Store it anew.")
+            raise await _nothing_to_undo(context, namespace, request.id)
+        if last.action == "forget" and last.changed_at < context.now - context.retention:
+            days = context.retention.days
+            raise Conflict(f"The memory {request.id} was forgotten over {days} days ago.", hint="Store it again.")
         text = last.before.get("content")
-        vectors = await embed(library, [str(text)]) if text is not None else None
-        async with library.changes.of(notebook.id, caller=caller, now=now) as change:
-            if await change.last(id_) != last:
+        vectors = await embed(context.memory, [str(text)]) if text is not None else None
+        async with changes.of(namespace.id, caller=context.caller, now=context.now) as change:
+            if await change.last_revision(request.id) != last:
                 continue
-            state = (await change.states([id_], whole=True))[id_]
-            _must_be_at(revision, id_, state.revision, changed)
-            before = await _restorable(change, last)
-            await change.record([id_], "undo", list(before), undoes=last.revision)
-            if "superseded_by" in before and state.superseded_by is not None:
-                await change.unrelate([Relation(state.superseded_by, SUPERSEDES, id_)])
-            await _write(change, state, before, vectors)
-        library.stored()
-        return await _read(library, notebook, id_), last
-    raise Raced(f"The memory {id_} is being changed by somebody else.", hint="Try again.")
+            await _take_back(change, request, last, vectors)
+        context.memory.changed()
+        return Undone(await _read(context, namespace, request.id), last)
+    raise ConcurrentChange(f"The memory {request.id} is being changed by another caller.", hint="Try again.")
 
 
-async def history(
-    library: MemoryContext, id_: UUID, *, namespaces: tuple[str, ...] = ()
-) -> tuple[Memory, tuple[Revision, ...]]:
-    """A memory as it is, and its changes, the last one first. Raises NotFound."""
-    notebook = await place_of(library, id_, namespaces=namespaces)
-    return await _read(library, notebook, id_), tuple(await library.changes.history(notebook.id, id_))
+async def read_history(context: RequestContext, request: HistoryRequest) -> History:
+    """Read a memory and its changes, the last one first. Raises NotFound."""
+    namespace = await namespace_of(context, request.id, namespaces=request.namespaces)
+    memory = await _read(context, namespace, request.id)
+    if memory.forgotten_at is not None and not may_read_forgotten(context, memory):
+        raise unknown_memories([request.id])
+    return History(memory, tuple(await context.memory.changes.history(namespace.id, request.id)))
 
 
-async def _nothing_to_undo(library: MemoryContext, notebook: NamespaceInfo, id_: UUID) -> NotFound:
-    if await library.changes.history(notebook.id, id_):
+async def _take_back(
+    change: NamespaceTransaction, request: UndoRequest, last: Revision, vectors: Vectors | None
+) -> None:
+    state = (await change.states([request.id], whole=True))[request.id]
+    _require_revision(request, state.revision)
+    before = await _restorable(change, last)
+    await change.record([request.id], "undo", list(before), undoes=last.revision)
+    if "superseded_by" in before and state.superseded_by is not None:
+        await change.unrelate([Relation(state.superseded_by, SUPERSEDES, request.id)])
+    await _write(change, state, before, vectors)
+
+
+def _require_revision(request: UndoRequest, revision: int) -> None:
+    if request.revision not in (None, revision):
+        raise Conflict(
+            f"The memory {request.id} is at revision {revision}, not {request.revision}.",
+            hint="It was changed since, or this undo was done already; `folklore history` shows it.",
+        )
+
+
+async def _nothing_to_undo(context: RequestContext, namespace: NamespaceInfo, id_: UUID) -> NotFound:
+    if await context.memory.changes.history(namespace.id, id_):
         return NotFound(
             f"Every change of the memory {id_} was undone already.",
             hint=f"`folklore history {id_}` shows them; to change it again, edit it.",
         )
-    return NotFound(f"Nothing was changed about the memory {id_}.", hint="There is nothing to undo.")
+    return NotFound(f"The memory {id_} was never changed.", hint="There is nothing to undo.")
 
 
-async def _restorable(change: Changing, last: Revision) -> Mapping[str, Any]:
-    """What an undo gives back of a change.
+async def _restorable(change: NamespaceTransaction, last: Revision) -> Mapping[str, Any]:
+    """Return the columns that an undo restores.
 
-    Who was superseded by one that was erased was so by nobody that can be named. What expired lives on without end:
-    with its old one nobody would see it, and upkeep would forget it again.
+    A successor that was erased cannot be named. What expired gets no expiry: with its old one it would expire again.
     """
     before = last.before
     if last.action == "expire":
@@ -159,66 +136,67 @@ async def _restorable(change: Changing, last: Revision) -> Mapping[str, Any]:
     return before
 
 
-async def _write(change: Changing, state: State, fields: Mapping[str, Any], vectors: Vectors | None) -> None:
-    """Give the memory these columns, within the transaction, and find it by what it says then."""
+async def _write(
+    change: NamespaceTransaction, state: State, fields: Mapping[str, Any], vectors: Vectors | None
+) -> None:
+    """Write columns of a memory, and its postings and vectors if they changed, within the transaction."""
     after = {**state.held, **fields}
     alive = after["forgotten_at"] is None and after["superseded_at"] is None
     text = digest(str(after["content"]))
     if alive and (holder := await change.living(text)) not in (None, state.id):
-        raise Conflict(f"Its text is that of the memory {holder}.", hint="Change or forget that one instead.")
+        raise Conflict(f"The memory {holder} has this text.", hint="Change or forget that one instead.")
     if "language" in fields:
-        await change.learn(str(fields["language"]))
-    searched = not _SEARCHED.isdisjoint(fields)
-    if searched:
+        await change.add_language(str(fields["language"]))
+    indexed = not _INDEXED.isdisjoint(fields)
+    if indexed:
         await change.unindex([state.id])
     await change.patch([Patch(state.id, fields, text if "content" in fields else None)])
-    if searched:
-        await change.reindex(state.id, meaning="content" in fields, vectors=vectors)
+    if indexed:
+        await change.reindex(state.id, content_changed="content" in fields, vectors=vectors)
 
 
-def _checked(edit: Edit, secrets: SecretPolicy, *, now: datetime, zone: tzinfo) -> dict[str, Any]:
-    """The columns asked for, as JSON, checked like those of a new memory."""
-    if surplus := [name for name in (*edit.fields, *edit.clear) if name not in FIELDS]:
-        raise InvalidInput(surplus[0], "is no field that can be changed.", hint=f"There are {', '.join(FIELDS)}.")
-    if kept := [name for name in edit.clear if name not in CLEARABLE]:
-        raise InvalidInput("clear", f"{kept[0]} cannot be empty.", hint=f"Can be: {', '.join(sorted(CLEARABLE))}.")
-    if both := [name for name in edit.clear if name in edit.fields]:
-        raise InvalidInput("clear", f"{both[0]} is given a value too.", hint="Do one of the two.")
-    changed, _ = guard_fields(edit.fields, secrets)
-    given = {**edit.fields, **changed}
-    if not given and not edit.clear:
+def _checked(context: RequestContext, request: UpdateRequest) -> dict[str, Any]:
+    """Return the new columns, as JSON, checked like those of a new memory."""
+    given = {
+        name: value
+        for name in request.changes.model_fields_set
+        if (value := getattr(request.changes, name)) is not None
+    }
+    if unknown := [name for name in request.clear if name not in CHANGEABLE]:
+        raise InvalidInput("clear", f"{unknown[0]!r} is not a field.", hint=f"Fields are {', '.join(CLEARABLE)}.")
+    if kept := [name for name in request.clear if name not in CLEARABLE]:
+        raise InvalidInput("clear", f"{kept[0]} cannot be empty.", hint=f"Can be empty: {', '.join(CLEARABLE)}.")
+    if both := [name for name in request.clear if name in given]:
+        raise InvalidInput("clear", f"{both[0]} has a new value too.", hint="Give one of the two.")
+    redacted, _ = guard_fields(given, context.memory.secrets)
+    given |= redacted
+    if not given and not request.clear:
         raise InvalidInput("id", "comes without a change.", hint="Give at least one field, such as content.")
-    # The content stands in where none is given: a draft has one.
-    draft = check_draft(Draft(**({"content": "unchanged"} | given)), field="", now=now, zone=zone)
-    columns = stated(draft) | {"language": draft.language}
-    empty = stated(Draft(content=""))
-    return {name: columns[name] for name in given} | {name: empty[name] for name in edit.clear}
+    draft = Draft(**{"content": "unchanged", **given})  # a draft needs content; it is not written unless given
+    columns = columns_of(check_draft(draft, prefix="", now=context.now, zone=context.zone))
+    empty = columns_of(Draft(content=""))
+    return {name: columns[name] for name in given} | {name: empty[name] for name in request.clear}
 
 
 def _differs(name: str, new: object, old: object) -> bool:
-    if name in _TIMES and isinstance(new, str) and isinstance(old, str):
+    if FIELDS[name].type == "time" and isinstance(new, str) and isinstance(old, str):
         return datetime.fromisoformat(new) != datetime.fromisoformat(old)
     if isinstance(new, float) and isinstance(old, float):
-        return round(new, 6) != round(old, 6)  # as exact as the database keeps them
+        return round(new, 6) != round(old, 6)  # as exact as the database stores them
     return new != old
 
 
-def _must_be_at(expected: int | None, id_: UUID, revision: int, hint: str) -> None:
-    if expected not in (None, revision):
-        raise Conflict(f"The memory {id_} is at revision {revision} by now, not {expected}.", hint=hint)
-
-
-def _in_force(state: State) -> None:
+def _require_in_force(state: State) -> None:
     if state.forgotten_at is not None:
-        raise NotFound(f"The memory {state.id} was forgotten.", hint=f"`folklore undo {state.id}` brings it back.")
+        raise NotFound(f"The memory {state.id} was forgotten.", hint=f"`folklore undo {state.id}` restores it.")
     if state.superseded_at is not None:
         by = "another" if state.superseded_by is None else str(state.superseded_by)
         raise Conflict(f"The memory {state.id} was superseded by {by}.", hint="Change that one.")
 
 
-async def _read(library: MemoryContext, notebook: NamespaceInfo, id_: UUID) -> Memory:
-    found = await library.memories.get([notebook.id], [id_])
+async def _read(context: RequestContext, namespace: NamespaceInfo, id_: UUID) -> Memory:
+    found = await context.memory.memories.get([namespace.id], [id_])
     if not found:
-        raise unknown([id_])
+        raise unknown_memories([id_])
     [(_, memory)] = found
     return memory

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 from uuid import UUID
 
-from folklore.db.stores.memories import Prepared
+from folklore.db.stores.memories import PreparedMemory
 from folklore.db.stores.transfer import Present
 from folklore.db.stores.transfer_rows import Arrival, Entry
 from folklore.errors import Conflict
@@ -176,4 +176,4 @@ def _merged(arrival: Arrival, stored: Entry | None) -> Arrival | None:
     )
     if (draft, past) == (stored.draft, was):
         return None
-    return replace(arrival, prepared=Prepared(arrival.id, draft, arrival.prepared.digest), past=past)
+    return replace(arrival, prepared=PreparedMemory(arrival.id, draft, arrival.prepared.digest), past=past)

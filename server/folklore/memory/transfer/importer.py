@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 from datetime import datetime, tzinfo
 from uuid import NAMESPACE_URL, UUID, uuid5
 
-from folklore.db.stores.memories import Prepared
+from folklore.db.stores.memories import PreparedMemory
 from folklore.db.stores.transfer import Batch, Transfers
 from folklore.db.stores.transfer_rows import Arrival, Past
-from folklore.errors import FolkloreError, InvalidInput, Raced, Refused
+from folklore.errors import ConcurrentChange, FolkloreError, InvalidInput, Refused
 from folklore.memory.context import MemoryContext
 from folklore.memory.ids import new_id
 from folklore.memory.secret_guard import guard, guard_fields
@@ -25,7 +25,7 @@ from folklore.memory.transfer.pending_successors import Successors
 from folklore.memory.transfer.report import Report
 from folklore.memory.transfer.tied_lines import TiedLine
 from folklore.memory.transfer.vector_lines import FIELD
-from folklore.memory.validation import check_draft, zoned
+from folklore.memory.validation import check_draft, with_zone
 from folklore.model import DEFAULT_LANGUAGE, Caller, Draft, Relation
 from folklore.text import names
 from folklore.text.clean import clean, digest
@@ -167,28 +167,28 @@ class Intake:
         guard_fields({"agent": past.agent, "trust": past.trust, KEYS: tuple(line.entry.keys)}, secrets)
         self._report.redacted += bool(replaced)
         # An export holds expired memories too, which nobody could store any more.
-        checked = check_draft(replace(draft, expires_at=None), field="", now=self._now(), zone=zone)
+        checked = check_draft(replace(draft, expires_at=None), prefix="", now=self._now(), zone=zone)
         checked = replace(
             checked,
-            expires_at=zoned(draft.expires_at, zone),
-            created_at=zoned(draft.created_at, zone),
+            expires_at=with_zone(draft.expires_at, zone),
+            created_at=with_zone(draft.created_at, zone),
             author=_spoken(draft.author),
         )
         past = replace(
             past,
             agent=_spoken(past.agent),
             trust=_spoken(past.trust),
-            updated_at=zoned(past.updated_at, zone),
-            forgotten_at=zoned(past.forgotten_at, zone),
-            superseded_at=zoned(past.superseded_at, zone),
-            last_recalled_at=zoned(past.last_recalled_at, zone),
+            updated_at=with_zone(past.updated_at, zone),
+            forgotten_at=with_zone(past.forgotten_at, zone),
+            superseded_at=with_zone(past.superseded_at, zone),
+            last_recalled_at=with_zone(past.last_recalled_at, zone),
         )
         value = digest(checked.content)
         carried = line.entry.carried
         if carried is not None and checked.content != line.entry.draft.content:  # made of a text that is not stored
             self._report.ignore(FIELD)
             carried = None
-        prepared = Prepared(checked.id or _id_for(checked, past, value), checked, value)
+        prepared = PreparedMemory(checked.id or _id_for(checked, past, value), checked, value)
         return Arrival(number, prepared, past, carried, line.entry.keys)
 
     async def _settle_namespaces(self, header: HeaderLine) -> None:
@@ -232,9 +232,9 @@ class Intake:
             wanted = {arrival.id for arrival in (*verdict.fresh, *verdict.replacing)}
             if self._request.dry_run or not wanted:
                 return verdict, wanted
-            with suppress(Raced):
+            with suppress(ConcurrentChange):
                 return verdict, await self._write(name, verdict)
-        raise Raced(
+        raise ConcurrentChange(
             "Others keep changing what this import writes.",
             hint="Import it again: what is here already is not doubled.",
         )

@@ -153,7 +153,7 @@ def _before(told: _Before) -> dict[str, Any]:
     stated = {name: value for name, value in held.items() if name in Draft.__dataclass_fields__}
     # Its time may be over by now.
     draft = Draft(**{"content": "unchanged"} | stated | {"expires_at": None})
-    checked = check_draft(draft, field="before.", now=datetime.min.replace(tzinfo=UTC), zone=UTC)
+    checked = check_draft(draft, prefix="before.", now=datetime.min.replace(tzinfo=UTC), zone=UTC)
     held |= {name: getattr(checked, name) for name in stated if name != "expires_at"}
     return {name: _column(value) for name, value in held.items()}
 

@@ -1,0 +1,147 @@
+"""Commands that read: recall, search, list, show, history."""
+
+from __future__ import annotations
+
+import click
+
+from folklore.cli.context import call, zone_of
+from folklore.cli.options import (
+    Given,
+    filter_options,
+    filters_from,
+    format_option,
+    id_of,
+    json_option,
+    names_of,
+    namespace_option,
+    namespaces_option,
+    ranking_from,
+    ranking_options,
+    sort_option,
+)
+from folklore.cli.output import (
+    print_answer,
+    print_details,
+    print_explanation,
+    print_json,
+    print_revision,
+    say,
+)
+from folklore.errors import NotFound
+from folklore.memory import serializers
+from folklore.memory.requests import (
+    GetRequest,
+    HistoryRequest,
+    ListRequest,
+    RecallRequest,
+    SearchRequest,
+)
+from folklore.memory.serializers import Format
+
+
+@click.command()
+@click.argument("query", nargs=-1, required=True)
+@namespaces_option
+@click.option("--limit", type=click.IntRange(1, 100), default=10, show_default=True)
+@filter_options
+@ranking_options
+@sort_option
+@format_option
+@click.option("--max-tokens", type=click.IntRange(50, 100_000), help="Keep the answer within this many tokens.")
+@click.option("--cursor", help="Continue an answer; repeat its other options.")
+@click.option("--explain", is_flag=True, help="Show the terms of every score, and what each branch did.")
+@json_option
+@click.pass_context
+def recall(ctx: click.Context, /, form: Format, as_json: bool, **options: object) -> None:
+    """Find memories that answer QUERY, a question or topic in plain words; '*' lists what is trending.
+
+    Quote it: the shell removes "…" from a phrase and expands *. A query that begins with a dash comes after --.
+    """
+    request = _recall_request(**options)  # type: ignore[arg-type]
+    answer = call(ctx, request)
+    print_answer(answer, form, as_json=as_json, zone=zone_of(ctx))
+    if request.explain and not as_json:
+        print_explanation(answer)
+
+
+def _recall_request(query: tuple[str, ...], filters: Given, ranking: Given, **options: object) -> RecallRequest:
+    return RecallRequest(query=" ".join(query), filters=filters_from(filters), ranking=ranking_from(ranking), **options)
+
+
+@click.command()
+@click.argument("query", nargs=-1, required=True)
+@namespaces_option
+@click.option("--limit", type=click.IntRange(1, 100), default=10, show_default=True)
+@filter_options
+@format_option
+@click.option("--cursor", help="Continue an answer; repeat its other options.")
+@json_option
+@click.pass_context
+def search(
+    ctx: click.Context, /, query: tuple[str, ...], filters: Given, form: Format, as_json: bool, **options: object
+) -> None:
+    """Find memories by exact words: error codes, identifiers, paths, names. Rare words count most.
+
+    QUERY may hold "phrases", AND, OR, NOT, -word, prefix*, tag:word, source:word, summary:word. Put it into single
+    quotes, since the shell removes "…" from a phrase: folklore search '"connection pool" -redis'.
+    """
+    request = SearchRequest(query=" ".join(query), filters=filters_from(filters), **options)
+    print_answer(call(ctx, request), form, as_json=as_json, zone=zone_of(ctx))
+
+
+@click.command("list")
+@namespaces_option
+@click.option("--limit", type=click.IntRange(1, 1000), default=20, show_default=True)
+@filter_options
+@click.option(
+    "--sort",
+    type=click.Choice(["time_desc", "time_asc", "updated_desc", "updated_asc"]),
+    default="time_desc",
+    show_default=True,
+)
+@format_option
+@click.option("--cursor", help="Continue a list; repeat its other options.")
+@json_option
+@click.pass_context
+def list_(ctx: click.Context, /, filters: Given, form: Format, as_json: bool, **options: object) -> None:
+    """List memories in order of time, newest first."""
+    request = ListRequest(filters=filters_from(filters), **options)
+    print_answer(call(ctx, request), form, as_json=as_json, zone=zone_of(ctx))
+
+
+@click.command()
+@click.argument("ids", nargs=-1, required=True, metavar="ID…")
+@json_option
+@click.pass_context
+def show(ctx: click.Context, ids: tuple[str, ...], as_json: bool) -> None:
+    """Show whole memories by id: every field, relations, number of changes; forgotten ones too."""
+    wanted = tuple(id_of(text) for text in dict.fromkeys(ids))
+    result, zone = call(ctx, GetRequest(ids=wanted, forgotten=True)), zone_of(ctx)
+    if as_json and not result.missing:
+        print_json({"memories": [serializers.details(item) for item in result.found]})
+    for item in () if as_json else result.found:
+        say(f"{item.memory.namespace} {item.memory.id}", bold=True)
+        print_details(item, zone)
+        say()
+    if result.missing:
+        missing = ", ".join(str(id_) for id_ in result.missing)
+        raise NotFound(f"There is no memory {missing}.", hint="Ids come from recall, search or list.")
+
+
+@click.command()
+@click.argument("memory", metavar="ID")
+@namespace_option
+@json_option
+@click.pass_context
+def history(ctx: click.Context, memory: str, namespace: str | None, as_json: bool) -> None:
+    """Show the changes of a memory, their authors and the former values; the last change first."""
+    found, zone = call(ctx, HistoryRequest(id=id_of(memory), namespaces=names_of(namespace))), zone_of(ctx)
+    now = found.memory
+    if as_json:
+        revisions = [serializers.revision(item) for item in found.revisions]
+        print_json({"memory": serializers.record(now), "revisions": revisions})
+        return
+    say(f"{now.namespace} {now.id}, revision {now.revision}", bold=True)
+    for item in found.revisions:
+        print_revision(item, zone)
+    say(f"stored {now.created_at.astimezone(zone):%Y-%m-%d %H:%M} by {now.author}", dim=True)

@@ -1,0 +1,330 @@
+"""Commands that change memories: store, edit, forget, undo, relate."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import click
+import yaml
+
+from folklore.cli.context import call, with_operations
+from folklore.cli.options import (
+    Given,
+    field_options,
+    filter_options,
+    filters_from,
+    id_of,
+    json_option,
+    names_of,
+    namespace_option,
+)
+from folklore.cli.output import paint, print_json, say
+from folklore.errors import FolkloreError, InvalidInput, error_from_code
+from folklore.memory import serializers
+from folklore.memory.requests import (
+    CHANGEABLE,
+    Changes,
+    ForgetRequest,
+    HistoryRequest,
+    RelateRequest,
+    RelationChange,
+    StoreRequest,
+    UndoRequest,
+    UpdateRequest,
+)
+from folklore.memory.results import ForgetResult, StoreResult, Undone
+from folklore.memory.service import Operations
+from folklore.model import FIELDS, Draft, Memory
+from folklore.text.entities.finder import find_entities
+from folklore.text.tags import MAX_TAGS
+
+_RULE = "---\n"
+_NOTHING = "Nothing was changed."
+# Fields that an editor shows above the text.
+_EDITED = [name for name in CHANGEABLE if name != "content"]
+
+
+@click.command()
+@click.argument("text", nargs=-1, required=True)
+@click.option("-n", "--namespace", help="Where to store it. Default: the project's namespace.")
+@field_options
+@click.option("--entities", is_flag=True, help="Also tag the people, tools, files, … that the text names.")
+@click.option("--idempotency-key", help="A repeated request under one key stores nothing twice.")
+@click.option("--supersedes", metavar="ID", help="The memory it replaces, which recall leaves out from now on.")
+@click.option("--supersede-reason", help="The reason, kept in the history of the replaced memory.")
+@json_option
+@click.pass_context
+def store(
+    ctx: click.Context,
+    /,
+    text: tuple[str, ...],
+    namespace: str | None,
+    fields: Given,
+    entities: bool,
+    supersedes: str | None,
+    as_json: bool,
+    **keys: Any,
+) -> None:
+    """Store TEXT as one memory; - reads it from stdin. A known text is not stored twice."""
+    content = _typed() if text == ("-",) else " ".join(text)
+    tags = fields.pop("tags", ())
+    named = [entity.tag for entity in find_entities(content) if entity.tag not in tags]
+    named = named[: max(MAX_TAGS - len(tags), 0)]
+    stated = {
+        **fields,
+        **keys,
+        "tags": (*tags, *named) if entities else tags,
+        "supersedes": None if supersedes is None else id_of(supersedes),
+    }
+    draft = Draft(content, **stated)
+    result = call(ctx, StoreRequest(memories=(draft,), namespace=namespace, single=True))
+    if as_json:
+        print_json(serializers.stored(result))
+    else:
+        _print_stored(result)
+        if named and not entities:
+            say(f"  names {', '.join(named)}: --entities adds these tags", dim=True)
+        if result.note:
+            click.echo(result.note, err=True)
+
+
+def _print_stored(result: StoreResult) -> None:
+    for item in result.stored:
+        say(f"{item.status} {item.id} in {result.namespace}")
+        for near in item.similar:
+            text = serializers.beginning(near.content).replace("\n", " ")
+            say(f"  similar ({near.similarity:.2f}): {near.id} by {near.author}: {text}", dim=True)
+
+
+def _typed() -> str:
+    try:
+        return sys.stdin.buffer.read().decode("utf-8")
+    except UnicodeDecodeError as error:  # replacement characters would lose text silently
+        raise InvalidInput(
+            "TEXT", "is not UTF-8.", hint="Convert it first, e.g. by `iconv --from-code latin1 --to-code utf-8`."
+        ) from error
+
+
+@click.command()
+@click.argument("memory", metavar="ID")
+@namespace_option
+@json_option
+@click.pass_context
+def edit(ctx: click.Context, memory: str, namespace: str | None, as_json: bool) -> None:
+    """Change a memory in your editor ($VISUAL, $EDITOR): its fields above, its text below.
+
+    A file that is not saved, or saved unchanged or empty, changes nothing, and so does one whose memory was changed
+    meanwhile. The former values are kept: `folklore history`, `folklore undo`.
+    """
+    id_, names = id_of(memory), names_of(namespace)
+    before = call(ctx, HistoryRequest(id=id_, namespaces=names)).memory
+    text = as_text(before)
+    edited = click.edit(text, extension=".md")
+    now = before
+    if edited is not None and edited.strip() not in ("", text.strip()):
+        try:
+            request = edit_request(before, edited).model_copy(update={"namespaces": names})
+            now = call(ctx, request)
+        except FolkloreError as error:
+            error.hint = f"{error.hint or ''} Your text is kept in {_kept(id_, edited)}.".lstrip()
+            raise
+    if as_json:
+        print_json(serializers.record(now))
+    else:
+        say(f"changed {id_}, revision {now.revision}" if now.revision != before.revision else _NOTHING)
+
+
+def as_text(memory: Memory) -> str:
+    """Return the changeable fields as YAML between two rules, then the text."""
+    held = serializers.record(memory)
+    fields = {name: held[name] for name in _EDITED if not _is_empty(held.get(name))}
+    return f"{_RULE}{yaml.safe_dump(fields, allow_unicode=True, sort_keys=False)}{_RULE}{memory.content}\n"
+
+
+def edit_request(memory: Memory, text: str) -> UpdateRequest:
+    """Return the changes in an edited text of `as_text`; a removed field is emptied. Raises InvalidInput."""
+    (old, old_content), (new, content) = _parse_edited(as_text(memory)), _parse_edited(text)
+    if unknown := [name for name in new if name not in _EDITED]:
+        raise InvalidInput(str(unknown[0])[:60], "is not a field that can be changed.", hint=_NOTHING)
+    changes = {name: value for name, value in new.items() if not _is_empty(value) and value != old.get(name)}
+    clear = tuple(name for name in old if _is_empty(new.get(name)) and FIELDS[name].clearable)
+    if content.strip() != old_content.strip() or not (changes or clear):
+        changes["content"] = content.strip()
+    try:
+        parsed = Changes.model_validate(changes)
+    except ValueError:
+        raise _wrong_field(changes) from None
+    return UpdateRequest(id=memory.id, changes=parsed, clear=clear, if_revision=memory.revision)
+
+
+def _wrong_field(changes: dict[str, Any]) -> InvalidInput:
+    """Return the error for the first field of the wrong type."""
+    likes = {
+        "tags": "a list of texts, such as `[one, two]`",
+        "paths": "a list of texts, such as `[one, two]`",
+        "share": "a number from 0 to 1",
+        "integer": "a whole number",
+        "time": "an ISO 8601 time",
+        "json": "an object, such as `{ticket: 12}`",
+        "flag": "true or false",
+    }
+    for name, value in changes.items():
+        try:
+            Changes.model_validate({name: value})
+        except ValueError:
+            like = likes.get(FIELDS[name].type, "text (a number or date in quotes)")
+            return InvalidInput(name, f"must be {like}.", hint=_NOTHING)
+    return InvalidInput("fields", "cannot be read.", hint=_NOTHING)
+
+
+def _is_empty(value: object) -> bool:
+    return value is None or value in ("", [], {})  # an importance of 0 is a value
+
+
+def _parse_edited(text: str) -> tuple[dict[str, Any], str]:
+    head, body = _split(text.replace("\r\n", "\n"))
+    try:
+        # Times stay text: they are read in the caller's time zone like any other.
+        texts = yaml.load(head, Loader=yaml.BaseLoader) if head.strip() else {}  # noqa: S506 - it makes only text
+        values = yaml.safe_load(head) if head.strip() else {}
+    except yaml.YAMLError as error:
+        raise InvalidInput("fields", "above the text are not valid YAML.", hint=_NOTHING) from error
+    if not isinstance(texts, dict) or not isinstance(values, dict):
+        raise InvalidInput("fields", "above the text must be `name: value` lines.", hint=_NOTHING)
+    return {name: texts[name] if name.endswith("_at") else values.get(name, texts[name]) for name in texts}, body
+
+
+def _split(text: str) -> tuple[str, str]:
+    if not text.startswith(_RULE):  # the fields were deleted
+        return "", text
+    head, rule, body = text.removeprefix(_RULE).partition(_RULE)
+    if not rule or (head and not head.endswith("\n")):
+        raise InvalidInput("fields", "do not end with a line of three dashes.", hint=_NOTHING)
+    return head, body
+
+
+def _kept(id_: UUID, text: str) -> Path:
+    path = Path(tempfile.mkdtemp(prefix="folklore-")) / f"{id_}.md"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+@click.command()
+@click.argument("memories", nargs=-1, metavar="[ID…]")
+@click.option(
+    "-n",
+    "--namespace",
+    "namespaces",
+    multiple=True,
+    metavar="NAME",
+    help="Only this namespace; repeatable. Default: the project's; for an ID, all.",
+)
+@filter_options
+@click.option("--erase", is_flag=True, help="Delete permanently, with every trace; it cannot be undone.")
+@click.option("--dry-run", is_flag=True, help="Only show what would be forgotten.")
+@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+@json_option
+@click.pass_context
+def forget(
+    ctx: click.Context, /, memories: tuple[str, ...], filters: Given, yes: bool, as_json: bool, **options: Any
+) -> None:
+    """Forget memories by ID, or all that match the filters (in the project's namespace unless -n names others).
+
+    `folklore undo` restores them for a while (retention_days), unless --erase. On a terminal it asks first.
+    """
+    ids = tuple(id_of(text) for text in memories)
+    request = ForgetRequest(ids=ids, filters=filters_from(filters) if filters or not ids else None, **options)
+    ask = not request.dry_run and not yes and sys.stdin.isatty()
+    if ask:
+        preview = call(ctx, request.model_copy(update={"dry_run": True}))
+        if not as_json:
+            _print_forgotten(preview, "would be forgotten")
+        click.confirm("Erase these permanently?" if request.erase else "Forget these?", abort=True, err=True)
+        if not ids:  # only what was shown: the filters may match more by now
+            request = request.model_copy(update={"only": tuple(memory.id for memory in preview.memories)})
+    result = call(ctx, request)
+    if ask:
+        result = replace(result, more=preview.more)
+    if as_json:
+        print_json(serializers.forgotten(result, erase=request.erase, dry_run=request.dry_run))
+    elif request.dry_run:
+        _print_forgotten(result, "would be forgotten")
+    else:
+        _print_forgotten(result, "erased" if request.erase else "forgotten")
+
+
+def _print_forgotten(result: ForgetResult, outcome: str) -> None:
+    for memory in result.memories:
+        text = "" if outcome == "erased" else "  " + serializers.beginning(memory.content).replace("\n", " ")
+        say(f"{memory.id}{paint(text, dim=True)}")
+    say(f"{len(result.memories):,} {outcome}" + (", more match: run it again" if result.more else ""))
+    if result.already:
+        say(f"{len(result.already):,} were forgotten before")
+
+
+@click.command()
+@click.argument("memories", nargs=-1, required=True, metavar="ID…")
+@namespace_option
+@click.option(
+    "--revision",
+    type=click.IntRange(min=1),
+    help="Only if the memory (one ID) is at this revision: repeated, the command undoes nothing more.",
+)
+@json_option
+@click.pass_context
+def undo(
+    ctx: click.Context, memories: tuple[str, ...], namespace: str | None, revision: int | None, as_json: bool
+) -> None:
+    """Undo the last change of each memory: an edit, a forget, a supersede. Repeat it for the change before."""
+    ids = [id_of(text) for text in dict.fromkeys(memories)]
+    if revision is not None and len(ids) > 1:
+        raise InvalidInput("revision", "belongs to one memory.", hint="Undo the others in another command.")
+
+    async def work(operations: Operations) -> list[Undone]:
+        undone = []
+        for id_ in ids:
+            done = await operations.call(UndoRequest(id=id_, namespaces=names_of(namespace), revision=revision))
+            undone.append(done)
+            if not as_json:
+                say(f"undone: {done.revision.action} of {id_}, by {done.revision.author}")
+        return undone
+
+    undone = with_operations(ctx, work)
+    if as_json:
+        changes = [
+            {"memory": serializers.record(item.memory), "change": serializers.revision(item.revision)}
+            for item in undone
+        ]
+        print_json({"undone": changes})
+
+
+@click.command()
+@click.argument("from_", metavar="FROM")
+@click.argument("type_", metavar="TYPE")
+@click.argument("to", metavar="TO")
+@click.option("--strength", type=click.FloatRange(0, 1), default=1.0, show_default=True)
+@click.option("--remove", is_flag=True, help="Remove the relation.")
+@namespace_option
+@json_option
+@click.pass_context
+def relate(
+    ctx: click.Context, /, from_: str, type_: str, to: str, namespace: str | None, as_json: bool, **options: Any
+) -> None:
+    """Relate one memory to another: relates_to, contradicts, derived_from, part_of, depends_on, causes, exemplifies,
+    prefers_over, precedes, supersedes, or another word.
+    """
+    change = RelationChange(from_id=id_of(from_), to_id=id_of(to), type=type_, **options)
+    result = call(ctx, RelateRequest(relations=(change,), namespaces=names_of(namespace)))
+    if result.failed:
+        first = result.failed[0]
+        raise error_from_code(first.code, f"Not {'removed' if change.remove else 'related'}: {first.reason}")
+    if as_json:
+        print_json(serializers.related(result))
+    else:
+        outcome = "created" if result.created else "updated" if result.updated else "removed"
+        say(f"{outcome}: {from_} {type_} {to}")

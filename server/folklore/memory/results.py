@@ -1,0 +1,188 @@
+"""Results of the operations, as frozen values that JSON can carry."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from folklore.model import Degraded, Memory, NamespaceStats, Relation, Revision, Role, Stored
+
+
+@dataclass(frozen=True, slots=True)
+class StoreResult:
+    """Outcome for each draft, in the order given.
+
+    `note` reports what was stored otherwise than given, and what could not be checked.
+    """
+
+    namespace: str
+    stored: tuple[Stored, ...]
+    note: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryDetails:
+    """A memory, its relations in both directions, and the number of its revisions."""
+
+    memory: Memory
+    relations: tuple[Relation, ...]
+    revisions: int
+
+
+@dataclass(frozen=True, slots=True)
+class GetResult:
+    """Memories in the order of the request, and the ids that no readable namespace holds.
+
+    An id that an import brought into several namespaces is found once in each.
+    """
+
+    found: tuple[MemoryDetails, ...]
+    missing: tuple[UUID, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """A memory as it is now, and its changes, the last one first."""
+
+    memory: Memory
+    revisions: tuple[Revision, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Undone:
+    """A memory after an undo, and the change that was taken back."""
+
+    memory: Memory
+    revision: Revision
+
+
+@dataclass(frozen=True, slots=True)
+class ForgetResult:
+    """Memories that were forgotten, or would be; `already` were forgotten before.
+
+    `more`: the filters match more memories than one call takes.
+    """
+
+    memories: tuple[Memory, ...]
+    already: tuple[UUID, ...] = ()
+    more: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class FailedRelation:
+    """A relation that could not be written, the reason, and the code of the error."""
+
+    relation: Relation
+    reason: str
+    code: str
+
+
+@dataclass(slots=True)
+class RelateResult:
+    """Outcome for each relation; `updated` existed and took the new strength."""
+
+    created: list[Relation] = field(default_factory=list)
+    updated: list[Relation] = field(default_factory=list)
+    removed: list[Relation] = field(default_factory=list)
+    failed: list[FailedRelation] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class ModelInfo:
+    """The active embedding model."""
+
+    provider: str
+    name: str
+    dimensions: int
+
+
+@dataclass(frozen=True, slots=True)
+class NamespaceStatus:
+    """A namespace that the caller may read; counts stop at 50,000."""
+
+    name: str
+    memories: int
+    role: Role
+    pending_embeddings: int
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """State of the memory as far as the caller may see it. `model` is None where there is none or it is unreachable."""
+
+    version: str
+    engine: str
+    namespaces: tuple[NamespaceStatus, ...]
+    model: ModelInfo | None
+    degraded: tuple[Degraded, ...]
+
+    @property
+    def pending_embeddings(self) -> int:
+        """Memories without a vector of the active model."""
+        return sum(item.pending_embeddings for item in self.namespaces)
+
+
+@dataclass(frozen=True, slots=True)
+class Stats:
+    """Exact counts; without a reachable model `without_vector` is not meaningful and `model` is None."""
+
+    namespaces: tuple[NamespaceStats, ...]
+    model: str | None
+    engine: str
+
+
+@dataclass(frozen=True, slots=True)
+class DeletedNamespace:
+    """A namespace that was deleted, and how long it can be restored."""
+
+    name: str
+    restorable_for: timedelta
+
+
+@dataclass(frozen=True, slots=True)
+class ErasedNamespaces:
+    """Namespaces of one name that were erased, or would be, and the memories in them.
+
+    `remaining` counts those of that name that were deleted before and stay restorable.
+    """
+
+    name: str
+    memories: int
+    remaining: int
+    ids: tuple[UUID, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CreatedToken:
+    """A new token. `secret` is shown only here; `created` are namespaces that were made for it."""
+
+    id: UUID
+    principal: str
+    secret: str
+    expires_at: datetime | None
+    created: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RevokedToken:
+    """A token that was revoked, and its principal."""
+
+    id: UUID
+    principal: str
+
+
+@dataclass(frozen=True, slots=True)
+class AuditEntry:
+    """A write or a denied access: by whom, when, what, on how many memories; never the text of a memory."""
+
+    at: datetime
+    principal: str
+    action: str
+    outcome: str
+    amount: int
+    namespace: str | None = None
+    memories: tuple[UUID, ...] = ()
+    token: UUID | None = None
+    agent: str | None = None
+    detail: str | None = None
