@@ -244,10 +244,10 @@ async def test_without_a_token_only_this_machine_reads_metrics(
 
 @pytest.mark.parametrize(("owner", "status"), [(True, 200), (False, 403)])
 async def test_an_owners_token_reads_metrics_from_anywhere(
-    settings: Settings, library: MemoryContext, owner: bool, status: int
+    settings: Settings, person: Person, owner: bool, status: int
 ) -> None:
-    asked = TokenRequest("alice", () if owner else ("notes:admin",), owner=owner)
-    made = await create_token(library, asked, caller=Caller("root"), now=datetime.now(UTC))
+    grants = () if owner else ("notes:admin",)
+    made = await person.at(datetime.now(UTC)).create_token("alice", *grants, owner=owner)
     built = build_app(App(settings), "127.0.0.1")
     transport = httpx.ASGITransport(built, client=("10.1.2.3", 1))
     async with (

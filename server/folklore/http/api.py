@@ -1,4 +1,4 @@
-"""The HTTP API: POST /api/<operation> with a request as JSON, answered by its result as JSON or, for an export, by lines.
+"""The HTTP API: POST /api/<operation> with a request as JSON, answered by its result as JSON; an export by its lines.
 
 Host and Origin of the requests have been checked.
 """

@@ -111,9 +111,7 @@ async def _lifespan(
         yield
 
 
-def _streamable_http(
-    server: Server[None], host: str, security: TransportSecuritySettings, limits: Limits
-) -> Starlette:
+def _streamable_http(server: Server[None], host: str, security: TransportSecuritySettings, limits: Limits) -> Starlette:
     """Return MCP over streamable HTTP, without sessions: any worker may answer any request."""
     return server.streamable_http_app(
         host=host,
