@@ -101,7 +101,7 @@ class HttpServer:
     def port(self) -> int:
         return int(self.url.rpartition(":")[2])
 
-    def told(self) -> str:
+    def log_text(self) -> str:
         """Its log so far."""
         return self.log.read_text(encoding="utf-8")
 

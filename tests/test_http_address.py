@@ -54,7 +54,7 @@ async def test_over_tls_a_client_does_a_session_of_work_and_none_connects_withou
 
     assert took < 6
     assert server.process.returncode == 0
-    assert f"https://127.0.0.1:{server.port}" in server.told()
+    assert f"https://127.0.0.1:{server.port}" in server.log_text()
 
 
 @pytest.mark.strain
@@ -71,7 +71,7 @@ async def test_every_worker_uses_a_renewed_certificate_and_keeps_its_connections
             issued(folder)
             renewed = ssl.create_default_context(cafile=str(files.certificate))
             async with asyncio.timeout(120):
-                while server.told().count("certificate_renewed") < 2:
+                while server.log_text().count("certificate_renewed") < 2:
                     await handshake(server.url, renewed)
             assert (await client.get("/healthz")).status_code == 200, "on its open connection"
         assert all([await handshake(server.url, renewed) for _ in range(8)])
@@ -204,7 +204,7 @@ async def test_insecure_serves_a_reachable_address_without_tokens_and_warns(data
     async with on_http(settings, "--insecure", host="0.0.0.0") as server, httpx.AsyncClient() as client:
         by_name = await client.get(f"{server.url}/readyz", headers={"Host": "memory.example"})
         by_another = await client.get(f"{server.url}/readyz", headers={"Host": "evil.example"})
-        told = server.told()
+        told = server.log_text()
 
     assert (by_name.status_code, by_another.status_code) == (200, 421)
     assert "EVERY client" in told
@@ -250,7 +250,7 @@ async def test_a_reachable_address_is_served_once_there_is_a_token(database_url:
     async with on_http(settings, host="0.0.0.0") as server, httpx.AsyncClient(base_url=server.url) as client:
         without = await client.post("/api/status", json={})
         with_one = await client.post("/api/status", json={}, headers=bearer(made.secret))
-        log = server.told()
+        log = server.log_text()
 
     assert (without.status_code, with_one.status_code) == (401, 200)
     assert "EVERY client" not in log

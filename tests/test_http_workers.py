@@ -46,7 +46,7 @@ async def serving(server: HttpServer, count: int, *, but: int = 0) -> set[int]:
     async with asyncio.timeout(120):
         while True:
             found = workers(server) - {but}
-            started = server.told()
+            started = server.log_text()
             if len(found) == count and all(f"server process [{one}]" in started for one in found):
                 return found
             await asyncio.sleep(0.05)

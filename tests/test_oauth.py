@@ -144,9 +144,9 @@ async def team(
             yield made
 
 
-async def ask(team: Team, token: str, call: str = "namespaces", **body: Any) -> httpx.Response:
+async def ask(team: Team, token: str, operation: str = "list_namespaces", **body: Any) -> httpx.Response:
     async with httpx.AsyncClient(base_url=team.url, headers=bearer(token), timeout=20) as client:
-        return await client.post(f"/api/{call}", json=body)
+        return await client.post(f"/api/{operation}", json=body)
 
 
 def named(answer: httpx.Response) -> list[str]:
@@ -187,9 +187,9 @@ async def test_a_principal_of_the_issuer_writes_under_its_name_over_mcp(team: Te
         ({"sub": None}, "not valid"),
         ({"sub": 5}, "not valid"),
         ({"sub": "car\u200bla"}, "invisible"),
-        ({"groups": ["others"]}, "opens nothing"),
-        ({"folklore_grants": ["nonsense"]}, "opens nothing"),
-        ({"folklore_grants": ["owner"]}, "opens nothing"),
+        ({"groups": ["others"]}, "no grant here"),
+        ({"folklore_grants": ["nonsense"]}, "no grant here"),
+        ({"folklore_grants": ["owner"]}, "no grant here"),
     ],
 )
 async def test_a_token_that_is_not_for_this_server_or_grants_nothing_is_refused(

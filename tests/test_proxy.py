@@ -180,4 +180,4 @@ async def test_the_proxy_gives_each_request_an_id_that_the_log_has(proxied: Prox
         answer = await client.post("/mcp", json=INITIALIZE, headers=MCP)
 
     assert answer.status_code == 200
-    assert f"request_id={answer.headers['x-request-id']}" in proxied.server.told()
+    assert f"request_id={answer.headers['x-request-id']}" in proxied.server.log_text()
