@@ -106,8 +106,8 @@ class HttpServer:
         return self.log.read_text(encoding="utf-8")
 
     def crashes(self) -> list[str]:
-        """What its log tells of calls and requests that ended in no way anybody thought of."""
-        return [line for line in self.told().splitlines() if "outcome=crashed" in line or "status=500" in line]
+        """Return the log lines of calls and requests that ended with an unexpected error."""
+        return [line for line in self.log_text().splitlines() if "outcome=crashed" in line or "status=500" in line]
 
     async def end(self, sign: signal.Signals = signal.SIGTERM) -> float:
         """Ask it to end; how many seconds that took."""

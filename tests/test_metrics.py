@@ -15,7 +15,7 @@ from pathlib import Path
 
 import httpx
 import pytest
-from mcp import Client
+from mcp import Client, MCPError
 from prometheus_client.parser import text_string_to_metric_families
 
 from folklore.app import App
@@ -62,7 +62,8 @@ async def test_calls_are_counted_and_timed_by_tool_and_outcome(server: HttpServe
     await asked(server, "memory_recall", query="Where do larks nest?")
     await asked(server, "memory_recall", query="larks", limit=1000)
     await asked(server, "memory_recall", query="larks", namespaces=["marked-namespace"])
-    await asked(server, "marked-tool", query="larks")
+    with pytest.raises(MCPError, match="no tool"):
+        await asked(server, "marked-tool", query="larks")
     after = await scraped(client)
 
     def more(name: str, **labels: str) -> float:

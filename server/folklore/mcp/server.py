@@ -8,7 +8,6 @@ from contextlib import asynccontextmanager
 from time import perf_counter
 from typing import Any, Literal
 
-import structlog
 from mcp.server import Server, ServerRequestContext
 from mcp.shared.exceptions import MCPError
 from mcp.types import (
@@ -34,8 +33,6 @@ from folklore.mcp import prompts, resources
 from folklore.mcp.tools import TOOLS, ToolSpec
 from folklore.memory.permissions import may_write_somewhere
 from folklore.memory.service import Service
-
-log = structlog.get_logger(__name__)
 
 INSTRUCTIONS = """\
 Folklore is this team's long-term memory, shared by everyone's assistants.
@@ -121,10 +118,11 @@ def build_server(service: Service, *, offered: Offered = "all", every_tool: Sequ
 
 async def _run(service: Service, tool: ToolSpec, given: Mapping[str, Any], meta: Mapping[str, Any]) -> CallToolResult:
     """Run a tool. Errors are results that the model reads; a crash says nothing but its name."""
-    started, outcome = perf_counter(), "ok"
+    started, outcome = perf_counter(), "cancelled"
     try:
         arguments = tool.arguments.model_validate(_parsed(tool, given))
         value = await tool.run(service, arguments, meta)
+        outcome = "ok"
     except ValidationError as error:
         outcome = "invalid_input"
         return _error("\n".join(_problems(error)))
@@ -133,12 +131,18 @@ async def _run(service: Service, tool: ToolSpec, given: Mapping[str, Any], meta:
         return _error(str(error))
     except Exception:
         outcome = "crashed"
-        log.exception("tool_crashed", tool=tool.name)
+        _log_crash(tool)
         return _error(f"{tool.name} failed; the server's log holds the reason.")
     finally:
         service.usage.metrics.called(tool.name, outcome, perf_counter() - started)
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     return CallToolResult(content=[TextContent(type="text", text=text)], structured_content=value)
+
+
+def _log_crash(tool: ToolSpec) -> None:
+    import structlog  # here, because a server on stdio lists its tools before it imports structlog (log.py)
+
+    structlog.get_logger(__name__).exception("tool_crashed", tool=tool.name)
 
 
 def _error(message: str) -> CallToolResult:

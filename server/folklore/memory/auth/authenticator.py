@@ -29,7 +29,7 @@ from folklore.model import Access, Caller, Demand
 log = structlog.get_logger(__name__)
 
 # The caller while authentication is unavailable: every operation fails with the reason, and nothing can be read.
-UNIDENTIFIED = Caller("unknown", access=Access(UUID(int=0), "0" * 64))
+UNIDENTIFIED = Caller("unknown", access=Access(UUID(int=0), "0" * 64), identified=False)
 
 # Seconds for which "no token exists yet" is cached; that one exists stays true.
 _NO_TOKEN_CACHED = 1.0
@@ -71,7 +71,7 @@ class TokenAuthenticator:
         self._writes: set[asyncio.Task[None]] = set()
 
     async def admit(self, token: str | None) -> Caller:
-        """Return the caller of a token, or without one; UNIDENTIFIED while that is unavailable. One statement.
+        """Return the caller of a token, or without one; UNIDENTIFIED while authentication is unavailable. One statement.
 
         Raises Unauthenticated.
         """
@@ -79,7 +79,7 @@ class TokenAuthenticator:
             return await self._admit(token)
         except Unavailable as error:
             log.warning("authentication_unavailable", reason=error.message)
-            return UNIDENTIFIED
+            return replace(UNIDENTIFIED, may_write=self._local().may_write)
 
     async def _admit(self, token: str | None) -> Caller:
         if token is None:
