@@ -62,8 +62,9 @@ async def test_calls_are_counted_and_timed_by_tool_and_outcome(server: HttpServe
     await asked(server, "memory_recall", query="Where do larks nest?")
     await asked(server, "memory_recall", query="larks", limit=1000)
     await asked(server, "memory_recall", query="larks", namespaces=["marked-namespace"])
-    with pytest.raises(MCPError, match="no tool"):
-        await asked(server, "marked-tool", query="larks")
+    async with Client(f"{server.url}/mcp", read_timeout_seconds=30) as assistant:
+        with pytest.raises(MCPError, match="no tool"):
+            await assistant.call_tool("marked-tool", {"query": "larks"})
     after = await scraped(client)
 
     def more(name: str, **labels: str) -> float:

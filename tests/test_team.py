@@ -22,6 +22,7 @@ from tests.team import Team, bearer, library_at
 
 MCP = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
 ID = "01993b44-7f4b-7000-8000-000000000000"
+API = "/api/list_namespaces"
 LIST = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
 WRITING = {"memory_store", "memory_update", "memory_forget", "memory_relate"}
 
@@ -73,7 +74,7 @@ async def test_a_request_without_a_valid_token_is_refused(team: Team) -> None:
             for method, path in (
                 ("POST", "/mcp"),
                 ("GET", "/mcp"),
-                ("POST", "/api/list_namespaces"),
+                ("POST", API),
                 ("POST", "/messages/"),
             ):
                 answer = await client.request(
@@ -92,22 +93,16 @@ async def test_a_request_without_a_valid_token_is_refused(team: Team) -> None:
 async def test_the_authorization_scheme_is_read_in_any_case(team: Team) -> None:
     good = await team.token("alice", "payments:reader")
     async with httpx.AsyncClient(base_url=team.url) as client:
-        for spelled in ("Bearer", "bearer", "BEARER", "Bearer "):  # RFC 7235: the scheme in any case, some spaces
-            answer = await client.post(
-                "/api/list_namespaces", json={}, headers={"Authorization": f"{spelled} {good.secret}"}
-            )
-            assert answer.status_code != 401, spelled
-        for spelled in ("Basic", "Token"):
-            answer = await client.post(
-                "/api/list_namespaces", json={}, headers={"Authorization": f"{spelled} {good.secret}"}
-            )
-            assert answer.status_code == 401, spelled
-        without = await client.post("/api/list_namespaces", json={})
+        for scheme in ("Bearer", "bearer", "BEARER", "Bearer "):  # RFC 7235: the scheme in any case, some spaces
+            answer = await client.post(API, json={}, headers={"Authorization": f"{scheme} {good.secret}"})
+            assert answer.status_code != 401, scheme
+        for scheme in ("Basic", "Token"):
+            answer = await client.post(API, json={}, headers={"Authorization": f"{scheme} {good.secret}"})
+            assert answer.status_code == 401, scheme
+        without = await client.post(API, json={})
 
     assert answer.headers["www-authenticate"].startswith('Bearer realm="folklore", error="invalid_token", error_desc')
-    assert without.headers["www-authenticate"] == 'Bearer realm="folklore"', (
-        "without a token there is no error code (RFC 6750)"
-    )
+    assert without.headers["www-authenticate"] == 'Bearer realm="folklore"'  # RFC 6750: no error code
 
 
 async def test_metrics_behind_a_proxy_need_an_owners_token(team: Team) -> None:
@@ -319,12 +314,12 @@ async def test_the_first_token_makes_tokens_necessary(
         httpx.AsyncClient(base_url=server.url) as client,
     ):
         for _ in range(3):  # more than a fifth of five a minute: without a token there is no rate limit
-            assert (await client.post("/api/list_namespaces", json={})).json() == {"result": []}
+            assert (await client.post(API, json={})).json() == {"result": []}
         made = await Team(server, library).token("alice", "notes:writer")
         async with asyncio.timeout(5):  # "no token exists" is cached for a second
-            while (await client.post("/api/list_namespaces", json={})).status_code != 401:
+            while (await client.post(API, json={})).status_code != 401:
                 await asyncio.sleep(0.1)
-        assert (await client.post("/api/list_namespaces", json={}, headers=bearer(made.secret))).status_code == 200
+        assert (await client.post(API, json={}, headers=bearer(made.secret))).status_code == 200
 
 
 async def test_each_principal_has_its_own_rate_and_pending_denials_are_written_at_the_end(
@@ -337,11 +332,11 @@ async def test_each_principal_has_its_own_rate_and_pending_denials_are_written_a
             alice, again = await team.token("alice", "notes:writer"), await team.token("Alice", "notes:writer")
             bob = await team.token("bob", "notes:writer")
 
-            async def status(secret: str, path: str = "/api/list_namespaces") -> int:
+            async def status(secret: str, path: str = API) -> int:
                 return (await client.post(path, json={}, headers=bearer(secret))).status_code
 
             tried = [await status(secret) for secret in (alice.secret, again.secret, alice.secret, bob.secret)]
-            for path in ("/api/list_namespaces", "/mcp", "/messages/", "/metrics", "/whatever/fk_secret"):
+            for path in (API, "/mcp", "/messages/", "/metrics", "/whatever/fk_secret"):
                 assert await status("fk_" + "A" * 43, path) == 401
             await server.end()
         log = await Audit(library.database).latest([NOWHERE], limit=100, refused=True)
@@ -373,11 +368,11 @@ async def test_without_the_database_every_call_fails_as_unavailable_and_shows_no
     settings = watched(tmp_path_factory.mktemp("away"), database_url=f"postgresql://x@127.0.0.1:{free_port()}/none")
     secret = "fk_" + "A" * 43
     async with on_http(settings) as server, httpx.AsyncClient(base_url=server.url) as client:
-        answer = await client.post("/api/list_namespaces", json={}, headers=bearer(secret))
+        answer = await client.post(API, json={}, headers=bearer(secret))
         async with Team(server, None).assistant(secret) as assistant:  # type: ignore[arg-type]
             message = await refused(assistant, "memory_recall", query="x")
 
-        without = await client.post("/api/list_namespaces", json={})
+        without = await client.post(API, json={})
 
     assert (answer.status_code, answer.json()["error"]["code"]) == (503, "database_unavailable")
     assert "database" in message

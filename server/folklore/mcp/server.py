@@ -129,7 +129,7 @@ async def _run(service: Service, tool: ToolSpec, given: Mapping[str, Any], meta:
     except FolkloreError as error:
         outcome = error.code
         return _error(str(error))
-    except Exception:
+    except Exception:  # noqa: BLE001 - the outermost edge of a call
         outcome = "crashed"
         _log_crash(tool)
         return _error(f"{tool.name} failed; the server's log holds the reason.")

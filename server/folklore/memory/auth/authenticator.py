@@ -71,7 +71,7 @@ class TokenAuthenticator:
         self._writes: set[asyncio.Task[None]] = set()
 
     async def admit(self, token: str | None) -> Caller:
-        """Return the caller of a token, or without one; UNIDENTIFIED while authentication is unavailable. One statement.
+        """Return the caller of a token, or without one; UNIDENTIFIED while this is unavailable. One statement.
 
         Raises Unauthenticated.
         """
