@@ -68,6 +68,9 @@ async def test_every_worker_uses_a_renewed_certificate_and_keeps_its_connections
         kept = httpx.Limits(keepalive_expiry=None)
         async with httpx.AsyncClient(base_url=server.url, verify=trusting, limits=kept) as client:
             await client.get("/healthz")
+            async with asyncio.timeout(120):
+                while server.log_text().count("Application startup complete") < 2:
+                    await asyncio.sleep(0.05)
             issued(folder)
             renewed = ssl.create_default_context(cafile=str(files.certificate))
             async with asyncio.timeout(120):

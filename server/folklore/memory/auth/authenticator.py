@@ -67,6 +67,7 @@ class TokenAuthenticator:
         self._now = now
         self._issuer = issuer
         self._no_token_until = 0.0
+        self._looking: asyncio.Task[bool] | None = None
         self._uses: LRUCache[UUID, datetime] = LRUCache(_USES_CACHED)
         self._writes: set[asyncio.Task[None]] = set()
 
@@ -104,6 +105,11 @@ class TokenAuthenticator:
             return self._demand != "never"
         if monotonic() < self._no_token_until:
             return False
+        if self._looking is None or self._looking.done():  # requests that come together share one statement
+            self._looking = asyncio.create_task(self._any_token(), name="folklore-any-token")
+        return await asyncio.shield(self._looking)
+
+    async def _any_token(self) -> bool:
         if await Principals((await self._library()).database).any_token():
             return True
         self._no_token_until = monotonic() + _NO_TOKEN_CACHED
@@ -141,6 +147,7 @@ class TokenAuthenticator:
         task.add_done_callback(self._writes.discard)
 
     async def close(self) -> None:
-        """Wait up to two seconds for pending writes."""
-        if self._writes:
-            await asyncio.wait(self._writes, timeout=2)
+        """Wait up to two seconds for pending statements."""
+        pending = self._writes | ({self._looking} if self._looking is not None else set())
+        if pending:
+            await asyncio.wait(pending, timeout=2)
