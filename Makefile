@@ -4,6 +4,8 @@ PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3; do \
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+# The option -q leaves the last line to tests/conftest.py.
+PYTEST := $(BIN)/python -m pytest -q -n 3 --dist loadfile
 MODEL := $(shell sed -n 's/^  "\(wordllama[^"]*\)".*/\1/p' pyproject.toml)
 HOST ?= 127.0.0.1
 PORT ?= 8765
@@ -47,10 +49,12 @@ run: $(INSTALLED)  ## Serve MCP over HTTP on loopback, on an embedded Postgres, 
 	@$(BIN)/folklore serve --http --host $(HOST) --port $(PORT) --snippets
 
 test: $(INSTALLED)  ## Run the tests.
-	$(BIN)/python -m pytest -n 3 --dist loadfile -m "not strain"
+	@echo "Running the tests in three processes: a dot is a test that passed. This takes some minutes."
+	$(PYTEST) -m "not strain"
 
 strain: $(INSTALLED)  ## The tests that take long: outages, full disks, hostile clients, several workers, large indexes.
-	$(BIN)/python -m pytest -n 3 --dist loadfile -m strain
+	@echo "Running the long tests in three processes: a dot is a test that passed. This takes many minutes."
+	$(PYTEST) -m strain
 
 check: $(INSTALLED)  ## Types, style and the layers of the house.
 	$(BIN)/ruff check .

@@ -1,4 +1,4 @@
-"""Check that requirements-ci.txt pins every dependency of pyproject.toml by hash and names no place to fetch it from."""
+"""Checks that requirements-ci.txt pins every dependency of pyproject.toml by hash, without an address."""
 
 from __future__ import annotations
 
