@@ -4,8 +4,8 @@ PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3; do \
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
-# The option -q leaves the last line to tests/conftest.py.
-PYTEST := $(BIN)/python -m pytest -q -n 3 --dist loadfile
+# The shell becomes pytest, so that a signal to make reaches it; -q leaves the last line to tests/conftest.py.
+PYTEST := exec $(BIN)/python -m pytest -q -n 3 --dist loadfile
 MODEL := $(shell sed -n 's/^  "\(wordllama[^"]*\)".*/\1/p' pyproject.toml)
 HOST ?= 127.0.0.1
 PORT ?= 8765
