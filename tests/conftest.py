@@ -38,6 +38,7 @@ from folklore.memory.context import MemoryContext
 from tests.background_jobs import BackgroundJobs
 from tests.person import Person
 from tests.temporary_engine import temporary_engine
+from tests.waiting import STUCK
 
 _STARTED = time.monotonic()
 
@@ -236,7 +237,7 @@ async def connected(server: Any, **options: Any) -> AsyncIterator[Client]:
 
     async def hold() -> None:
         try:
-            async with Client(server, read_timeout_seconds=30, **options) as opened:
+            async with Client(server, read_timeout_seconds=STUCK, **options) as opened:
                 ready.set_result(opened)
                 await done.wait()
         except BaseException as error:
