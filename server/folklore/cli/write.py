@@ -150,7 +150,8 @@ def edit_request(memory: Memory, text: str) -> UpdateRequest:
     (old, old_content), (new, content) = _parse_edited(as_text(memory)), _parse_edited(text)
     if unknown := sorted(new.keys() - set(_EDITED)):
         raise InvalidInput(unknown[0][:60], "is not a field that can be changed.", hint=_NOTHING)
-    changes = {name: value for name, value in new.items() if not _is_empty(value) and value != old.get(name)}
+    changed = {name: value for name, value in new.items() if value != old.get(name)}
+    changes = {name: value for name, value in changed.items() if not _is_empty(value)}
     clear = tuple(name for name in old if _is_empty(new.get(name)) and FIELDS[name].clearable)
     if content.strip() != old_content.strip() or not (changes or clear):
         changes["content"] = content.strip()

@@ -107,10 +107,11 @@ class _Handlers:
         tool = offered.get(params.name)
         if tool is None:
             raise MCPError(INVALID_PARAMS, f"There is no tool {params.name[:_NAME]!r}. There are {', '.join(offered)}.")
-        started, outcome = perf_counter(), "ok"
+        started, outcome = perf_counter(), "cancelled"
         try:
             arguments = tool.arguments.model_validate(_parsed(tool, params.arguments or {}))
             value = await tool.run(self._service, arguments, ctx.meta or {})
+            outcome = "ok"
         except ValidationError as error:
             outcome = "invalid_input"
             return _error("\n".join(f"{field}: {message}" for field, message in field_errors(error)))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from uuid import UUID
 
 from folklore.errors import InvalidInput
-from folklore.memory.context import RequestContext, unknown_memories
+from folklore.memory.context import MemoryContext, RequestContext, unknown_memories
 from folklore.memory.permissions import role_in
 from folklore.memory.requests import GetRequest
 from folklore.memory.results import GetResult, MemoryDetails
@@ -27,21 +27,28 @@ async def get_memories(context: RequestContext, request: GetRequest) -> GetResul
         raise InvalidInput("ids", f"must hold 1 to {MAX_AT_ONCE} ids, got {len(wanted)}.")
     memory = context.memory
     readable = [namespace.id for namespace in await memory.find_namespaces(())]
-    memories = [
+    visible = [
         (place, item)
         for place, item in await memory.memories.get(readable, wanted)
         if item.forgotten_at is None or (request.forgotten and may_read_forgotten(context, item))
     ]
-    ids = list(dict.fromkeys(item.id for _, item in memories))
-    if not ids:
+    if not visible:
         raise unknown_memories(wanted)
+    found = await _details(memory, readable, visible)
+    ids = {item.memory.id for item in found}
+    return GetResult(tuple(found), tuple(id_ for id_ in wanted if id_ not in ids))
+
+
+async def _details(
+    memory: MemoryContext, readable: Sequence[UUID], memories: Sequence[tuple[UUID, Memory]]
+) -> list[MemoryDetails]:
+    ids = list(dict.fromkeys(item.id for _, item in memories))
     relations = await memory.changes.relations(readable, ids, limit=_RELATIONS * len(ids))
     counts = await memory.changes.count_revisions(readable, ids)
-    found = [
+    return [
         MemoryDetails(item, _relations_of(item.id, place, relations), counts.get((place, item.id), 0))
         for place, item in memories
     ]
-    return GetResult(tuple(found), tuple(id_ for id_ in wanted if id_ not in ids))
 
 
 def _relations_of(id_: UUID, place: UUID, relations: Sequence[tuple[UUID, Relation]]) -> tuple[Relation, ...]:
