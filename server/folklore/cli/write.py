@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -150,13 +150,16 @@ def edit_request(memory: Memory, text: str) -> UpdateRequest:
     (old, old_content), (new, content) = _parse_edited(as_text(memory)), _parse_edited(text)
     if unknown := sorted(new.keys() - set(_EDITED)):
         raise InvalidInput(unknown[0][:60], "is not a field that can be changed.", hint=_NOTHING)
-    changed = {name: value for name, value in new.items() if value != old.get(name)}
-    changes = {name: value for name, value in changed.items() if not _is_empty(value)}
-    clear = tuple(name for name in old if _is_empty(new.get(name)) and FIELDS[name].clearable)
+    changes = {name: value for name, value in new.items() if value != old.get(name) and not _is_empty(value)}
+    clear = tuple(name for name in old if _is_cleared(name, new))
     if content.strip() != old_content.strip() or not (changes or clear):
         changes["content"] = content.strip()
     checked = changes_from(changes, hint=_NOTHING)
     return UpdateRequest(id=memory.id, changes=checked, clear=clear, if_revision=memory.revision)
+
+
+def _is_cleared(name: str, new: Mapping[str, object]) -> bool:
+    return _is_empty(new.get(name)) and FIELDS[name].clearable
 
 
 def _is_empty(value: object) -> bool:

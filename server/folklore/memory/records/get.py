@@ -27,11 +27,8 @@ async def get_memories(context: RequestContext, request: GetRequest) -> GetResul
         raise InvalidInput("ids", f"must hold 1 to {MAX_AT_ONCE} ids, got {len(wanted)}.")
     memory = context.memory
     readable = [namespace.id for namespace in await memory.find_namespaces(())]
-    visible = [
-        (place, item)
-        for place, item in await memory.memories.get(readable, wanted)
-        if item.forgotten_at is None or (request.forgotten and may_read_forgotten(context, item))
-    ]
+    read = await memory.memories.get(readable, wanted)
+    visible = [(place, item) for place, item in read if _is_visible(context, item, request)]
     if not visible:
         raise unknown_memories(wanted)
     found = await _details(memory, readable, visible)
@@ -55,6 +52,10 @@ def _relations_of(id_: UUID, place: UUID, relations: Sequence[tuple[UUID, Relati
     """Return the relations of a memory in its namespace; an id in several namespaces has others in each."""
     own = [item for where, item in relations if where == place and id_ in (item.from_id, item.to_id)]
     return tuple(own[:_RELATIONS])
+
+
+def _is_visible(context: RequestContext, memory: Memory, request: GetRequest) -> bool:
+    return memory.forgotten_at is None or (request.forgotten and may_read_forgotten(context, memory))
 
 
 def may_read_forgotten(context: RequestContext, memory: Memory) -> bool:
