@@ -70,7 +70,7 @@ refused = pytest.mark.parametrize(("field", "wrong", "said"), REFUSED.values(), 
 
 
 @refused
-def test_an_invalid_value_is_refused_by_the_name_of_its_field(field: str, wrong: dict[str, Any], said: str) -> None:
+def test_an_invalid_value_is_rejected_by_the_name_of_its_field(field: str, wrong: dict[str, Any], said: str) -> None:
     with pytest.raises(InvalidInput, match=said) as alone:
         check_batch([replace(GOOD, **wrong)], now=NOON, single=True)
     with pytest.raises(InvalidInput, match=said) as fourth:
@@ -91,7 +91,9 @@ async def test_a_batch_with_one_wrong_value_writes_nothing(person: Person, conne
 
 
 @pytest.mark.parametrize("name", ["", " ", "two words", "-dash", "a//b", "x" * 101, "nul\x00", "em\u2014dash", "🚀"])
-async def test_a_bad_namespace_is_refused_by_name(person: Person, connection: asyncpg.Connection, name: str) -> None:
+async def test_an_invalid_namespace_is_rejected_by_name(
+    person: Person, connection: asyncpg.Connection, name: str
+) -> None:
     with pytest.raises(InvalidInput) as refusal:
         await person.store("fine", namespace=name)
 

@@ -223,7 +223,7 @@ class Life(RuleBasedStateMachine):
         assert visible == {id_ for id_, memory in self.memories.items() if memory.alive}
 
 
-async def test_whatever_is_done_in_whatever_order_agrees_with_the_model(cluster: Cluster, template: str) -> None:
+async def test_any_sequence_of_operations_agrees_with_the_model(cluster: Cluster, template: str) -> None:
     async with cluster.new_database(template) as name:
 
         def play() -> None:
