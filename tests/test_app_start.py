@@ -1,4 +1,4 @@
-"""A process gets ready whatever its embedding service does."""
+"""Start of an application whose embedding service never answers."""
 
 from __future__ import annotations
 

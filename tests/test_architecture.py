@@ -1,4 +1,4 @@
-"""The house keeps its walls: who may import whom, what starts quickly, how large a module grows."""
+"""Rules for imports, for the time of a start and for the size of modules and functions."""
 
 from __future__ import annotations
 

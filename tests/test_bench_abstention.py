@@ -1,4 +1,4 @@
-"""Abstention: questions without an answer, and how well the score of an answer separates them."""
+"""Tests of the abstention benchmark: questions without an answer, and their separation by score."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ from tests.person import NOON, Person
 GOOD = Draft("a fact")
 DEEP = functools.reduce(lambda inner, _: [inner], range(3_000), list[Any]())
 
-# Times that exist where they are said, and not in UTC.
+# Times that exist in their zone but not in UTC.
 FIRST_YEAR, LAST_YEAR = (datetime.fromisoformat(t) for t in ("0001-01-01T00:00:00+14:00", "9999-12-31T23:00:00-14:00"))
 
 REFUSED: dict[str, tuple[str, dict[str, Any], str]] = {

@@ -1,4 +1,4 @@
-"""Cursors belong to one question and survive nothing else."""
+"""Cursors: valid for one query, and rejected if they were changed."""
 
 from __future__ import annotations
 

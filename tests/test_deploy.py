@@ -1,4 +1,4 @@
-"""What deploy/ offers fits the product: settings that exist, files that are there, a server that is shut in.
+"""Files of deploy/: existing settings, existing files, a sandboxed server.
 
 That the wheel serves from an environment of its own is `make package`, which asks the package registry.
 """
@@ -152,7 +152,7 @@ def test_the_unit_restarts_the_server_while_the_database_is_unavailable() -> Non
 def test_systemd_understands_the_unit(tmp_path: Path) -> None:
     program = shutil.which("systemd-analyze")
     text = (DEPLOY / "folklore.service").read_text(encoding="utf-8")
-    # It looks whether the program is there, which on this machine it need not be.
+    # It checks that the program exists, which it need not on this machine.
     copy = tmp_path / "folklore.service"
     copy.write_text(text.replace("/opt/folklore/bin/folklore", "/bin/true"), encoding="utf-8")
 

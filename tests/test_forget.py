@@ -1,4 +1,4 @@
-"""Forgetting: softly, to be undone for a while, or for good and without a trace."""
+"""Forgetting: reversible within the retention time, or erasing without a trace."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from tests.test_tools import call, refusal
 from tests.waiting import STUCK
 
 RETENTION = timedelta(days=30)
-# A word that stands nowhere else, and that no stemmer changes.
+# A unique word that no stemmer changes.
 SECRET = "xqzvortex"
 
 
@@ -206,7 +206,7 @@ async def test_erasing_leaves_no_trace_in_any_table(person: Person, connection: 
     assert await everywhere(connection, SECRET) == []
     for id_ in (old, new):
         # The samples of a table that is empty now are of before; they hold no text (0003_revisions.sql), but ids.
-        # That it was erased, and by whom, is told by its id; of what it said nothing is left.
+        # The audit log has the erasure with the id and the author, and nothing of the text.
         assert set(await everywhere(connection, str(id_))) <= {"pg_statistic.stavalues1", "audit.ids"}
     assert contents(await person.recall("*")) == ["a harmless neighbour"]
     await whole(connection)

@@ -1,4 +1,4 @@
-"""A disk that fills up under stores: a clear error, nothing lost or half there, and on with it when there is room."""
+"""A disk that fills up during stores: a clear error, no lost or partial batch, and recovery when there is space."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What comes through an HNSW index is what exact search finds, nearly; and what it hides is found without."""
+"""Search by an HNSW index: nearly the results of exact search, and exact search where the index misses some."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ pytestmark = pytest.mark.strain
 
 @dataclass(frozen=True, slots=True)
 class ManyMemories:
-    """A database with a namespace that has an index, and somebody who asks by it."""
+    """A database with an indexed namespace, and a caller who recalls from it."""
 
     url: str
     database: Database
@@ -155,7 +155,7 @@ async def test_looking_up_the_index_takes_no_statement(crowd: ManyMemories, embe
     await logged.open()
 
     answer = await Person(MemoryContext.of(logged, embedder)).recall("violin oven", namespaces=("large",), explain=True)
-    await asyncio.sleep(0)  # what was said is told in the loop's next turn
+    await asyncio.sleep(0)  # asyncpg logs a statement in the loop's next turn
     await logged.close()
 
     assert path(answer) == "hnsw"

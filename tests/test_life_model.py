@@ -175,7 +175,7 @@ class Life(RuleBasedStateMachine):
         for memory in self.memories.values():
             if memory.superseded_by == id_:
                 memory.superseded_by = None
-            # What comes back by an undo does not bring back who is gone for good.
+            # An undo does not restore that an erased memory superseded this one.
             memory.past = [(text, gone, None if by == id_ else by, old) for text, gone, by, old in memory.past]
         self.relations = {key: strength for key, strength in self.relations.items() if id_ not in (key[0], key[2])}
 

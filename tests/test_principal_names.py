@@ -1,4 +1,4 @@
-"""Names of principals in any script: whom the database keeps apart, no token and no audit takes for one."""
+"""Names of principals in any script: tokens and the audit log distinguish those that the database distinguishes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Refused accesses on their way into the audit log: all counted, few lines, nothing of what they quote."""
+"""Denial log: all denied accesses counted in few rows, without the quoted text."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ HOLDER = Caller("alice", access=Access(NOWHERE, "0" * 64))
 
 
 class Book:
-    """What was recorded."""
+    """Return the recorded denials."""
 
     def __init__(self) -> None:
         self.lines: list[tuple[Denial, int]] = []

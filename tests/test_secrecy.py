@@ -1,4 +1,4 @@
-"""No secret is stored, logged or repeated, whatever field it stands in and whichever way it comes."""
+"""Secret guard: no field and no way of storing lets a secret into the database, a log or an answer."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ async def test_redacting_stores_a_marker_and_reports_it(settings: Settings, conn
     assert (KEY in rows, KEY.lower() in rows, "hunter2" in rows) == (False, False, False)
     assert "CI uses [redacted: GitHub token]." in rows
     done = [answer for answer in answers if not answer.is_error]
-    assert len(done) == len(FIELDS) - 4  # a kind, a language, a key for idempotency are nothing with a marker in them
+    assert len(done) == len(FIELDS) - 4  # a marker is no valid kind, language or idempotency key
     assert all("marker" in answer.structured_content["note"] for answer in done)
     assert not [answer for answer in answers if KEY in json.dumps(answer.model_dump(mode="json"))]
 

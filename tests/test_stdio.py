@@ -1,4 +1,4 @@
-"""Folklore on stdio as a client starts it: protocol lines on stdout and nothing else, whatever happens behind."""
+"""Folklore on stdio as a client starts it: stdout carries protocol messages only."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class Wire:
         raise AssertionError("the server has gone")
 
     async def hang_up(self) -> str:
-        """Close its input and wait for its end; what it said on stderr."""
+        """Close its input, wait for its end and return its stderr."""
         assert self.process.stdin is not None
         self.process.stdin.close()
         async with asyncio.timeout(STUCK):

@@ -412,8 +412,8 @@ async def test_a_store_writes_the_postings_of_a_memory(person: Person, connectio
         "word " * 5_000,
     )
 
-    # The source (weight C) is searched by its own filter and is no evidence of what a memory is about.
-    # The empty lexeme counts the memory itself; those that begin with @ are marks of its date.
+    # The source (weight C) has its own filter and does not count as text of a memory.
+    # The empty lexeme counts the memory itself; those that begin with @ are its date terms.
     expected = """
         select m.id as memory_id, found.lexeme, cardinality(array_remove(found.weights, 'C')) as frequency
         from memories m, unnest(m.search) as found
@@ -449,7 +449,7 @@ async def test_a_store_runs_the_same_number_of_statements_whatever_its_size(pers
     said = {}
     for size in (1, 500):
         drafts = [Draft(f"fact {uuid4()}", session="s", idempotency_key=str(uuid4())) for _ in range(size)]
-        await asyncio.sleep(0)  # asyncpg tells about a query in the loop's next turn
+        await asyncio.sleep(0)  # asyncpg logs a statement in the loop's next turn
         await asyncio.sleep(0)
         queries.clear()
         await person.store(*drafts)

@@ -34,7 +34,7 @@ async def writers(database_url: str) -> AsyncIterator[list[Person]]:
 
 
 async def whole(connection: asyncpg.Connection) -> None:
-    """Every memory has its postings and its vector, and nothing else has."""
+    """Assert that exactly the memories have postings and an embedding."""
     assert (
         await connection.fetchval("select count(*) from postings where memory_id not in (select id from memories)") == 0
     )
@@ -120,7 +120,7 @@ async def test_one_of_a_new_and_a_known_text_with_the_same_key_is_rejected(
     drafts = [Draft("known", idempotency_key="k"), Draft("new", idempotency_key="k")]
     inside = connection.transaction()
     await inside.start()
-    await connection.execute("lock table audit in exclusive mode")  # what each writes last
+    await connection.execute("lock table audit in exclusive mode")  # the last table that a store writes
 
     storing = []
     for waiting, draft in enumerate(drafts if first == "known" else reversed(drafts), 1):
@@ -177,7 +177,7 @@ async def waiting_for_a_lock(connection: asyncpg.Connection, many: int = 1) -> N
 
 @pytest.fixture
 def at_statement(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[int, Callable[[], object]], None]]:
-    """Do something at the n-th statement of what follows: while it is on its way."""
+    """Call a function during the n-th statement from now on."""
     rows, row = Session.rows, Session.row
     left, act = -1, lambda: None
 
@@ -274,9 +274,8 @@ async def test_a_store_whose_connection_is_terminated_writes_nothing_and_reports
     at_statement(statement, lambda: cuts.append(keep.create_task(cluster.admin.fetch(cut, name))))
     blocker = connection.transaction()
     await blocker.start()
-    await connection.execute(
-        "lock table memories in share mode"
-    )  # nobody gets past the insert, the fourth, before the cut
+    # No store gets past its insert, the fourth statement, before its connection is terminated.
+    await connection.execute("lock table memories in share mode")
 
     with pytest.raises(DatabaseUnavailable):
         await person.keep(*BATCH)

@@ -1,4 +1,4 @@
-"""A newer memory takes an older one's place: hidden from recall, still there for who asks for the past, undoable."""
+"""Superseding: the older memory is hidden from recall, visible as of a past time, and can be restored."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tools through the SDK's own client: what goes in is checked by name, what comes out keeps to its schema."""
+"""Tools through the client of the SDK: arguments are validated by name, answers follow their schema."""
 
 from __future__ import annotations
 

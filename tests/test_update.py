@@ -1,4 +1,4 @@
-"""A memory is changed, and what it was is kept: by whom, when, and to be brought back."""
+"""Updates: the previous values are kept with author and time, and can be restored."""
 
 from __future__ import annotations
 
@@ -228,7 +228,7 @@ async def test_an_undo_with_a_revision_is_applied_once(person: Person) -> None:
 
     assert (back.content, back.revision) == ("two", 4)
     assert (await person.undo(id_, revision=4)).content == "one"
-    with pytest.raises(Conflict, match="is at revision 5, not 4"):  # though nothing is left to take back
+    with pytest.raises(Conflict, match="is at revision 5, not 4"):  # although nothing is left to undo
         await person.undo(id_, revision=4)
 
 
