@@ -102,6 +102,20 @@ class Cluster:
             await self.admin.execute(f"drop database {name} with (force)")
 
 
+@pytest.fixture(autouse=True)
+def no_test_waits_forever() -> Iterator[None]:
+    """Fail a test that is stuck, also where asyncio's timeouts cannot: the slowest test takes a few minutes."""
+
+    def stop(*_: object) -> None:
+        raise TimeoutError("the test is stuck")
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.alarm(900)
+    yield
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, before)
+
+
 @pytest.fixture(scope="session", autouse=True)
 def clean_environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Keep the settings and the home of the developer out of the tests."""
