@@ -125,7 +125,7 @@ async def test_a_model_that_is_down_degrades_until_it_is_back(
     ("broken", "part"),
     [
         ("folklore.app.App.ready", "start"),
-        ("folklore.db.schema_check.check_schema", "database"),
+        ("folklore.http.health.check_schema", "database"),
         ("folklore.embedding.bundled.BundledEmbedder.probe", "model"),
     ],
 )
