@@ -1,4 +1,4 @@
-"""Export and import: nothing is lost, nothing is doubled, and one bad line does not cost the others."""
+"""Export and import: nothing is lost or stored twice, and a bad line does not stop the others."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import json
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, BinaryIO
 from uuid import UUID, uuid4
 
 import asyncpg
@@ -16,19 +16,20 @@ import pytest
 
 from folklore.db.database import Database
 from folklore.db.stores.embeddings import Debts
-from folklore.db.stores.transfer import Transfers
+from folklore.db.stores.transfer import Batch, Transfers
 from folklore.embedding.protocol import Embedder
 from folklore.errors import Conflict, EmbedderUnavailable, InvalidInput, NotFound, Raced, Refused
-from folklore.memory.auth.tokens import TokenRequest, create_token, key_of
-from folklore.memory.context import MemoryContext
+from folklore.memory.auth.tokens import key_of
+from folklore.memory.context import MemoryContext, RequestContext
 from folklore.memory.models.pending_embeddings import pay
-from folklore.memory.transfer import importer as intake
-from folklore.memory.transfer import streams as transfer
+from folklore.memory.requests import CreateTokenRequest, ExportRequest, ImportRequest
+from folklore.memory.transfer import importer
+from folklore.memory.transfer import json_lines as json_lines_format
+from folklore.memory.transfer.export import export_lines
 from folklore.memory.transfer.formats import line
 from folklore.memory.transfer.formats.line import json_lines
-from folklore.memory.transfer.importer import ImportRequest
+from folklore.memory.transfer.importer import import_lines
 from folklore.memory.transfer.report import Report
-from folklore.memory.transfer.streams import export_lines, import_lines
 from folklore.model import Caller, Draft, SecretPolicy
 from tests.conftest import Cluster
 from tests.person import NOON, Person, contents
@@ -90,28 +91,26 @@ class Mover:
     embedder: Embedder | None
     caller: Caller = Caller("importer")
     secrets: SecretPolicy = "refuse"
-    transfers: type[Transfers] = Transfers
+    embeddings: bool = False
 
-    async def put(self, lines: Iterable[Any], **asked: Any) -> Report:
+    def context(self, namespace: str = "notes") -> RequestContext:
+        memory = MemoryContext.of(self.database, self.embedder, secrets=self.secrets)
+        return RequestContext(memory, self.caller, NOON, UTC, lambda: namespace)
+
+    async def put(self, lines: Iterable[Any], default: str = "notes", **asked: Any) -> Report:
+        """Import lines; those that name no namespace go to `default`."""
         source = io.BytesIO(b"\n".join(line if isinstance(line, bytes) else _bytes(line) for line in lines))
         report = Report()
-        await self.pour(source, report, **asked)
+        await self.pour(source, report, default, **asked)
         return report
 
-    async def pour(self, source: io.BufferedIOBase, report: Report, **asked: Any) -> None:
-        await import_lines(
-            MemoryContext.of(self.database, self.embedder, secrets=self.secrets),
-            self.transfers(self.database),
-            json_lines(source),  # type: ignore[arg-type]
-            ImportRequest(**({"default": "notes"} | asked)),
-            caller=self.caller,
-            now=lambda: NOON,
-            zone=UTC,
-            report=report,
-        )
+    async def pour(self, source: BinaryIO, report: Report, default: str = "notes", **asked: Any) -> None:
+        await import_lines(self.context(default), json_lines(source), ImportRequest(**asked), report)
 
     async def take(self, *namespaces: str) -> list[str]:
-        return [line async for line in export_lines(Transfers(self.database), namespaces, now=NOON)]
+        """Export namespaces, or all."""
+        request = ExportRequest(namespaces=namespaces, embeddings=self.embeddings)
+        return [line async for line in export_lines(self.context(), request)]
 
     async def memories(self, *namespaces: str) -> list[Line]:
         lines = [json.loads(line) for line in await self.take(*namespaces)]
@@ -129,8 +128,7 @@ async def mover(database: Database, embedder: Embedder) -> Mover:
 
 @pytest.fixture
 def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(intake, "BATCH", 2)
-    monkeypatch.setattr(transfer, "BATCH", 2)
+    monkeypatch.setattr(importer, "BATCH", 2)
 
 
 # Out and in again
@@ -234,7 +232,7 @@ async def test_fields_without_a_place_are_reported(mover: Mover) -> None:
     )
 
     assert report.stored == 3
-    assert report.ignored == {"mood": 2, "score": 1, "id": 1, "type": 1}
+    assert report.ignored_fields == {"mood": 2, "score": 1, "id": 1, "type": 1}
 
 
 async def test_lines_that_are_no_memories_are_passed_over_and_counted(mover: Mover) -> None:
@@ -254,18 +252,18 @@ BAD = [
     ({"summary": "no content"}, "content"),
     ({"content": 12}, "content"),
     ({"content": "  "}, "content: is empty"),
-    ({"content": "x" * 32_001}, "32,001 characters"),
+    ({"content": "x" * 32_001}, "got 32,001"),
     ({"content": "ok", "tags": "one"}, "tags"),
     ({"content": "ok", "tags": [""]}, "tags"),
     ({"content": "ok", "importance": 2}, "importance"),
     (b'{"content": "ok", "importance": NaN}', "importance"),
-    ({"content": "ok", "occurred_at": "2024"}, "occurred_at: is not an ISO 8601 time"),
-    ({"content": "ok", "created_at": "0001-01-01T00:00:00+14:00"}, "created_at: is out of range"),
+    ({"content": "ok", "occurred_at": "2024"}, "occurred_at: must be an ISO 8601 time"),
+    ({"content": "ok", "created_at": "0001-01-01T00:00:00+14:00"}, "created_at: must be in the years"),
     ({"content": "ok", "recall_count": -1}, "recall_count"),
     ({"content": "ok", "namespace": "???"}, "namespace"),
     ({"content": "ok", "language": "klingon"}, "language"),
     ({"content": "ok", "metadata": {"much": "x" * 9000}}, "metadata"),
-    ({"folklore": 99}, "folklore: format 99"),
+    ({"folklore": 99}, "folklore: must be at most 1, got 99"),
 ]
 
 
@@ -290,11 +288,11 @@ async def test_only_the_first_failures_are_kept(mover: Mover) -> None:
 
 async def test_a_line_longer_than_any_memory_is_not_held_whole(mover: Mover, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(line, "LINE_BYTES", 1000)
-    monkeypatch.setattr(intake, "LINE_BYTES", 1000)
+    monkeypatch.setattr(json_lines_format, "LINE_BYTES", 1000)
 
     report = await mover.put([{"content": "x" * 5000}, {"content": "kept"}])
 
-    assert [(failure.line, "longer" in failure.message) for failure in report.failures] == [(1, True)]
+    assert [(failure.line, "at most 1,000 bytes" in failure.message) for failure in report.failures] == [(1, True)]
     assert report.stored == 1
 
 
@@ -398,7 +396,7 @@ async def test_a_text_that_one_memory_gives_up_goes_to_another_with_the_next_imp
     again = await mover.put(changed, on_conflict="overwrite")
 
     assert (first.overwritten, [failure.line for failure in first.failures]) == (1, [2])
-    assert "import it again" in first.failures[0].message
+    assert "Import it again" in first.failures[0].message
     assert (again.overwritten, again.duplicates, again.failed) == (1, 1, 0)
 
 
@@ -513,36 +511,43 @@ async def test_overwriting_does_not_take_another_memorys_text(mover: Mover) -> N
     assert {line["content"] for line in await mover.memories()} == {"one", "three"}
 
 
-async def test_what_somebody_stores_between_look_and_write_is_looked_at_again(mover: Mover, person: Person) -> None:
-    """Here in the worst moment: each batch was judged, and is about to be written."""
+async def test_a_batch_is_compared_again_if_another_request_stores_one_of_its_texts_meanwhile(
+    mover: Mover, person: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The other request commits after the comparison and before the write."""
     await mover.put([{"id": OLD, "content": "one"}, {"id": NEW, "content": "another"}])
-    overtakers = ["two"]
+    meanwhile = ["two"]
+    write = Transfers.write
 
-    class Overtaken(Transfers):
-        async def write(self, *given: Any, **asked: Any) -> set[UUID]:
-            if overtakers:
-                await person.keep(overtakers.pop())
-            return await super().write(*given, **asked)
+    async def late(self: Transfers, batch: Batch, **named: Any) -> set[UUID]:
+        if meanwhile:
+            await person.keep(meanwhile.pop())
+        return await write(self, batch, **named)
+
+    monkeypatch.setattr(Transfers, "write", late)
 
     lines = [{"id": OLD, "content": "two"}, {"id": NEW, "content": "other"}]
-    report = await replace(mover, transfers=Overtaken).put(lines, on_conflict="overwrite")
+    report = await mover.put(lines, on_conflict="overwrite")
 
     assert (report.overwritten, report.failed, report.failures[0].line) == (1, 1, 1)
     assert {line["content"] for line in await mover.memories()} == {"one", "other", "two"}
 
 
-async def test_an_import_that_is_overtaken_each_time_ends(mover: Mover) -> None:
+async def test_an_import_ends_if_other_requests_change_its_memories_at_every_attempt(
+    mover: Mover, monkeypatch: pytest.MonkeyPatch
+) -> None:
     await mover.put([{"id": OLD, "content": "one"}])
-    began = []
+    attempts = []
 
-    class Overtaken(Transfers):
-        async def write(self, *given: Any, **asked: Any) -> set[UUID]:
-            began.append(given)
-            raise Raced("Somebody else changed the same memory at the same time.")
+    async def failing(_self: Transfers, batch: Batch, **_named: Any) -> set[UUID]:
+        attempts.append(batch)
+        raise Raced("Another request changed the same memory at the same time.")
+
+    monkeypatch.setattr(Transfers, "write", failing)
 
     with pytest.raises(Raced, match="Import it again"):
-        await replace(mover, transfers=Overtaken).put([{"id": OLD, "content": "two"}], on_conflict="overwrite")
-    assert 1 < len(began) < 10
+        await mover.put([{"id": OLD, "content": "two"}], on_conflict="overwrite")
+    assert 1 < len(attempts) < 10
 
 
 async def test_a_text_given_up_in_the_same_batch_may_come_in_as_another_memory(mover: Mover) -> None:
@@ -570,7 +575,7 @@ async def test_failing_on_a_conflict_writes_nothing_of_its_batch(mover: Mover, s
     await mover.put([{"content": "here"}])
     [here] = await mover.memories()
 
-    with pytest.raises(Conflict, match=f"Line 4 is here already, as {here['id']}"):
+    with pytest.raises(Conflict, match=f"Line 4 exists already, as the memory {here['id']}"):
         await mover.put([{"content": text} for text in ("a", "b", "c", "here", "d")], on_conflict="fail")
 
     assert {line["content"] for line in await mover.memories()} == {"here", "a", "b"}
@@ -722,10 +727,10 @@ async def test_an_embedder_that_is_down_leaves_vectors_owed(mover: Mover, person
 async def test_text_that_postgres_refuses_fails_alone(mover: Mover, monkeypatch: pytest.MonkeyPatch) -> None:
     write = Transfers.write
 
-    async def refusing(self: Transfers, namespace: str, batch: Any, **named: Any) -> Any:
-        if any(item.prepared.draft.content == "bad" for item in batch.fresh):
+    async def refusing(self: Transfers, batch: Batch, **named: Any) -> set[UUID]:
+        if any(memory.draft.content == "bad" for memory in batch.new):
             raise InvalidInput("value", "Postgres refused it (DataError).")
-        return await write(self, namespace, batch, **named)
+        return await write(self, batch, **named)
 
     monkeypatch.setattr(Transfers, "write", refusing)
 
@@ -745,19 +750,18 @@ async def test_times_are_kept_to_the_microsecond(mover: Mover) -> None:
 
 
 @pytest.mark.parametrize("whose", ["owner", "token"])
-async def test_an_export_tells_of_one_moment_whatever_is_stored_meanwhile(
+async def test_an_export_shows_one_moment_while_memories_are_stored(
     database: Database, embedder: Embedder, whose: str
 ) -> None:
     person = Person(MemoryContext.of(database, embedder))
     await person.keep("before the export began")
-    asked = TokenRequest("alice", ["notes:reader"])
-    made = await create_token(person.library, asked, caller=Caller("root"), now=NOON)
+    made = await person.call(CreateTokenRequest(name="alice", grants=("notes:reader",)))
     seen = database if whose == "owner" else database.bound(key_of(made.secret))
 
-    told = export_lines(Transfers(seen), [], now=NOON)
-    header = await anext(told)
-    await person.keep("while it is under way")
-    rest = [json.loads(line_)["content"] async for line_ in told]
+    lines = export_lines(Mover(seen, embedder).context(), ExportRequest())
+    header = await anext(lines)
+    await person.keep("during the export")
+    rest = [json.loads(line_)["content"] async for line_ in lines]
 
     assert "notes" in header
     assert rest == ["before the export began"]

@@ -1,5 +1,5 @@
--- :keys, :ids and :requests (hexadecimal) belong together, as in keys_insert: what was asked elsewhere under a key, and the
--- memory that answered. Kept where that memory is here and no other has the key.
+-- :requests[i] (hexadecimal) is the digest of the request under :keys[i], which the memory :ids[i] answered. Written if
+-- the memory exists and no other memory has the key.
 insert into idempotency_keys (namespace_id, key, memory_id, request)
 select :namespace::uuid, g.key, g.id, decode(g.request, 'hex')
 from unnest(:keys::text[], :ids::uuid[], :requests::text[]) as g (key, id, request)

@@ -1,4 +1,4 @@
--- :ids and :targets belong together: which memory replaced which. Those whose target is here are linked and come back.
+-- :targets[i] superseded :ids[i]. Links the pairs whose target exists, and returns their ids.
 with given as materialized (
     select g.id, g.target from unnest(:ids::uuid[], :targets::uuid[]) as g (id, target)
     where exists (select from memories t where t.namespace_id = :namespace::uuid and t.id = g.target)

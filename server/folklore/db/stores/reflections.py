@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from folklore.db.database import Database
 from folklore.db.stores.maintenance import erase
 from folklore.db.stores.memories import PreparedMemory, Vectors, index
-from folklore.db.stores.transfer_rows import Arrival, Past, arrivals_json
+from folklore.db.stores.transfer import ImportTransaction, Past, TransferredMemory
 from folklore.model import Caller
 
 DERIVED = "derived"
@@ -127,11 +127,12 @@ class Reflections:
             )
             standing = {row["id"] for row in rows}
             whole = [one for one in reflections if standing.issuperset(one.members)]
-            arrivals = [Arrival(0, one.prepared, Past(trust=DERIVED, updated_at=now)) for one in whole]
-            rows = await session.rows(
-                "transfer_insert", namespace=namespace, arrivals=arrivals_json(arrivals, caller, language, now)
-            )
-            written = {row["id"] for row in rows}
+            past = Past(trust=DERIVED, updated_at=now)
+            memories = [
+                TransferredMemory(replace(one.prepared.draft, id=one.prepared.id), past, digest=one.prepared.digest)
+                for one in whole
+            ]
+            written = set(await ImportTransaction(session, namespace, language, caller, now).insert(memories))
             places = [place for place, one in enumerate(reflections) if one.prepared.id in written]
             made = None if vectors is None else replace(vectors, vectors=[vectors.vectors[place] for place in places])
             await index(session, namespace, [reflections[place].prepared.id for place in places], made, now)

@@ -1,79 +1,87 @@
-"""Relations and revisions of an import: they wait until their memories are here."""
+"""Relations, revisions and successors of an import: each waits until its memories are stored."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from uuid import UUID
 
-from folklore.db.stores.transfer import Transfers
-from folklore.memory.transfer.pending_successors import Here
-from folklore.memory.transfer.tied_lines import TiedLine
+from folklore.db.stores.transfer import TransferredMemory
+from folklore.memory.transfer.destination import Destination
+from folklore.memory.transfer.report import Report
 from folklore.model import Relation, Revision
 
 _BATCH = 500
 
 
-class Ties:
-    """What waits in each namespace; those whose memories have not come yet are tried again at the end."""
+class PendingLinks:
+    """The links of one namespace that are not written yet."""
 
-    def __init__(
-        self, transfers: Transfers, id_of: Callable[[str], Awaitable[UUID | None]], here: Here, dry_run: bool
-    ) -> None:
-        self._transfers = transfers
-        self._id_of = id_of
-        self._here = here
-        self._dry_run = dry_run
-        self._waiting: dict[str, list[Relation | Revision]] = {}
-        self._left: dict[str, list[Relation | Revision]] = {}
-        self.relations = 0
-        self.revisions = 0
+    def __init__(self, destination: Destination, report: Report) -> None:
+        self._destination = destination
+        self._report = report
+        self._waiting: list[Relation | Revision] = []
+        self._early: list[Relation | Revision] = []  # their memories were not stored when they were written first
+        self._superseded: dict[UUID, set[UUID]] = {}  # by successor
 
-    @property
-    def open(self) -> int:
-        """How many belong to memories that are not here."""
-        return sum(len(ties) for ties in self._left.values())
+    def add(self, link: Relation | Revision) -> bool:
+        """Add a link; return True if a batch is full."""
+        self._waiting.append(link)
+        return len(self._waiting) >= _BATCH
 
-    def take(self, name: str, line: TiedLine) -> bool:
-        """Let it wait; true when a batch waits, which goes in once the memories before it are settled."""
-        waiting = self._waiting.setdefault(name, [])
-        waiting.append(line.tie)
-        return len(waiting) >= _BATCH
-
-    async def settle(self, name: str) -> None:
-        """Write what waits in a namespace, as far as its memories are here. One transaction."""
-        ties = self._waiting.pop(name, [])
-        relations = [tie for tie in ties if isinstance(tie, Relation)]
-        revisions = [tie for tie in ties if isinstance(tie, Revision)]
-        tied, past = await self._tied(name, relations, revisions)
-        self.relations += len(tied)
-        self.revisions += len(past)
-        left = self._left.setdefault(name, [])
-        left += [tie for place, tie in enumerate(relations) if place not in tied]
-        left += [tie for place, tie in enumerate(revisions) if place not in past]
+    async def write(self) -> None:
+        """Write the batch in one transaction, except links whose memories are not stored yet."""
+        links, self._waiting = self._waiting, []
+        relations = [link for link in links if isinstance(link, Relation)]
+        revisions = [link for link in links if isinstance(link, Revision)]
+        related, revised = await self._write(relations, revisions)
+        self._report.relations += len(related)
+        self._report.revisions += len(revised)
+        self._early += [link for place, link in enumerate(relations) if place not in related]
+        self._early += [link for place, link in enumerate(revisions) if place not in revised]
 
     async def finish(self) -> None:
-        """Write the rest, and once more what was too early."""
-        for name in list(self._waiting):
-            await self.settle(name)
-        for name, ties in list(self._left.items()):
-            del self._left[name]
-            for start in range(0, len(ties), _BATCH):
-                self._waiting[name] = ties[start : start + _BATCH]
-                await self.settle(name)
+        """Write the rest, try the early ones again, and count those that still lack a memory."""
+        await self.write()
+        early, self._early = self._early, []
+        for start in range(0, len(early), _BATCH):
+            self._waiting = early[start : start + _BATCH]
+            await self.write()
+        self._report.untied += len(self._early)
+        self._report.unlinked += sum(map(len, self._superseded.values()))
 
-    async def _tied(
-        self, name: str, relations: Sequence[Relation], revisions: Sequence[Revision]
-    ) -> tuple[set[int], set[int]]:
-        """The places of those whose memories are here, which are written unless this is a dry run.
+    async def link_superseded(self, batch: Iterable[TransferredMemory]) -> None:
+        """Link superseded memories of this batch and of earlier ones with the successors that are stored by now."""
+        due: set[UUID] = set()
+        for memory in batch:
+            due.add(memory.id)
+            if (successor := memory.past.superseded_by) is not None:
+                due.add(successor)
+                self._superseded.setdefault(successor, set()).add(memory.id)
+        successors = {old: new for new in due for old in self._superseded.get(new, ())}
+        for old in await self._link(successors) if successors else ():
+            self._superseded[successors[old]].discard(old)
 
-        A dry run does not know how many revisions a memory has behind it.
+    async def _link(self, successors: Mapping[UUID, UUID]) -> set[UUID]:
+        """Link memories with their successors; return those whose successor is stored."""
+        if self._destination.dry_run:
+            found = await self._destination.holds(set(successors.values()))
+            return {old for old, new in successors.items() if new in found}
+        namespace = await self._destination.id()
+        return set() if namespace is None else await self._destination.transfers.link_superseded(namespace, successors)
+
+    async def _write(self, relations: Sequence[Relation], revisions: Sequence[Revision]) -> tuple[set[int], set[int]]:
+        """Return the places of those whose memories are stored, and write these unless this is a dry run.
+
+        A dry run does not compare revision numbers.
         """
-        if not self._dry_run:
-            namespace = await self._id_of(name)
-            return (set(), set()) if namespace is None else await self._transfers.tie(namespace, relations, revisions)
-        ends = {end for tie in relations for end in (tie.from_id, tie.to_id)}
-        here = await self._here(name, ends | {tie.memory_id for tie in revisions})
+        if not self._destination.dry_run:
+            namespace = await self._destination.id()
+            if namespace is None:
+                return set(), set()
+            return await self._destination.transfers.write_links(namespace, relations, revisions)
+        ends = {end for relation in relations for end in (relation.from_id, relation.to_id)}
+        found = await self._destination.holds(ends | {revision.memory_id for revision in revisions})
         return (
-            {place for place, tie in enumerate(relations) if {tie.from_id, tie.to_id} <= here},
-            {place for place, tie in enumerate(revisions) if tie.memory_id in here},
+            {place for place, relation in enumerate(relations) if {relation.from_id, relation.to_id} <= found},
+            {place for place, revision in enumerate(revisions) if revision.memory_id in found},
         )

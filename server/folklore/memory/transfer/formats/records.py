@@ -1,4 +1,4 @@
-"""Exports that are one JSON document with a list of records: mem0's and mcp-memory-service's.
+"""Exports of mem0 and mcp-memory-service: JSON documents with a list of records.
 
 mem0 (`get_all`, an export): {"results": [{"id", "memory", "hash", "metadata", "categories", "created_at", "updated_at",
 "user_id", "agent_id", "app_id", "run_id"}, …]}, or the list alone. mcp-memory-service: {"export_metadata": {…},
@@ -8,32 +8,29 @@ seconds since 1970.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from typing import Any, BinaryIO
 
 from folklore.errors import InvalidInput
 from folklore.memory.transfer.formats.document import records_of
-from folklore.memory.transfer.formats.line import Line, Lines, id_of, line_of, uuid_or
-
-_KIND = re.compile(r"[a-z][a-z0-9_-]{0,39}")
+from folklore.memory.transfer.formats.line import Lines, SourceLine, id_of, line_of, uuid_or, valid_kind
 
 
 def mem0_lines(source: BinaryIO) -> Lines:
-    """The memories of a mem0 export."""
+    """Yield the memories of a mem0 export."""
     return _numbered(map(_mem0, records_of(source, ("results", "memories", "records"))))
 
 
 def service_lines(source: BinaryIO) -> Lines:
-    """The memories of an mcp-memory-service export."""
+    """Yield the memories of an mcp-memory-service export."""
     return _numbered(map(_service, records_of(source, ("memories",))))
 
 
-def _numbered(lines: Iterator[Line]) -> Lines:
+def _numbered(lines: Iterator[SourceLine]) -> Lines:
     return ((number, line) for number, line in enumerate(lines, start=1))
 
 
-def _mem0(record: Any) -> Line:
+def _mem0(record: Any) -> SourceLine:
     if isinstance(record, InvalidInput):
         return record
     content = next((record[name] for name in ("memory", "content", "text", "data") if _is_text(record, name)), None)
@@ -57,22 +54,21 @@ def _mem0(record: Any) -> Line:
     )
 
 
-def _service(record: Any) -> Line:
+def _service(record: Any) -> SourceLine:
     if isinstance(record, InvalidInput):
         return record
     if not _is_text(record, "content"):
         return InvalidInput("content", "is missing.")
     tags = record.get("tags") or []
     tags = tags.split(",") if isinstance(tags, str) else tags if isinstance(tags, list) else []
-    kind = str(record.get("memory_type") or "note").strip().lower()
-    mark = str(record.get("content_hash") or "")
+    hash_ = str(record.get("content_hash") or "")
     return line_of(
         {
-            "id": id_of("mcp-memory-service", mark or record["content"]),
+            "id": id_of("mcp-memory-service", hash_ or record["content"]),
             "content": record["content"],
-            "kind": kind if _KIND.fullmatch(kind) else "note",
+            "kind": valid_kind(str(record.get("memory_type") or "")) or "note",
             "tags": [_label(str(tag)) for tag in tags if str(tag).strip()][:64],
-            "source": f"mcp-memory-service:{mark}"[:1000] if mark else "mcp-memory-service",
+            "source": f"mcp-memory-service:{hash_}"[:1000] if hash_ else "mcp-memory-service",
             "metadata": _object(record.get("metadata")),
             "created_at": record.get("created_at") or record.get("created_at_iso"),
             "updated_at": record.get("updated_at") or record.get("updated_at_iso"),
