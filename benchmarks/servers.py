@@ -52,7 +52,7 @@ def stdio() -> None:
     from folklore.mcp.stdio import serve_stdio
     from folklore.mcp.tools import TOOLS
 
-    log.first("error")
+    log.configure_early("error")
 
     async def serve() -> None:
         app = App(load_settings(log_level="error"), prepare=lambda: log.configure("error", "console"))

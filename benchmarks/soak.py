@@ -28,7 +28,7 @@ from tests.temporary_engine import temporary_engine
 
 from folklore.db.database import Database, PoolLimits
 from folklore.db.migrate import migrate
-from folklore.errors import Conflict, InvalidInput, NotFound, Raced
+from folklore.errors import ConcurrentChange, Conflict, InvalidInput, NotFound
 from folklore.memory.context import MemoryContext
 from folklore.memory.records.forget import ForgetRequest, forget
 from folklore.memory.records.get import details
@@ -72,7 +72,7 @@ class Worker:
         name = act.__name__
         try:
             await act()
-        except Raced:
+        except ConcurrentChange:
             self.tally.refused["raced"] += 1
         except (Conflict, NotFound) as error:
             self.tally.refused[f"{name}: {type(error).__name__}"] += 1

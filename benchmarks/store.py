@@ -175,7 +175,7 @@ def with_database(dsn: str, name: str) -> str:
 async def _engine(settings: Settings, home: Path | None) -> AsyncIterator[Settings]:
     folder = home or Path(await asyncio.to_thread(tempfile.mkdtemp, prefix="folklore-bench-"))
     await asyncio.to_thread(folder.mkdir, parents=True, exist_ok=True)
-    engine = Engine(folder, idle_minutes=10, shared_buffers=settings.engine.shared_buffers)
+    engine = Engine(folder, idle_minutes=10)
     try:
         yield settings.model_copy(update={"home": folder, "database_url": None})
     finally:

@@ -32,7 +32,7 @@ from folklore.embedding.bundled import BundledEmbedder
 from folklore.embedding.protocol import Embedder
 from folklore.mcp.server import build_server
 from folklore.memory.context import MemoryContext
-from tests.housework import Housekeeper
+from tests.background_jobs import BackgroundJobs
 from tests.person import Person
 from tests.temporary_engine import temporary_engine
 
@@ -92,9 +92,9 @@ def an_environment_of_our_own(tmp_path_factory: pytest.TempPathFactory) -> Itera
 
 @pytest.fixture(scope="session", autouse=True)
 def one_model_for_the_session() -> Iterator[None]:
-    """Loading the bundled model takes 0.3 s; each embedder would load it anew."""
+    """Load the bundled model once: it takes 0.3 s, and each embedder would load it again."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(bundled, "_load", functools.cache(bundled._load))
+        patch.setattr(bundled, "load_model", functools.cache(bundled.load_model))
         yield
 
 
@@ -170,9 +170,9 @@ async def person(library: MemoryContext) -> Person:
 
 
 @pytest.fixture
-async def housekeeper(database: Database, library: MemoryContext) -> Housekeeper:
-    """Upkeep by hand, over the same database as `person`."""
-    return Housekeeper(database, library)
+async def jobs(database: Database, library: MemoryContext) -> BackgroundJobs:
+    """Background jobs by hand, over the same database as `person`."""
+    return BackgroundJobs(database, library)
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Embedders that behave as a test needs: down, wordless, slow. The protocol's other implementations."""
+"""Embedders for tests: deterministic, unavailable, waiting."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MODEL = Model("fake", "by-letter", 8)
 
 @dataclass
 class ByLetter:
-    """A vector of how often each of eight letters stands in a text: deterministic, without a model file."""
+    """Counts eight letters in each text: deterministic, without a model file."""
 
     weighs_words = False
 
@@ -48,14 +48,14 @@ class ByLetter:
 
 
 class Down(ByLetter):
-    """The service does not answer."""
+    """Fails before the model is known, like a service that does not answer."""
 
     async def model(self) -> Model:
         raise EmbedderUnavailable("The embedding service does not answer.")
 
 
 class DownForTexts(ByLetter):
-    """The model is known, but a text is not embedded: a key that ran out, a service that fails half-way."""
+    """Knows its model and fails for texts, like a service whose key has expired."""
 
     async def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         raise EmbedderUnavailable("The embedding service refused the request.")
@@ -63,7 +63,7 @@ class DownForTexts(ByLetter):
 
 @dataclass
 class Waiting(ByLetter):
-    """Embeds only once `go` is set."""
+    """Embeds after `go` is set."""
 
     go: asyncio.Event = field(default_factory=asyncio.Event)
     asked: asyncio.Event = field(default_factory=asyncio.Event)

@@ -1,4 +1,4 @@
-"""A collector of spans on this machine: OTLP over HTTP, as far as an exporter can tell."""
+"""Local collector of spans: receives OTLP over HTTP."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 @dataclass(slots=True)
 class Received:
-    """What came in."""
+    """Received requests."""
 
     url: str
     requests: list[ExportTraceServiceRequest] = field(default_factory=list)

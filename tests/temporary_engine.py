@@ -1,4 +1,4 @@
-"""An embedded engine that is gone, files and all, at the end of a block or of the process, however that ends."""
+"""Embedded engine that is removed at the end of a block, or when the process is killed."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ _ROOT = Path(__file__).parents[1]
 
 @contextmanager
 def temporary_home() -> Iterator[Path]:
-    """A home whose engine, if one is started there, is stopped at the end, and all files removed.
+    """Give a home; at the end, stop its engine and remove all files.
 
     A cleaner process does both as soon as its standard input ends. The kernel closes that pipe with this process too: a
     signal or the controller of pytest-xdist can end it before any `finally` runs.
 
-    The home lies in memory where there is plenty: on a disk, each drop of a database waits for it.
+    The home is in memory if it has enough: on a disk, each drop of a database waits for the disk.
     """
     memory = Path("/dev/shm")
     roomy = memory.exists() and shutil.disk_usage(memory).free > 2**31
@@ -47,17 +47,17 @@ def temporary_home() -> Iterator[Path]:
 
 @contextmanager
 def temporary_engine(shared_buffers: str = "64MB") -> Iterator[str]:
-    """The DSN of a new engine."""
+    """Give the DSN of a new engine."""
     with temporary_home() as home:
         yield Engine(home, idle_minutes=10, shared_buffers=shared_buffers).start()
 
 
 def _remove(home: Path) -> None:
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + 60
     while True:
         try:
             shutil.rmtree(home)
-        except OSError:  # the engine's watcher looks once more, which makes a file, and ends
+        except OSError:  # the watcher may write its log once more before it ends
             if time.monotonic() > deadline:
                 raise
             time.sleep(0.02)

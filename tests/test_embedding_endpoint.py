@@ -1,10 +1,11 @@
-"""An embedding service over HTTP, faked at httpx's transport seam."""
+"""Embedding service over HTTP, replaced by a handler at httpx's transport."""
 
 from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Coroutine
+from dataclasses import replace
 
 import httpx
 import numpy as np
@@ -13,23 +14,38 @@ import pytest
 from folklore.config import EmbeddingSettings
 from folklore.db.database import Database
 from folklore.db.stores.models import Models
-from folklore.embedding.circuit_breaker import Breaker
-from folklore.embedding.factory import Choice, choose
-from folklore.embedding.http_embedder import Endpoint, RemoteEmbedder
-from folklore.embedding.ollama import ollama_embedder
-from folklore.embedding.openai import openai_embedder
-from folklore.embedding.protocol import PROBE
+from folklore.embedding.factory import configured_embedder
+from folklore.embedding.http_client import Address, CircuitBreaker
+from folklore.embedding.http_embedder import HttpEmbedder
+from folklore.embedding.ollama import OllamaFormat
+from folklore.embedding.openai import OpenAIFormat
+from folklore.embedding.protocol import PROBE, ModelChoice
 from folklore.errors import ConfigInvalid, EmbedderUnavailable
 from folklore.memory.context import MemoryContext
-from folklore.memory.models.active_model import Generations
+from folklore.memory.models.active_model import ActiveModel, ModelSource
 from tests.person import Person
 
-Handler = Callable[[httpx.Request], httpx.Response]
+Handler = Callable[[httpx.Request], httpx.Response] | Callable[[httpx.Request], Coroutine[None, None, httpx.Response]]
+CHOICE = ModelChoice("openai", "some-model", dimensions=3)
+ADDRESS = Address("http://model.test/v1")
 
 
-def embedder(handler: Handler, **settings: object) -> RemoteEmbedder:
-    endpoint = Endpoint("http://model.test/v1", "some-model", **settings)  # type: ignore[arg-type]
-    return openai_embedder(endpoint, httpx.MockTransport(handler))
+def embedder(
+    handler: Handler,
+    choice: ModelChoice = ModelChoice("openai", "some-model"),
+    address: Address = ADDRESS,
+    *,
+    max_tokens: int | None = None,
+    batch_size: int = 500,
+) -> HttpEmbedder:
+    return HttpEmbedder(
+        OpenAIFormat(address.url),
+        choice,
+        address,
+        max_tokens=max_tokens,
+        batch_size=batch_size,
+        transport=httpx.MockTransport(handler),
+    )
 
 
 def vectors(request: httpx.Request, size: int = 3) -> httpx.Response:
@@ -73,18 +89,18 @@ async def test_a_batch_is_as_few_requests_as_its_size_allows() -> None:
 
 
 async def test_a_question_is_one_request_of_its_whole_text() -> None:
-    asked: list[object] = []
+    sent: list[object] = []
 
-    def note(request: httpx.Request) -> httpx.Response:
-        asked.append(json.loads(request.content))
+    def record(request: httpx.Request) -> httpx.Response:
+        sent.append(json.loads(request.content))
         return vectors(request)
 
-    await embedder(note, dimensions=3).embed_question(["where", "is", "it?"], [1.0, 0.1, 0.5])
+    await embedder(record, CHOICE).embed_question(["where", "is", "it?"], [1.0, 0.1, 0.5])
 
-    assert asked == [{"model": "some-model", "input": ["where is it?"], "dimensions": 3}]
+    assert sent == [{"model": "some-model", "input": ["where is it?"], "dimensions": 3}]
 
 
-async def test_a_passing_failure_is_tried_again_after_the_time_it_names(no_waiting: list[float]) -> None:
+async def test_a_transient_failure_is_retried_after_the_time_in_retry_after(no_waiting: list[float]) -> None:
     answers = iter([httpx.Response(429, headers={"Retry-After": "7"}), httpx.Response(503), None])
 
     found = await embedder(lambda request: next(answers) or vectors(request)).embed(["a"])
@@ -111,19 +127,19 @@ def unreachable(_request: httpx.Request) -> httpx.Response:
         (lambda request: vectors(request, size=4), "4 dimensions, not 3"),
     ],
 )
-async def test_what_is_no_vector_is_an_unavailable_embedder(handler: Handler, reason: str) -> None:
+async def test_an_invalid_answer_raises_embedder_unavailable(handler: Handler, reason: str) -> None:
     with pytest.raises(EmbedderUnavailable, match=reason):
-        await embedder(handler, dimensions=3, api_key="sk-secret").embed(["a"])
+        await embedder(handler, CHOICE, replace(ADDRESS, api_key="sk-secret")).embed(["a"])
 
 
-async def test_a_refusal_is_not_repeated(no_waiting: list[float]) -> None:
+async def test_a_permanent_failure_is_not_retried(no_waiting: list[float]) -> None:
     with pytest.raises(EmbedderUnavailable):
         await embedder(lambda _: httpx.Response(401)).embed(["a"])
 
     assert no_waiting == []
 
 
-async def test_many_batches_run_a_few_at_a_time() -> None:
+async def test_the_number_of_simultaneous_requests_is_limited() -> None:
     running = most = 0
 
     async def slow(request: httpx.Request) -> httpx.Response:
@@ -134,20 +150,18 @@ async def test_many_batches_run_a_few_at_a_time() -> None:
         running -= 1
         return vectors(request)
 
-    service = openai_embedder(
-        Endpoint("http://model.test/v1", "m", batch_size=1, concurrency=3), httpx.MockTransport(slow)
-    )
+    service = embedder(slow, address=replace(ADDRESS, concurrency=3), batch_size=1)
     await service.embed([str(number) for number in range(12)])
 
     assert most == 3
 
 
-def test_the_provider_needs_an_address_and_a_model() -> None:
+def test_the_openai_provider_needs_an_address_and_a_model() -> None:
     with pytest.raises(ConfigInvalid, match="url and model"):
-        choose(EmbeddingSettings(provider="openai", url="http://x"))
+        configured_embedder(EmbeddingSettings(provider="openai", url="http://x"))
 
 
-async def test_a_date_in_retry_after_is_honoured(no_waiting: list[float]) -> None:
+async def test_a_date_in_retry_after_is_respected(no_waiting: list[float]) -> None:
     headers = {"Date": "Mon, 04 May 2026 12:00:00 GMT", "Retry-After": "Mon, 04 May 2026 12:00:03 GMT"}
     answers = iter([httpx.Response(429, headers=headers), None])
 
@@ -156,7 +170,7 @@ async def test_a_date_in_retry_after_is_honoured(no_waiting: list[float]) -> Non
     assert no_waiting == [3.0]
 
 
-async def test_nobody_waits_longer_than_his_time_for_a_service_that_asks_for_more(no_waiting: list[float]) -> None:
+async def test_a_retry_after_the_timeout_is_not_awaited(no_waiting: list[float]) -> None:
     busy = embedder(lambda _: httpx.Response(429, headers={"Retry-After": "3600"}))
 
     with pytest.raises(EmbedderUnavailable, match="answered 429"):
@@ -165,18 +179,37 @@ async def test_nobody_waits_longer_than_his_time_for_a_service_that_asks_for_mor
     assert no_waiting == []
 
 
-async def test_a_slow_first_byte_ends_with_the_time_there_is(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_an_answer_after_the_timeout_is_not_awaited() -> None:
     async def slow(request: httpx.Request) -> httpx.Response:
         await asyncio.Event().wait()
         return vectors(request)
 
-    service = openai_embedder(Endpoint("http://model.test", "m", timeout=0.05), httpx.MockTransport(slow))
+    service = embedder(slow, address=replace(ADDRESS, timeout=0.05))
 
     with pytest.raises(EmbedderUnavailable, match=r"took longer than 0\.05 s"):
         await service.embed(["a"])
 
 
-async def test_a_truncated_body_is_tried_again() -> None:
+async def test_requests_are_smaller_after_a_timeout() -> None:
+    sizes: list[int] = []
+
+    async def slow(request: httpx.Request) -> httpx.Response:
+        sizes.append(sum(map(len, json.loads(request.content)["input"])))
+        if sizes[-1] > 4_000:
+            await asyncio.Event().wait()
+        return vectors(request)
+
+    service = embedder(slow, address=replace(ADDRESS, timeout=0.05))
+    texts = ["word " * 100] * 16
+    with pytest.raises(EmbedderUnavailable, match="took longer"):
+        await service.embed(texts)
+    found = await service.embed(texts)
+
+    assert found.shape == (16, 3)
+    assert sizes == [8_000, 2_000, 2_000, 2_000, 2_000]
+
+
+async def test_a_truncated_answer_is_retried() -> None:
     class Broken(httpx.AsyncByteStream):
         async def __aiter__(self) -> AsyncIterator[bytes]:
             yield b'{"data": [{"index": 0, "embed'
@@ -189,7 +222,7 @@ async def test_a_truncated_body_is_tried_again() -> None:
     assert found.shape == (1, 3)
 
 
-async def test_too_few_vectors_for_a_batch_are_none(no_waiting: list[float]) -> None:
+async def test_an_answer_with_too_few_vectors_is_rejected_whole(no_waiting: list[float]) -> None:
     def one(request: httpx.Request) -> httpx.Response:
         return httpx.Response(200, json={"data": json.loads(vectors(request).content)["data"][-1:]})
 
@@ -197,7 +230,7 @@ async def test_too_few_vectors_for_a_batch_are_none(no_waiting: list[float]) -> 
         await embedder(one).embed(["a", "b"])
 
 
-async def test_a_batch_that_is_too_large_is_halved_and_the_size_remembered() -> None:
+async def test_a_rejected_batch_is_halved_and_later_batches_are_smaller() -> None:
     sizes: list[int] = []
 
     def small(request: httpx.Request) -> httpx.Response:
@@ -208,12 +241,12 @@ async def test_a_batch_that_is_too_large_is_halved_and_the_size_remembered() -> 
 
     service = embedder(small)
     found = await service.embed([str(number) * (number + 1) for number in range(32)])
-    asked = len(sizes)
+    sent = len(sizes)
     await service.embed([str(number) for number in range(16)])
 
     assert found.shape == (32, 3)
     assert np.all(np.diff(found[:, 0]) >= 0)  # still in order
-    assert sizes[asked:] == [8, 8]
+    assert sizes[sent:] == [8, 8]
 
 
 async def test_a_text_over_the_token_limit_is_averaged_from_its_pieces() -> None:
@@ -234,14 +267,16 @@ async def test_a_text_over_the_token_limit_is_averaged_from_its_pieces() -> None
     assert longest <= 1000
 
 
-async def test_a_known_limit_cuts_long_texts_before_they_are_sent() -> None:
+async def test_long_texts_for_a_model_with_a_known_limit_are_sent_in_pieces() -> None:
     requests: list[list[str]] = []
 
-    def note(request: httpx.Request) -> httpx.Response:
+    def record(request: httpx.Request) -> httpx.Response:
         requests.append(json.loads(request.content)["input"])
         return vectors(request)
 
-    found = await embedder(note, max_tokens=100, document_prefix="passage: ").embed(["short", "word " * 200])
+    found = await embedder(record, ModelChoice("openai", "m", document_prefix="passage: "), max_tokens=100).embed(
+        ["short", "word " * 200]
+    )
 
     [sent] = requests
     assert found.shape == (2, 3)
@@ -250,22 +285,22 @@ async def test_a_known_limit_cuts_long_texts_before_they_are_sent() -> None:
     assert max(map(len, sent)) <= 320
 
 
-async def test_a_question_asked_again_makes_no_request() -> None:
-    asked: list[str] = []
+async def test_a_repeated_question_needs_no_request() -> None:
+    sent: list[str] = []
 
-    def note(request: httpx.Request) -> httpx.Response:
-        asked.extend(json.loads(request.content)["input"])
+    def record(request: httpx.Request) -> httpx.Response:
+        sent.extend(json.loads(request.content)["input"])
         return vectors(request)
 
-    service = embedder(note, query_prefix="query: ")
+    service = embedder(record, ModelChoice("openai", "m", query_prefix="query: "))
     first = await service.embed_question(["where", "is", "it"], [1.0] * 3)
     again = await service.embed_question(["where", "is", "it"], [0.1] * 3)
 
-    assert asked == ["query: where is it"]
+    assert sent == ["query: where is it"]
     assert np.array_equal(first, again)
 
 
-async def test_a_service_that_keeps_failing_is_left_alone_for_a_while() -> None:
+async def test_a_service_that_keeps_failing_gets_no_requests_for_some_time() -> None:
     count = 0
 
     def dead(request: httpx.Request) -> httpx.Response:
@@ -279,34 +314,34 @@ async def test_a_service_that_keeps_failing_is_left_alone_for_a_while() -> None:
             await service.embed(["a"])
     tried = count
 
-    with pytest.raises(EmbedderUnavailable, match="failed again and again"):
+    with pytest.raises(EmbedderUnavailable, match="failed several times in a row"):
         await service.embed(["a"])
 
     assert count == tried
 
 
-def test_the_breaker_lets_one_try_after_each_pause_and_closes_on_success() -> None:
+def test_the_breaker_allows_one_call_after_each_pause_and_closes_on_success() -> None:
     now = 0.0
-    breaker = Breaker(failures=2, first=2.0, most=5.0, clock=lambda: now)
-    assert breaker.wait() == 0
-    breaker.failed()
-    assert breaker.wait() == 0
-    breaker.failed()
-    assert breaker.wait() == 2.0
+    breaker = CircuitBreaker(failures=2, first=2.0, longest=5.0, clock=lambda: now)
+    assert breaker.seconds_to_wait() == 0
+    breaker.record_failure()
+    assert breaker.seconds_to_wait() == 0
+    breaker.record_failure()
+    assert breaker.seconds_to_wait() == 2.0
     now = 2.0
-    assert breaker.wait() == 0  # one may try
-    assert breaker.wait() > 0  # the others wait for him
-    breaker.failed()
-    assert breaker.wait() == 4.0
+    assert breaker.seconds_to_wait() == 0  # the one call
+    assert breaker.seconds_to_wait() > 0
+    breaker.record_failure()
+    assert breaker.seconds_to_wait() == 4.0
     now = 6.0
-    assert breaker.wait() == 0
-    breaker.failed()
-    assert breaker.wait() == 5.0  # never longer than the most
-    breaker.succeeded()
-    assert breaker.wait() == 0
+    assert breaker.seconds_to_wait() == 0
+    breaker.record_failure()
+    assert breaker.seconds_to_wait() == 5.0  # the longest pause
+    breaker.record_success()
+    assert breaker.seconds_to_wait() == 0
 
 
-async def test_a_service_is_measured_again_when_it_comes_back() -> None:
+async def test_the_fingerprint_is_measured_again_after_a_failure() -> None:
     texts: list[str] = []
     failing = False
 
@@ -331,7 +366,7 @@ async def test_a_service_is_measured_again_when_it_comes_back() -> None:
 
 
 @pytest.mark.parametrize(
-    ("url", "asked", "header"),
+    ("url", "expected", "header"),
     [
         ("http://here.test/v1", "http://here.test/v1/embeddings", "authorization"),
         ("http://here.test/v1/embeddings", "http://here.test/v1/embeddings", "authorization"),
@@ -343,65 +378,66 @@ async def test_a_service_is_measured_again_when_it_comes_back() -> None:
         ("https://us.openai.azure.com/openai/v1/", "https://us.openai.azure.com/openai/v1/embeddings", "api-key"),
     ],
 )
-async def test_addresses_are_taken_as_people_write_them(url: str, asked: str, header: str) -> None:
+async def test_the_usual_forms_of_an_address_are_accepted(url: str, expected: str, header: str) -> None:
     seen: list[httpx.Request] = []
 
-    def note(request: httpx.Request) -> httpx.Response:
+    def record(request: httpx.Request) -> httpx.Response:
         seen.append(request)
         return vectors(request)
 
-    await openai_embedder(Endpoint(url, "m", "sk-1"), httpx.MockTransport(note)).embed(["a"])
+    await embedder(record, address=Address(url, "sk-1")).embed(["a"])
 
-    assert str(seen[0].url) == asked
+    assert str(seen[0].url) == expected
     assert seen[0].headers[header] in ("sk-1", "Bearer sk-1")
 
 
-async def test_a_service_that_tells_questions_from_texts_is_told() -> None:
-    asked: list[dict[str, object]] = []
+async def test_voyage_gets_the_type_of_the_input() -> None:
+    sent: list[dict[str, object]] = []
 
-    def note(request: httpx.Request) -> httpx.Response:
-        asked.append(json.loads(request.content))
+    def record(request: httpx.Request) -> httpx.Response:
+        sent.append(json.loads(request.content))
         return vectors(request)
 
-    service = openai_embedder(
-        Endpoint("https://api.voyageai.com/v1", "voyage-3", dimensions=3), httpx.MockTransport(note)
-    )
+    service = embedder(record, CHOICE, Address("https://api.voyageai.com/v1"))
     await service.embed(["a"])
     await service.embed_question(["a"], [1.0])
 
-    assert [body["input_type"] for body in asked] == ["document", "query"]
-    assert asked[0]["output_dimension"] == 3
+    assert [body["input_type"] for body in sent] == ["document", "query"]
+    assert sent[0]["output_dimension"] == 3
 
 
-async def test_ollama_is_spoken_to_by_its_own_route() -> None:
-    asked: list[httpx.Request] = []
+async def test_ollama_gets_requests_at_its_own_route() -> None:
+    sent: list[httpx.Request] = []
 
-    def note(request: httpx.Request) -> httpx.Response:
-        asked.append(request)
+    def record(request: httpx.Request) -> httpx.Response:
+        sent.append(request)
         texts = json.loads(request.content)["input"]
         if max(map(len, texts)) > 500:
             return httpx.Response(400, json={"error": "the input length exceeds the context length"})
         return httpx.Response(200, json={"embeddings": [[1.0, float(len(text))] for text in texts]})
 
-    service = ollama_embedder(Endpoint("http://localhost:11434/v1", "nomic-embed-text"), httpx.MockTransport(note))
+    choice, address = ModelChoice("ollama", "nomic-embed-text"), Address("http://localhost:11434/v1")
+    service = HttpEmbedder(OllamaFormat(), choice, address, transport=httpx.MockTransport(record))
     found = await service.embed(["a", "b " * 400])
 
     assert found.shape == (2, 2)
-    assert str(asked[0].url) == "http://localhost:11434/api/embed"
-    assert json.loads(asked[0].content)["truncate"] is False
+    assert str(sent[0].url) == "http://localhost:11434/api/embed"
+    assert json.loads(sent[0].content)["truncate"] is False
     assert (await service.model()).provider == "ollama"
 
 
-async def test_a_store_makes_one_request_a_recall_one_and_the_same_question_none(database: Database) -> None:
+async def test_a_store_needs_one_request_a_recall_one_and_a_repeated_question_none(database: Database) -> None:
     requests: list[int] = []
 
-    def note(request: httpx.Request) -> httpx.Response:
+    def record(request: httpx.Request) -> httpx.Response:
         requests.append(len(json.loads(request.content)["input"]))
         return vectors(request)
 
     service = embedder(note)
-    choice = Choice("openai", "some-model")
-    person = Person(MemoryContext.of(database, Generations(Models(database), choice, service, lambda _: service)))
+    choice = ModelChoice("openai", "some-model")
+    person = Person(
+        MemoryContext.of(database, ActiveModel(service, ModelSource(Models(database), choice, lambda _: service)))
+    )
     await service.probe()  # as a server does when it starts
     requests.clear()
 

@@ -1,4 +1,4 @@
-"""Which model settings and stores mean: prefixes known by name, keys that stay at home, models that run here."""
+"""Choice of the model: known prefixes, keys and their origin, local models."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ import pytest
 from pydantic import SecretStr
 
 from folklore.config import EmbeddingSettings
-from folklore.embedding.chunks import joined, pieces
-from folklore.embedding.factory import Choice, build, choose, key_for, wanted, way_to
+from folklore.embedding.factory import build_embedder, configured_choice, configured_embedder, key_for, url_of
 from folklore.embedding.fastembed import FastembedEmbedder, load
-from folklore.embedding.model_profiles import habits
-from folklore.embedding.protocol import Model
+from folklore.embedding.model_profiles import profile_of
+from folklore.embedding.protocol import Model, ModelChoice
+from folklore.embedding.vectors import average_pieces, split_text
 from folklore.errors import ConfigInvalid, EmbedderUnavailable
 
 
@@ -36,23 +36,25 @@ from folklore.errors import ConfigInvalid, EmbedderUnavailable
         ("thenlper/gte-base", "", ""),
         ("jinaai/jina-embeddings-v2-base-en", "", ""),
         ("text-embedding-3-small", "", ""),
-        ("somebody/unheard-of", "", ""),
+        ("unknown/model", "", ""),
     ],
 )
-def test_prefixes_follow_from_the_name(name: str, query: str, document: str) -> None:
-    assert (habits(name).query_prefix, habits(name).document_prefix) == (query, document)
+def test_known_names_have_prefixes(name: str, query: str, document: str) -> None:
+    profile = profile_of(name)
+
+    assert (profile.query_prefix, profile.document_prefix) == (query, document)
 
 
-def test_prefixes_of_the_settings_come_before_what_is_known() -> None:
+def test_prefixes_in_the_settings_override_the_known_ones() -> None:
     settings = EmbeddingSettings(provider="openai", url="http://x", model="e5-small", query_prefix="", dimensions=7)
 
-    assert wanted(settings) == Choice("openai", "e5-small", "http://x", 7, "", "passage: ")
+    assert configured_choice(settings) == ModelChoice("openai", "e5-small", "http://x", 7, "", "passage: ")
 
 
-def test_the_id_of_a_model_follows_from_what_makes_its_space() -> None:
+def test_the_id_of_a_model_depends_on_everything_that_changes_its_vectors() -> None:
     plain = Model("openai", "m", 8)
 
-    assert plain.id == Model("openai", "m", 8, weight=0.5, max_tokens=5, batch_size=3, url="http://x").id
+    assert plain.id == Model("openai", "m", 8, weight=0.5, url="http://x").id
     others = {
         Model("ollama", "m", 8).id,
         Model("openai", "m", 9).id,
@@ -63,62 +65,61 @@ def test_the_id_of_a_model_follows_from_what_makes_its_space() -> None:
     assert len(others | {plain.id}) == 6
 
 
-def test_a_key_is_sent_to_its_own_origin_alone() -> None:
+def test_a_key_is_sent_to_its_own_origin_only() -> None:
     settings = EmbeddingSettings(
         provider="openai",
         url="https://one.test/v1",
         model="m",
         api_key=SecretStr("one"),
-        keys={"https://two.test": SecretStr("two")},
     )
 
     assert key_for("https://one.test/elsewhere", settings) == "one"
-    assert key_for("https://two.test/v1", settings) == "two"
+    assert key_for("https://two.test/v1", settings) is None
     assert key_for("http://one.test/v1", settings) is None
     assert key_for("https://one.test:8443/v1", settings) is None
     assert key_for("https://one.test.evil.test/v1", settings) is None
 
 
-def test_the_settings_know_the_way_to_a_model_they_name() -> None:
+def test_the_address_in_the_settings_overrides_the_one_in_the_database() -> None:
     settings = EmbeddingSettings(provider="openai", url="http://from-here:1/v1", model="m")
 
-    assert way_to(Choice("openai", "m", "http://from-there:1/v1"), settings) == "http://from-here:1/v1"
-    assert way_to(Choice("openai", "other", "http://from-there:1/v1"), settings) == "http://from-there:1/v1"
+    assert url_of(ModelChoice("openai", "m", "http://from-there:1/v1"), settings) == "http://from-here:1/v1"
+    assert url_of(ModelChoice("openai", "other", "http://from-there:1/v1"), settings) == "http://from-there:1/v1"
 
 
-def test_a_bundled_model_of_another_version_is_not_replaced_by_ours(tmp_path: Path) -> None:
+def test_a_bundled_model_of_another_version_is_not_replaced_by_this_one(tmp_path: Path) -> None:
     with pytest.raises(EmbedderUnavailable, match="does not carry"):
-        build(Choice("bundled", "wordllama-older"), EmbeddingSettings(), tmp_path)
+        build_embedder(ModelChoice("bundled", "wordllama-older"), EmbeddingSettings(), tmp_path)
 
 
 @pytest.mark.parametrize("provider", ["ollama", "fastembed"])
-def test_a_provider_without_a_model_is_a_mistake_in_the_settings(provider: Any) -> None:
+def test_a_provider_without_a_model_is_an_invalid_setting(provider: Any) -> None:
     with pytest.raises(ConfigInvalid, match="model"):
-        choose(EmbeddingSettings(provider=provider))
+        configured_embedder(EmbeddingSettings(provider=provider))
 
 
-def test_pieces_are_the_text_again_and_none_is_too_long() -> None:
+def test_joined_pieces_are_the_text_and_no_piece_exceeds_the_limit() -> None:
     text = "one two three four five six seven eight nine ten " * 20
 
-    found = pieces(text, 100)
+    found = split_text(text, 100)
 
     assert "".join(found) == text
     assert max(map(len, found)) <= 100
-    assert pieces("short", 100) == ["short"]
-    assert pieces("x" * 250, 100) == ["x" * 84, "x" * 84, "x" * 82]
+    assert split_text("short", 100) == ["short"]
+    assert split_text("x" * 250, 100) == ["x" * 84, "x" * 84, "x" * 82]
 
 
-def test_pieces_count_by_their_length() -> None:
+def test_pieces_are_weighted_by_their_length() -> None:
     vectors = np.array([[1, 0], [0, 1], [1, 0]], dtype=np.float32)
 
-    found = joined(vectors, [["aaa", "b"], ["c"]])
+    found = average_pieces(vectors, [["aaa", "b"], ["c"]])
 
     assert np.allclose(found[0], np.array([3, 1]) / np.sqrt(10))
     assert np.allclose(found[1], [1, 0])
 
 
 class TextEmbedding:
-    """fastembed's own interface, with a model that counts letters: what it needs from the network is not here."""
+    """Interface of fastembed with a model that counts letters, because tests do not download models."""
 
     cached: ClassVar[set[str]] = set()
 
@@ -149,9 +150,9 @@ def fastembed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("fastembed")
-async def test_a_model_that_runs_here_is_fetched_by_a_command_alone(tmp_path: Path) -> None:
+async def test_a_local_model_is_downloaded_by_the_command_only(tmp_path: Path) -> None:
     settings = EmbeddingSettings(provider="fastembed", model="BAAI/bge-small-en-v1.5")
-    embedder = choose(settings, tmp_path)
+    embedder = configured_embedder(settings, tmp_path)
     assert embedder is not None
     with pytest.raises(EmbedderUnavailable, match="not on this machine") as failed:
         await embedder.embed(["a text"])
@@ -169,17 +170,17 @@ async def test_a_model_that_runs_here_is_fetched_by_a_command_alone(tmp_path: Pa
 
 
 @pytest.mark.usefixtures("fastembed")
-async def test_a_model_that_fastembed_does_not_know_is_said_to_be_unknown(tmp_path: Path) -> None:
+async def test_a_model_unknown_to_fastembed_raises_embedder_unavailable(tmp_path: Path) -> None:
     with pytest.raises(EmbedderUnavailable, match="knows no model"):
-        await FastembedEmbedder("nobody/nothing", tmp_path).model()
+        await FastembedEmbedder(ModelChoice("fastembed", "unknown/model"), tmp_path).model()
 
 
-async def test_without_the_package_the_next_step_is_to_install_it(
+async def test_a_missing_package_is_reported_with_the_command_that_installs_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "fastembed", None)
 
     with pytest.raises(EmbedderUnavailable, match="fastembed is not installed") as failed:
-        await FastembedEmbedder("BAAI/bge-small-en-v1.5", tmp_path).model()
+        await FastembedEmbedder(ModelChoice("fastembed", "BAAI/bge-small-en-v1.5"), tmp_path).model()
 
     assert "pip install" in str(failed.value)

@@ -1,4 +1,4 @@
-"""The embedded engine after things went wrong: each test provokes one fault, with real processes."""
+"""Embedded engine after faults: each test causes one, with real processes."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ import pytest
 from folklore.engine import Engine
 from folklore.engine.account import account_for
 from folklore.engine.binaries import find_binaries
-from folklore.engine.paths import Place
+from folklore.engine.files import EnginePaths
+from folklore.engine.launcher import Server
 from folklore.engine.probe import State, state_of_refusal
-from folklore.engine.server import Server
 from folklore.errors import EngineFailed
 from tests.test_engine import AS_ROOT, PROGRAM, START, client, eventually, outcome, processes, query, temporary_room
 
@@ -39,7 +39,7 @@ asyncio.run(work())
 
 @pytest.fixture(scope="module")
 def room() -> Iterator[Path]:
-    """For all homes, and at the end the proof that no process of any test is left."""
+    """Give the directory of all homes; at the end, prove that no process of any test is left."""
     with temporary_room() as room:
         yield room
         eventually(lambda: not processes(str(room)))
@@ -47,7 +47,7 @@ def room() -> Iterator[Path]:
 
 @pytest.fixture(scope="module")
 def stopped_home(room: Path) -> Path:
-    """The home of an engine that was stopped properly and has a table with one row."""
+    """Return a home with a table of one row, whose engine was stopped."""
     home = room / "original"
     query(Engine(home).start(), "create table kept as select 42 as x", "checkpoint")
     Engine(home).stop()
@@ -116,8 +116,8 @@ def crash(home: Path) -> None:
 
 
 def state(home: Path) -> State:
-    place = Place.below(home)
-    return Server(place, find_binaries(), account_for(place)).ask().state
+    paths = EnginePaths.of(home)
+    return Server(paths, find_binaries(), account_for(paths)).probe().state
 
 
 def refusal(engine: Engine) -> EngineFailed:
@@ -127,7 +127,7 @@ def refusal(engine: Engine) -> EngineFailed:
 
 
 def leave_pid_file_behind(home: Path, pid: int) -> None:
-    """As after a power cut or the end of a container, when the process id has gone to somebody else."""
+    """Write pid files as a power failure or the end of a container leaves them, with the id of another process."""
     files = [home / "engine/data/postmaster.pid", home / "engine/run/.s.PGSQL.5432.lock"]
     Engine(home).start()
     contents = [file.read_bytes().partition(b"\n")[2] for file in files]
@@ -148,12 +148,12 @@ def test_after_a_crash_the_data_is_there(home: Path) -> None:
 
 
 def test_an_orphan_that_survives_the_crash_does_not_keep_the_engine_down(home: Path) -> None:
-    """A busy backend does not notice the end of its postmaster, and holds the shared memory."""
+    """A busy backend does not notice the end of its postmaster and keeps the shared memory."""
     busy = client(home, BUSY_FOR_EVER)
     assert busy.stdout is not None
     busy.stdout.readline()
-    eventually(lambda: processes("DO", Place.below(home).tag))
-    (orphan,) = processes("DO", Place.below(home).tag)
+    eventually(lambda: processes("DO", EnginePaths.of(home).tag))
+    (orphan,) = processes("DO", EnginePaths.of(home).tag)
     crash(home)
     assert is_running(orphan)
 
@@ -167,10 +167,10 @@ def test_a_start_during_recovery_waits_and_joins(home: Path, first_starter: str)
     rows = 400_000
     query(Engine(home).start(), f"create table much as select repeat('x', 200) from generate_series(1, {rows})")
     crash(home)
-    first = client(home, "from folklore.engine import server; server.PG_CTL_SECONDS = 1\n" + START)
-    eventually(lambda: processes("startup", Place.below(home).tag))
-    (recovery,) = processes("startup", Place.below(home).tag)
-    with frozen(recovery):  # it takes its time
+    first = client(home, "from folklore.engine import launcher; launcher.PG_CTL_SECONDS = 1\n" + START)
+    eventually(lambda: processes("startup", EnginePaths.of(home).tag))
+    (recovery,) = processes("startup", EnginePaths.of(home).tag)
+    with frozen(recovery):
         eventually(lambda: state(home) is State.BUSY)
         if first_starter == "killed":
             end(first)
@@ -178,13 +178,13 @@ def test_a_start_during_recovery_waits_and_joins(home: Path, first_starter: str)
         second = client(home)
         assert stays(lambda: second.poll() is None, seconds=1.5)
 
-    assert outcome(second) == Engine(home).dsn
+    assert outcome(second) == Engine(home).status().dsn
     if first_starter != "killed":
-        assert outcome(first) == Engine(home).dsn
-    assert query(Engine(home).dsn, "select count(*) from much") == rows
+        assert outcome(first) == Engine(home).status().dsn
+    assert query(Engine(home).start(), "select count(*) from much") == rows
 
 
-def test_a_server_that_hangs_is_waited_for(home: Path) -> None:
+def test_a_start_waits_for_a_server_that_hangs(home: Path) -> None:
     Engine(home).start()
     pid = pid_of(home)
 
@@ -196,16 +196,16 @@ def test_a_server_that_hangs_is_waited_for(home: Path) -> None:
     assert pid_of(home) == pid
 
 
-def test_a_killed_backend_is_survived(home: Path) -> None:
+def test_the_engine_recovers_after_a_backend_was_killed(home: Path) -> None:
     busy = client(home, BUSY_FOR_EVER)
     assert busy.stdout is not None
     busy.stdout.readline()
-    eventually(lambda: processes("DO", Place.below(home).tag))
-    os.kill(processes("DO", Place.below(home).tag)[0], signal.SIGKILL)  # what the kernel does when memory runs out
+    eventually(lambda: processes("DO", EnginePaths.of(home).tag))
+    os.kill(processes("DO", EnginePaths.of(home).tag)[0], signal.SIGKILL)  # as the kernel does when memory runs out
     busy.communicate()
 
-    # A start may still find the server as it was: the postmaster has not yet heard of the death and begins to recover
-    # only after it has answered. Then the next start waits for that.
+    # A start may find the server still ready, because the postmaster has not noticed the death yet. The next start then
+    # waits for the recovery.
     def recovered() -> bool:
         try:
             return bool(kept(Engine(home).start()) == 42)
@@ -216,25 +216,25 @@ def test_a_killed_backend_is_survived(home: Path) -> None:
 
 
 @pytest.mark.parametrize("action", ["start", "stop"])
-def test_an_innocent_process_named_by_a_stale_pid_file_survives(home: Path, action: str) -> None:
-    owner = (home / "engine" / "data").stat().st_uid  # the same user: otherwise Postgres ignores it anyway
-    innocent = subprocess.Popen(["sleep", "600"], user=owner)
-    leave_pid_file_behind(home, innocent.pid)
+def test_an_unrelated_process_named_by_a_stale_pid_file_survives(home: Path, action: str) -> None:
+    owner = (home / "engine" / "data").stat().st_uid  # the same user: Postgres ignores processes of others
+    unrelated = subprocess.Popen(["sleep", "600"], user=owner)
+    leave_pid_file_behind(home, unrelated.pid)
 
     if action == "start":
         assert kept(Engine(home).start()) == 42
-        assert pid_of(home) != innocent.pid
+        assert pid_of(home) != unrelated.pid
         assert Engine(home).stop() is True
     else:
         assert Engine(home).stop() is False
 
-    assert innocent.poll() is None
-    innocent.kill()
-    innocent.wait()
+    assert unrelated.poll() is None
+    unrelated.kill()
+    unrelated.wait()
 
 
 def test_another_engine_named_by_a_stale_pid_file_survives(home: Path, new_home: Path) -> None:
-    """As after copying a home with everything in it: the file even names the other one's socket."""
+    """As after a copy of a whole home: the file names the socket of the other engine, too."""
     Engine(new_home).start()
     other = pid_of(new_home)
     leave_pid_file_behind(home, other)
@@ -249,7 +249,7 @@ def test_another_engine_named_by_a_stale_pid_file_survives(home: Path, new_home:
 
 
 def test_a_server_whose_socket_was_deleted_is_replaced(home: Path) -> None:
-    """A temporary directory was cleaned, or XDG_RUNTIME_DIR went with the last login."""
+    """As after a temporary directory was cleaned, or XDG_RUNTIME_DIR was removed with the last login."""
     Engine(home).start()
     before = pid_of(home)
     (home / "engine/run/.s.PGSQL.5432").unlink()
@@ -259,7 +259,7 @@ def test_a_server_whose_socket_was_deleted_is_replaced(home: Path) -> None:
     assert not is_running(before)
 
 
-def test_a_home_that_moved_under_a_running_server_keeps_its_data_to_one_server(home: Path) -> None:
+def test_a_home_moved_under_a_running_server_is_never_served_by_two(home: Path) -> None:
     Engine(home).start()
     before = pid_of(home)
     moved = home.with_name(home.name + "-moved")
@@ -272,12 +272,12 @@ def test_a_home_that_moved_under_a_running_server_keeps_its_data_to_one_server(h
         assert Engine(moved).stop() is True
 
 
-def test_a_server_started_by_hand_is_joined_and_never_doubled(home: Path) -> None:
-    place, binaries = Place.below(home), find_binaries()
+def test_a_server_started_by_hand_is_joined(home: Path) -> None:
+    paths, binaries = EnginePaths.of(home), find_binaries()
     arguments = ("start", "--wait", "--silent", "-D", "data", "-l", "../logs/engine.log")
     Engine(home).start()
     Engine(home).stop()
-    binaries.run("pg_ctl", *arguments, account=account_for(place), cwd=place.engine, timeout=60)
+    binaries.run("pg_ctl", *arguments, account=account_for(paths), cwd=paths.engine, timeout=60)
 
     before = pid_of(home)
     assert kept(Engine(home).start()) == 42
@@ -286,7 +286,7 @@ def test_a_server_started_by_hand_is_joined_and_never_doubled(home: Path) -> Non
     assert not is_running(before)
 
 
-def test_a_full_engine_is_joined(home: Path) -> None:
+def test_an_engine_without_free_connections_is_joined(home: Path) -> None:
     query(Engine(home).start(), "alter system set max_connections = 8")
     Engine(home).stop()
     dsn = Engine(home).start()
@@ -325,8 +325,8 @@ def test_an_initdb_that_fails_half_way_does_not_block_the_next_start(new_home: P
 
 
 @pytest.mark.skipif(not AS_ROOT, reason="only root can make a small file system")
-def test_a_full_disk_is_named_and_recovered_from(new_home: Path) -> None:
-    """In a mount namespace of its own, which takes the file system with it."""
+def test_a_full_disk_is_reported_and_a_later_start_succeeds(new_home: Path) -> None:
+    """Runs in a mount namespace of its own, whose end removes the file system."""
     program = """
 import subprocess
 def start():
@@ -368,13 +368,13 @@ def test_a_starter_killed_during_initdb_does_not_block_the_next_start(new_home: 
     assert list((new_home / "engine").glob("data.new-*")) == []
 
 
-def test_data_of_another_major_version_is_refused(home: Path) -> None:
+def test_data_of_another_major_version_is_rejected(home: Path) -> None:
     (home / "engine" / "data" / "PG_VERSION").write_text("17\n")
 
     assert "written by Postgres 17; this Folklore carries Postgres 18" in refusal(Engine(home)).message
 
 
-def test_files_that_are_no_data_directory_are_refused_and_kept(new_home: Path) -> None:
+def test_a_directory_with_other_files_is_rejected_and_kept(new_home: Path) -> None:
     file = new_home / "engine" / "data" / "thesis.txt"
     file.parent.mkdir(parents=True)
     file.write_text("years of work")
@@ -413,5 +413,5 @@ def test_a_long_log_is_rotated(home: Path) -> None:
         "ERROR:  could not open file: Too many open files in system",
     ],
 )
-def test_a_server_in_need_is_not_taken_for_a_dead_one(complaint: str) -> None:
+def test_a_server_without_resources_is_not_classified_as_dead(complaint: str) -> None:
     assert state_of_refusal(complaint) is State.SILENT

@@ -1,4 +1,4 @@
-"""A server that outlives its engine finds it again."""
+"""A server starts a stopped engine again."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from folklore.memory.records.store import store
 from folklore.model import Draft
 
 
-async def test_an_engine_that_was_stopped_under_a_server_is_started_by_its_next_call() -> None:
+async def test_the_next_call_of_a_server_starts_a_stopped_engine() -> None:
     with tempfile.TemporaryDirectory(prefix="folklore-engine-", ignore_cleanup_errors=True) as folder:
         home = Path(folder) / "home"
         async with running(load_settings(home=home, author="tester")) as app:
             try:
-                library = (await app.ready()).library
+                library = (await app.ready()).memory
                 await store(library, "notes", [Draft("the quay is closed")], caller=app.caller, now=app.now())
                 assert await asyncio.to_thread(Engine(home).stop)
 

@@ -15,7 +15,7 @@ from pydantic import SecretStr
 from starlette.applications import Starlette
 
 from folklore.app import App
-from folklore.config import DatabaseSettings, EmbeddingSettings, Settings
+from folklore.config import EmbeddingSettings, Settings
 from folklore.db.migrate import migrations
 from folklore.http import health
 from folklore.http.serve import build_app
@@ -93,9 +93,7 @@ async def test_a_model_that_is_down_degrades_and_one_that_comes_back_is_noticed(
     port = free_port()
     changed = settings.model_copy(
         update={
-            "embedding": EmbeddingSettings(
-                provider="openai", url=f"http://127.0.0.1:{port}/v1", model="marked-model", timeout_seconds=0.5
-            )
+            "embedding": EmbeddingSettings(provider="openai", url=f"http://127.0.0.1:{port}/v1", model="marked-model")
         }
     )
 
@@ -167,7 +165,7 @@ async def test_a_database_that_accepts_and_never_answers_holds_nobody_up(
     service = await asyncio.start_server(silent, "127.0.0.1", 0)
     port = service.sockets[0].getsockname()[1]
     url = SecretStr(f"postgresql://x:hunter2@127.0.0.1:{port}/marked")
-    changed = settings.model_copy(update={"database_url": url, "database": DatabaseSettings(connect_timeout_seconds=2)})
+    changed = settings.model_copy(update={"database_url": url})
     async with service, served(App(changed)) as client, asyncio.timeout(5):
         told, alive = await client.get("/readyz"), await client.get("/healthz")
 
@@ -197,7 +195,7 @@ async def test_what_is_stored_shows_in_neither(settings: Settings) -> None:
         from folklore.memory.records.store import store
         from folklore.model import Draft
 
-        await store(running.library, "marked", [Draft("marked")], caller=app.caller, now=app.now())
+        await store(running.memory, "marked", [Draft("marked")], caller=app.caller, now=app.now())
         answers = [await client.get(path) for path in ("/healthz", "/readyz")]
 
     assert [answer.status_code for answer in answers] == [200, 200]

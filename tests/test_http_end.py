@@ -18,6 +18,11 @@ import pytest
 from mcp import Client
 from mcp.client.sse import sse_client
 
+from folklore.db.database import Database, PoolLimits
+from folklore.embedding.protocol import Embedder
+from folklore.errors import DatabaseUnavailable
+from folklore.memory.context import MemoryContext
+from tests.person import Person, contents
 from tests.servers import HttpServer, Watched, on_http, watched
 from tests.wire import MCP, call, head, posted, wire
 
@@ -161,18 +166,21 @@ async def locked(server: HttpServer, connection: asyncpg.Connection) -> AsyncIte
         yield
 
 
-async def test_no_statement_takes_longer_than_its_time(
-    database_url: str, connection: asyncpg.Connection, tmp_path: Path
+async def test_a_statement_that_exceeds_its_limit_fails_and_the_next_one_succeeds(
+    database_url: str, connection: asyncpg.Connection, embedder: Embedder
 ) -> None:
-    settings = watched(tmp_path, database_url=database_url, database__statement_timeout_seconds="0.5")
-    async with on_http(settings) as server, Client(f"{server.url}/mcp", read_timeout_seconds=20) as client:
-        async with locked(server, connection):
-            late = await client.call_tool("memory_list", {})
-        after = await client.call_tool("memory_list", {})
+    database = Database(database_url, PoolLimits(minimum=0, maximum=4, statement_timeout=0.5))
+    await database.open()
+    person = Person(MemoryContext.of(database, embedder))
+    await person.store("before")
+    async with connection.transaction():
+        await connection.execute("lock table memories in access exclusive mode")
+        with pytest.raises(DatabaseUnavailable, match="took too long"):
+            await person.recall("before")
+    after = await person.recall("before")
+    await database.close()
 
-    assert late.is_error
-    assert "took too long" in str(late.content)
-    assert not after.is_error
+    assert contents(after) == ["before"]
 
 
 async def until_waiting(connection: asyncpg.Connection, count: int) -> None:

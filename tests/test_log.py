@@ -1,4 +1,4 @@
-"""Logs go to stderr, all of them: stdout belongs to the protocol and to results."""
+"""Logs: all go to stderr, and contain no text of libraries below a warning."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ log.configure(sys.argv[1], sys.argv[2])
 logging.basicConfig(stream=sys.stdout)  # as the bundled model's package does when it is imported
 early.info("from an early logger", count=3)
 structlog.get_logger().warning("of ours")
-logging.getLogger("somebody.else").warning("of %s", "theirs")
+logging.getLogger("library").warning("of %s", "theirs")
 logging.getLogger("httpx").info("chatter")
 structlog.get_logger().debug("details")
 try:
@@ -33,7 +33,7 @@ def logged(level: str, form: str) -> str:
     return done.stderr
 
 
-def test_every_line_is_json_for_machines() -> None:
+def test_the_json_format_writes_one_object_per_line() -> None:
     entries = [json.loads(line) for line in logged("info", "json").splitlines()]
 
     assert [entry["event"] for entry in entries] == ["from an early logger", "of ours", "of theirs", "crashed"]
@@ -43,7 +43,7 @@ def test_every_line_is_json_for_machines() -> None:
     assert "ZeroDivisionError" in entries[3]["exception"]
 
 
-def test_people_read_plain_lines_without_colours_in_a_file() -> None:
+def test_the_console_format_has_no_colours_in_a_file() -> None:
     text = logged("info", "console")
 
     assert "\x1b" not in text
@@ -53,10 +53,10 @@ def test_people_read_plain_lines_without_colours_in_a_file() -> None:
     assert "details" not in text
 
 
-def test_the_level_decides_what_is_said() -> None:
+def test_lines_below_the_level_are_not_written() -> None:
     errors = {json.loads(line)["event"] for line in logged("error", "json").splitlines()}
     everything = {json.loads(line)["event"] for line in logged("debug", "json").splitlines()}
 
     assert errors == {"crashed"}
     assert "details" in everything
-    assert "chatter" not in everything, "what libraries say at their debug level can name arguments"
+    assert "chatter" not in everything, "debug lines of libraries can contain arguments"

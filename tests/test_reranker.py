@@ -1,4 +1,4 @@
-"""A reranker sorts the best candidates anew; one that fails leaves the order as it was."""
+"""Reranker: sorts the best candidates by its scores; a failure leaves the order unchanged."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ from hypothesis import strategies as st
 
 from folklore.config import RerankerSettings
 from folklore.db.database import Database
+from folklore.embedding.factory import configured_reranker
 from folklore.embedding.http_client import Address
 from folklore.embedding.protocol import Embedder
-from folklore.embedding.reranker import HttpReranker, choose_reranker
+from folklore.embedding.reranker import POOL, HttpReranker
 from folklore.errors import RerankerUnavailable
 from folklore.memory.context import MemoryContext
 from folklore.ranking.rerank import reordered
@@ -50,29 +51,29 @@ def longest_first(request: httpx.Request) -> httpx.Response:
     return httpx.Response(200, json=scored[::-1])
 
 
-async def test_text_embeddings_inference_is_asked_and_read() -> None:
+async def test_a_request_without_a_model_has_the_form_of_text_embeddings_inference() -> None:
     bodies: list[Any] = []
 
-    def note(request: httpx.Request) -> httpx.Response:
+    def record(request: httpx.Request) -> httpx.Response:
         assert request.url.path == "/rerank"
         bodies.append(json.loads(request.content))
         return longest_first(request)
 
-    scores = await reranker(note).scores("where?", ["a", "bbb", "cc"])
+    scores = await reranker(record).scores("where?", ["a", "bbb", "cc"])
 
     assert scores.tolist() == [1.0, 3.0, 2.0]
     assert bodies == [{"query": "where?", "texts": ["a", "bbb", "cc"], "truncate": True}]
 
 
-async def test_jina_and_cohere_are_asked_and_read() -> None:
+async def test_a_request_with_a_model_has_the_form_of_jina_and_cohere() -> None:
     bodies: list[Any] = []
 
-    def note(request: httpx.Request) -> httpx.Response:
+    def record(request: httpx.Request) -> httpx.Response:
         bodies.append(json.loads(request.content))
         results = [{"index": 1, "relevance_score": 0.9}, {"index": 0, "relevance_score": 0.1}]
         return httpx.Response(200, json={"model": "m", "results": results})
 
-    scores = await reranker(note, model="jina-reranker-v2").scores("where?", ["a", "b"])
+    scores = await reranker(record, model="jina-reranker-v2").scores("where?", ["a", "b"])
 
     assert scores.tolist() == [0.1, 0.9]
     assert bodies == [{"model": "jina-reranker-v2", "query": "where?", "documents": ["a", "b"], "top_n": 2}]
@@ -90,12 +91,12 @@ async def test_jina_and_cohere_are_asked_and_read() -> None:
         (httpx.Response(413), "for its size"),
     ],
 )
-async def test_what_is_no_score_is_an_unavailable_reranker(answer: httpx.Response, reason: str) -> None:
+async def test_an_invalid_answer_raises_reranker_unavailable(answer: httpx.Response, reason: str) -> None:
     with pytest.raises(RerankerUnavailable, match=reason):
         await reranker(lambda _: answer).scores("where?", ["a", "b"])
 
 
-async def test_recall_takes_the_order_of_the_reranker(database: Database, embedder: Embedder) -> None:
+async def test_recall_uses_the_order_of_the_reranker(database: Database, embedder: Embedder) -> None:
     person = Person(MemoryContext.of(database, embedder, reranker(longest_first)))
     await person.keep(*FACTS)
 
@@ -105,23 +106,25 @@ async def test_recall_takes_the_order_of_the_reranker(database: Database, embedd
     assert answer.degraded == ()
 
 
-async def test_only_the_pool_is_sent_and_the_rest_stay_behind_it(database: Database, embedder: Embedder) -> None:
+async def test_only_the_pool_is_sent_and_the_others_stay_after_it(database: Database, embedder: Embedder) -> None:
     plain = Person(MemoryContext.of(database, embedder))
     await plain.keep(*FACTS)
     before = contents(await plain.recall("harbour"))
     sent: list[int] = []
 
-    def note(request: httpx.Request) -> httpx.Response:
+    def record(request: httpx.Request) -> httpx.Response:
         sent.append(len(json.loads(request.content)["texts"]))
         return longest_first(request)
 
-    answer = await Person(MemoryContext.of(database, embedder, reranker(note, pool=2))).recall("harbour")
+    answer = await Person(MemoryContext.of(database, embedder, reranker(record, pool=2))).recall("harbour")
 
     assert sent == [2]
     assert contents(answer) == [*sorted(before[:2], key=len, reverse=True), *before[2:]]
 
 
-async def test_a_reranker_that_fails_leaves_the_order_and_is_told(database: Database, embedder: Embedder) -> None:
+async def test_a_failing_reranker_leaves_the_order_and_is_reported_as_degraded(
+    database: Database, embedder: Embedder
+) -> None:
     plain = Person(MemoryContext.of(database, embedder))
     await plain.keep(*FACTS)
     before = contents(await plain.recall("harbour"))
@@ -136,27 +139,28 @@ async def test_a_reranker_that_fails_leaves_the_order_and_is_told(database: Data
 
 
 async def test_searching_by_exact_words_is_not_reranked(database: Database, embedder: Embedder) -> None:
-    def unasked(_request: httpx.Request) -> httpx.Response:
-        raise AssertionError("asked")
+    def not_called(_request: httpx.Request) -> httpx.Response:
+        raise AssertionError("called")
 
-    person = Person(MemoryContext.of(database, embedder, reranker(unasked)))
+    person = Person(MemoryContext.of(database, embedder, reranker(not_called)))
     await person.keep(*FACTS)
 
     assert contents(await person.search("1871")) == [FACTS[3]]
 
 
-def test_there_is_none_unless_an_address_is_set() -> None:
-    assert choose_reranker(RerankerSettings()) is None
-    chosen = choose_reranker(RerankerSettings(url="http://rerank.test/v1/rerank", pool=7))
+def test_a_reranker_is_used_only_with_an_address() -> None:
+    chosen = configured_reranker(RerankerSettings(url="http://rerank.test/v1/rerank"))
+
+    assert configured_reranker(RerankerSettings()) is None
     assert chosen is not None
-    assert chosen.pool == 7
+    assert chosen.pool == POOL
 
 
 relevances = st.lists(st.floats(0.001, 1), min_size=1, max_size=20).map(lambda held: np.array(sorted(held)[::-1]))
 
 
 @given(relevances, st.data())
-def test_reordering_is_a_permutation_by_score_that_leaves_the_rest_alone(
+def test_reordering_sorts_the_scored_candidates_and_keeps_the_others(
     relevance: np.ndarray[Any, np.dtype[np.float64]], data: st.DataObject
 ) -> None:
     count = data.draw(st.integers(0, len(relevance)))

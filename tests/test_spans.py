@@ -1,4 +1,4 @@
-"""Spans: where an exporter is configured, the stages of a call are told, and nothing of what it was about."""
+"""Spans: with an exporter, the stages of a call are exported without texts, questions and names."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from opentelemetry.trace import Link, SpanContext, StatusCode, TraceState
 
 from folklore import telemetry as spans
-from folklore.telemetry_export import Discreet
+from folklore.telemetry_export import RedactingExporter
 from tests.otlp import otlp_receiver
 from tests.person import Person
 from tests.servers import Watched, free_port, on_http, on_stdio, watched
@@ -43,7 +43,7 @@ def called(found: list[Span], name: str, place: int = 0) -> Span:
     return [span for span in found if span.name == name][place]
 
 
-async def test_a_recall_and_a_store_tell_their_stages_to_a_collector(database_url: str, tmp_path: Path) -> None:
+async def test_a_recall_and_a_store_export_their_stages(database_url: str, tmp_path: Path) -> None:
     with otlp_receiver() as received:
         settings = exporting(tmp_path, database_url, received.url, OTEL_SERVICE_NAME="folklore-of-the-team")
         async with on_http(settings) as server:
@@ -69,7 +69,7 @@ async def test_a_recall_and_a_store_tell_their_stages_to_a_collector(database_ur
     assert settings.attempts() == ""
 
 
-async def test_a_server_on_stdio_tells_them_too(database_url: str, tmp_path: Path) -> None:
+async def test_a_server_on_stdio_exports_spans(database_url: str, tmp_path: Path) -> None:
     with otlp_receiver() as received:
         settings = exporting(tmp_path, database_url, received.url)
         async with Client(stdio_client(on_stdio(settings)), read_timeout_seconds=30) as client:
@@ -80,7 +80,7 @@ async def test_a_server_on_stdio_tells_them_too(database_url: str, tmp_path: Pat
 
 
 @pytest.mark.strain
-async def test_a_collector_that_is_down_is_in_nobodys_way(database_url: str, tmp_path: Path) -> None:
+async def test_a_collector_that_is_down_delays_no_call(database_url: str, tmp_path: Path) -> None:
     settings = exporting(tmp_path, database_url, f"http://127.0.0.1:{free_port()}", OTEL_BSP_SCHEDULE_DELAY="50")
     async with on_http(settings) as server:
         async with Client(f"{server.url}/mcp", read_timeout_seconds=30) as client:
@@ -94,15 +94,15 @@ async def test_a_collector_that_is_down_is_in_nobodys_way(database_url: str, tmp
     assert MARK not in text
 
 
-async def test_without_an_exporter_nothing_is_sent_and_no_sdk_is_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_without_an_exporter_no_sdk_is_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "folklore.telemetry_export", None)
 
-    assert spans.collect({}) is None
+    assert spans.start_collector({}) is None
     assert spans.stage("recall.words") is spans.stage("recall.dense", candidates=3)
 
 
 @pytest.mark.parametrize(
-    ("environ", "wanted"),
+    ("environ", "configured"),
     [
         ({}, False),
         ({"OTEL_EXPORTER_OTLP_ENDPOINT": ""}, False),
@@ -115,8 +115,8 @@ async def test_without_an_exporter_nothing_is_sent_and_no_sdk_is_loaded(monkeypa
         ({"OTEL_SDK_DISABLED": "true", "OTEL_EXPORTER_OTLP_ENDPOINT": "http://c:4318"}, False),
     ],
 )
-def test_the_standard_variables_say_whether_spans_are_wanted(environ: dict[str, str], wanted: bool) -> None:
-    assert spans.wanted(environ) == wanted
+def test_the_standard_variables_configure_the_exporter(environ: dict[str, str], configured: bool) -> None:
+    assert spans.exporter_configured(environ) == configured
 
 
 def test_an_exporter_without_the_extra_is_a_warning_with_the_next_step(
@@ -125,31 +125,31 @@ def test_an_exporter_without_the_extra_is_a_warning_with_the_next_step(
     monkeypatch.setitem(sys.modules, "folklore.telemetry_export", None)
 
     with caplog.at_level(logging.WARNING):
-        assert spans.collect({"OTEL_EXPORTER_OTLP_ENDPOINT": f"http://{MARK}@c:4318"}) is None
+        assert spans.start_collector({"OTEL_EXPORTER_OTLP_ENDPOINT": f"http://{MARK}@c:4318"}) is None
 
     assert "pip install 'folklore-mcp[otel]'" in caplog.text
     assert MARK not in caplog.text
 
 
-def test_a_protocol_that_is_not_spoken_is_a_warning(caplog: pytest.LogCaptureFixture) -> None:
+def test_an_unsupported_protocol_is_a_warning(caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING):
-        assert spans.collect({"OTEL_TRACES_EXPORTER": "otlp", "OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"}) is None
+        assert spans.start_collector({"OTEL_TRACES_EXPORTER": "otlp", "OTEL_EXPORTER_OTLP_PROTOCOL": "grpc"}) is None
 
     assert "OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf" in caplog.text
 
 
 @pytest.fixture
 def collected() -> Iterator[tuple[TracerProvider, InMemorySpanExporter]]:
-    """A provider of our own whose spans go through the same hands as those that leave."""
+    """Give a provider whose spans are redacted as in production and kept in memory."""
     kept = InMemorySpanExporter()
     provider = TracerProvider(shutdown_on_exit=False)
-    provider.add_span_processor(SimpleSpanProcessor(Discreet(kept)))
-    spans.use(provider.get_tracer("test"))
+    provider.add_span_processor(SimpleSpanProcessor(RedactingExporter(kept)))
+    spans.set_tracer(provider.get_tracer("test"))
     yield provider, kept
-    spans.use(None)
+    spans.set_tracer(None)
 
 
-def test_a_stage_that_fails_tells_the_type_of_its_error_alone(
+def test_a_failed_stage_records_the_type_of_its_error_only(
     collected: tuple[TracerProvider, InMemorySpanExporter],
 ) -> None:
     with pytest.raises(ValueError, match=MARK), spans.stage("recall.words", pieces=2):
@@ -161,7 +161,7 @@ def test_a_stage_that_fails_tells_the_type_of_its_error_alone(
     assert MARK not in span.to_json()
 
 
-def test_nothing_that_others_put_into_a_span_leaves_but_numbers_and_known_words(
+def test_only_numbers_and_known_words_of_other_spans_are_exported(
     collected: tuple[TracerProvider, InMemorySpanExporter],
 ) -> None:
     provider, kept = collected
@@ -186,7 +186,7 @@ def test_nothing_that_others_put_into_a_span_leaves_but_numbers_and_known_words(
     assert MARK not in first.to_json() + second.to_json()
 
 
-async def test_a_question_makes_five_spans_and_a_store_two(
+async def test_a_recall_has_five_spans_and_a_store_two(
     person: Person, collected: tuple[TracerProvider, InMemorySpanExporter]
 ) -> None:
     await person.store("Cranes dance in spring.")

@@ -50,7 +50,7 @@ DATA_TABLES = sorted(
 EXEMPT = {
     "analyze": "tells the planner about whole tables, and reads nothing for anybody",
     "namespaces_find": "asks each row of namespaces, a small table that is on every node, whether it holds anything",
-    "hnsw_wanted": "counts the vectors of each row of namespaces, a small table that is on every node",
+    "hnsw_changes": "counts the vectors of each row of namespaces, a small table that is on every node",
     "memories_status": "counts the memories of each row of namespaces, a small table that is on every node",
     "namespaces_read": "counts the memories of each row of namespaces, a small table that is on every node",
 }

@@ -1,4 +1,4 @@
-"""A test run that is ended from outside leaves no Postgres behind, and none of its files."""
+"""A test run that is killed leaves no Postgres and no files."""
 
 from __future__ import annotations
 
@@ -32,14 +32,13 @@ async def test_waits(finished, cluster):
     Path("note.part").rename("note")
     await asyncio.sleep(60)
 """
-AT_ONCE, ORPHANED = 10, 30  # seconds; a worker without its controller goes on for five and then tears down
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="there are no signals to end a process by")
 
 
 @contextmanager
 def waiting_run(folder: Path, options: Sequence[str]) -> Iterator[tuple[subprocess.Popen[bytes], int, Path]]:
-    """Start pytest on a test that waits; give its process, that of a Postgres session, and the home of the engine."""
+    """Start pytest with a test that waits; give its process, a Postgres session's process id and the engine's home."""
     (folder / "test_waits.py").write_text(WAITS, encoding="utf-8")
     note = folder / "note"
     plugin = ("-p", "tests.conftest", "-p", "no:cacheprovider", "-c", str(ROOT / "pyproject.toml"))
@@ -53,15 +52,15 @@ def waiting_run(folder: Path, options: Sequence[str]) -> Iterator[tuple[subproce
         start_new_session=True,
     ) as run:
         try:
-            eventually(note.exists, 60)
+            eventually(note.exists)
             session, dsn = note.read_text(encoding="utf-8").split()
             yield run, int(session), Path(parse_qs(urlsplit(dsn).query)["host"][0]).parents[1]
         finally:
             run.kill()
 
 
-def eventually(true: Callable[[], bool], seconds: float) -> None:
-    deadline = time.monotonic() + seconds
+def eventually(true: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 120  # fails a test that is stuck
     while not true():
         assert time.monotonic() < deadline
         time.sleep(0.05)
@@ -76,22 +75,22 @@ def is_alive(process: int) -> bool:
 
 
 @pytest.mark.parametrize(
-    ("options", "sign", "torn_down", "seconds"),
+    ("options", "sign", "torn_down"),
     [
-        pytest.param([], signal.SIGTERM, True, AT_ONCE, id="ended"),
-        pytest.param([], signal.SIGKILL, False, AT_ONCE, id="killed"),
-        pytest.param(["-n", "1"], signal.SIGTERM, True, ORPHANED, id="controller ended", marks=pytest.mark.strain),
-        pytest.param(["-n", "1"], signal.SIGKILL, True, ORPHANED, id="controller killed", marks=pytest.mark.strain),
+        pytest.param([], signal.SIGTERM, True, id="ended"),
+        pytest.param([], signal.SIGKILL, False, id="killed"),
+        pytest.param(["-n", "1"], signal.SIGTERM, True, id="controller ended", marks=pytest.mark.strain),
+        pytest.param(["-n", "1"], signal.SIGKILL, True, id="controller killed", marks=pytest.mark.strain),
     ],
 )
-def test_a_run_that_a_signal_ends_leaves_no_engine_behind(
-    tmp_path: Path, options: Sequence[str], sign: signal.Signals, torn_down: bool, seconds: float
+def test_a_run_that_is_ended_by_a_signal_leaves_no_engine(
+    tmp_path: Path, options: Sequence[str], sign: signal.Signals, torn_down: bool
 ) -> None:
     with waiting_run(tmp_path, options) as (run, session, home):
         assert is_alive(session)
 
         run.send_signal(sign)
 
-        eventually(lambda: not home.exists(), seconds)
+        eventually(lambda: not home.exists())
         assert not is_alive(session)
         assert (tmp_path / "finished").exists() == torn_down

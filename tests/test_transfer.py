@@ -15,13 +15,13 @@ import asyncpg
 import pytest
 
 from folklore.db.database import Database
-from folklore.db.stores.embeddings import Debts
+from folklore.db.stores.embeddings import Embeddings
 from folklore.db.stores.transfer import Batch, Transfers
 from folklore.embedding.protocol import Embedder
-from folklore.errors import Conflict, EmbedderUnavailable, InvalidInput, NotFound, Raced, Refused
+from folklore.errors import ConcurrentChange, Conflict, EmbedderUnavailable, InvalidInput, NotFound, Refused
 from folklore.memory.auth.tokens import key_of
 from folklore.memory.context import MemoryContext, RequestContext
-from folklore.memory.models.pending_embeddings import pay
+from folklore.memory.models.backfill import Backfill
 from folklore.memory.requests import CreateTokenRequest, ExportRequest, ImportRequest
 from folklore.memory.transfer import importer
 from folklore.memory.transfer import json_lines as json_lines_format
@@ -541,11 +541,11 @@ async def test_an_import_ends_if_other_requests_change_its_memories_at_every_att
 
     async def failing(_self: Transfers, batch: Batch, **_named: Any) -> set[UUID]:
         attempts.append(batch)
-        raise Raced("Another request changed the same memory at the same time.")
+        raise ConcurrentChange("Another request changed the same memory at the same time.")
 
     monkeypatch.setattr(Transfers, "write", failing)
 
-    with pytest.raises(Raced, match="Import it again"):
+    with pytest.raises(ConcurrentChange, match="Import it again"):
         await mover.put([{"id": OLD, "content": "two"}], on_conflict="overwrite")
     assert 1 < len(attempts) < 10
 
@@ -718,10 +718,11 @@ async def test_an_embedder_that_is_down_leaves_vectors_owed(mover: Mover, person
     await mover.put([line], default="copy", namespace="copy")
     notes, copy = [(await person.library.find_namespaces([name]))[0].id for name in ("notes", "copy")]
     assert mover.embedder is not None
-    debts, model = Debts(mover.database), (await mover.embedder.model()).id
-    assert await debts.count([notes, copy], model) == {notes: 1, copy: 0}
-    assert [paid.written async for paid in pay(debts, mover.embedder, [notes, copy], now=NOON)] == [1]
-    assert await debts.count([notes, copy], model) == {notes: 0, copy: 0}
+    embeddings, model = Embeddings(mover.database), (await mover.embedder.model()).id
+    coverage = await embeddings.coverage([notes, copy], model)
+    assert (coverage[notes].pending, coverage[copy].pending) == (1, 0)
+    filled = await Backfill(embeddings, mover.embedder, model, now=lambda: NOON).fill([notes, copy])
+    assert filled.written == 1
 
 
 async def test_text_that_postgres_refuses_fails_alone(mover: Mover, monkeypatch: pytest.MonkeyPatch) -> None:

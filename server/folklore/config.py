@@ -1,4 +1,7 @@
-"""Settings: read once from YAML and the environment into one frozen value. Rooms receive values, never this object."""
+"""Settings: read once from flags, the environment and a YAML file into a frozen value.
+
+Rooms receive the values they need, never this object.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +10,12 @@ import ipaddress
 import os
 import re
 from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any, Literal
+from urllib.parse import SplitResult, urlsplit
 
+import yaml
 from pydantic import (
     AfterValidator,
     BaseModel,
@@ -28,22 +34,53 @@ from pydantic_settings import (
     SettingsError,
 )
 
-from folklore.config_sources import did_you_mean, misspelt, read_file
-from folklore.database_url import is_postgres
 from folklore.errors import ConfigInvalid
 from folklore.model import Demand, SecretPolicy
 
 Provider = Literal["bundled", "openai", "ollama", "fastembed", "none"]
 
+_PREFIX = "FOLKLORE_"
+# Least similarity, from 0 to 1, of an unknown variable to a setting for it to count as a misspelling.
+_SIMILAR = 0.85
+# Kubernetes and Docker set variables with such values for services called folklore or folklore-http.
+_ORCHESTRATOR_VALUES = ("tcp://", "udp://")
 
-def _whoami() -> str:
+
+def hosts(address: SplitResult) -> list[tuple[str, int | None]]:
+    """Return host (IPv6 without brackets) and port of each host in an address; Postgres takes several.
+
+    Raises ValueError for an invalid host or port.
+    """
+    parts = address.netloc.rpartition("@")[2].split(",")
+    if len(parts) > 1 and "" in parts:
+        raise ValueError("a comma without a host")
+    return [_host(part) for part in parts]
+
+
+def _host(text: str) -> tuple[str, int | None]:
+    parts = urlsplit(f"//{text}")
+    if parts.port == 0:
+        raise ValueError("port 0 is not allowed")
+    return parts.hostname or "", parts.port
+
+
+def _is_postgres(address: str) -> bool:
+    try:
+        parts = urlsplit(address)
+        hosts(parts)
+    except ValueError:
+        return False
+    return parts.scheme in ("postgresql", "postgres")
+
+
+def _user_name() -> str:
     try:
         return getpass.getuser()
     except (KeyError, OSError):  # a container's user without a name
         return f"uid-{os.getuid()}" if hasattr(os, "getuid") else "unknown"
 
 
-def _usual_home() -> Path:
+def _default_home() -> Path:
     return Path.home() / ".folklore"
 
 
@@ -51,9 +88,9 @@ def _word(value: object) -> object:
     return "off" if value is False else value  # YAML reads a bare off as false
 
 
-def _an_address(value: SecretStr | None) -> SecretStr | None:
-    """A Postgres address as far as it can be read; the message never repeats it, for it may hold a password."""
-    if value is not None and not is_postgres(value.get_secret_value()):
+def _postgres_address(value: SecretStr | None) -> SecretStr | None:
+    """Validate an address of a Postgres. The message does not repeat it, because it may hold a password."""
+    if value is not None and not _is_postgres(value.get_secret_value()):
         raise ValueError("is not an address such as postgresql://user:password@host:5432/folklore")
     return value
 
@@ -70,7 +107,7 @@ def _or_none(value: object) -> object:
 _UNSET = BeforeValidator(_or_none)
 _Text = Annotated[str | None, _UNSET]
 _Hidden = Annotated[SecretStr | None, _UNSET]
-_Address = Annotated[SecretStr | None, _UNSET, AfterValidator(_an_address)]
+_Address = Annotated[SecretStr | None, _UNSET, AfterValidator(_postgres_address)]
 
 
 class _Section(BaseModel):
@@ -78,48 +115,37 @@ class _Section(BaseModel):
 
 
 class EmbeddingSettings(_Section):
-    """Which model turns text into vectors."""
+    """Model that turns text into vectors."""
 
     provider: Provider = "bundled"
     url: _Text = None
     model: _Text = None
     api_key: _Hidden = None
     dimensions: Annotated[int | None, _UNSET] = Field(None, ge=1, le=4000)
-    timeout_seconds: float = Field(30.0, gt=0)
-    batch_size: int = Field(500, ge=1, le=2048)
-    concurrency: int = Field(4, ge=1, le=64)
     query_prefix: str | None = None
     document_prefix: str | None = None
-    max_tokens: Annotated[int | None, _UNSET] = Field(None, ge=16, le=1_000_000)
-    keys: dict[str, SecretStr] = {}
 
 
 class RerankerSettings(_Section):
-    """A model that reads question and candidate together, over HTTP; off while no url is set."""
+    """Service that scores question and candidate together; off while no url is set."""
 
     url: _Text = None
     model: _Text = None
     api_key: _Hidden = None
-    pool: int = Field(30, ge=1, le=200)
-    timeout_seconds: float = Field(5.0, gt=0)
 
 
 class DatabaseSettings(_Section):
-    """How the database is spoken to."""
+    """Connections to the database."""
 
     login_url: _Address = None
-    pool_min: int = Field(2, ge=0, le=100)
     pool_max: int = Field(6, ge=2, le=100)
-    connect_timeout_seconds: float = Field(10.0, gt=0)
-    statement_timeout_seconds: float = Field(30.0, gt=0)
     statement_cache: bool = True
 
 
 class EngineSettings(_Section):
-    """The embedded Postgres, used when no database_url is set."""
+    """Embedded Postgres, used while no database_url is set."""
 
     idle_minutes: float = Field(30.0, ge=0)
-    shared_buffers: str = Field("256MB", pattern=r"^\d+(kB|MB|GB)$")
 
 
 class OAuthRule(_Section):
@@ -173,20 +199,17 @@ class HttpSettings(_Section):
         return value
 
 
-class UpkeepSettings(_Section):
-    """What is done in the background of `folklore serve`."""
+class JobsSettings(_Section):
+    """Background jobs of `folklore serve`."""
 
     enabled: bool = True
-    usage: bool = True
-    usage_days: float = Field(365.0, ge=0, le=36_500)
-    audit_days: float = Field(365.0, ge=0, le=36_500)
-    quality: bool = False
-    consolidation: bool = False
+    optional: tuple[Literal["quality", "consolidation"], ...] = ()
+    keep_days: float = Field(365.0, ge=0, le=36_500)
     hnsw_from: int = Field(20_000, ge=0, le=1_000_000_000)
 
 
 class Settings(BaseSettings):
-    """Everything a user may set; `config.example.yaml` shows each with its default."""
+    """All settings; `config.example.yaml` shows each with its default."""
 
     model_config = SettingsConfigDict(
         env_prefix="FOLKLORE_",
@@ -197,14 +220,14 @@ class Settings(BaseSettings):
         nested_model_default_partial_update=True,
     )
 
-    home: Annotated[Path, BeforeValidator(lambda said: _or_none(said) or _usual_home())] = Field(
-        default_factory=_usual_home
+    home: Annotated[Path, BeforeValidator(lambda value: _or_none(value) or _default_home())] = Field(
+        default_factory=_default_home
     )
     database_url: _Address = None
     server: _Text = Field(None, pattern=r"^https?://[^/\s]+(/\S*)?$")
     token: _Hidden = None
     namespace: _Text = None
-    author: str = Field(default_factory=_whoami, min_length=1, max_length=200)
+    author: str = Field(default_factory=_user_name, min_length=1, max_length=200)
     time_zone: str = "UTC"
     read_only: bool = False
     tools: Literal["all", "core"] = "all"
@@ -218,7 +241,7 @@ class Settings(BaseSettings):
     engine: EngineSettings = EngineSettings()
     http: HttpSettings = HttpSettings()
     oauth: OAuthSettings = OAuthSettings()
-    upkeep: UpkeepSettings = UpkeepSettings()
+    jobs: JobsSettings = JobsSettings()
 
     @field_validator("home")
     @classmethod
@@ -226,36 +249,35 @@ class Settings(BaseSettings):
         return Path(os.path.abspath(value.expanduser()))  # noqa: PTH100 - keeps symbolic links as the user wrote them
 
     def portable(self) -> Settings:
-        """The same values as a plain Settings, whichever subclass read them: one that can be pickled for a worker."""
+        """Return the same values as a plain Settings, which can be pickled for a worker process."""
         return Settings.model_construct(**{name: getattr(self, name) for name in Settings.model_fields})
 
 
 def config_path(explicit: Path | None, environ: Mapping[str, str]) -> Path | None:
-    """The settings file in use: the flag, else FOLKLORE_CONFIG, else config.yaml in the home if it is there."""
+    """Return the settings file: the flag, else FOLKLORE_CONFIG, else config.yaml in the home if it exists."""
     if explicit is not None:
         return explicit
-    if named := environ.get("FOLKLORE_CONFIG"):
-        return Path(named).expanduser()
+    if variable := environ.get("FOLKLORE_CONFIG"):
+        return Path(variable).expanduser()
     home = environ.get("FOLKLORE_HOME", "").strip()
-    standard = (Path(home).expanduser() if home else _usual_home()) / "config.yaml"
+    default = (Path(home).expanduser() if home else _default_home()) / "config.yaml"
     try:
-        standard.stat()  # exists() says no to every error from Python 3.14 on
+        default.stat()  # from Python 3.14 on, exists() returns false for every error
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:  # a path that is too long
         hint = "Set FOLKLORE_HOME to a shorter path on a local disk."
         raise ConfigInvalid("home", f"cannot be a directory ({error.strerror}).", hint=hint) from error
-    return standard
+    return default
 
 
 def load_settings(config: Path | None = None, **flags: object) -> Settings:
-    """Read the settings once: flags, then environment, then the file, section by section.
+    """Read the settings: flags override the environment, which overrides the file, each value by itself.
 
     Raises ConfigInvalid, which names the wrong setting and never repeats its value.
     """
-    if wrong := misspelt(os.environ, _variables()):
-        raise ConfigInvalid(wrong[0], "is no setting.", hint=f"Did you mean {wrong[1]}?")
-    file_values = read_file(config_path(config, os.environ))
+    _reject_misspelled(os.environ)
+    file_values = _read_file(config_path(config, os.environ))
 
     class WithFile(Settings):
         @classmethod
@@ -269,31 +291,66 @@ def load_settings(config: Path | None = None, **flags: object) -> Settings:
         ) -> tuple[PydanticBaseSettingsSource, ...]:
             return (init_settings, env_settings, InitSettingsSource(settings_cls, file_values))
 
+    given: dict[str, Any] = {name: value for name, value in flags.items() if value is not None}
     try:
-        return WithFile(**_without_unset(flags))
-    except SettingsError as error:  # a whole section or list in one variable, not in JSON; only its field is named
+        return WithFile(**given)
+    except SettingsError as error:  # a section or list in one variable that is not JSON; the message names its field
         name = next(iter(re.findall(r'field "(\w+)"', str(error))), "settings")
-        raise ConfigInvalid(
-            name, "cannot be read from the environment.", hint='Write lists and sections as JSON, e.g. \'["a", "b"]\'.'
-        ) from None
+        hint = 'Write lists and sections as JSON, e.g. \'["a", "b"]\'.'
+        raise ConfigInvalid(name, "cannot be read from the environment.", hint=hint) from None
     except ValidationError as error:
-        first, *rest = error.errors(include_url=False, include_context=False, include_input=False)
-        name = ".".join(str(part) for part in first["loc"]) or "settings"
-        more = f" ({len(rest)} more)" if rest else ""
-        unknown = first["type"] == "extra_forbidden"
-        said = "is no setting" if unknown else first["msg"]
-        meant = did_you_mean(name, _variables()) if unknown else ""
-        hint = f"{meant}config.example.yaml shows every setting with its default."
-        raise ConfigInvalid(name, f"{said}{more}.", hint=hint) from None
+        raise _invalid(error) from None
 
 
-def _variables() -> Iterator[str]:
+def _invalid(error: ValidationError) -> ConfigInvalid:
+    first, *others = error.errors(include_url=False, include_context=False, include_input=False)
+    name = ".".join(str(part) for part in first["loc"]) or "settings"
+    unknown = first["type"] == "extra_forbidden"
+    suggestion = ""
+    if unknown and (similar := get_close_matches(name, [known.replace("__", ".") for known in _names()], 1)):
+        suggestion = f"Did you mean {similar[0]}? "
+    reason = "is not a setting" if unknown else first["msg"]
+    more = f" ({len(others)} more)" if others else ""
+    hint = f"{suggestion}config.example.yaml shows every setting with its default."
+    return ConfigInvalid(name, f"{reason}{more}.", hint=hint)
+
+
+def _read_file(path: Path | None) -> dict[str, Any]:
+    if path is None:
+        return {}
+    try:
+        loaded = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ConfigInvalid("config", f"{path} cannot be read ({error.strerror}).") from error
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise ConfigInvalid("config", f"{path} is not valid YAML.", hint="See config.example.yaml.") from error
+    if loaded is None:
+        return {}
+    if not isinstance(loaded, dict) or not all(isinstance(name, str) for name in loaded):
+        raise ConfigInvalid("config", f"{path} must hold settings by name.", hint="See config.example.yaml.")
+    return loaded
+
+
+def _reject_misspelled(environ: Mapping[str, str]) -> None:
+    """Raise ConfigInvalid for a variable that is similar to that of a setting.
+
+    Other unknown variables with our prefix are ignored: orchestrators set some for every service called folklore. An
+    unknown name in a known section is left to the validation.
+    """
+    known = [f"{_PREFIX}{name}".upper() for name in _names()]
+    for variable, value in environ.items():
+        name = variable.upper()
+        section, nested, _ = name.partition("__")
+        if not name.startswith(_PREFIX) or name in known or value.startswith(_ORCHESTRATOR_VALUES):
+            continue
+        if not (nested and section in known) and (similar := get_close_matches(name, known, 1, _SIMILAR)):
+            raise ConfigInvalid(variable, "is not a setting.", hint=f"Did you mean {similar[0]}?")
+
+
+def _names() -> Iterator[str]:
+    """Yield the names of sections and settings as in the environment: `http`, `http__port`."""
     yield "config"
     for name, field in Settings.model_fields.items():
         yield name
         if isinstance(field.default, BaseModel):
             yield from (f"{name}__{inner}" for inner in type(field.default).model_fields)
-
-
-def _without_unset(flags: Mapping[str, object]) -> dict[str, Any]:
-    return {name: value for name, value in flags.items() if value is not None}

@@ -1,13 +1,13 @@
-"""Every error Folklore raises on purpose, drawn as a tree.
+"""Errors of Folklore, a tree.
 
     FolkloreError
-    ├── InvalidInput            a field, a limit and the next step
-    │   └── ConfigInvalid
+    ├── InvalidInput            wrong argument
+    │   └── ConfigInvalid       wrong setting
     ├── NotFound
-    ├── Conflict                somebody else changed it first
-    │   └── Raced               at this very moment: trying again may do
-    ├── Refused                 not permitted, read-only, holds a secret
-    │   └── Unauthenticated     no token, or none that is good
+    ├── Conflict                changed since it was read
+    │   └── ConcurrentChange    changed at the same time; a retry may succeed
+    ├── Refused                 not permitted, read-only, contains a secret
+    │   └── Unauthenticated     no valid token
     └── Unavailable             database, engine or embedding service not reachable
         ├── DatabaseUnavailable
         │   ├── EngineFailed
@@ -16,15 +16,15 @@
         ├── EmbedderUnavailable
         └── RerankerUnavailable
 
-Foreign errors become ours in one place per edge; ours become MCP's, HTTP's or an exit code in one place per edge.
-Messages never carry a refused secret or the text of a memory.
+Each edge translates in one place: errors of libraries into these, these into MCP errors, HTTP answers or exit codes.
+Messages never contain a refused secret or the text of a memory.
 """
 
 from __future__ import annotations
 
 
 class FolkloreError(Exception):
-    """Base of the family: `code` for machines, `exit_code` for the command line, `hint` is the next step."""
+    """Base class. `code` is for programs, `exit_code` for the command line, `hint` is the next step for the caller."""
 
     code = "failed"
     exit_code = 1
@@ -39,7 +39,7 @@ class FolkloreError(Exception):
 
 
 class InvalidInput(FolkloreError):
-    """An argument is wrong; the message names the field and the limit, the hint what to do instead."""
+    """Wrong argument. The message names the field and what is allowed."""
 
     code = "invalid_input"
     exit_code = 2
@@ -50,99 +50,101 @@ class InvalidInput(FolkloreError):
 
 
 class ConfigInvalid(InvalidInput):
-    """A setting is missing, unknown or wrong."""
+    """Missing, unknown or wrong setting."""
 
     code = "invalid_config"
 
 
 class NotFound(FolkloreError):
-    """No such namespace or memory."""
+    """Namespace, memory, model or principal that does not exist."""
 
     code = "not_found"
     exit_code = 4
 
 
 class Conflict(FolkloreError):
-    """The record changed since it was read, or the change collides with another one."""
+    """Change of a record that has changed since it was read, or that contradicts another one."""
 
     code = "conflict"
 
 
-class Raced(Conflict):
-    """Somebody else changed the same at this very moment; nothing was written, and trying again may do."""
+class ConcurrentChange(Conflict):
+    """Change at the same time as another one of the same record. Nothing was written; a retry may succeed."""
 
 
 class Refused(FolkloreError):
-    """The caller may not do this here."""
+    """Call that the caller may not make here."""
 
     code = "refused"
     exit_code = 5
 
 
 class Unauthenticated(Refused):
-    """Nobody is let in on this token: `reason` is missing, malformed, unknown, expired, revoked or untrusted.
+    """Call without a valid token: `reason` is missing, malformed, unknown, expired, revoked or untrusted.
 
-    `who` is the principal whose token it was, where that is known: for the audit log, not for the caller.
+    `principal` is the owner of the token if known, for the audit log and not for the caller.
     """
 
     code = "unauthenticated"
 
-    def __init__(self, reason: str, message: str, *, hint: str | None = None, who: str | None = None) -> None:
+    def __init__(self, reason: str, message: str, *, hint: str | None = None, principal: str | None = None) -> None:
         super().__init__(message, hint=hint)
         self.reason = reason
-        self.who = who
+        self.principal = principal
 
 
 class Unavailable(FolkloreError):
-    """Something Folklore depends on cannot be reached; trying again later may work."""
+    """Dependency that cannot be reached. A later call may succeed."""
 
     code = "unavailable"
     exit_code = 3
 
 
 class DatabaseUnavailable(Unavailable):
-    """Postgres cannot be reached or answers with a failure of its own."""
+    """Postgres that cannot be reached or reports a failure of its own."""
 
     code = "database_unavailable"
 
 
 class EngineFailed(DatabaseUnavailable):
-    """The embedded engine could not be started, recovered or stopped."""
+    """Embedded engine that could not be started, recovered or stopped."""
 
     code = "engine_failed"
 
 
 class SchemaBehind(DatabaseUnavailable):
-    """The database lacks migrations that this role may not apply."""
+    """Database that lacks migrations, which this role may not apply."""
 
     code = "schema_behind"
 
 
 class SchemaAhead(DatabaseUnavailable):
-    """A newer Folklore migrated the database."""
+    """Database that a newer Folklore has migrated."""
 
     code = "schema_ahead"
 
 
 class EmbedderUnavailable(Unavailable):
-    """The embedding model could not be loaded or its service does not answer usefully."""
+    """Embedding model that cannot be loaded, or whose service does not answer or answers with invalid vectors."""
 
     code = "embedder_unavailable"
 
 
 class RerankerUnavailable(Unavailable):
-    """The reranker's service does not answer usefully."""
+    """Reranker whose service does not answer or answers with invalid scores."""
 
     code = "reranker_unavailable"
 
 
-def told(code: str, message: str, hint: str | None = None) -> FolkloreError:
-    """The error that was told by its code and words, as it would have been raised where it came from."""
-    kind = next((kind for kind in _family(FolkloreError) if kind.code == code), FolkloreError)
-    error = kind.__new__(kind)
+def error_from_code(code: str, message: str, hint: str | None = None) -> FolkloreError:
+    """Return the error that another process raised, from its code, message and hint."""
+    classes = _with_subclasses(FolkloreError)
+    error_class = next((found for found in classes if found.code == code), FolkloreError)
+    error = error_class.__new__(error_class)  # the constructors of some classes take other arguments
     FolkloreError.__init__(error, message, hint=hint)
     return error
 
 
-def _family(kind: type[FolkloreError]) -> list[type[FolkloreError]]:
-    return [kind, *(one for child in kind.__subclasses__() for one in _family(child))]
+def _with_subclasses(error_class: type[FolkloreError]) -> list[type[FolkloreError]]:
+    children = error_class.__subclasses__()
+    return [error_class, *(found for child in children for found in _with_subclasses(child))]

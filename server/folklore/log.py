@@ -1,8 +1,8 @@
-"""Structured logs on stderr: stdout belongs to the protocol on stdio and to results on the command line.
+"""Structured logs on stderr: stdout is for the protocol on stdio and for results on the command line.
 
-No text that was stored or asked may get there, at any level. So of libraries only warnings are taken in (what they say
-at info and debug names arguments, bodies and headers), and of an error only where it happened and its type: messages
-of pydantic and Postgres repeat what they refused.
+Logs must not contain the text of a memory or question, at any level. So libraries may log warnings only (their info and
+debug lines contain arguments, bodies and headers), and an error is logged by its type and traceback without its
+message: messages of pydantic and Postgres contain the rejected value.
 """
 
 from __future__ import annotations
@@ -20,34 +20,34 @@ if TYPE_CHECKING:
 
 LogFormat = Literal["json", "console"]
 
-# Libraries whose info lines say only that they start and stop.
-_HEARD = ("uvicorn.error",)
-# Errors whose messages are ours, or name an address and not what was sent there.
-_QUOTED = (FolkloreError, OSError)
+# Loggers of libraries whose info lines only report start and stop.
+_INFO_LOGGERS = ("uvicorn.error",)
+# Errors with messages that are our own, or contain an address and not what was sent there.
+_SAFE_MESSAGES = (FolkloreError, OSError)
 
 
-def first(level: str) -> None:
-    """Send the standard library's logs to stderr, plainly, until `configure` has been called.
+def configure_early(level: str) -> None:
+    """Write the standard library's logs to stderr as plain lines until `configure` is called.
 
-    A server on stdio must answer before it has imported what it logs with: structlog costs a tenth of its start.
+    A server on stdio answers before it imports structlog, which takes a tenth of its start.
     """
     logging.basicConfig(stream=sys.stderr, level=level.upper(), format="%(levelname)s %(name)s: %(message)s")
-    _hush(logging.getLevelNamesMapping()[level.upper()])
+    _set_levels(logging.getLevelNamesMapping()[level.upper()])
 
 
 def configure(level: str, form: LogFormat) -> None:
-    """Send structlog and the standard library's root logger to stderr, once, before anything uses structlog.
+    """Write the logs of structlog and the standard library to stderr. Call it once, before the first use of structlog.
 
-    Libraries that call `logging.basicConfig` at import (the bundled model's does) find a root that is set up already.
+    A later `logging.basicConfig` of a library has no effect.
     """
-    import structlog
+    import structlog  # here, because it takes 0.05 s, see configure_early
 
     number = logging.getLevelNamesMapping()[level.upper()]
     shared: list[structlog.typing.Processor] = [
         structlog.contextvars.merge_contextvars,
         structlog.stdlib.add_log_level,
         structlog.processors.TimeStamper(fmt="iso", utc=True),
-        structlog.processors.ExceptionRenderer(_where_it_happened),
+        structlog.processors.ExceptionRenderer(_traceback),
     ]
     last: structlog.typing.Processor = (
         structlog.processors.JSONRenderer()
@@ -71,27 +71,27 @@ def configure(level: str, form: LogFormat) -> None:
     )
     root = logging.getLogger()
     root.handlers[:] = [handler]
-    _hush(number)
+    _set_levels(number)
 
 
-def _hush(number: int) -> None:
+def _set_levels(number: int) -> None:
     logging.getLogger().setLevel(max(number, logging.WARNING))
-    for name in _HEARD:
+    for name in _INFO_LOGGERS:
         logging.getLogger(name).setLevel(max(number, logging.INFO))
 
 
-def _where_it_happened(exc_info: Any) -> str:
-    """The traceback of an error and of those behind it, without their messages but for those of _QUOTED."""
-    return "\n".join(_told(exc_info[1]))
+def _traceback(exc_info: Any) -> str:
+    """Return the traceback of an error and its causes, with messages only of the classes in _SAFE_MESSAGES."""
+    return "\n".join(_lines(exc_info[1]))
 
 
-def _told(error: BaseException | None) -> Iterator[str]:
+def _lines(error: BaseException | None) -> Iterator[str]:
     seen = set[int]()
     while error is not None and id(error) not in seen:
         seen.add(id(error))
-        said = f": {error}" if isinstance(error, _QUOTED) else ""
-        yield f"{type(error).__module__}.{type(error).__qualname__}{said}"
+        message = f": {error}" if isinstance(error, _SAFE_MESSAGES) else ""
+        yield f"{type(error).__module__}.{type(error).__qualname__}{message}"
         yield from (line.rstrip("\n") for line in traceback.format_tb(error.__traceback__))
         for one in error.exceptions if isinstance(error, BaseExceptionGroup) else ():
-            yield from _told(one)
+            yield from _lines(one)
         error = error.__cause__ or (None if error.__suppress_context__ else error.__context__)

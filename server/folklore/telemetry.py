@@ -1,6 +1,6 @@
-"""Spans of our own stages, for whoever collects traces; a comparison with None while nobody does.
+"""Spans of the stages of a call, for a collector of traces. Without a collector a stage costs one comparison.
 
-Their attributes are numbers and codes: never a text, a question, the name of a namespace or a secret.
+Attributes are numbers and codes: never a text, a question, the name of a namespace or a secret.
 """
 
 from __future__ import annotations
@@ -15,21 +15,21 @@ if TYPE_CHECKING:
 
     from folklore.telemetry_export import Collector
 
-# The standard library's: on stdio this is asked before structlog is imported and set up.
+# The standard library's: on stdio this runs before structlog is imported.
 log = logging.getLogger(__name__)
 
 _NOTHING = nullcontext()
-# OpenTelemetry has one provider for the whole process, so this is the process' too.
+# One for the process, as OpenTelemetry has one provider for the process.
 _tracer: Tracer | None = None
 
 
 def stage(name: str, **numbers: float) -> AbstractContextManager[object]:
-    """A `with` block that is a span of this name, beneath whatever span is open, if spans are collected."""
+    """Return a context manager that records a span of this name below the current span, if spans are collected."""
     return _NOTHING if _tracer is None else _Stage(_tracer, name, numbers)
 
 
 class _Stage:
-    """A span that says of a failure its type alone: messages may hold what was stored or asked."""
+    """Span that records the type of an error without its message, which may contain a text or a question."""
 
     __slots__ = ("_managed", "_span")
 
@@ -51,40 +51,44 @@ class _Stage:
         self._managed.__exit__(kind, error, trace)
 
 
-def use(tracer: Tracer | None) -> None:
-    """Make spans with this tracer from now on; None makes none."""
+def set_tracer(tracer: Tracer | None) -> None:
+    """Record all later stages with this tracer; None records none."""
     global _tracer
     _tracer = tracer
 
 
-def collect(environ: Mapping[str, str]) -> Collector | None:
-    """Send spans where the standard OTEL_* variables say, until the collector is stopped; None where they say nothing.
+def start_collector(environ: Mapping[str, str]) -> Collector | None:
+    """Export spans as the standard OTEL_* variables say, until the collector is stopped; None if they name no exporter.
 
-    To be called in the process that serves: the exporter's thread does not survive a fork.
+    Call it in the process that serves: the exporter's thread does not survive a fork.
     """
-    if not wanted(environ):
+    if not exporter_configured(environ):
         return None
     try:
-        from folklore.telemetry_export import Collector
+        from folklore.telemetry_export import Collector  # imports OpenTelemetry's SDK, an optional dependency
     except ImportError:
-        log.warning("No spans are collected: an exporter is configured, but the extra is not installed. "
-                    "Run: pip install 'folklore-mcp[otel]'")  # fmt: skip
+        log.warning(
+            "No spans are collected: an exporter is configured, but the extra is not installed. "
+            "Run: pip install 'folklore-mcp[otel]'"
+        )
         return None
     protocol = environ.get("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL") or environ.get("OTEL_EXPORTER_OTLP_PROTOCOL")
     if protocol not in (None, "", "http/protobuf"):
-        log.warning("No spans are collected: the protocol %r is not supported. "
-                    "Set OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf.", protocol)  # fmt: skip
+        log.warning(
+            "No spans are collected: the protocol %r is not supported. Set OTEL_EXPORTER_OTLP_PROTOCOL=http/protobuf.",
+            protocol,
+        )
         return None
     collector = Collector()
-    use(collector.tracer)
+    set_tracer(collector.tracer)
     return collector
 
 
-def wanted(environ: Mapping[str, str]) -> bool:
-    """Whether an OTLP exporter is configured: an endpoint, or the exporter named, and nothing that switches it off."""
+def exporter_configured(environ: Mapping[str, str]) -> bool:
+    """Return true if the variables name an OTLP exporter or endpoint, and none disables it."""
     if environ.get("OTEL_SDK_DISABLED", "").strip().lower() == "true":
         return False
-    named = [name.strip() for name in environ.get("OTEL_TRACES_EXPORTER", "").split(",") if name.strip()]
-    if named:
-        return "otlp" in named
+    exporters = [name.strip() for name in environ.get("OTEL_TRACES_EXPORTER", "").split(",") if name.strip()]
+    if exporters:
+        return "otlp" in exporters
     return any(environ.get(name) for name in ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT"))

@@ -1,7 +1,7 @@
-"""Spans on their way to a collector: OpenTelemetry's SDK, imported only where an exporter is configured.
+"""Export of spans by OpenTelemetry's SDK, imported only if an exporter is configured.
 
-Everything that leaves is gone over first. Spans come from other hands too (the SDK of MCP says in them which resource
-was asked for and what an error told), and what people store must not end up in a tracing system.
+Every span is redacted first: the MCP SDK also records spans, with names of resources and messages of errors, and the
+content of memories must not get into a tracing system.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import asyncio
 import re
 import threading
 from collections.abc import Sequence
+from contextlib import suppress
 
 from opentelemetry import trace
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
@@ -20,8 +21,8 @@ from opentelemetry.trace import SpanContext, Status, Tracer
 
 from folklore import __version__
 
-# What may stand in a span beside numbers: words of a fixed vocabulary, by the attribute they stand in.
-_WORDS = frozenset(
+# Attributes whose text may leave the process. Each has a fixed vocabulary.
+_TEXT_ATTRIBUTES = frozenset(
     {"mcp.method.name", "mcp.protocol.version", "gen_ai.operation.name", "gen_ai.tool.name", "gen_ai.prompt.name",
      "error.type", "rpc.response.status_code", "jsonrpc.request.id"}
 )  # fmt: skip
@@ -34,79 +35,72 @@ _METHOD = re.compile(
     r"|notifications/(initialized|cancelled|progress|roots/list_changed)"
 )
 _STAGE = re.compile(r"(recall|store)\.[a-z]+")
-# What a client chooses the words of.
-_STRICTER = {
+# Stricter patterns for attributes whose text comes from the client.
+_CLIENT_PATTERNS = {
     "gen_ai.tool.name": _TOOL,
     "gen_ai.prompt.name": _PROMPT,
     "mcp.method.name": _METHOD,
     "mcp.protocol.version": re.compile(r"\d{4}-\d\d-\d\d"),
     "jsonrpc.request.id": re.compile(r"\d{1,20}"),
 }
-# How long the end of the server waits for the last spans, in seconds.
-_LAST_WORDS = 2.0
+# Limit for the export of the last spans when the server ends, in seconds.
+_STOP_SECONDS = 2.0
 
 
 class Collector:
-    """The process' provider of spans, which sends them by OTLP over HTTP; its settings are the standard variables."""
+    """Provider of spans for the process, which sends them by OTLP over HTTP as the standard variables say."""
 
     def __init__(self, exporter: SpanExporter | None = None) -> None:
         resource = Resource.create({SERVICE_NAME: "folklore", SERVICE_VERSION: __version__}).merge(
-            OTELResourceDetector().detect()  # OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES come before ours
+            OTELResourceDetector().detect()  # OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES override ours
         )
-        # At exit it would wait for a collector that is down for as long as its own timeouts are.
+        # A shutdown at exit would wait for a collector that is down until the exporter's own timeouts.
         self._provider = TracerProvider(resource=resource, shutdown_on_exit=False)
-        self._provider.add_span_processor(BatchSpanProcessor(Discreet(exporter or OTLPSpanExporter())))
+        self._provider.add_span_processor(BatchSpanProcessor(RedactingExporter(exporter or OTLPSpanExporter())))
         trace.set_tracer_provider(self._provider)
         self.tracer: Tracer = self._provider.get_tracer("folklore", __version__)
 
     async def stop(self) -> None:
-        """Send what is left, for two seconds at most."""
+        """Send the remaining spans, for at most two seconds."""
         loop, sent = asyncio.get_running_loop(), asyncio.Event()
 
-        def last_words() -> None:
+        def send() -> None:
             self._provider.shutdown()
-            try:
+            with suppress(RuntimeError):  # the loop was closed after the timeout
                 loop.call_soon_threadsafe(sent.set)
-            except RuntimeError:  # nobody waited for so long
-                return
 
-        # A daemon: the process may end while it hangs on a collector that does not answer.
-        threading.Thread(target=last_words, name="folklore-spans", daemon=True).start()
-        try:
-            await asyncio.wait_for(sent.wait(), _LAST_WORDS)
-        except TimeoutError:
-            return
+        # A daemon thread, so that the process can end while the collector does not answer.
+        threading.Thread(target=send, name="folklore-spans", daemon=True).start()
+        with suppress(TimeoutError):
+            await asyncio.wait_for(sent.wait(), _STOP_SECONDS)
 
 
-class Discreet(SpanExporter):
-    """Hands spans on without what they may tell of what was stored or asked: only numbers and known words pass."""
+class RedactingExporter(SpanExporter):
+    """Passes spans to another exporter with numbers and known words only."""
 
     def __init__(self, inner: SpanExporter) -> None:
         self._inner = inner
 
     def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
-        """Send them."""
-        return self._inner.export([discreet(span) for span in spans])
+        """Send the spans, redacted."""
+        return self._inner.export([redacted(span) for span in spans])
 
     def shutdown(self) -> None:
-        """End."""
+        """Close the other exporter."""
         self._inner.shutdown()
 
     def force_flush(self, timeout_millis: int = 30_000) -> bool:
-        """Send what waits."""
+        """Send pending spans."""
         return self._inner.force_flush(timeout_millis)
 
 
-def discreet(span: ReadableSpan) -> ReadableSpan:
-    """The span with its times and its place in the trace, and of the rest what is harmless.
-
-    Events and the description of a failure are left out whole: they are messages.
-    """
-    attributes = {name: value for name, value in (span.attributes or {}).items() if _harmless(name, value)}
+def redacted(span: ReadableSpan) -> ReadableSpan:
+    """Return a copy with times, position in the trace and safe attributes, without links, events and messages."""
+    attributes = {name: value for name, value in (span.attributes or {}).items() if _is_safe(name, value)}
     return ReadableSpan(
         name=_name(span.name),
-        context=_place(span.context),
-        parent=_place(span.parent),
+        context=_context(span.context),
+        parent=_context(span.parent),
         resource=span.resource,
         attributes=attributes,
         kind=span.kind,
@@ -117,23 +111,23 @@ def discreet(span: ReadableSpan) -> ReadableSpan:
     )
 
 
-def _place(context: SpanContext | None) -> SpanContext | None:
-    """Without the state that a client may have sent along: words of his own."""
+def _context(context: SpanContext | None) -> SpanContext | None:
+    """Return the context without its trace state, which is text from the client."""
     if context is None:
         return None
     return SpanContext(context.trace_id, context.span_id, context.is_remote, context.trace_flags)
 
 
-def _harmless(name: str, value: object) -> bool:
+def _is_safe(name: str, value: object) -> bool:
     if isinstance(value, (bool, int, float)):
         return True
-    if name not in _WORDS or not isinstance(value, str):
+    if name not in _TEXT_ATTRIBUTES or not isinstance(value, str):
         return False
-    return _STRICTER.get(name, _WORD).fullmatch(value) is not None
+    return _CLIENT_PATTERNS.get(name, _WORD).fullmatch(value) is not None
 
 
 def _name(name: str) -> str:
-    """`tools/call memory_recall`, without what a client calls a tool that is not there."""
+    """Return a name such as `tools/call memory_recall`, without the names of unknown tools, which clients choose."""
     method, _, target = name.partition(" ")
     if _STAGE.fullmatch(name):
         return name

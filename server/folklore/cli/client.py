@@ -12,7 +12,7 @@ import httpx
 
 from folklore import __version__
 from folklore.config import Settings
-from folklore.errors import ConfigInvalid, FolkloreError, Unavailable, told
+from folklore.errors import ConfigInvalid, FolkloreError, Unavailable, error_from_code
 from folklore.memory.requests import ExportRequest, Request, Result, Returns
 from folklore.memory.wire import read_result, request_json
 from folklore.project import project_namespace, working_directory
@@ -87,4 +87,4 @@ def _error(response: httpx.Response, value: Any) -> FolkloreError:
             f"The server answered {response.status_code} with an unreadable body.",
             hint="Is it a Folklore server of this version?",
         )
-    return told(str(reported.get("code")), reported["message"], reported.get("hint"))
+    return error_from_code(str(reported.get("code")), reported["message"], reported.get("hint"))

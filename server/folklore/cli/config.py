@@ -12,8 +12,7 @@ import click
 from folklore.cli.context import settings_of
 from folklore.cli.options import json_option
 from folklore.cli.output import print_json, say
-from folklore.config import Settings, config_path
-from folklore.database_url import hosts
+from folklore.config import Settings, config_path, hosts
 
 _MASK = "********"
 # Parameters of an address that say where, not who.

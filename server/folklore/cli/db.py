@@ -78,7 +78,7 @@ def migrate(ctx: click.Context, as_json: bool) -> None:
     from folklore.db.migrate import migrate
 
     async def work() -> list[str]:
-        address, _ = await App(settings).dsn()
+        address = await App(settings).dsn()
         return await migrate(address)
 
     settings = settings_here(ctx)
@@ -98,7 +98,7 @@ def role(ctx: click.Context, as_json: bool) -> None:
     from folklore.db.migrate import migrate, role_lacks
 
     async def work() -> list[str]:
-        address, _ = await App(settings).dsn()
+        address = await App(settings).dsn()
         await migrate(address)  # which does what it may
         return await role_lacks(address)
 
@@ -119,9 +119,7 @@ def _engine(settings: Settings) -> Engine:
         )
     from folklore.engine import Engine
 
-    return Engine(
-        settings.home, idle_minutes=settings.engine.idle_minutes, shared_buffers=settings.engine.shared_buffers
-    )
+    return Engine(settings.home, idle_minutes=settings.engine.idle_minutes)
 
 
 def _engine_status(settings: Settings) -> tuple[dict[str, object], str | None]:

@@ -41,7 +41,7 @@ _COMMANDS: dict[str, tuple[str, str, str]] = {
         "import_",
         "Read memories from JSON Lines, Markdown, or another system's export.",
     ),
-    "upkeep": ("folklore.cli.jobs", "upkeep", "Chores that keep the memory in order: run, status."),
+    "jobs": ("folklore.cli.jobs", "jobs", "Background jobs: run, status."),
     "embeddings": (
         "folklore.cli.embeddings",
         "embeddings",

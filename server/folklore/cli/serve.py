@@ -43,7 +43,7 @@ def serve(
         _serve_http(ctx, settings, snippets, insecure)
     else:
         settings, level = quick_settings(ctx, read_only=read_only)
-        log.first(level)
+        log.configure_early(level)
         asyncio.run(_serve_stdio(_own(settings), level))
 
 
@@ -67,8 +67,8 @@ async def _serve_stdio(settings: Settings, level: str) -> None:
     gc.enable()
     # The engine, the pool and the model begin once the client has its first answers; a call does not wait for this.
     soon = asyncio.get_running_loop().call_later(0.3, app.start)
-    app.start_upkeep()
-    collector = spans.collect(os.environ)
+    app.start_jobs()
+    collector = spans.start_collector(os.environ)
     try:
         await serve_stdio(server)
     finally:

@@ -23,10 +23,11 @@ from folklore.errors import FolkloreError, InvalidInput
 from folklore.memory.requests import ExportRequest, ImportRequest, OnConflict
 
 if TYPE_CHECKING:  # export and import load the database driver
-    from folklore.app import App, Running
+    from folklore.app import App
     from folklore.memory.transfer.formats import Format
     from folklore.memory.transfer.formats.line import Lines
     from folklore.memory.transfer.report import Report
+    from folklore.runtime import Runtime
 
 _PROGRESS_EVERY = 500
 
@@ -40,7 +41,7 @@ def export(ctx: click.Context, file: str, namespaces: tuple[str, ...], embedding
     """Write every memory to FILE (- or nothing: stdout) as JSON Lines, forgotten and superseded ones too."""
     request = ExportRequest(namespaces=namespaces, embeddings=embeddings)
 
-    async def from_database(app: App, _running: Running) -> int:
+    async def from_database(app: App, _runtime: Runtime) -> int:
         from folklore.memory.transfer.export import export_lines
 
         return await _write(export_lines(await app.service.open(), request), file)
@@ -151,7 +152,7 @@ def import_(
     report = Report()
     request = ImportRequest(namespace=namespace, on_conflict=on_conflict or chosen.on_conflict, dry_run=dry_run)
 
-    async def work(app: App, _running: Running) -> None:
+    async def work(app: App, _runtime: Runtime) -> None:
         from folklore.memory.transfer.importer import import_lines
 
         with _lines(file, chosen) as (lines, size), progress("Importing", size) as show:

@@ -24,7 +24,7 @@ from folklore.cli.options import (
     namespace_option,
 )
 from folklore.cli.output import paint, print_json, say
-from folklore.errors import FolkloreError, InvalidInput, told
+from folklore.errors import FolkloreError, InvalidInput, error_from_code
 from folklore.memory import serializers
 from folklore.memory.requests import (
     CHANGEABLE,
@@ -322,7 +322,7 @@ def relate(
     result = call(ctx, RelateRequest(relations=(change,), namespaces=names_of(namespace)))
     if result.failed:
         first = result.failed[0]
-        raise told(first.code, f"Not {'removed' if change.remove else 'related'}: {first.reason}")
+        raise error_from_code(first.code, f"Not {'removed' if change.remove else 'related'}: {first.reason}")
     if as_json:
         print_json(serializers.related(result))
     else:

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 import asyncpg
 
-from folklore.errors import DatabaseUnavailable, FolkloreError, InvalidInput, Raced
+from folklore.errors import ConcurrentChange, DatabaseUnavailable, FolkloreError, InvalidInput
 
 # What asyncpg and the network raise. InternalClientError comes from a connection that Postgres ended between two
 # statements: what asyncpg reads then fits none of its states.
@@ -29,7 +29,7 @@ def translated(error: BaseException) -> FolkloreError:
     """The one of our family that stands for an error of asyncpg or the network."""
     match error:
         case asyncpg.UniqueViolationError() | asyncpg.SerializationError() | asyncpg.DeadlockDetectedError():
-            return Raced("Somebody else changed the same memory at the same time.", hint="Try again.")
+            return ConcurrentChange("Somebody else changed the same memory at the same time.", hint="Try again.")
         case asyncpg.DataError():
             return InvalidInput("value", f"Postgres refused it ({type(error).__name__}).")
         case asyncpg.QueryCanceledError():

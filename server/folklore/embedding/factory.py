@@ -1,140 +1,115 @@
-"""From what settings or the store name to an embedder."""
+"""Factory of embedders and rerankers, from the settings or from a model in the database.
+
+The imports in the functions below are the one seam for numpy, httpx and model runtimes, which take 0.2 s to import:
+commands such as `folklore list` need none of them.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from folklore.config import EmbeddingSettings
-from folklore.embedding.model_profiles import Habits, habits
-from folklore.embedding.protocol import Embedder
+from folklore.config import EmbeddingSettings, RerankerSettings
+from folklore.embedding import bundled
+from folklore.embedding.model_profiles import ModelProfile, profile_of
+from folklore.embedding.ollama import DEFAULT_URL, OllamaFormat
+from folklore.embedding.openai import OpenAIFormat, has_input_type
+from folklore.embedding.protocol import Embedder, ModelChoice, Reranker
 from folklore.errors import ConfigInvalid, EmbedderUnavailable
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
-    """Which model, never with a key. `dimensions` is the size asked for, None for the model's own."""
-
-    provider: str
-    name: str
-    url: str | None = None
-    dimensions: int | None = None
-    query_prefix: str = ""
-    document_prefix: str = ""
-    revision: str = ""
-
-    @property
-    def label(self) -> str:
-        """Its name for people."""
-        return f"{self.provider}/{self.name}"
-
-
-def wanted(settings: EmbeddingSettings) -> Choice | None:
-    """The model that settings name, with the prefixes known for it; None for `none`. Raises ConfigInvalid."""
-    provider = settings.provider
-    if provider == "none":
+def configured_choice(settings: EmbeddingSettings) -> ModelChoice | None:
+    """Return the model in the settings, with its known prefixes; None for `none`. Raises ConfigInvalid."""
+    if settings.provider == "none":
         return None
-    if provider == "bundled":
-        from folklore.embedding.bundled import MODEL
-
-        return Choice("bundled", MODEL.name)
-    url = settings.url
-    if provider == "ollama" and url is None:
-        from folklore.embedding.ollama import DEFAULT_URL
-
-        url = DEFAULT_URL
-    if provider == "openai" and (url is None or settings.model is None):
-        raise ConfigInvalid("embedding", "the openai provider needs url and model.", hint="Set both.")
-    if settings.model is None:
-        raise ConfigInvalid("embedding.model", f"the {provider} provider needs one.", hint="Set embedding.model.")
-    known = habits(settings.model)
-    if provider == "openai" and url is not None:
-        from folklore.embedding.openai import tells_apart
-
-        known = Habits(max_tokens=known.max_tokens) if tells_apart(url) else known
-    return Choice(
-        provider,
-        settings.model,
-        None if provider == "fastembed" else url,
+    if settings.provider == "bundled":
+        return ModelChoice("bundled", bundled.MODEL.name)
+    name, url = _name_and_url(settings)
+    known = profile_of(name)
+    if settings.provider == "openai" and url is not None and has_input_type(url):
+        known = ModelProfile()
+    return ModelChoice(
+        settings.provider,
+        name,
+        url,
         settings.dimensions,
         known.query_prefix if settings.query_prefix is None else settings.query_prefix,
         known.document_prefix if settings.document_prefix is None else settings.document_prefix,
     )
 
 
-def build(choice: Choice, settings: EmbeddingSettings, home: Path) -> Embedder:
-    """The embedder of a model, reached as this process's settings say. Raises ConfigInvalid, EmbedderUnavailable."""
-    max_tokens = settings.max_tokens or habits(choice.name).max_tokens
+def build_embedder(choice: ModelChoice, settings: EmbeddingSettings, home: Path) -> Embedder:
+    """Return the embedder of a model, with the address and key of these settings. Raises EmbedderUnavailable."""
     if choice.provider == "bundled":
-        from folklore.embedding.bundled import MODEL, BundledEmbedder
-
-        if choice.name != MODEL.name:
+        if choice.name != bundled.MODEL.name:
             raise EmbedderUnavailable(
                 f"This version of Folklore does not carry the bundled model {choice.name}.",
                 hint="Run `folklore embeddings switch` to the one it carries.",
             )
-        return BundledEmbedder()
+        return bundled.BundledEmbedder()
+    max_tokens = profile_of(choice.name).max_tokens
     if choice.provider == "fastembed":
         from folklore.embedding.fastembed import FastembedEmbedder
 
-        return FastembedEmbedder(
-            choice.name,
-            models_folder(home),
-            query_prefix=choice.query_prefix,
-            document_prefix=choice.document_prefix,
-            revision=choice.revision,
-            max_tokens=max_tokens,
-        )
-    from folklore.embedding.http_embedder import Endpoint
-    from folklore.embedding.ollama import ollama_embedder
-    from folklore.embedding.openai import openai_embedder
-
-    url = way_to(choice, settings)
+        return FastembedEmbedder(choice, models_folder(home), max_tokens)
+    url = url_of(choice, settings)
     if url is None:
-        raise EmbedderUnavailable(f"Nobody says where {choice.label} is.", hint="Set embedding.url.")
-    endpoint = Endpoint(
-        url,
-        choice.name,
-        key_for(url, settings),
-        choice.dimensions,
-        settings.timeout_seconds,
-        settings.batch_size,
-        settings.concurrency,
-        choice.query_prefix,
-        choice.document_prefix,
-        choice.revision,
-        max_tokens,
-    )
-    return ollama_embedder(endpoint) if choice.provider == "ollama" else openai_embedder(endpoint)
+        raise EmbedderUnavailable(f"The address of {choice.label} is unknown.", hint="Set embedding.url.")
+    from folklore.embedding.http_client import Address
+    from folklore.embedding.http_embedder import HttpEmbedder
+
+    form = OllamaFormat() if choice.provider == "ollama" else OpenAIFormat(url)
+    return HttpEmbedder(form, choice, Address(url, key_for(url, settings)), max_tokens=max_tokens)
 
 
-def choose(settings: EmbeddingSettings, home: Path = Path()) -> Embedder | None:
-    """The embedder that settings name; None for `none` (keyword only). Raises ConfigInvalid, EmbedderUnavailable."""
-    choice = wanted(settings)
-    return None if choice is None else build(choice, settings, home)
+def configured_embedder(settings: EmbeddingSettings, home: Path = Path()) -> Embedder | None:
+    """Return the embedder of the model in the settings; None for `none`. Raises ConfigInvalid."""
+    choice = configured_choice(settings)
+    return None if choice is None else build_embedder(choice, settings, home)
 
 
-def way_to(choice: Choice, settings: EmbeddingSettings) -> str | None:
-    """The address of a model from here: the settings' own if they name the same model, else the one it came with."""
+def configured_reranker(settings: RerankerSettings) -> Reranker | None:
+    """Return the reranker in the settings; None without one."""
+    if settings.url is None:
+        return None
+    from folklore.embedding.http_client import Address
+    from folklore.embedding.reranker import TIMEOUT, HttpReranker
+
+    key = None if settings.api_key is None else settings.api_key.get_secret_value()
+    return HttpReranker(Address(settings.url, key, TIMEOUT, concurrency=8), settings.model)
+
+
+def url_of(choice: ModelChoice, settings: EmbeddingSettings) -> str | None:
+    """Return the address of a model: that of the settings if they name this model, else that of the choice."""
     if (settings.provider, settings.model) == (choice.provider, choice.name) and settings.url is not None:
         return settings.url
     return choice.url
 
 
 def key_for(url: str, settings: EmbeddingSettings) -> str | None:
-    """The key that settings hold for this very origin; a key is never sent to another, whatever a store may name."""
-    for address, key in settings.keys.items():
-        if _origin(address) == _origin(url):
-            return key.get_secret_value()
+    """Return the key in the settings if `url` has the origin of `embedding.url`.
+
+    A key is never sent to another origin, even if the database names one.
+    """
     if settings.api_key is not None and settings.url is not None and _origin(settings.url) == _origin(url):
         return settings.api_key.get_secret_value()
     return None
 
 
 def models_folder(home: Path) -> Path:
-    """Where models that were fetched are kept."""
+    """Return the folder of downloaded models."""
     return home / "models"
+
+
+def _name_and_url(settings: EmbeddingSettings) -> tuple[str, str | None]:
+    provider, name, url = settings.provider, settings.model, settings.url
+    if provider == "openai" and (url is None or name is None):
+        raise ConfigInvalid("embedding", "the openai provider needs url and model.", hint="Set both.")
+    if name is None:
+        raise ConfigInvalid("embedding.model", f"the {provider} provider needs one.", hint="Set embedding.model.")
+    if provider == "fastembed":
+        return name, None
+    return name, url or (DEFAULT_URL if provider == "ollama" else None)
 
 
 def _origin(url: str) -> tuple[str, str | None, int | None]:

@@ -1,66 +1,82 @@
-"""A service spoken to in JSON over HTTP: tried again where that may help, never for longer than the caller can wait."""
+"""Client of a JSON service over HTTP, with retries, a limit for the whole call, and a circuit breaker."""
 
 from __future__ import annotations
 
 import asyncio
-import random
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
+from time import monotonic
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit, urlunsplit
 
 import httpx
 import structlog
+from tenacity import (
+    AsyncRetrying,
+    RetryCallState,
+    retry_if_exception_type,
+    stop_after_attempt,
+    stop_before_delay,
+    wait_exponential,
+    wait_random,
+)
 
-from folklore.embedding.circuit_breaker import Breaker
-from folklore.errors import EmbedderUnavailable, Unavailable
+from folklore.errors import Unavailable
 
 log = structlog.get_logger(__name__)
 
-# Somebody waits for the answer to a question, and can be answered without.
-_ATTEMPTS, _ATTEMPTS_WAITED_FOR = 4, 3
-_PASSING = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
-# Statuses by which services say that a request holds too much, with the words that must say so too.
-_TOO_LARGE = ("too long", "too large", "token limit", "tokens")
-_TOO_MUCH: dict[int, tuple[str, ...]] = {
-    400: (*_TOO_LARGE, "length", "batch", "context", "maximum"),
+# Fewer attempts while a caller waits for the answer to a question, which recall can also answer without the service.
+_ATTEMPTS, _ATTEMPTS_INTERACTIVE = 4, 3
+_BACKOFF = wait_exponential(multiplier=0.25) + wait_random(0, 0.25)
+_TRANSIENT_STATUSES = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
+# Statuses by which services reject a request for its size, with the words one of which must be in the answer.
+_SIZE_WORDS = ("too long", "too large", "token limit", "tokens")
+_TOO_LARGE: dict[int, tuple[str, ...]] = {
+    400: (*_SIZE_WORDS, "length", "batch", "context", "maximum"),
     413: ("",),
-    422: (*_TOO_LARGE, "length", "batch", "context", "maximum"),
-    500: _TOO_LARGE,
+    422: (*_SIZE_WORDS, "length", "batch", "context", "maximum"),
+    500: _SIZE_WORDS,
 }
 
 
-class TooMuch(Exception):
-    """The service refused a request for its size. Its words are not kept: they may repeat a text."""
+class RequestTooLarge(Exception):
+    """The service rejected a request for its size. Its message is not kept: it may repeat a text."""
+
+
+class _TransientFailure(Exception):
+    """A failure that another attempt may avoid, after `retry_after` seconds if the service named a time."""
+
+    def __init__(self, reason: str, retry_after: float | None = None) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.retry_after = retry_after
 
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where a service is, who we are there, how long one attempt may take (seconds), how many run at once."""
+    """URL and key of a service, the limit for one call in seconds, and the number of calls at a time."""
 
     url: str
     api_key: str | None = field(default=None, repr=False)
     timeout: float = 30.0
     concurrency: int = 4
 
-    @property
-    def base(self) -> str:
-        """The URL before the route, which may stand in it or not, and without its query."""
+    def base(self, endings: tuple[str, ...]) -> str:
+        """Return the URL without its query, and without the first of the endings that it has."""
         parts = urlsplit(self.url)
         path = parts.path.rstrip("/")
-        for route in ("/embeddings", "/rerank"):
-            path = path.removesuffix(route)
-        return urlunsplit((parts.scheme, parts.netloc, path, "", "")) + "/"
+        ending = next((ending for ending in endings if path.endswith(ending)), "")
+        return urlunsplit((parts.scheme, parts.netloc, path.removesuffix(ending), "", "")) + "/"
 
     @property
     def parameters(self) -> dict[str, str]:
-        """The URL's own query, such as Azure's api-version."""
+        """Query of the URL, such as Azure's api-version."""
         return dict(parse_qsl(urlsplit(self.url).query))
 
     @property
     def headers(self) -> dict[str, str]:
-        """How the key is shown; Azure wants it in a header of its own."""
+        """Header with the key. Azure has its own."""
         if self.api_key is None:
             return {}
         if (urlsplit(self.url).hostname or "").endswith(".azure.com"):
@@ -68,128 +84,190 @@ class Address:
         return {"Authorization": f"Bearer {self.api_key}"}
 
 
-class Service:
-    """One client for the life of the process. `what` names it in messages, `setting` where it is configured."""
+class CircuitBreaker:
+    """Rejects calls to a service for some time after several failures in a row.
+
+    The pause is `first` seconds long and doubles with each further failure up to `longest`. After a pause one call is
+    let through, and the others are rejected until its outcome is known.
+    """
 
     def __init__(
         self,
-        what: str,
-        setting: str,
-        address: Address,
         *,
-        transport: httpx.AsyncBaseTransport | None = None,
-        error: type[Unavailable] = EmbedderUnavailable,
+        failures: int = 3,
+        first: float = 2.0,
+        longest: float = 60.0,
+        clock: Callable[[], float] = monotonic,
     ) -> None:
-        self._what = what
-        self._setting = setting
-        self._address = address
+        self._limit = failures
+        self._first = first
+        self._longest = longest
+        self._clock = clock
+        self._failures = 0
+        self._open_until = 0.0
+
+    def seconds_to_wait(self) -> float:
+        """Return 0 for a call that may go ahead, else the seconds until the next attempt."""
+        now = self._clock()
+        if self._failures < self._limit:
+            return 0.0
+        if now < self._open_until:
+            return self._open_until - now
+        self._open_until = now + self._pause()
+        return 0.0
+
+    def record_success(self) -> None:
+        """Close the circuit."""
+        self._failures = 0
+
+    def record_failure(self) -> None:
+        """Count a failed call, with all its attempts, as one failure."""
+        self._failures += 1
+        if self._failures >= self._limit:
+            self._open_until = self._clock() + self._pause()
+
+    def _pause(self) -> float:
+        return float(min(self._first * 2 ** min(self._failures - self._limit, 20), self._longest))
+
+
+class HttpService:
+    """Client of one service. `name` is for messages, `section` is the service's section in the settings."""
+
+    def __init__(
+        self,
+        name: str,
+        section: str,
+        address: Address,
+        error: type[Unavailable],
+        *,
+        endings: tuple[str, ...] = (),
+        transport: httpx.AsyncBaseTransport | None = None,
+    ) -> None:
+        self._name = name
+        self._section = section
         self._error = error
         self._client = httpx.AsyncClient(
-            base_url=address.base,
+            base_url=address.base(endings),
             params=address.parameters,
             headers=address.headers,
             timeout=address.timeout,
             transport=transport,
         )
-        self._breaker = Breaker()
-        # Questions have a lane of their own: somebody waits for them, and a backfill may fill the other.
-        self._lanes = {waited_for: asyncio.Semaphore(address.concurrency) for waited_for in (True, False)}
+        self._breaker = CircuitBreaker()
+        # Interactive calls have a limit of their own, because a backfill can use up the other one.
+        self._running = {interactive: asyncio.Semaphore(address.concurrency) for interactive in (True, False)}
 
-    def fail(self, reason: str, *, hint: str | None = None) -> Unavailable:
-        """An error of this service's kind."""
-        return self._error(f"The {self._what} {reason}.", hint=hint or f"Check {self._setting}.url.")
+    def failure(self, reason: str, *, hint: str | None = None) -> Unavailable:
+        """Return an error of this service's class."""
+        return self._error(f"The {self._name} {reason}.", hint=hint or f"Check {self._section}.url.")
 
     async def close(self) -> None:
         """Close the connections."""
         await self._client.aclose()
 
-    async def post(self, route: str, body: Mapping[str, Any], *, patience: float, waited_for: bool = False) -> Any:
-        """The JSON a route answers, within `patience` seconds, all attempts and pauses counted.
+    async def post(self, route: str, body: Mapping[str, Any], *, timeout: float, interactive: bool = False) -> Any:
+        """Return the JSON that a route answers within `timeout` seconds, all attempts and pauses included.
 
-        Raises TooMuch, and for anything else the service's own kind of Unavailable.
+        Raises RequestTooLarge, and for every other failure the service's class of Unavailable.
         """
-        if (wait := self._breaker.wait()) > 0:
-            raise self.fail(f"has failed again and again and is asked again in {wait:.0f} s")
-        async with self._lanes[waited_for]:
+        if (wait := self._breaker.seconds_to_wait()) > 0:
+            raise self.failure(f"has failed several times in a row; the next attempt is in {wait:.0f} s")
+        async with self._running[interactive]:
             try:
-                answer = await self._tried(route, body, patience, _ATTEMPTS_WAITED_FOR if waited_for else _ATTEMPTS)
-            except TooMuch:
-                self._breaker.succeeded()
+                answer = await self._post_with_retries(
+                    route, body, timeout, _ATTEMPTS_INTERACTIVE if interactive else _ATTEMPTS
+                )
+            except RequestTooLarge:
+                self._breaker.record_success()
                 raise
             except Unavailable:
-                self._breaker.failed()
+                self._breaker.record_failure()
                 raise
-        self._breaker.succeeded()
+        self._breaker.record_success()
         return answer
 
-    async def _tried(self, route: str, body: Mapping[str, Any], patience: float, attempts: int) -> Any:
-        clock = asyncio.get_running_loop().time
-        deadline = clock() + patience
-        reason = ""
-        for attempt in range(attempts):
-            wait: float | None = None
-            try:
-                async with asyncio.timeout_at(deadline):
-                    response = await self._client.post(route, json=body)
-            except TimeoutError as error:
-                raise self.fail(
-                    f"took longer than {patience:g} s",
-                    hint=f"Raise {self._setting}.timeout_seconds if it is just slow.",
-                ) from error
-            except httpx.HTTPError as error:
-                reason = f"cannot be reached ({type(error).__name__})"
-            except (httpx.InvalidURL, UnicodeError) as error:
-                raise self.fail("has an address that is none") from error
-            else:
-                if response.is_success:
-                    try:
-                        return response.json()
-                    except ValueError:
-                        reason = "answered something that is not JSON"
-                else:
-                    self._give_up_on(response)
-                    reason = f"answered {response.status_code}"
-                    wait = _retry_after(response)
-            backoff = 0.25 * 2**attempt * random.uniform(0.5, 1.5)  # noqa: S311 - spreads retries, guards nothing
-            pause = backoff if wait is None else wait
-            if attempt + 1 == attempts or clock() + pause > deadline:
-                break
-            log.info("tried_again", service=self._what, reason=reason, seconds=round(pause, 2))
-            await asyncio.sleep(pause)
-        raise self.fail(f"{reason}, {attempt + 1} times" if attempt else reason)
+    async def _post_with_retries(self, route: str, body: Mapping[str, Any], timeout: float, attempts: int) -> Any:
+        retrying = AsyncRetrying(
+            retry=retry_if_exception_type(_TransientFailure),
+            stop=stop_after_attempt(attempts) | stop_before_delay(timeout),
+            wait=_pause,
+            before_sleep=self._log_retry,
+            reraise=True,
+        )
+        try:
+            async with asyncio.timeout(timeout):
+                answer: Any = await retrying(self._post_once, route, body)
+        except TimeoutError as error:
+            raise self.failure(
+                f"took longer than {timeout:g} s", hint="Try again later, or choose a faster service or model."
+            ) from error
+        except _TransientFailure as error:
+            count = retrying.statistics["attempt_number"]
+            raise self.failure(f"{error.reason}, {count} times" if count > 1 else error.reason) from error.__cause__
+        return answer
 
-    def _give_up_on(self, response: httpx.Response) -> None:
-        """Raise for a refusal that asking again would not change."""
+    async def _post_once(self, route: str, body: Mapping[str, Any]) -> Any:
+        try:
+            response = await self._client.post(route, json=body)
+        except httpx.HTTPError as error:
+            raise _TransientFailure(f"cannot be reached ({type(error).__name__})") from error
+        except (httpx.InvalidURL, UnicodeError) as error:
+            raise self.failure("has an invalid address") from error
+        if not response.is_success:
+            raise self._refusal(response)
+        try:
+            return response.json()
+        except ValueError as error:
+            raise _TransientFailure("answered something that is not JSON") from error
+
+    def _refusal(self, response: httpx.Response) -> Exception:
         status = response.status_code
-        if any(word in response.text[:2000].lower() for word in _TOO_MUCH.get(status, ())):
-            raise TooMuch
-        if status in _PASSING:
-            return
+        if any(word in response.text[:2000].lower() for word in _TOO_LARGE.get(status, ())):
+            return RequestTooLarge()
+        if status in _TRANSIENT_STATUSES:
+            return _TransientFailure(f"answered {status}", _retry_after(response))
+        section = self._section
         if status in (401, 403):
-            hint = f"Check {self._setting}.api_key, or FOLKLORE_{self._setting.upper()}__API_KEY."
+            hint = f"Check {section}.api_key, or FOLKLORE_{section.upper()}__API_KEY."
         elif status == 404:
-            hint = f"Check {self._setting}.url and {self._setting}.model: neither the route nor the model may be there."
+            hint = f"Check {section}.url and {section}.model: the route or the model may not exist there."
         else:
-            hint = f"Check {self._setting}.url, {self._setting}.model and the key."
-        raise self.fail(f"answered {status}", hint=hint)
+            hint = f"Check {section}.url, {section}.model and {section}.api_key."
+        return self.failure(f"answered {status}", hint=hint)
+
+    def _log_retry(self, state: RetryCallState) -> None:
+        log.info(
+            "request_retried", service=self._name, reason=str(_error(state)), seconds=round(state.upcoming_sleep, 2)
+        )
+
+
+def _error(state: RetryCallState) -> BaseException | None:
+    return None if state.outcome is None else state.outcome.exception()
+
+
+def _pause(state: RetryCallState) -> float:
+    error = _error(state)
+    if isinstance(error, _TransientFailure) and error.retry_after is not None:
+        return error.retry_after
+    return _BACKOFF(state)
 
 
 def _retry_after(response: httpx.Response) -> float | None:
-    """Seconds, from either form of Retry-After."""
-    given = response.headers.get("Retry-After", "").strip()
+    """Return the seconds in a Retry-After header of either form; None without a valid one."""
+    value = response.headers.get("Retry-After", "").strip()
     try:
-        return max(0.0, float(given))
+        return max(0.0, float(value))
     except ValueError:
         pass
     try:
-        at = parsedate_to_datetime(given)
+        at = parsedate_to_datetime(value)
         sent = parsedate_to_datetime(response.headers.get("Date", ""))
         return max(0.0, (at - sent).total_seconds())
     except (TypeError, ValueError):
         return None
 
 
-def without_secrets(url: str) -> str:
-    """The URL without user and password, to be written down."""
+def without_user(url: str) -> str:
+    """Return the URL without user and password."""
     parts = urlsplit(url)
     return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()

@@ -1,237 +1,203 @@
-"""A model behind an HTTP route: batches, long texts, checks on what comes back, questions remembered."""
+"""Embedder of a model behind an HTTP route: batches, long texts, checks of the answers, a cache of questions."""
 
 from __future__ import annotations
 
 import asyncio
-from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from time import monotonic
 from typing import Any, Protocol
 
 import httpx
 import numpy as np
-from numpy.typing import NDArray
+from cachetools import LRUCache
 
-from folklore.embedding.chunks import joined, longest, pieces
-from folklore.embedding.http_client import Address, Service, TooMuch, without_secrets
-from folklore.embedding.protocol import PROBE, Model, unit
-from folklore.errors import Unavailable
+from folklore.embedding.http_client import Address, HttpService, RequestTooLarge, without_user
+from folklore.embedding.protocol import PROBE, Model, ModelChoice
+from folklore.embedding.vectors import Vectors, average_pieces, character_limit, normalized, split_text
+from folklore.errors import EmbedderUnavailable, Unavailable
 
-Vectors = NDArray[np.float32]
-
-# How long a fingerprint holds, in seconds: a service may change its model while it runs.
-_PROBED_FOR = 3600.0
-# What is sent in one request follows from how fast the service was, so that it takes a part of its time even if all
-# places are taken: (fewest, most) characters, and what is assumed before anything was measured, in characters a second.
-_ROOM = (1_000, 200_000)
-_ASSUMED = 4_000.0
-# Shorter requests tell how far the service is, not how fast.
-_TELLING = 2_000
-_SHORTEST = 200
-_QUESTIONS = 1024
-# Somebody waits for the answer to a question, which can be found by its words as well; in seconds.
-_PATIENCE_FOR_QUESTIONS = 10.0
+# Seconds after which a fingerprint is measured again: a service may change its model while it runs.
+_FINGERPRINT_SECONDS = 3600.0
+# Most texts in one request. Services that take fewer reject it, and then get less.
+_BATCH_SIZE = 500
+# Most characters in one request: four requests at a time then need 2,000 characters per second to end within 30 s. A
+# slower service gets a quarter of a request that timed out, until the process ends.
+_BATCH_CHARACTERS, _FEWEST_CHARACTERS = 16_000, 1_000
+# A service that rejects even a text of this length for its size is misconfigured.
+_SHORTEST_TEXT = 200
+_CACHED_QUESTIONS = 1024
+# Limit for the embedding of a question, in seconds. Recall can also answer by keywords.
+_QUESTION_SECONDS = 10.0
 
 
-@dataclass(frozen=True, slots=True)
-class Endpoint:
-    """A model and where it is. `max_tokens` is how much of a text it reads, None where nobody knows."""
+class RequestFormat(Protocol):
+    """Form of the requests and answers of one kind of service. `endings` are those of a URL that users may write."""
 
-    url: str
-    model: str
-    api_key: str | None = field(default=None, repr=False)
-    dimensions: int | None = None
-    timeout: float = 30.0
-    batch_size: int = 500
-    concurrency: int = 4
-    query_prefix: str = ""
-    document_prefix: str = ""
-    revision: str = ""
-    max_tokens: int | None = None
-
-    @property
-    def address(self) -> Address:
-        """The way there."""
-        return Address(self.url, self.api_key, self.timeout, self.concurrency)
-
-
-class Wire(Protocol):
-    """How a kind of service wants to be asked and how it answers."""
-
-    provider: str
     route: str
+    endings: tuple[str, ...]
 
-    def request(self, endpoint: Endpoint, texts: Sequence[str], *, question: bool) -> Mapping[str, Any]:
-        """The body that asks for these texts' vectors."""
+    def request(self, choice: ModelChoice, texts: Sequence[str], *, question: bool) -> Mapping[str, Any]:
+        """Return the body of a request for the vectors of these texts."""
         ...
 
     def vectors(self, answer: Any) -> list[Any]:
-        """The vectors of an answer, in the order asked. Raises ValueError, KeyError, TypeError for what is none."""
+        """Return the vectors of an answer in the order of the texts. Raises ValueError, KeyError or TypeError."""
         ...
 
 
-class RemoteEmbedder:
-    """One client for the life of the process.
+class HttpEmbedder:
+    """Client of one service for the life of the process.
 
-    The dimension is learnt from the first answer and then insisted on. The model's fingerprint (embedder.PROBE) is
-    asked for in a request of its own: at first, when the service answers again after it failed, and once an hour.
+    The first answer determines the dimensions; answers with others are rejected. The fingerprint is measured in a
+    request of its own: at first, when the service answers again after a failure, and once an hour.
     """
 
     weighs_words = False
 
-    def __init__(self, wire: Wire, endpoint: Endpoint, transport: httpx.AsyncBaseTransport | None = None) -> None:
-        self._wire = wire
-        self._endpoint = endpoint
-        self._service = Service("embedding service", "embedding", endpoint.address, transport=transport)
-        self._dimensions = endpoint.dimensions
-        self._longest = longest(endpoint.max_tokens, endpoint.document_prefix)
-        self._batch_size = endpoint.batch_size
-        self._rate: float | None = None
-        self._probe: Vectors | None = None
-        self._probed_at = 0.0
+    def __init__(
+        self,
+        form: RequestFormat,
+        choice: ModelChoice,
+        address: Address,
+        *,
+        max_tokens: int | None = None,
+        batch_size: int = _BATCH_SIZE,
+        transport: httpx.AsyncBaseTransport | None = None,
+    ) -> None:
+        self._form = form
+        self._choice = choice
+        self._address = address
+        self._service = HttpService(
+            "embedding service", "embedding", address, EmbedderUnavailable, endings=form.endings, transport=transport
+        )
+        self._dimensions = choice.dimensions
+        self._limit = character_limit(max_tokens, choice.document_prefix)
+        self._batch_size = batch_size
+        self._batch_characters = _BATCH_CHARACTERS
+        self._fingerprint: Vectors | None = None
+        self._measured_at = 0.0
         self._failed = False
-        self._questions: OrderedDict[str, Vectors] = OrderedDict()
+        self._questions: LRUCache[str, Vectors] = LRUCache(_CACHED_QUESTIONS)
 
     async def model(self) -> Model:
-        """The model; unless its dimension is known already, its fingerprint is asked for to learn it."""
+        """Return the model. Measures the fingerprint if the dimensions are unknown."""
         if self._dimensions is None:
             await self.probe()
         assert self._dimensions is not None
-        at = self._endpoint
+        choice = self._choice
         return Model(
-            self._wire.provider,
-            at.model,
+            choice.provider,
+            choice.name,
             self._dimensions,
-            query_prefix=at.query_prefix,
-            document_prefix=at.document_prefix,
-            revision=at.revision,
-            max_tokens=at.max_tokens,
-            batch_size=self._batch_size,
-            url=without_secrets(at.url),
-            asked_dimensions=at.dimensions,
+            query_prefix=choice.query_prefix,
+            document_prefix=choice.document_prefix,
+            revision=choice.revision,
+            url=without_user(self._address.url),
+            asked_dimensions=choice.dimensions,
         )
 
     async def probe(self) -> Vectors:
-        """The fingerprint. One that is merely old is kept if it cannot be measured again just now."""
-        suspect = self._failed
-        if self._probe is None or suspect or monotonic() - self._probed_at > _PROBED_FOR:
+        """Return the fingerprint. An old one is kept if the service does not answer now, unless it failed before."""
+        failed = self._failed
+        if self._fingerprint is None or failed or monotonic() - self._measured_at > _FINGERPRINT_SECONDS:
             try:
-                [probe] = await self._batch([self._endpoint.document_prefix + PROBE])
+                [vector] = await self._batch([self._choice.document_prefix + PROBE])
             except Unavailable:
-                if self._probe is None or suspect:
+                if self._fingerprint is None or failed:
                     raise
             else:
-                self._note(probe)
-        assert self._probe is not None
-        return self._probe
+                self._measured_at, self._failed = monotonic(), False
+                if self._fingerprint is None or float(self._fingerprint @ vector) < 1 - 1e-6:
+                    self._questions.clear()
+                    self._fingerprint = vector
+        assert self._fingerprint is not None
+        return self._fingerprint
 
     async def embed(self, texts: Sequence[str]) -> Vectors:
-        """Unit vectors, in as few requests as the batch size allows, several at a time."""
-        cut = [pieces(text, self._longest) for text in texts]
-        flat = [self._endpoint.document_prefix + piece for parts in cut for piece in parts]
-        parts: list[Vectors] = []
-        while flat:
-            batches = self._batches(flat)
-            if self._rate is None and not parts and len(batches[0]) < min(self._batch_size, len(flat)):
-                batches = batches[:1]  # cut by characters; the first tells how large the others may be
-            flat = flat[sum(map(len, batches)) :]
-            for outcome in await asyncio.gather(*map(self._batch, batches), return_exceptions=True):
-                if isinstance(outcome, BaseException):
-                    raise outcome
-                parts.append(outcome)
-        return joined(np.concatenate(parts), cut)
+        """Return unit vectors, in as few requests as the limits allow, several at a time."""
+        pieces = [split_text(text, self._limit) for text in texts]
+        flat = [self._choice.document_prefix + piece for parts in pieces for piece in parts]
+        outcomes = await asyncio.gather(*map(self._batch, self._batches(flat)), return_exceptions=True)
+        found: list[Vectors] = []
+        for outcome in outcomes:
+            if isinstance(outcome, BaseException):
+                raise outcome
+            found.append(outcome)
+        return average_pieces(np.concatenate(found), pieces)
 
     async def embed_question(self, pieces: Sequence[str], weights: Sequence[float]) -> Vectors:
-        """The whole question in one request; the model weighs its words itself. None when it was asked before."""
+        """Return the vector of the whole question from one request, or from the cache."""
         text = " ".join(pieces)
-        if (known := self._questions.get(text)) is not None:
-            self._questions.move_to_end(text)
-            return known
-        vector: Vectors = (await self._batch([self._endpoint.query_prefix + text], question=True))[0]
-        self._questions[text] = vector
-        if len(self._questions) > _QUESTIONS:
-            self._questions.popitem(last=False)
-        return vector
+        if text not in self._questions:
+            self._questions[text] = (await self._batch([self._choice.query_prefix + text], question=True))[0]
+        return self._questions[text]
 
     async def close(self) -> None:
         """Close the connections."""
         await self._service.close()
 
     def _batches(self, texts: Sequence[str]) -> list[list[str]]:
-        """In order, none with more texts or characters than a request may hold."""
+        """Group the texts, in their order, into requests within the limits of texts and characters."""
         batches: list[list[str]] = []
-        at, rate = self._endpoint, self._rate or _ASSUMED
-        whole = min(max(int(rate * at.timeout / (2 * at.concurrency)), _ROOM[0]), _ROOM[1])
         room = 0
         for text in texts:
             if not batches or len(batches[-1]) >= self._batch_size or room < len(text):
                 batches.append([])
-                room = whole
+                room = self._batch_characters
             batches[-1].append(text)
             room -= len(text)
         return batches
 
     async def _batch(self, texts: list[str], *, question: bool = False) -> Vectors:
-        """Unit vectors of these texts, prefixes included; a request that is too large is cut in two, and remembered."""
+        """Return unit vectors of texts with prefixes. A request that is too large is divided, and the limit lowered."""
         try:
-            return await self._ask(texts, question)
-        except TooMuch:
-            return await self._smaller(texts, question)
+            return await self._post(texts, question)
+        except RequestTooLarge:
+            if len(texts) > 1:
+                middle = len(texts) // 2
+                self._batch_size = min(self._batch_size, middle)
+                return np.concatenate([await self._batch(texts[:middle]), await self._batch(texts[middle:])])
+            return await self._halved(texts[0], question)
 
-    async def _smaller(self, texts: list[str], question: bool) -> Vectors:
-        if len(texts) > 1:
-            middle = len(texts) // 2
-            self._batch_size = min(self._batch_size, middle)
-            return np.concatenate([await self._batch(texts[:middle]), await self._batch(texts[middle:])])
-        if not texts or len(texts[0]) <= _SHORTEST:
-            raise self._service.fail("refuses even a short text for its size", hint="Check embedding.model.")
-        half = pieces(texts[0], -(-len(texts[0]) // 2))
-        self._longest = min(self._longest or len(texts[0]), len(half[0]))
-        prefix = self._endpoint.query_prefix if question else self._endpoint.document_prefix
-        found = [await self._batch([part], question=question) for part in (half[0], *(prefix + p for p in half[1:]))]
-        return joined(np.concatenate(found), [half])
+    async def _halved(self, text: str, question: bool) -> Vectors:
+        if len(text) <= _SHORTEST_TEXT:
+            raise self._service.failure("rejects even a short text for its size", hint="Check embedding.model.")
+        first, *others = split_text(text, -(-len(text) // 2))
+        self._limit = min(self._limit or len(text), len(first))
+        prefix = self._choice.query_prefix if question else self._choice.document_prefix
+        parts = [first, *(prefix + other for other in others)]
+        found = [await self._batch([part], question=question) for part in parts]
+        return average_pieces(np.concatenate(found), [[first, *others]])
 
-    async def _ask(self, texts: list[str], question: bool) -> Vectors:
-        body = self._wire.request(self._endpoint, texts, question=question)
-        patience = self._endpoint.timeout
-        if question:
-            patience = min(patience, _PATIENCE_FOR_QUESTIONS)
-        size, began = sum(map(len, texts)), monotonic()
+    async def _post(self, texts: list[str], question: bool) -> Vectors:
+        body = self._form.request(self._choice, texts, question=question)
+        timeout = min(self._address.timeout, _QUESTION_SECONDS) if question else self._address.timeout
         try:
-            answer = await self._service.post(self._wire.route, body, patience=patience, waited_for=question)
+            answer = await self._service.post(self._form.route, body, timeout=timeout, interactive=question)
         except Unavailable as error:
-            self._failed = True  # whoever comes back may be another
-            if isinstance(error.__cause__, TimeoutError) and not question:
-                self._rate = (self._rate or _ASSUMED) / 4  # the next attempt asks for less
+            self._failed = True  # the service may come back with another model
+            size = sum(map(len, texts))
+            if isinstance(error.__cause__, TimeoutError) and size > _FEWEST_CHARACTERS:
+                self._batch_characters = min(self._batch_characters, max(size // 4, _FEWEST_CHARACTERS))
             raise
-        if size >= _TELLING:
-            seen = size / max(monotonic() - began, 1e-3)
-            self._rate = seen if self._rate is None else (self._rate + seen) / 2
         return self._checked(answer, len(texts))
 
     def _checked(self, answer: Any, count: int) -> Vectors:
-        """Unit vectors. Raises EmbedderUnavailable for anything but `count` finite ones of the dimension expected."""
+        """Return unit vectors. Raises EmbedderUnavailable unless there are `count` finite ones of equal dimensions."""
         try:
-            data = self._wire.vectors(answer)
+            data = self._form.vectors(answer)
             vectors = np.array(data, dtype=np.float32)
         except (ValueError, KeyError, TypeError) as error:
-            raise self._service.fail("answered something that is not a list of vectors") from error
+            raise self._service.failure("answered something that is not a list of vectors") from error
         if len(data) != count or vectors.ndim != 2:
-            raise self._service.fail(f"answered {len(data)} vectors for {count} texts")
+            raise self._service.failure(f"answered {len(data)} vectors for {count} texts")
         if not np.isfinite(vectors).all():
-            raise self._service.fail("answered a vector with NaN or infinity")
+            raise self._service.failure("answered a vector with NaN or infinity")
         if self._dimensions is None:
             self._dimensions = vectors.shape[1]
         if vectors.shape[1] != self._dimensions:
-            raise self._service.fail(
+            raise self._service.failure(
                 f"answered {vectors.shape[1]} dimensions, not {self._dimensions}",
                 hint="Check embedding.model and embedding.dimensions.",
             )
-        return unit(vectors)
-
-    def _note(self, probe: Vectors) -> None:
-        self._probed_at, self._failed = monotonic(), False
-        if self._probe is None or float(self._probe @ probe) < 1 - 1e-6:
-            self._questions.clear()
-            self._probe = probe
+        return normalized(vectors)

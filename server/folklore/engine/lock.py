@@ -1,4 +1,4 @@
-"""Locks between processes that the kernel releases when their holder dies, however it dies."""
+"""File locks between processes. The kernel releases a lock when its holder ends, even if the holder is killed."""
 
 from __future__ import annotations
 
@@ -16,12 +16,15 @@ if sys.platform == "win32":
 else:
     import fcntl
 
-NAP = 0.01
+_POLL_SECONDS = 0.01
 
 
 def try_lock(path: Path) -> int | None:
-    """Lock the file and return its descriptor, or None if somebody holds it. The last copy closed ends it."""
-    descriptor = os.open(path, os.O_RDWR)  # never made here: a watcher must not leave files in a home being deleted
+    """Lock a file and return its descriptor; None if it is locked. Closing the last copy of the descriptor unlocks it.
+
+    The file must exist: a watcher must not create files in a home that is being deleted.
+    """
+    descriptor = os.open(path, os.O_RDWR)
     try:
         if sys.platform == "win32":
             msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)
@@ -36,13 +39,14 @@ def try_lock(path: Path) -> int | None:
 
 
 def release(descriptor: int) -> None:
-    """Unlock at once, even if a fork of this process has inherited the descriptor in the meantime."""
+    """Unlock now, even if a forked process has inherited the descriptor in the meantime."""
     if sys.platform != "win32":
         fcntl.flock(descriptor, fcntl.LOCK_UN)
     os.close(descriptor)
 
 
 def is_locked(path: Path) -> bool:
+    """Return true if a process holds the lock."""
     descriptor = try_lock(path)
     if descriptor is None:
         return True
@@ -51,16 +55,16 @@ def is_locked(path: Path) -> bool:
 
 
 @contextmanager
-def locked(path: Path, patience: float) -> Iterator[None]:
-    """Hold the lock; wait up to `patience` seconds for it."""
-    give_up = time.monotonic() + patience
+def locked(path: Path, timeout: float) -> Iterator[None]:
+    """Hold the lock for the block. Raises EngineFailed after `timeout` seconds of waiting for it."""
+    deadline = time.monotonic() + timeout
     while (descriptor := try_lock(path)) is None:
-        if time.monotonic() > give_up:
+        if time.monotonic() > deadline:
             raise EngineFailed(
-                f"Another process has been starting or stopping the embedded engine for {patience:.0f} s.",
+                f"Another process has been starting or stopping the embedded engine for {timeout:.0f} s.",
                 hint=f"End the process that holds {path}, then try again.",
             )
-        time.sleep(NAP)
+        time.sleep(_POLL_SECONDS)
     try:
         yield
     finally:

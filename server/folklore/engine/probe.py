@@ -1,25 +1,27 @@
-"""Asking a server who it is: the only proof of life that counts."""
+"""Probe of a server: its answer over the socket, and whether a process is a server of our data directory."""
 
 from __future__ import annotations
 
+import os
+import subprocess
 from dataclasses import dataclass
 from enum import Enum, auto
 from pathlib import Path
 
 from folklore.engine.binaries import Binaries, Outcome
 from folklore.engine.endpoint import DATABASE, USER, Endpoint
-from folklore.engine.paths import Place
+from folklore.engine.files import EnginePaths
 
-CONNECT_SECONDS = 5
-ANSWER_SECONDS = 15
+_CONNECT_SECONDS = 5
+_ANSWER_SECONDS = 15
 
-OURSELVES = "folklore engine"  # launchers, watcher and status, who are not sessions of clients
+_APPLICATION = "folklore engine"  # launchers, watcher and status: not counted as sessions
 
 # A client that is still logging in is counted by its login. The data directory comes last: it may hold any character.
 _QUESTION = f"""
 select (select count(*) from pg_stat_activity
          where backend_type in ('client backend', 'walsender')
-           and application_name <> '{OURSELVES}' and state is distinct from 'starting'),
+           and application_name <> '{_APPLICATION}' and state is distinct from 'starting'),
        (select sessions from pg_stat_database where datname = '{DATABASE}'),
        current_setting('server_version'),
        current_setting('data_directory')
@@ -27,80 +29,126 @@ select (select count(*) from pg_stat_activity
 
 
 class State(Enum):
-    """What stands behind an endpoint."""
+    """State of the server at an endpoint."""
 
     READY = auto()
-    NO_DATABASE = auto()  # ready, but the database is yet to be created
+    NO_DATABASE = auto()  # ready, but our database does not exist yet
     BUSY = auto()  # starting, recovering or shutting down
-    SILENT = auto()  # there is something, but it does not answer, or not what it should
-    ABSENT = auto()  # nothing listens
-    STRANGER = auto()  # a server, but not of this data directory
+    SILENT = auto()  # no answer, or one that is not understood
+    ABSENT = auto()  # no process listens
+    FOREIGN = auto()  # a server of another data directory
 
 
 _SIGNS = {
     State.NO_DATABASE: (f'database "{DATABASE}" does not exist',),
     State.BUSY: ("the database system is", "terminating connection", "server closed the connection"),
-    State.STRANGER: ("authentication failed", "no pg_hba.conf entry", "pg_hba.conf rejects", f'role "{USER}" does not'),
+    State.FOREIGN: ("authentication failed", "no pg_hba.conf entry", "pg_hba.conf rejects", f'role "{USER}" does not'),
     State.ABSENT: ("No such file or directory", "Connection refused"),
 }
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """`sessions` are the clients connected now, `logins` those there have ever been."""
+    """State of a server. `sessions` counts the clients connected now, `logins` all since the statistics began."""
 
     state: State
-    words: str = ""
+    message: str = ""
     sessions: int = 0
     logins: int = 0
     version: str | None = None
 
 
-def ask(binaries: Binaries, endpoint: Endpoint | None, place: Place, database: str) -> Answer:
-    """Connect with psql, which takes 7 ms and needs no event loop; asyncpg's import alone takes 70."""
+def probe(binaries: Binaries, endpoint: Endpoint | None, paths: EnginePaths, database: str) -> Answer:
+    """Connect with psql and return the server's state. This takes 7 ms; importing asyncpg alone would take 70 ms."""
     if endpoint is None:
-        return Answer(State.ABSENT, "no server has left word where it listens")
+        return Answer(State.ABSENT, "no server has recorded an endpoint")
     outcome = _psql(binaries, endpoint, database, _QUESTION)
-    words = outcome.complaint.strip()
-    if outcome.code == 0 and "terminating connection" not in words:
-        return _read(outcome.output, place)
-    if "too many clients" in words or "remaining connection slots" in words:
-        return Answer(State.READY, words, sessions=1)  # full, so it runs; the private directory vouches for it
-    return Answer(state_of_refusal(words), words)
+    message = outcome.stderr.strip()
+    if outcome.code == 0 and "terminating connection" not in message:
+        return _parse(outcome.stdout, paths)
+    if "too many clients" in message or "remaining connection slots" in message:
+        return Answer(State.READY, message, sessions=1)  # only our own server can use the private directory
+    return Answer(state_of_refusal(message), message)
 
 
 def execute(binaries: Binaries, endpoint: Endpoint, statement: str) -> None:
-    """Run a statement outside our database; whether it worked is asked afterwards."""
+    """Run a statement in the database `postgres`. The caller finds out by the next probe if it worked."""
     _psql(binaries, endpoint, "postgres", statement)
 
 
+def state_of_refusal(message: str) -> State:
+    """Return the state that a message of psql means.
+
+    SILENT for an unknown message (out of memory, out of processes, a timeout): such a server must not be replaced.
+    """
+    for state, signs in _SIGNS.items():
+        if any(sign in message for sign in signs):
+            return state
+    return State.SILENT
+
+
+def is_server(pid: int, paths: EnginePaths) -> bool:
+    """Return true if the process certainly is a postgres of this data directory. Ask before you signal a process.
+
+    macOS and the BSDs have no /proc. The launcher passes the tag to the server, and Postgres shows it in all titles.
+    """
+    if _HAS_PROC:
+        return _is_server_by_proc(pid, paths)
+    return os.name != "nt" and "postgres" in (title := _title(pid)) and paths.tag in title
+
+
+def may_be_server(pid: int, paths: EnginePaths) -> bool:
+    """Return false if the process certainly is no server of this data directory."""
+    if _HAS_PROC:
+        return _is_server_by_proc(pid, paths)
+    return os.name == "nt" or "postgres" in _title(pid)
+
+
+def server_processes(paths: EnginePaths) -> list[int]:
+    """Return all processes of a server of this data directory, orphans included; none on systems without /proc."""
+    if not _HAS_PROC:
+        return []
+    numbers = (int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit())
+    return [pid for pid in numbers if _is_server_by_proc(pid, paths)]
+
+
+_HAS_PROC = Path("/proc/self/exe").exists()
+
+
+def _is_server_by_proc(pid: int, paths: EnginePaths) -> bool:
+    """Compare the working directory, which for Postgres is its data directory, as a file: it may have been renamed."""
+    process = Path(f"/proc/{pid}")
+    try:
+        program = (process / "exe").readlink().name.removesuffix(" (deleted)")
+        return program == "postgres" and (process / "cwd").samefile(paths.data)
+    except OSError:  # ended, a zombie, or of another user
+        return False
+
+
+def _title(pid: int) -> str:
+    listed = subprocess.run(  # noqa: S603
+        ["ps", "-p", str(pid), "-o", "command="],  # noqa: S607
+        capture_output=True,
+        check=False,
+    )
+    return listed.stdout.decode("utf-8", "replace")
+
+
 def _psql(binaries: Binaries, endpoint: Endpoint, database: str, statement: str) -> Outcome:
-    settings = {"PGCONNECT_TIMEOUT": str(CONNECT_SECONDS), "PGCLIENTENCODING": "UTF8", "PGAPPNAME": OURSELVES}
+    variables = {"PGCONNECT_TIMEOUT": str(_CONNECT_SECONDS), "PGCLIENTENCODING": "UTF8", "PGAPPNAME": _APPLICATION}
     return binaries.run(
         "psql",
         *("--no-psqlrc", "--no-password", "--quiet", "--tuples-only", "--no-align", "--field-separator=\t"),
         *("--command", statement),
-        settings=settings | endpoint.environment(database),
-        timeout=ANSWER_SECONDS,
+        variables=variables | endpoint.variables(database),
+        timeout=_ANSWER_SECONDS,
     )
 
 
-def _read(output: str, place: Place) -> Answer:
+def _parse(output: str, paths: EnginePaths) -> Answer:
     sessions, logins, version, data = output.removesuffix("\n").split("\t", 3)
-    state = State.READY if _same_directory(data, place) else State.STRANGER
-    return Answer(state, f"it serves {data}", int(sessions), int(logins or 0), version)
-
-
-def _same_directory(data: str, place: Place) -> bool:
     try:
-        return Path(data).samefile(place.data)
+        state = State.READY if Path(data).samefile(paths.data) else State.FOREIGN
     except OSError:
-        return False
-
-
-def state_of_refusal(words: str) -> State:
-    """What is not understood (out of memory, out of processes, a timeout) is SILENT: nobody is replaced for that."""
-    for state, signs in _SIGNS.items():
-        if any(sign in words for sign in signs):
-            return state
-    return State.SILENT
+        state = State.FOREIGN
+    return Answer(state, f"it serves {data}", int(sessions), int(logins or 0), version)

@@ -56,7 +56,7 @@ class AuthenticationMiddleware:
         try:
             caller = await self._keeper.admit(token)
         except Unauthenticated as error:
-            self._refused(Caller(author=error.who or "unknown"), _what(scope["path"]), error, error.reason)
+            self._refused(Caller(author=error.principal or "unknown"), _what(scope["path"]), error, error.reason)
             await self._unauthenticated(error)(scope, receive, send)
             return
         except FolkloreError as error:

@@ -33,7 +33,7 @@ class Watch:
         owner: Callable[[Request], bool] = lambda _request: False,
     ) -> None:
         self._health, self._metrics = Health(app), Metrics(app)
-        app.traces.meter = Observer(self._metrics)
+        app.usage.metrics = Observer(self._metrics)
         self.routes: list[BaseRoute] = [
             Path("/healthz", self._health.alive),
             Path("/readyz", self._health.ready),
@@ -47,7 +47,7 @@ class Watch:
     @asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
         """A block in which the server runs."""
-        collector = spans.collect(os.environ)
+        collector = spans.start_collector(os.environ)
         try:
             async with self._metrics.told():
                 yield

@@ -9,8 +9,8 @@ from folklore.app import App
 from folklore.db.stores.audit import Audit
 from folklore.errors import DatabaseUnavailable, FolkloreError, InvalidInput
 from folklore.http.namespace import HEADER, PARAMETER, requested_namespace
-from folklore.memory.auth.authenticator import NOBODY, Issuer, TokenAuthenticator
-from folklore.memory.auth.current_caller import present_caller
+from folklore.memory.auth.authenticator import UNIDENTIFIED, Issuer, TokenAuthenticator
+from folklore.memory.auth.current_caller import current_caller
 from folklore.memory.auth.denial_log import Denial, DenialLog
 from folklore.memory.context import MemoryContext, RequestContext
 from folklore.memory.permissions import default_namespace, role_in
@@ -32,10 +32,10 @@ class Team:
         """Make one over a running (or starting) application; the caller closes both."""
 
         async def memory() -> MemoryContext:
-            return (await app.ready()).library
+            return (await app.ready()).memory
 
         async def open_context() -> RequestContext:
-            return await app.context(_identified(present_caller()), namespace)
+            return await app.context(_identified(current_caller()), namespace)
 
         async def record(denial: Denial, count: int, at: datetime) -> None:
             if not app.settings.read_only:
@@ -49,13 +49,13 @@ class Team:
                 )
 
         def denied(operation: str, error: FolkloreError) -> None:
-            denials.note(present_caller(), operation, error, now=app.now())
+            denials.note(current_caller(), operation, error, now=app.now())
 
         def namespace() -> str:
-            return current_namespace(_identified(present_caller()), app.settings.namespace)
+            return current_namespace(_identified(current_caller()), app.settings.namespace)
 
         denials = DenialLog(record)
-        service = Service(open_context, present_caller, namespace, app.traces, denied)
+        service = Service(open_context, current_caller, namespace, app.usage, denied)
         authenticator = TokenAuthenticator(
             memory,
             demand=app.settings.http.authentication,
@@ -77,7 +77,7 @@ class Team:
 
 def _identified(caller: Caller) -> Caller:
     """Return the caller. Raises Unavailable if the caller could not be identified: then not even a name is shown."""
-    if caller is NOBODY:
+    if caller is UNIDENTIFIED:
         raise DatabaseUnavailable(
             "The database or the token's issuer is unavailable, so the caller cannot be identified.", hint="Try again."
         )

@@ -1,4 +1,4 @@
-"""Identifiers are made by the client side, so that no sequence ties the tables to one machine."""
+"""Identifiers, made by the client: a sequence would tie the tables to one node."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from threading import Lock
 from uuid import UUID
 
 _TAIL_BITS = 74
-# A clock that was set back by more than this, in milliseconds, is followed; by less, ids go on from the last.
+# Milliseconds. After a clock was set back by more, ids follow it; by less, they continue from the last one.
 _SET_BACK = 10_000
 
 
@@ -16,8 +16,7 @@ class Ids:
     """UUIDv7 (RFC 9562, 5.7): 48 bits of Unix milliseconds, then 74 bits that begin at random and grow by random steps
     within a millisecond (6.2, method 2).
 
-    So ids of one process stand in the order they were made in, and whatever goes by id, such as the order of equal
-    results, is the same in every store that the same memories were put into.
+    The ids of one process sort in the order of their creation, and so do equal results, which are ordered by id.
     """
 
     def __init__(self) -> None:
@@ -26,12 +25,12 @@ class Ids:
         self._tail = 0
 
     def next(self, milliseconds: int) -> UUID:
-        """A new id for this time."""
+        """Return a new id for this time."""
         with self._lock:
             if self._milliseconds >= milliseconds > self._milliseconds - _SET_BACK:
                 self._tail += 1 + int.from_bytes(os.urandom(5), "big")
             else:
-                # The highest bit is left free, for as many more as a millisecond can take.
+                # The highest bit stays free for further ids of the same millisecond.
                 self._milliseconds, self._tail = (
                     milliseconds,
                     int.from_bytes(os.urandom(10), "big") >> 80 - _TAIL_BITS + 1,
@@ -46,5 +45,5 @@ _ids = Ids()
 
 
 def new_id() -> UUID:
-    """A UUIDv7; those that one process makes sort in the order they were made in."""
+    """Return a UUIDv7; those of one process sort in the order of their creation."""
     return _ids.next(time.time_ns() // 1_000_000)

@@ -1,4 +1,5 @@
--- :ids and :vectors belong together, one vector a memory. Lengths come from the postings, which are written first.
+-- Write one embedding a memory; :ids and :vectors belong together. Lengths come from the postings, which are written
+-- first.
 insert into embeddings (namespace_id, model_id, memory_id, passage, length, vector)
 select :namespace::uuid, :model::uuid, given.id, 0, p.length, given.vector
 from unnest(:ids::uuid[], :vectors::halfvec[]) as given (id, vector)

@@ -1,5 +1,5 @@
--- The reflections there are, forgotten ones too: what a person forgot is not made again. `whole`: none of its members
--- was changed, replaced, forgotten or erased since.
+-- Every reflection, forgotten ones too, since a reflection that a person forgot is not made again. `whole`: no member
+-- was changed, superseded, forgotten or erased since.
 select m.id, m.idempotency_key, m.forgotten_at is not null as forgotten,
     coalesce(m.metadata->>'members', '') = (
         select count(*)::text

@@ -148,7 +148,7 @@ class NamespaceTransaction:
     async def remember_keys(self, answers: Mapping[str, KeyAnswer]) -> None:
         """Record what was requested under keys. One statement, if any key is given.
 
-        Raises Raced if another transaction recorded one of them meanwhile.
+        Raises ConcurrentChange if another transaction recorded one of them meanwhile.
         """
         if answers:
             await self._session.rows(

@@ -9,7 +9,7 @@ from uuid import UUID
 
 from folklore.db.database import Database, Session
 from folklore.db.stores.audit import NOWHERE, Write, note
-from folklore.errors import Conflict, Raced
+from folklore.errors import ConcurrentChange, Conflict
 from folklore.model import Caller, Namespace, NamespaceStats
 
 
@@ -179,7 +179,7 @@ class Namespaces:
             async with self._database.transaction() as session:
                 await session.rows(f"namespaces_{action.removeprefix('namespace_')}", namespace=namespace, **values)
                 await note(session, namespace, action, caller=caller, now=at, amount=1)
-        except Raced:
+        except ConcurrentChange:
             return False
         return True
 

@@ -1,4 +1,4 @@
-"""Principals, their tokens, and what each token opens. Only the role that owns the tables can read them."""
+"""Principals, their tokens and grants. Only the role that owns the tables can read them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from folklore.model import Caller, Grant, Role, Token
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """A token as it is looked up, valid or not."""
+    """A token that was looked up, valid or not."""
 
     id: UUID
     digest: bytes
@@ -31,7 +31,7 @@ class Known:
 
 @dataclass(frozen=True, slots=True)
 class NewToken:
-    """A token to be; `digest` is the SHA-256 of its key."""
+    """A token to create; `digest` is the SHA-256 of its key."""
 
     id: UUID
     principal: str
@@ -51,7 +51,7 @@ class Principals:
         self._database = database
 
     async def find(self, digest: bytes) -> Known | None:
-        """The token of this digest, whoever may still use it. One statement."""
+        """Return the token of this digest, valid or not. One statement."""
         async with self._database.session() as session:
             row = await session.row("tokens_authenticate", digest=digest)
         if row is None:
@@ -71,13 +71,13 @@ class Principals:
         )
 
     async def any_token(self) -> bool:
-        """Whether there ever was a token. One statement."""
+        """Return True if a token was ever created. One statement."""
         async with self._database.session() as session:
             row = await session.row("tokens_any")
         return row is not None and bool(row["there"])
 
     async def create(self, token: NewToken, *, principal_id: UUID, caller: Caller, now: datetime) -> str:
-        """Make a token, and its principal if that is new, in one transaction; the principal's name as it is spelled."""
+        """Create a token, and its principal if it is new, in one transaction; return the principal's stored name."""
         async with self._database.transaction() as session:
             for _ in range(3):  # one that another process made after our snapshot is seen by the next statement
                 principal = await session.row(
@@ -113,7 +113,7 @@ class Principals:
             return str(principal["name"])
 
     async def tokens(self, *, now: datetime, principal: str | None = None, every: bool = False) -> list[Token]:
-        """The tokens of a principal, or all; with `every` also what was revoked or has expired. One statement."""
+        """List the tokens of a principal, or all; with `every` also expired and revoked ones. One statement."""
         async with self._database.session() as session:
             rows = await session.rows("tokens_read", principal=principal, every=every, now=now)
         return [
@@ -137,7 +137,7 @@ class Principals:
     async def revoke(
         self, *, ids: Sequence[UUID] = (), principal: str | None = None, caller: Caller, now: datetime
     ) -> list[tuple[UUID, str]]:
-        """Revoke tokens by id, or all of a principal; those that were in force, with whose they were."""
+        """Revoke tokens by id, or all of a principal; return the valid ones among them with their principals."""
         async with self._database.transaction() as session:
             rows = await session.rows("tokens_revoke", ids=list(ids), principal=principal, now=now)
             for row in rows:
@@ -146,11 +146,11 @@ class Principals:
         return [(row["id"], row["principal"]) for row in rows]
 
     async def used(self, token: UUID, now: datetime) -> None:
-        """Remember when a token was last used. One statement."""
+        """Write the last use of a token. One statement."""
         async with self._database.session() as session:
             await session.rows("tokens_used", id=token, now=now)
 
     async def drop_expired(self, before: datetime) -> int:
-        """Forget the tokens of issuers that expired before a time; how many. One statement."""
+        """Delete external tokens that expired before a time, and return their number. One statement."""
         async with self._database.session() as session:
             return len(await session.rows("tokens_expired", before=before))

@@ -1,4 +1,4 @@
-"""Lets callers in by their tokens: looked up on every call, so that what is revoked is revoked at once everywhere."""
+"""Authentication by tokens, which are looked up on every request, so that a revoked one fails at once everywhere."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Protocol
 from uuid import UUID
 
 import structlog
+from cachetools import LRUCache
 
 from folklore.db.stores.principals import Known, Principals
 from folklore.errors import FolkloreError, Unauthenticated, Unavailable
@@ -27,29 +28,29 @@ from folklore.model import Access, Caller, Demand
 
 log = structlog.get_logger(__name__)
 
-# Whoever calls while it cannot be found out who he is. He hears what every server says of itself, and his calls say
-# what is down; nothing is open to him, even if it comes back meanwhile.
-NOBODY = Caller("unknown", access=Access(UUID(int=0), "0" * 64))
+# The caller while authentication is unavailable: every operation fails with the reason, and nothing can be read.
+UNIDENTIFIED = Caller("unknown", access=Access(UUID(int=0), "0" * 64))
 
-# How long it is believed that there are no tokens yet; that there are is true for ever.
-_BELIEVED = 1.0
-# When a token was used last is written down so often at most.
-_USED_EVERY = timedelta(minutes=1)
+# Seconds for which "no token exists yet" is cached; that one exists stays true.
+_NO_TOKEN_CACHED = 1.0
+# The last use of a token is written at most this often.
+_USE_WRITTEN_EVERY = timedelta(minutes=1)
+_USES_CACHED = 10_000
 
 
 class Issuer(Protocol):
-    """Somebody else who hands out access tokens."""
+    """An identity provider whose access tokens are accepted."""
 
     async def verify(self, token: str, *, now: datetime) -> ExternalIdentity:
-        """What it says. Raises Unauthenticated, Unavailable."""
+        """Verify an access token. Raises Unauthenticated, Unavailable."""
 
     @property
     def rules(self) -> str:
-        """What makes grants out of claims, as text: under other rules the same token is another."""
+        """The rules that turn claims into grants, as text: other rules give the same token other grants."""
 
 
 class TokenAuthenticator:
-    """Says who a caller is. `local` is whoever runs the process: he needs no token where none is demanded."""
+    """Returns the caller of a token. `local` is the user who runs the process, and the caller where none is needed."""
 
     def __init__(
         self,
@@ -65,20 +66,20 @@ class TokenAuthenticator:
         self._local = local
         self._now = now
         self._issuer = issuer
-        self._open_until = 0.0
-        self._noted: dict[object, datetime] = {}
-        self._notes: set[asyncio.Task[None]] = set()
+        self._no_token_until = 0.0
+        self._uses: LRUCache[UUID, datetime] = LRUCache(_USES_CACHED)
+        self._writes: set[asyncio.Task[None]] = set()
 
     async def admit(self, token: str | None) -> Caller:
-        """The caller of this token, or of none; NOBODY while that cannot be found out. One statement.
+        """Return the caller of a token, or without one; UNIDENTIFIED while that is unavailable. One statement.
 
         Raises Unauthenticated.
         """
         try:
             return await self._admit(token)
         except Unavailable as error:
-            log.warning("nobody_let_in", reason=error.message)
-            return NOBODY
+            log.warning("authentication_unavailable", reason=error.message)
+            return UNIDENTIFIED
 
     async def _admit(self, token: str | None) -> Caller:
         if token is None:
@@ -93,55 +94,53 @@ class TokenAuthenticator:
         if token.startswith(PREFIX) or self._issuer is None:
             caller, known = await authenticate(principals, token, now=self._now())
         else:
-            caller, known = await self._vouched(self._issuer, principals, token)
-        self._used(principals, known)
+            caller, known = await self._external(self._issuer, principals, token)
+        self._record_use(principals, known)
         return replace(caller, may_write=self._local().may_write)
 
     async def demands_token(self) -> bool:
-        """Whether nobody is let in without one: always, never, or as soon as there is one."""
+        """Return True if every request needs a token: always, never, or as soon as one exists."""
         if self._demand != "auto" or self._issuer is not None:
             return self._demand != "never"
-        if monotonic() < self._open_until:
+        if monotonic() < self._no_token_until:
             return False
         if await Principals((await self._library()).database).any_token():
             return True
-        self._open_until = monotonic() + _BELIEVED
+        self._no_token_until = monotonic() + _NO_TOKEN_CACHED
         return False
 
-    async def _vouched(self, issuer: Issuer, principals: Principals, token: str) -> tuple[Caller, Known]:
-        said = await issuer.verify(token, now=self._now())
+    async def _external(self, issuer: Issuer, principals: Principals, token: str) -> tuple[Caller, Known]:
+        identity = await issuer.verify(token, now=self._now())
         key = key_of(f"{issuer.rules}\n{token}")
         try:
             return await authenticate_key(principals, key, now=self._now())
         except Unauthenticated as error:
             if error.reason != "unknown":
                 raise
-        await store_external_token(await self._library(), said, key=key, now=self._now())
+        await store_external_token(await self._library(), identity, key=key, now=self._now())
         return await authenticate_key(principals, key, now=self._now())
 
-    def _used(self, principals: Principals, known: Known) -> None:
-        """Have it written down, behind the answer, that a token was used."""
-        if self._local().may_write is False:
-            return  # a read-only server writes nothing
-        now = self._now()
-        last = max(filter(None, (known.last_used_at, self._noted.get(known.id))), default=None)
-        if last is not None and now - last < _USED_EVERY:
+    def _record_use(self, principals: Principals, known: Known) -> None:
+        """Write the time of a token's use, in the background."""
+        if not self._local().may_write:
             return
-        if len(self._noted) > 10_000:
-            self._noted.clear()
-        self._noted[known.id] = now
+        now = self._now()
+        last = max(filter(None, (known.last_used_at, self._uses.get(known.id))), default=None)
+        if last is not None and now - last < _USE_WRITTEN_EVERY:
+            return
+        self._uses[known.id] = now
 
-        async def note() -> None:
+        async def write() -> None:
             try:
                 await principals.used(known.id, now)
             except FolkloreError as error:
-                log.info("token_use_not_noted", reason=error.message)
+                log.info("token_use_not_written", reason=error.message)
 
-        task = asyncio.create_task(note(), name="folklore-token-used")
-        self._notes.add(task)
-        task.add_done_callback(self._notes.discard)
+        task = asyncio.create_task(write(), name="folklore-token-use")
+        self._writes.add(task)
+        task.add_done_callback(self._writes.discard)
 
     async def close(self) -> None:
-        """Wait a moment for what is being written."""
-        if self._notes:
-            await asyncio.wait(self._notes, timeout=2)
+        """Wait up to two seconds for pending writes."""
+        if self._writes:
+            await asyncio.wait(self._writes, timeout=2)

@@ -1,4 +1,4 @@
-"""Who the present call is from, where one process serves many: set by the door that let it in, asked by who acts."""
+"""The caller of the current request, where one process serves many: set by authentication, read by the service."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from folklore.model import Caller
 _CALLER: ContextVar[Caller | None] = ContextVar("folklore_caller", default=None)
 
 
-def present_caller() -> Caller:
-    """Whoever the present call is from. Raises Refused where no door has said: nobody is let in by forgetfulness."""
+def current_caller() -> Caller:
+    """Return the caller of the current request. Raises Refused without one: a missing check grants nothing."""
     caller = _CALLER.get()
     if caller is None:
-        raise Refused("Nobody knows whom this call is from.", hint="Tell the maintainers; it is a fault of the server.")
+        raise Refused("This request was not authenticated.", hint="Report it: this is a fault of the server.")
     return caller
 
 
 @contextmanager
 def calling(caller: Caller) -> Iterator[None]:
-    """Within the block, and in the tasks it starts, the present call is from this caller."""
+    """Set the current caller for a block, and for the tasks that it starts."""
     token = _CALLER.set(caller)
     try:
         yield

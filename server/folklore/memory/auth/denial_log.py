@@ -1,4 +1,4 @@
-"""Refused accesses on their way into the audit log: counted together, written behind the answers."""
+"""Denied accesses on their way into the audit log: counted by kind, written in the background."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from folklore.model import Caller
 log = structlog.get_logger(__name__)
 
 _SECONDS = 2.0
-# Whoever tries tokens by the thousand fills no table: what is alike is one line with a number, and no more lines wait.
+# Equal denials are one line with a count, and this many lines wait: thousands of wrong tokens fill no table.
 _ROOM = 100
 _DETAIL = 200
 
 
 @dataclass(frozen=True, slots=True)
 class Denial:
-    """One kind of refusal: to whom, what was tried, and why not."""
+    """One kind of denial: the caller, the operation, and the reason."""
 
     caller: Caller
     action: str
@@ -36,7 +36,7 @@ Record = Callable[[Denial, int, datetime], Awaitable[None]]
 
 
 class DenialLog:
-    """A bounded count of refusals by kind, and one task that writes it down."""
+    """A bounded count of denials by kind, and one task that writes it."""
 
     def __init__(self, record: Record, *, seconds: float = _SECONDS) -> None:
         self._record = record
@@ -47,32 +47,32 @@ class DenialLog:
         self.dropped = 0
 
     def note(self, caller: Caller, action: str, error: FolkloreError, *, now: datetime, reason: str = "") -> None:
-        """Somebody was refused; never waits. What is not there counts for the holder of a token: it may be hidden."""
+        """Count a denial, without waiting. NotFound counts for a token, from which an existing memory may be hidden."""
         if not isinstance(error, Refused) and not (isinstance(error, NotFound) and caller.access is not None):
             return
-        # A message may quote what the caller wrote, where a secret may stand.
+        # The message may quote the request, which may hold a secret.
         shown, _ = guard_fields({"content": error.message}, "redact")
         detail = reason or str(shown.get("content", error.message))[:_DETAIL]
-        refusal = Denial(caller, action, error.code, detail)
-        if refusal not in self._counted and len(self._counted) >= _ROOM:
-            # Too many that differ: they are counted by who and what alone.
-            refusal = replace(refusal, detail="and others")
-            if refusal not in self._counted and len(self._counted) >= 2 * _ROOM:
+        denial = Denial(caller, action, error.code, detail)
+        if denial not in self._counted and len(self._counted) >= _ROOM:
+            # Too many kinds: count them by caller and operation alone.
+            denial = replace(denial, detail="and others")
+            if denial not in self._counted and len(self._counted) >= 2 * _ROOM:
                 self.dropped += 1
                 return
-        count, _ = self._counted.get(refusal, (0, now))
-        self._counted[refusal] = count + 1, now
+        count, _ = self._counted.get(denial, (0, now))
+        self._counted[denial] = count + 1, now
         if self._writing is None or self._writing.done():
-            self._writing = asyncio.create_task(self._write(), name="folklore-refusals")
+            self._writing = asyncio.create_task(self._write(), name="folklore-denials")
 
     async def close(self, timeout: float = 3.0) -> None:
-        """Write what is counted, within so many seconds."""
+        """Write what is counted, within `timeout` seconds."""
         self._closing.set()
         if self._writing is not None:
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._writing, timeout)
         if self.dropped or self._counted:
-            log.warning("refusals_not_logged", count=self.dropped + len(self._counted))
+            log.warning("denials_not_logged", count=self.dropped + len(self._counted))
 
     async def _write(self) -> None:
         while self._counted:
@@ -80,9 +80,9 @@ class DenialLog:
                 with suppress(TimeoutError):
                     await asyncio.wait_for(self._closing.wait(), self._seconds)
             due, self._counted = self._counted, {}
-            for refusal, (count, at) in due.items():
+            for denial, (count, at) in due.items():
                 try:
-                    await self._record(refusal, count, at)
+                    await self._record(denial, count, at)
                 except FolkloreError as error:
                     self.dropped += count
-                    log.warning("refusal_not_logged", reason=error.message)
+                    log.warning("denial_not_logged", reason=error.message)

@@ -159,9 +159,13 @@ async def authenticate_key(principals: Principals, key: str, *, now: datetime) -
     if known is None or not hmac.compare_digest(known.digest, digest):
         raise Unauthenticated("unknown", "This token is not known here.", hint="Ask for a new one.")
     if known.revoked_at is not None:
-        raise Unauthenticated("revoked", "This token was revoked.", hint="Ask for a new one.", who=known.principal)
+        raise Unauthenticated(
+            "revoked", "This token was revoked.", hint="Ask for a new one.", principal=known.principal
+        )
     if known.expires_at is not None and known.expires_at <= now:
-        raise Unauthenticated("expired", "This token has expired.", hint="Ask for a new one.", who=known.principal)
+        raise Unauthenticated(
+            "expired", "This token has expired.", hint="Ask for a new one.", principal=known.principal
+        )
     access = None if known.owner else Access(known.id, key, known.grants)
     return Caller(known.principal, known.agent, access=access, token=known.id, home=known.home), known
 

@@ -10,7 +10,7 @@ import structlog
 from numpy.typing import NDArray
 
 from folklore.db.stores.recall_rows import Candidate
-from folklore.embedding.reranker import Reranker
+from folklore.embedding.protocol import Reranker
 from folklore.errors import RerankerUnavailable
 from folklore.model import Degraded
 from folklore.ranking.rerank import reordered

@@ -11,7 +11,7 @@ from folklore.db.rows import columns_of
 from folklore.db.stores.changes import NamespaceTransaction, Patch, State
 from folklore.db.stores.memories import Vectors
 from folklore.db.stores.namespaces import NamespaceInfo
-from folklore.errors import Conflict, InvalidInput, NotFound, Raced
+from folklore.errors import ConcurrentChange, Conflict, InvalidInput, NotFound
 from folklore.memory.context import RequestContext
 from folklore.memory.locate import namespace_of, unknown_memories
 from folklore.memory.records.get import may_read_forgotten
@@ -81,7 +81,7 @@ async def undo(context: RequestContext, request: UndoRequest) -> Undone:
             await _take_back(change, request, last, vectors)
         context.memory.changed()
         return Undone(await _read(context, namespace, request.id), last)
-    raise Raced(f"The memory {request.id} is being changed by another caller.", hint="Try again.")
+    raise ConcurrentChange(f"The memory {request.id} is being changed by another caller.", hint="Try again.")
 
 
 async def read_history(context: RequestContext, request: HistoryRequest) -> History:

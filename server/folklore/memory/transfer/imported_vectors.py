@@ -14,7 +14,7 @@ from folklore.db.stores.models import KnownModel
 from folklore.db.stores.transfer import HALF_BYTES, ModelVector, TransferredMemory, Transfers
 from folklore.errors import EmbedderUnavailable
 from folklore.memory.context import MemoryContext
-from folklore.memory.models.vectors import known
+from folklore.memory.models.active_model import model_of
 from folklore.memory.records.store import embed
 from folklore.memory.transfer.report import Report
 
@@ -65,11 +65,11 @@ class ImportedVectors:
     async def _active_model(self) -> KnownModel | None:
         if (model := await self._transfers.active_model()) is not None:
             return model
-        await self._memory.generations.look()
+        await self._memory.active_model.refresh()
         if (embedder := self._memory.embedder) is None:
             return None
         try:
-            return await known(embedder)
+            return await model_of(embedder)
         except EmbedderUnavailable:
             return None
 

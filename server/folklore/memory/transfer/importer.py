@@ -14,7 +14,7 @@ from uuid import NAMESPACE_URL, UUID, uuid5
 
 from folklore.db.stores.namespaces import NewNamespace
 from folklore.db.stores.transfer import Batch, Past, TransferredMemory, Transfers
-from folklore.errors import FolkloreError, InvalidInput, Raced, Refused
+from folklore.errors import ConcurrentChange, FolkloreError, InvalidInput, Refused
 from folklore.memory.context import RequestContext
 from folklore.memory.ids import new_id
 from folklore.memory.requests import ImportRequest
@@ -274,9 +274,9 @@ class _NamespaceImport:
             memories = [*resolution.new, *resolution.replaced]
             if self._run.request.dry_run or not memories:
                 return resolution, {memory.id for memory in memories}
-            with suppress(Raced):
+            with suppress(ConcurrentChange):
                 return resolution, await self._write(resolution, memories)
-        raise Raced(
+        raise ConcurrentChange(
             "Other requests keep changing the memories that this import writes.",
             hint="Import it again: memories that exist are not stored twice.",
         )

@@ -1,0 +1,49 @@
+"""Vectors of texts, among them texts longer than a model reads: these are split, and the vectors averaged."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+Vectors = NDArray[np.float32]
+
+# English prose has four characters per token; code and other languages have fewer.
+_CHARACTERS_PER_TOKEN = 3.2
+
+
+def normalized(vectors: Vectors) -> Vectors:
+    """Scale rows (n, dimensions) to length 1, in place, and return them. Rows of zeros stay."""
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    np.divide(vectors, lengths, out=vectors, where=lengths > 0)
+    return vectors
+
+
+def character_limit(max_tokens: int | None, prefix: str) -> int | None:
+    """Return the length of a text that a model reads whole in most cases; None if its limit is unknown."""
+    return None if max_tokens is None else max(int(max_tokens * _CHARACTERS_PER_TOKEN) - len(prefix), 64)
+
+
+def split_text(text: str, limit: int | None) -> list[str]:
+    """Split a text into pieces of similar length, none longer than `limit`, at white space if possible."""
+    if limit is None or len(text) <= limit:
+        return [text]
+    size = -(-len(text) // -(-len(text) // limit))
+    pieces, start = [], 0
+    while len(text) - start > limit:
+        end = text.rfind(" ", start + size // 2, start + size)
+        end = start + size if end == -1 else end + 1
+        pieces.append(text[start:end])
+        start = end
+    return [*pieces, text[start:]]
+
+
+def average_pieces(vectors: Vectors, texts: Sequence[Sequence[str]]) -> Vectors:
+    """Return one unit vector for each text from the vectors of its pieces, weighted by the pieces' length."""
+    if all(len(pieces) == 1 for pieces in texts):
+        return vectors
+    lengths = np.array([max(len(piece), 1) for pieces in texts for piece in pieces], dtype=np.float32)
+    starts = np.cumsum([0, *(len(pieces) for pieces in texts[:-1])])
+    sums: Vectors = np.add.reduceat(vectors * lengths[:, None], starts, axis=0).astype(np.float32)
+    return normalized(sums)
