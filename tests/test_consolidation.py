@@ -10,7 +10,8 @@ import pytest
 from folklore.db.stores.namespaces import NamespaceInfo
 from folklore.db.stores.reflections import Reflections, Sources
 from folklore.jobs.consolidation import apply_plan, plan_changes
-from folklore.model import Draft, Filters
+from folklore.memory.requests import FiltersRequest
+from folklore.model import Draft
 from tests.background_jobs import DAY, BackgroundJobs, everything, field_of, holding
 from tests.person import NOON, Person, contents
 
@@ -104,7 +105,7 @@ async def test_a_reflection_is_hidden_when_a_member_changes_and_withdrawn_by_the
     await connection.execute(f"update memories set {change} where id = $1", members[0], NOON)
 
     assert (await later.recall("PgBouncer", filters=_only("reflection"))).memories == ()
-    assert (await later.search("PgBouncer", filters=_only("reflection"))).memories == ()
+    assert (await later.search("PgBouncer", filters=FiltersRequest(kinds=("reflection",)))).memories == ()
     if "expires" in change:
         jobs.now = NOON + DAY
         await jobs("expiry")
@@ -241,5 +242,5 @@ async def sources_of(jobs: BackgroundJobs) -> tuple[NamespaceInfo, Sources]:
     return namespace, await Reflections(jobs.database).sources(namespace.id, model.id, 100)
 
 
-def _only(kind: str) -> Filters:
-    return Filters(kinds=(kind,))
+def _only(kind: str) -> FiltersRequest:
+    return FiltersRequest(kinds=(kind,))

@@ -22,7 +22,7 @@ from folklore.errors import ConcurrentChange, Conflict, EmbedderUnavailable, Inv
 from folklore.memory.auth.tokens import key_of
 from folklore.memory.context import MemoryContext, RequestContext
 from folklore.memory.models.backfill import Backfill
-from folklore.memory.requests import CreateTokenRequest, ExportRequest, ImportRequest
+from folklore.memory.requests import ExportRequest, ImportRequest
 from folklore.memory.transfer import importer
 from folklore.memory.transfer import json_lines as json_lines_format
 from folklore.memory.transfer.export import export_lines
@@ -756,7 +756,7 @@ async def test_an_export_shows_one_moment_while_memories_are_stored(
 ) -> None:
     person = Person(MemoryContext.of(database, embedder))
     await person.keep("before the export began")
-    made = await person.call(CreateTokenRequest(name="alice", grants=("notes:reader",)))
+    made = await person.create_token("alice", "notes:reader")
     seen = database if whose == "owner" else database.bound(key_of(made.secret))
 
     lines = export_lines(Mover(seen, embedder).context(), ExportRequest())
