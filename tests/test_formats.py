@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from mcp import Client
 
 from folklore.errors import InvalidInput
-from folklore.memory.transfer.formats.document import records_of
+from folklore.memory.transfer.formats.records import records_of
 from tests.commands import CommandLine, command_line  # noqa: F401 - the fixture `folklore`
 
 

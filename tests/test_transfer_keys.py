@@ -14,7 +14,7 @@ import pytest
 from folklore.db.database import Database
 from folklore.errors import InvalidInput
 from folklore.memory.context import MemoryContext
-from folklore.memory.transfer.key_lines import MAX_KEYS
+from folklore.memory.transfer.json_lines import MAX_KEYS
 from folklore.memory.validation import MAX_KEY
 from folklore.model import Caller, Draft
 from tests.conftest import Cluster
@@ -62,7 +62,7 @@ async def test_a_call_repeated_after_a_move_is_answered_as_it_was(
     again = await importer.put(line.encode() for line in export)
 
     assert (rehearsed.stored, first.stored, again.stored, again.duplicates) == (3, 3, 0, 3)
-    assert (rehearsed.ignored, first.failed, again.failed) == ({}, 0, 0)
+    assert (rehearsed.ignored_fields, first.failed, again.failed) == ({}, 0, 0)
     assert [(await there.keep(draft))[0] for draft in drafts] == said
     for key in ("own", "said again", "more than a text"):
         with pytest.raises(InvalidInput, match="idempotency_key"):

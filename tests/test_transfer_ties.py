@@ -14,7 +14,7 @@ from folklore.db.database import Database
 from folklore.db.stores.changes import CHANGEABLE
 from folklore.errors import NotFound
 from folklore.memory.requests import GetRequest
-from folklore.memory.transfer.tied_lines import _Before
+from folklore.memory.transfer.json_lines import _BeforeField
 from folklore.model import Caller, Draft, Relation
 from tests.conftest import Cluster
 from tests.fake_keys import MAKERS
@@ -271,7 +271,7 @@ async def test_a_description_that_holds_a_secret_is_left_out_with_its_line(
 
 
 def test_a_revision_may_hold_each_column_that_can_be_changed() -> None:
-    assert set(_Before.model_fields) == set(CHANGEABLE)
+    assert set(_BeforeField.model_fields) == set(CHANGEABLE)
 
 
 async def test_overwriting_can_be_undone(

@@ -16,15 +16,13 @@ import numpy as np
 import pytest
 
 from folklore.db.database import Database
-from folklore.db.stores.transfer import Transfers
 from folklore.embedding.protocol import Embedder
 from folklore.memory.context import MemoryContext
-from folklore.memory.transfer.streams import export_lines
 from folklore.model import Caller
 from tests.conftest import Cluster
 from tests.embedders import MODEL, ByLetter, Down, DownForTexts
 from tests.fake_keys import MAKERS
-from tests.person import NOON, Person, contents
+from tests.person import Person, contents
 from tests.test_transfer import NEW, OLD, RICH, Line, Mover, small_batches  # noqa: F401 - the fixture `small_batches`
 
 # A unit vector that the embedder would make of none of these texts.
@@ -41,8 +39,7 @@ def carrying(vector: Any = ODD, **said: Any) -> Line:
 class VectorMover(Mover):
     """Exports with vectors."""
 
-    async def take(self, *namespaces: str) -> list[str]:
-        return [line async for line in export_lines(Transfers(self.database), namespaces, now=NOON, embeddings=True)]
+    embeddings: bool = True
 
 
 @pytest.fixture
@@ -108,7 +105,7 @@ async def test_prefixes_and_revision_are_told_where_a_model_has_them(mover: Vect
     assert (told["query_prefix"], told["document_prefix"], told["revision"]) == ("query: ", "passage: ", "2")
     plain = await prefixed.put([{"content": "a", "embedding": carrying()}])
     exact = await prefixed.put([{"content": "b", "embedding": told}])
-    assert (plain.ignored, exact.ignored) == ({"embedding": 1}, {})
+    assert (plain.ignored_fields, exact.ignored_fields) == ({"embedding": 1}, {})
 
 
 async def test_who_owes_a_vector_carries_none(mover: VectorMover) -> None:
@@ -172,7 +169,7 @@ async def test_an_export_with_vectors_of_an_import_of_one_differs_in_its_header_
         second = await other.take()
 
     assert second[1:] == first[1:]
-    assert (report.stored, report.ignored) == (5, {})
+    assert (report.stored, report.ignored_fields) == (5, {})
     assert reader.calls == [["???"]]  # no vector can be made of it, so it carried none
     assert sum('"embedding"' in line for line in first) == 4
 
@@ -186,7 +183,7 @@ async def test_with_the_bundled_model_it_is_the_same(
         report = await other.put(line.encode() for line in first)
         second = await other.take()
 
-    assert (report.stored, report.ignored) == (2, {})
+    assert (report.stored, report.ignored_fields) == (2, {})
     assert second[1:] == first[1:]
     assert sum('"embedding"' in line for line in first) == 2
 
@@ -205,7 +202,7 @@ async def test_a_vector_of_the_stores_model_is_taken_and_its_text_not_read(
         ]
     )
 
-    assert (report.stored, report.ignored, report.without_vector) == (3, {}, 0)
+    assert (report.stored, report.ignored_fields, report.without_vector) == (3, {}, 0)
     assert letters.calls == [["second"]]
     assert await held(connection, "first") == await held(connection, "third") == pytest.approx(ODD.tolist())
     made = (await ByLetter().embed(["second"]))[0].tolist()
@@ -244,7 +241,7 @@ async def test_a_vector_of_anything_else_is_made_anew_and_reported(
     report = await mover.put(written, dry_run=dry_run)
 
     assert (report.stored, report.failed) == (len(UNUSABLE) + 1, 0)
-    assert report.ignored == {"embedding": len(UNUSABLE)}
+    assert report.ignored_fields == {"embedding": len(UNUSABLE)}
     if not dry_run:
         assert letters.calls == [[line["content"] for line in lines]]
         assert await connection.fetchval("select count(*) from embeddings") == len(UNUSABLE) + 1
@@ -256,7 +253,7 @@ async def test_length_1_is_meant_within_1_percent(mover: VectorMover) -> None:
         [{"content": f"{share}", "embedding": carrying(ODD * np.float16(share))} for share in (0.992, 1.008)]
     )
 
-    assert (report.stored, report.ignored) == (2, {})
+    assert (report.stored, report.ignored_fields) == (2, {})
 
 
 MALFORMED = [
@@ -278,7 +275,7 @@ async def test_a_malformed_field_fails_its_line_and_names_the_place(mover: Vecto
 
     report = await mover.put([*lines, {"content": "kept", "embedding": None}])
 
-    assert (report.stored, report.failed, report.ignored) == (1, len(MALFORMED), {})
+    assert (report.stored, report.failed, report.ignored_fields) == (1, len(MALFORMED), {})
     for failure, (_, place) in zip(report.failures, MALFORMED, strict=True):
         assert failure.message.startswith(place)
 
@@ -292,7 +289,7 @@ async def test_a_text_that_is_cleaned_on_the_way_in_is_embedded_anew(mover: Vect
         ]
     )
 
-    assert (report.stored, report.ignored) == (3, {"embedding": 2})
+    assert (report.stored, report.ignored_fields) == (3, {"embedding": 2})
     assert letters.calls == [["With blanks around it.", "With a hidden character."]]
 
 
@@ -305,7 +302,7 @@ async def test_a_text_with_a_secret_replaced_is_embedded_anew(
     report = await redacting.put([{"content": f"CI uses {key}.", "embedding": carrying()}])
 
     ((text,),) = letters.calls
-    assert (report.redacted, report.ignored) == (1, {"embedding": 1})
+    assert (report.redacted, report.ignored_fields) == (1, {"embedding": 1})
     assert key not in text
     assert await held(connection, text) != pytest.approx(ODD.tolist())
 
@@ -337,7 +334,7 @@ async def test_of_two_lines_with_one_id_each_is_taken_by_its_own_vector(
         ]
     )
 
-    assert (report.stored, report.duplicates, report.ignored) == (1, 1, {"embedding": 1})
+    assert (report.stored, report.duplicates, report.ignored_fields) == (1, 1, {"embedding": 1})
     assert await held(connection, "a tie") != pytest.approx(ODD.tolist())
 
 
@@ -351,7 +348,7 @@ async def test_without_an_embedder_the_stores_own_vectors_are_taken_and_the_othe
         [{"content": "brought", "embedding": carrying()}, {"content": "owed"}]
     )
 
-    assert (report.stored, report.without_vector, report.ignored) == (2, 1, {})
+    assert (report.stored, report.without_vector, report.ignored_fields) == (2, 1, {})
     assert await held(connection, "brought") == pytest.approx(ODD.tolist())
     assert await held(connection, "owed") is None
 

@@ -1,5 +1,5 @@
 -- Inserts the memories of transfer_columns and returns their ids. A memory whose id, live text or idempotency key
--- exists is left out. superseded_by follows in transfer_link, since its target may be imported later.
+-- exists is left out. superseded_by follows in transfer_successors_link, since its target may be imported later.
 insert into memories (
     namespace_id, id, {fields}, position, author, agent, quality, trust, created_at, updated_at, forgotten_at,
     superseded_at, last_recalled_at, recall_count, confirmed_count, revision, digest, idempotency_key

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -14,7 +14,7 @@ import asyncpg
 from pgvector import HalfVector
 
 from folklore.db.database import Database, Session
-from folklore.db.rows import columns_of, fields_of, iso, relation_of, revision_of, short
+from folklore.db.rows import columns_of, fields_of, relation_of, revision_of, short
 from folklore.db.stores.audit import note
 from folklore.db.stores.changes import CHANGEABLE, NamespaceTransaction
 from folklore.db.stores.drafts import steps
@@ -74,12 +74,16 @@ class ModelVector:
     document_prefix: str = ""
 
 
+# The properties that the id of a model follows from.
+MODEL_IDENTITY = tuple(name for name in ModelVector.__dataclass_fields__ if name != "vector")
+
+
 @dataclass(frozen=True, slots=True)
 class TransferredMemory:
     """A whole memory: its draft, its past, and its vector if it was requested and exists.
 
     `keys` are the idempotency keys besides that of the draft, each with the digest (hexadecimal) of its request. An
-    import sets `digest`, the SHA-256 of the normalised text, and `line`, the number of its line.
+    import sets `digest`, the SHA-256 of the normalised text, and `line`, the number of the memory's line.
     """
 
     draft: Draft
@@ -128,6 +132,33 @@ class Batch:
     replaced: Sequence[TransferredMemory]
     vectors: Vectors | None
     all_or_nothing: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Successor:
+    """The memory that superseded another one."""
+
+    memory_id: UUID
+    successor_id: UUID
+
+
+@dataclass(frozen=True, slots=True)
+class RequestKey:
+    """A further idempotency key of a memory, with the digest (hexadecimal) of the request that it answered."""
+
+    memory_id: UUID
+    key: str
+    request: str
+
+
+# Rows that refer to memories, and the statements that write them.
+Link = Relation | Revision | Successor | RequestKey
+_LINK_STATEMENTS = {
+    Relation: "transfer_relations_insert",
+    Revision: "transfer_revisions_insert",
+    Successor: "transfer_successors_link",
+    RequestKey: "transfer_keys_insert",
+}
 
 
 class Snapshot:
@@ -214,29 +245,24 @@ class ImportTransaction:
         for row, step in zip(rows, steps(memory.draft for memory in memories), strict=True):
             row["step"] = step
         rows.sort(key=lambda row: str(row["digest"]))  # two batches never deadlock
-        return json.dumps(rows, ensure_ascii=False)
+        return json.dumps(rows, ensure_ascii=False, default=str)
 
     def _row(self, memory: TransferredMemory) -> dict[str, object]:
-        draft, past = memory.draft, memory.past
+        draft = memory.draft
         created_at = draft.created_at or self.now
-        return columns_of(draft) | {
-            "id": str(memory.id),
-            "author": draft.author or self.caller.author,
-            "agent": past.agent,
-            "quality": past.quality,
-            "trust": past.trust or "stated",
-            "language": draft.language or self.language,
-            "created_at": iso(created_at),
-            "updated_at": iso(past.updated_at or created_at),
-            "forgotten_at": iso(past.forgotten_at),
-            "superseded_at": iso(past.superseded_at),
-            "last_recalled_at": iso(past.last_recalled_at),
-            "recall_count": past.recall_count or 0,
-            "confirmed_count": past.confirmed_count or 0,
-            "revision": past.revision or 1,
-            "digest": memory.digest.hex(),
-            "idempotency_key": draft.idempotency_key,
+        row = columns_of(draft) | asdict(memory.past)
+        row |= {"id": memory.id, "created_at": created_at, "author": draft.author}
+        row |= {"digest": memory.digest.hex(), "idempotency_key": draft.idempotency_key}
+        defaults = {
+            "author": self.caller.author,
+            "language": self.language,
+            "trust": "stated",
+            "updated_at": created_at,
+            "recall_count": 0,
+            "confirmed_count": 0,
+            "revision": 1,
         }
+        return row | {name: value for name, value in defaults.items() if row[name] is None}
 
 
 class Transfers:
@@ -266,15 +292,7 @@ class Transfers:
     async def create_namespace(self, namespace: TransferredNamespace) -> None:
         """Create a namespace with these properties, unless one of its name exists. One statement."""
         async with self._database.session() as session:
-            await session.rows(
-                "transfer_namespace_insert",
-                id=namespace.id,
-                name=namespace.name,
-                description=namespace.description,
-                language=namespace.language,
-                created_at=namespace.created_at,
-                created_by=namespace.created_by,
-            )
+            await session.rows("transfer_namespace_insert", **asdict(namespace))
 
     async def existing(self, namespace: UUID, batch: Iterable[TransferredMemory]) -> list[ExistingMemory]:
         """Return the stored memories with an id, text or key of this batch. One statement."""
@@ -330,57 +348,21 @@ class Transfers:
         self._statistics.stored(len(written))
         return written
 
-    async def write_keys(self, namespace: UUID, memories: Iterable[TransferredMemory]) -> None:
-        """Write the further idempotency keys of stored memories. At most one transaction.
+    async def write_links(self, namespace: UUID, links: Sequence[Link]) -> set[int]:
+        """Write links in one transaction, without changing existing ones; return the places of those that fit.
 
-        A key that is used here stays with its memory.
+        A link fits if the memories that it needs are stored. A key always does: one in use stays with its memory.
         """
-        keys = [(key, memory.id, request) for memory in memories for key, request in memory.keys.items()]
-        if not keys:
-            return
+        fitting: set[int] = set()
         async with self._database.transaction() as session:
             await session.row("namespaces_hold", namespace=namespace)
-            await session.rows(
-                "transfer_keys_insert",
-                namespace=namespace,
-                keys=[key for key, _, _ in keys],
-                ids=[id_ for _, id_, _ in keys],
-                requests=[request for _, _, request in keys],
-            )
-
-    async def link_superseded(self, namespace: UUID, successors: Mapping[UUID, UUID]) -> set[UUID]:
-        """Link superseded memories (keys) with their successors; return those whose successor is stored.
-
-        One transaction.
-        """
-        async with self._database.transaction() as session:
-            await session.row("namespaces_hold", namespace=namespace)
-            rows = await session.rows(
-                "transfer_link", namespace=namespace, ids=list(successors), targets=list(successors.values())
-            )
-        return {row["id"] for row in rows}
-
-    async def write_links(
-        self, namespace: UUID, relations: Sequence[Relation], revisions: Sequence[Revision]
-    ) -> tuple[set[int], set[int]]:
-        """Write relations and revisions in one transaction, without changing those that exist.
-
-        Return the places in the two sequences of those whose memories are stored.
-        """
-        async with self._database.transaction() as session:
-            await session.row("namespaces_hold", namespace=namespace)
-            related, revised = set(), set()
-            if relations:
-                rows = await session.rows(
-                    "transfer_relations_insert", namespace=namespace, relations=_relations_json(relations)
-                )
-                related = {row["place"] for row in rows}
-            if revisions:
-                rows = await session.rows(
-                    "transfer_revisions_insert", namespace=namespace, revisions=_revisions_json(revisions)
-                )
-                revised = {row["place"] for row in rows}
-        return related, revised
+            for type_, statement in _LINK_STATEMENTS.items():
+                rows = [{"place": place} | asdict(link) for place, link in enumerate(links) if isinstance(link, type_)]
+                if rows:
+                    text = json.dumps(rows, ensure_ascii=False, default=str)
+                    found = await session.rows(statement, namespace=namespace, links=text)
+                    fitting.update(row["place"] for row in found)
+        return fitting
 
 
 def _memory_of(row: asyncpg.Record) -> TransferredMemory:
@@ -397,47 +379,5 @@ def _memory_of(row: asyncpg.Record) -> TransferredMemory:
 
 
 def _vector_of(vector: HalfVector, model: KnownModel) -> ModelVector:
-    return ModelVector(
-        provider=model.provider,
-        name=model.name,
-        dimensions=model.dimensions,
-        vector=vector.to_numpy().astype("<f2").tobytes(),
-        revision=model.revision,
-        query_prefix=model.query_prefix,
-        document_prefix=model.document_prefix,
-    )
-
-
-def _relations_json(relations: Sequence[Relation]) -> str:
-    rows = [
-        {
-            "place": place,
-            "from_id": str(relation.from_id),
-            "type": relation.type,
-            "to_id": str(relation.to_id),
-            "strength": relation.strength,
-            "author": relation.author,
-            "created_at": iso(relation.created_at),
-        }
-        for place, relation in enumerate(relations)
-    ]
-    return json.dumps(rows, ensure_ascii=False)
-
-
-def _revisions_json(revisions: Sequence[Revision]) -> str:
-    rows = [
-        {
-            "place": place,
-            "memory_id": str(revision.memory_id),
-            "revision": revision.revision,
-            "action": revision.action,
-            "author": revision.author,
-            "agent": revision.agent,
-            "changed_at": iso(revision.changed_at),
-            "reason": revision.reason,
-            "undoes": revision.undoes,
-            "before": dict(revision.before),
-        }
-        for place, revision in enumerate(revisions)
-    ]
-    return json.dumps(rows, ensure_ascii=False)
+    identity = {name: getattr(model, name) for name in MODEL_IDENTITY}
+    return ModelVector(**identity, vector=vector.to_numpy().astype("<f2").tobytes())

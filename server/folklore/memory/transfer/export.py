@@ -8,7 +8,7 @@ from folklore.db.stores.transfer import Transfers
 from folklore.errors import NotFound
 from folklore.memory.context import RequestContext
 from folklore.memory.requests import ExportRequest
-from folklore.memory.transfer.json_lines import header_line, memory_line, relation_line, revision_line
+from folklore.memory.transfer.json_lines import header_line, link_line, memory_line
 from folklore.text import names
 
 
@@ -30,6 +30,6 @@ async def export_lines(context: RequestContext, request: ExportRequest) -> Async
             async for memory in snapshot.memories(namespace.id, model):
                 yield memory_line(namespace.name, memory)
             async for relation in snapshot.relations(namespace.id):
-                yield relation_line(namespace.name, relation)
+                yield link_line(namespace.name, relation)
             async for revision in snapshot.revisions(namespace.id):
-                yield revision_line(namespace.name, revision)
+                yield link_line(namespace.name, revision)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from folklore.db.stores.memories import Vectors
 from folklore.db.stores.models import KnownModel
-from folklore.db.stores.transfer import HALF_BYTES, ModelVector, TransferredMemory, Transfers
+from folklore.db.stores.transfer import HALF_BYTES, MODEL_IDENTITY, ModelVector, TransferredMemory, Transfers
 from folklore.errors import EmbedderUnavailable
 from folklore.memory.context import MemoryContext
 from folklore.memory.models.active_model import model_of
@@ -90,9 +90,8 @@ def _usable(batch: Sequence[TransferredMemory], model: KnownModel) -> frozenset[
     return frozenset(line for line, length in zip(vectors, lengths, strict=True) if abs(length - 1) <= _TOLERANCE)
 
 
-def _identity(item: ModelVector | KnownModel) -> tuple[str, str, int, str, str, str]:
-    """Return the properties that the id of a model follows from (`Model.id`)."""
-    return item.provider, item.name, item.dimensions, item.query_prefix, item.document_prefix, item.revision
+def _identity(item: ModelVector | KnownModel) -> list[object]:
+    return [getattr(item, name) for name in MODEL_IDENTITY]
 
 
 def _rows(vectors: Sequence[ModelVector]) -> NDArray[np.float32]:

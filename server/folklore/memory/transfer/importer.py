@@ -13,18 +13,16 @@ from time import monotonic
 from uuid import NAMESPACE_URL, UUID, uuid5
 
 from folklore.db.stores.namespaces import NewNamespace
-from folklore.db.stores.transfer import Batch, Past, TransferredMemory, Transfers
+from folklore.db.stores.transfer import Batch, Link, Past, RequestKey, Successor, TransferredMemory, Transfers
 from folklore.errors import ConcurrentChange, FolkloreError, InvalidInput, Refused
 from folklore.memory.context import RequestContext
 from folklore.memory.ids import new_id
 from folklore.memory.requests import ImportRequest
 from folklore.memory.secret_guard import guard, guard_fields
-from folklore.memory.transfer.conflicts import Resolution
-from folklore.memory.transfer.destination import Destination
+from folklore.memory.transfer.conflicts import ExistingMemories, Resolution, resolve
 from folklore.memory.transfer.formats.line import Lines, SourceLine
 from folklore.memory.transfer.imported_vectors import ImportedVectors
 from folklore.memory.transfer.json_lines import Header, Line, Skipped, read_line
-from folklore.memory.transfer.pending_links import PendingLinks
 from folklore.memory.transfer.report import Report
 from folklore.memory.validation import check_draft, with_zone
 from folklore.model import DEFAULT_LANGUAGE, Draft, Relation, Revision
@@ -121,17 +119,13 @@ class _Importer:
         assert line.namespace is not None
         await self._namespaces[names.key(line.namespace)].add(line.value)
         if sum(namespace.characters for namespace in self._namespaces.values()) >= _WAITING_CHARACTERS:
-            await self._write_all()
+            for namespace in self._namespaces.values():
+                await namespace.write()
 
     async def finish(self) -> None:
         """Write the rest."""
-        await self._write_all()
         for namespace in self._namespaces.values():
-            await namespace.links.finish()
-
-    async def _write_all(self) -> None:
-        for namespace in self._namespaces.values():
-            await namespace.write()
+            await namespace.finish()
 
     async def _create_namespaces(self, header: Header) -> None:
         if self._run.request.namespace is None and not self._run.request.dry_run:
@@ -215,39 +209,48 @@ class _Importer:
 
 
 class _NamespaceImport:
-    """The part of an import that one namespace receives."""
+    """The part of an import that one namespace receives: memories, and links that wait until these are stored."""
 
     def __init__(self, name: str, run: _Run) -> None:
         self.name = name
         self.characters = 0
         self._run = run
+        self._id: UUID | None = None
         self._batch: list[TransferredMemory] = []
-        self._destination = Destination(name, run.transfers, dry_run=run.request.dry_run)
-        self.links = PendingLinks(self._destination, run.report)
+        self._links: list[Link] = []
+        self._early: list[Link] = []  # their memories were not stored when they were written first
+        self._dry_run_memories = ExistingMemories() if run.request.dry_run else None
 
     async def add(self, value: TransferredMemory | Relation | Revision) -> None:
         """Add a memory or a link, and write the batch that it fills."""
-        if not isinstance(value, TransferredMemory):
-            if self.links.add(value):
-                await self.write()
-                await self.links.write()
-            return
-        self._batch.append(value)
-        self.characters += len(value.draft.content) + (0 if value.vector is None else len(value.vector.vector))
-        if len(self._batch) >= BATCH or self.characters >= _BATCH_CHARACTERS:
+        if isinstance(value, TransferredMemory):
+            self._batch.append(value)
+            self.characters += len(value.draft.content) + (0 if value.vector is None else len(value.vector.vector))
+        else:
+            self._links.append(value)
+        if max(len(self._batch), len(self._links)) >= BATCH or self.characters >= _BATCH_CHARACTERS:
             await self.write()
 
     async def write(self) -> None:
-        """Write the memories that wait, then the links and keys that belong to them."""
-        if not self._batch:
-            return
-        batch, self._batch, self.characters = await self._run.vectors.without_unusable(self._batch), [], 0
-        await self._write_batch(batch)
-        await self.links.link_superseded(batch)
-        if not self._run.request.dry_run and (namespace := await self._destination.id()) is not None:
-            await self._run.transfers.write_keys(namespace, batch)
+        """Write the memories that wait, then the links."""
+        batch, self._batch, self.characters = self._batch, [], 0
+        if batch:
+            batch = await self._run.vectors.without_unusable(batch)
+            await self._write_memories(batch)
+        links, self._links = [link for memory in batch for link in _links_of(memory)] + self._links, []
+        if links:
+            await self._write_links(links)
 
-    async def _write_batch(self, batch: Sequence[TransferredMemory]) -> None:
+    async def finish(self) -> None:
+        """Write the rest, try the early links again, and count those that still lack a memory."""
+        await self.write()
+        early, self._early = self._early, []
+        for start in range(0, len(early), BATCH):
+            await self._write_links(early[start : start + BATCH])
+        self._run.report.unlinked += sum(isinstance(link, Successor) for link in self._early)
+        self._run.report.untied += sum(isinstance(link, Relation | Revision) for link in self._early)
+
+    async def _write_memories(self, batch: Sequence[TransferredMemory]) -> None:
         """Write a batch and count; if Postgres refuses a value in it, find the line by halving."""
         report = self._run.report
         try:
@@ -257,8 +260,8 @@ class _NamespaceImport:
                 report.fail(batch[0].line, error)
                 return
             middle = len(batch) // 2
-            await self._write_batch(batch[:middle])
-            await self._write_batch(batch[middle:])
+            await self._write_memories(batch[:middle])
+            await self._write_memories(batch[middle:])
             return
         stored = sum(memory.id in written for memory in resolution.new)
         overwritten = sum(memory.id in written for memory in resolution.replaced)
@@ -270,7 +273,7 @@ class _NamespaceImport:
     async def _resolve_and_write(self, batch: Sequence[TransferredMemory]) -> tuple[Resolution, set[UUID]]:
         """Return what becomes of each memory, and the written ids; resolve again if other requests changed the same."""
         for _ in range(_TRIES):
-            resolution = await self._destination.resolve(batch, self._run.request.on_conflict)
+            resolution = await self._resolve(batch)
             memories = [*resolution.new, *resolution.replaced]
             if self._run.request.dry_run or not memories:
                 return resolution, {memory.id for memory in memories}
@@ -280,6 +283,18 @@ class _NamespaceImport:
             "Other requests keep changing the memories that this import writes.",
             hint="Import it again: memories that exist are not stored twice.",
         )
+
+    async def _resolve(self, batch: Sequence[TransferredMemory]) -> Resolution:
+        """Compare a batch with the memories of the namespace. Raises Conflict under the policy `fail`."""
+        transfers, policy = self._run.transfers, self._run.request.on_conflict
+        existing = ExistingMemories() if self._dry_run_memories is None else self._dry_run_memories
+        stored = {}
+        if (namespace := await self._namespace_id()) is not None:
+            existing.read(await transfers.existing(namespace, batch))
+            ids = [memory.id for memory in batch if memory.id in existing.ids]
+            if policy == "overwrite" and ids:
+                stored = await transfers.memories(namespace, ids)
+        return resolve(batch, existing, stored, policy)
 
     async def _write(self, resolution: Resolution, memories: Sequence[TransferredMemory]) -> set[UUID]:
         run = self._run
@@ -291,6 +306,59 @@ class _NamespaceImport:
         written = await run.transfers.write(batch, caller=run.context.caller, now=run.context.now)
         run.report.without_vector += len(written & pending)
         return written
+
+    async def _write_links(self, links: Sequence[Link]) -> None:
+        """Write links in one transaction and count them, except those whose memories are not stored yet."""
+        namespace, fitting = await self._namespace_id(), set[int]()
+        if self._dry_run_memories is not None:
+            fitting = await self._links_that_fit(links, self._dry_run_memories.ids)
+        elif namespace is not None:
+            fitting = await self._run.transfers.write_links(namespace, links)
+        for place, link in enumerate(links):
+            if place not in fitting:
+                self._early.append(link)
+            elif isinstance(link, Relation):
+                self._run.report.relations += 1
+            elif isinstance(link, Revision):
+                self._run.report.revisions += 1
+
+    async def _links_that_fit(self, links: Sequence[Link], ids: set[UUID]) -> set[int]:
+        """Return the places of links whose memories a dry run knows or the database has.
+
+        Revision numbers are not compared.
+        """
+        needed = [_needed_memories(link) for link in links]
+        unknown = set().union(*needed) - ids
+        if unknown and self._id is not None:
+            unknown -= await self._run.transfers.existing_ids(self._id, unknown)
+        return {place for place, memories in enumerate(needed) if not memories & unknown}
+
+    async def _namespace_id(self) -> UUID | None:
+        """Return the id of the namespace, if it exists."""
+        if self._id is None:
+            self._id = await self._run.transfers.namespace_id(self.name)
+        return self._id
+
+
+def _links_of(memory: TransferredMemory) -> list[Link]:
+    """Return the links that a memory line states itself."""
+    links: list[Link] = [RequestKey(memory.id, key, request) for key, request in memory.keys.items()]
+    if memory.past.superseded_by is not None:
+        links.append(Successor(memory.id, memory.past.superseded_by))
+    return links
+
+
+def _needed_memories(link: Link) -> set[UUID]:
+    """Return the ids of the memories without which a link cannot be written."""
+    match link:
+        case Relation():
+            return {link.from_id, link.to_id}
+        case Revision():
+            return {link.memory_id}
+        case Successor():
+            return {link.successor_id}
+        case RequestKey():
+            return set()
 
 
 def _cleaned(text: str | None) -> str | None:

@@ -160,11 +160,14 @@ class _Before(_Object):
     superseded_by: UUID | None = None
 
 
-class _Relation(_Object):
+class _Destination(_Object):
     namespace: str | None = None
-    from_: Annotated[UUID, Field(alias="from")]
-    relation: str
-    to: UUID
+
+
+class _Relation(_Object):
+    from_id: Annotated[UUID, Field(alias="from")]
+    type: Annotated[str, Field(alias="relation")]
+    to_id: Annotated[UUID, Field(alias="to")]
     strength: Annotated[float, Field(ge=0, le=1)] = 1.0
     author: _Name | None = None
     created_at: _ZonedTime | None = None
@@ -205,8 +208,7 @@ else:
 
 
 class _Revision(_Object):
-    namespace: str | None = None
-    memory: UUID
+    memory_id: Annotated[UUID, Field(alias="memory")]
     revision: _Number
     action: Annotated[str, Field(pattern="^[a-z]{1,40}$")]
     author: _Name
@@ -235,9 +237,9 @@ def read_line(raw: bytes) -> Line:
     if not isinstance(type_, str):
         type_ = "unknown"
     if type_ == "relation" and {"from", "relation", "to"} <= fields.keys():
-        return _relation(_valid(_Relation, fields))
+        return Line(_relation(_valid(_Relation, fields)), _valid(_Destination, fields).namespace)
     if type_ == "revision" and {"memory", "before"} <= fields.keys():
-        return _revision(_valid(_Revision, fields))
+        return Line(_revision(_valid(_Revision, fields)), _valid(_Destination, fields).namespace)
     if "folklore" in fields and "content" not in fields:
         return Line(_header(_valid(_Header, fields)))
     if type_ in _SKIPPED or (type_ != "memory" and "content" not in fields):
@@ -298,25 +300,14 @@ def _is_uuid(value: object) -> bool:
         return False
 
 
-def _relation(line: _Relation) -> Line:
-    type_ = relation_type(line.relation, "relation")
-    strength = round(line.strength, 6)
-    return Line(Relation(line.from_, type_, line.to, strength, _cleaned(line.author), line.created_at), line.namespace)
+def _relation(line: _Relation) -> Relation:
+    values = dict(line) | {"type": relation_type(line.type, "relation"), "strength": round(line.strength, 6)}
+    return Relation(**values | {"author": _cleaned(line.author)})
 
 
-def _revision(line: _Revision) -> Line:
-    revision = Revision(
-        memory_id=line.memory,
-        revision=line.revision,
-        action=line.action,
-        author=clean(line.author).text.strip(),
-        changed_at=line.changed_at,
-        before=_former_columns(line.before),
-        agent=_cleaned(line.agent),
-        reason=_cleaned(line.reason),
-        undoes=line.undoes,
-    )
-    return Line(revision, line.namespace)
+def _revision(line: _Revision) -> Revision:
+    texts = {name: _cleaned(getattr(line, name)) for name in ("author", "agent", "reason")}
+    return Revision(**dict(line) | texts | {"before": _former_columns(line.before)})
 
 
 def _former_columns(before: _Before) -> dict[str, Any]:
@@ -399,39 +390,11 @@ def _embedding(vector: ModelVector) -> dict[str, Any]:
     return {name: value for name, value in values.items() if value} | {"vector": b64encode(vector.vector).decode()}
 
 
-def relation_line(namespace: str, relation: Relation) -> str:
-    """Return a relation as a line."""
-    return _line(
-        {
-            "type": "relation",
-            "namespace": namespace,
-            "from": relation.from_id,
-            "relation": relation.type,
-            "to": relation.to_id,
-            "strength": relation.strength,
-            "author": relation.author,
-            "created_at": relation.created_at,
-        }
-    )
-
-
-def revision_line(namespace: str, revision: Revision) -> str:
-    """Return a revision as a line. `before` has nulls, which mean that a column was empty."""
-    return _line(
-        {
-            "type": "revision",
-            "namespace": namespace,
-            "memory": revision.memory_id,
-            "revision": revision.revision,
-            "action": revision.action,
-            "author": revision.author,
-            "agent": revision.agent,
-            "changed_at": revision.changed_at,
-            "reason": revision.reason,
-            "undoes": revision.undoes,
-            "before": dict(revision.before),
-        }
-    )
+def link_line(namespace: str, link: Relation | Revision) -> str:
+    """Return a relation or a revision as a line. The field `before` has nulls, which mean that a column was empty."""
+    type_, model = ("relation", _Relation) if isinstance(link, Relation) else ("revision", _Revision)
+    fields = {field.alias or name: getattr(link, name) for name, field in model.model_fields.items()}
+    return _line({"type": type_, "namespace": namespace} | fields)
 
 
 def is_memory(line: str) -> bool:

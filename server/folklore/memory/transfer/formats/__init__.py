@@ -1,7 +1,8 @@
 """Formats that an import reads: each turns a source into numbered lines as `folklore export` writes them.
 
-The lines are read on demand, so that a source may be larger than memory. A record that cannot become a line is given as
-its error. Ids follow from the record, so that a repeated import changes only the records that changed.
+Lines and pages are read on demand, so that a source may be larger than memory; JSON documents are read whole. A record
+that cannot become a line is given as its error. Ids follow from the record, so that a repeated import changes only the
+records that changed.
 """
 
 from __future__ import annotations

@@ -3,17 +3,21 @@
 mem0 (`get_all`, an export): {"results": [{"id", "memory", "hash", "metadata", "categories", "created_at", "updated_at",
 "user_id", "agent_id", "app_id", "run_id"}, …]}, or the list alone. mcp-memory-service: {"export_metadata": {…},
 "memories": [{"content", "content_hash", "tags", "created_at", "updated_at", "memory_type", "metadata"}, …]}, times in
-seconds since 1970.
+seconds since 1970. A document is read whole: the exports of both systems fit into memory, where they come from.
 """
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any, BinaryIO
 
 from folklore.errors import InvalidInput
-from folklore.memory.transfer.formats.document import records_of
 from folklore.memory.transfer.formats.line import Lines, SourceLine, id_of, line_of, uuid_or, valid_kind
+
+_NOT_SPACE = re.compile(r"\S")
+_decode = json.JSONDecoder().raw_decode
 
 
 def mem0_lines(source: BinaryIO) -> Lines:
@@ -28,6 +32,35 @@ def service_lines(source: BinaryIO) -> Lines:
 
 def _numbered(lines: Iterator[SourceLine]) -> Lines:
     return ((number, line) for number, line in enumerate(lines, start=1))
+
+
+def records_of(source: BinaryIO, names: tuple[str, ...]) -> Iterator[dict[str, Any] | InvalidInput]:
+    """Yield the objects of a list, of the list under one of `names` in an object, or of JSON Lines.
+
+    Raises InvalidInput, after the readable values, if the document cannot be read any further.
+    """
+    try:
+        text = source.read().decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise InvalidInput("FILE", "is not UTF-8.", hint="Convert it and import it again.") from None
+    at = 0
+    while (start := _NOT_SPACE.search(text, at)) is not None:
+        try:
+            value, at = _decode(text, start.start())
+        except (ValueError, RecursionError):
+            problem = f"is not JSON from character {start.start() + 1:,} on, or ends too early."
+            raise InvalidInput("FILE", problem, hint="--format names other formats.") from None
+        for record in _listed(value, names):
+            yield record if isinstance(record, dict) else InvalidInput("record", "is not a JSON object.")
+
+
+def _listed(value: Any, names: tuple[str, ...]) -> list[Any]:
+    """Return the records of a document, or the document itself if it has no list of them."""
+    if not isinstance(value, dict):
+        return value if isinstance(value, list) else [value]
+    documents = [item for item in (value, value.get("data")) if isinstance(item, dict)]
+    lists = [document[name] for document in documents for name in names if isinstance(document.get(name), list)]
+    return [record for records in lists for record in records] if lists else [value]
 
 
 def _mem0(record: Any) -> SourceLine:
