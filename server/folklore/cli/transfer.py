@@ -20,7 +20,7 @@ from folklore.cli.output import print_json, say
 from folklore.cli.progress import progress
 from folklore.config import Settings
 from folklore.errors import FolkloreError, InvalidInput
-from folklore.memory.requests import ExportRequest, ImportRequest, OnConflict
+from folklore.memory.requests import ExportRequest, ImportRequest
 
 if TYPE_CHECKING:  # export and import load the database driver
     from folklore.app import App
@@ -36,10 +36,16 @@ _PROGRESS_EVERY = 500
 @click.argument("file", default="-", type=click.Path(dir_okay=False, allow_dash=True))
 @namespaces_option
 @click.option("--embeddings", is_flag=True, help="Also write vectors, so that an import need not compute them.")
+@json_option
 @click.pass_context
-def export(ctx: click.Context, file: str, namespaces: tuple[str, ...], embeddings: bool) -> None:
-    """Write every memory to FILE (- or nothing: stdout) as JSON Lines, forgotten and superseded ones too."""
-    request = ExportRequest(namespaces=namespaces, embeddings=embeddings)
+def export(ctx: click.Context, /, file: str, as_json: bool, **options: object) -> None:
+    """Write every memory to FILE (- or nothing: stdout) as JSON Lines, forgotten and superseded ones too.
+
+    With --json, the number of memories is printed as JSON; that needs a FILE.
+    """
+    if as_json and file == "-":
+        raise click.UsageError("--json needs a FILE: stdout has the export itself, which is JSON Lines anyway.")
+    request = ExportRequest(**options)
 
     async def from_database(app: App, _runtime: Runtime) -> int:
         from folklore.memory.transfer.export import export_lines
@@ -52,11 +58,11 @@ def export(ctx: click.Context, file: str, namespaces: tuple[str, ...], embedding
         async with HttpClient(settings) as client:
             return await _write(client.export(request), file)
 
-    if (settings := settings_of(ctx)).server is not None:
-        count = asyncio.run(from_server(settings))
-    else:
-        count = with_app(ctx, from_database)
-    if file != "-":
+    settings = settings_of(ctx)
+    count = with_app(ctx, from_database) if settings.server is None else asyncio.run(from_server(settings))
+    if as_json:
+        print_json({"file": file, "exported": count})
+    elif file != "-":
         say(f"{count:,} memories exported to {file}")
 
 
@@ -123,15 +129,7 @@ def _target(file: str) -> Iterator[IO[bytes]]:
 @click.option("--dry-run", is_flag=True, help="Write nothing; report what an import would do, and in which namespace.")
 @json_option
 @click.pass_context
-def import_(
-    ctx: click.Context,
-    file: str,
-    namespace: str | None,
-    form: str,
-    on_conflict: OnConflict | None,
-    dry_run: bool,
-    as_json: bool,
-) -> None:
+def import_(ctx: click.Context, /, file: str, form: str, as_json: bool, **options: object) -> None:
     """Read memories from FILE (- for stdin), JSON Lines as `folklore export` writes them, or another --format.
 
     Lines with only "content", or with any of the other fields, do as well; a line that names no namespace goes to the
@@ -142,7 +140,8 @@ def import_(
     from folklore.memory.transfer.report import Report
 
     chosen = FORMATS[form]
-    if chosen.several_projects and namespace is None:
+    request = ImportRequest(**options | {"on_conflict": options["on_conflict"] or chosen.on_conflict})
+    if chosen.several_projects and request.namespace is None:
         raise InvalidInput(
             "namespace",
             f"is missing. --format {form} reads your global notes and those of several projects, which do not state"
@@ -150,7 +149,6 @@ def import_(
             hint="Name the namespace for all of them with --namespace NAME.",
         )
     report = Report()
-    request = ImportRequest(namespace=namespace, on_conflict=on_conflict or chosen.on_conflict, dry_run=dry_run)
 
     async def work(app: App, _runtime: Runtime) -> None:
         from folklore.memory.transfer.importer import import_lines
@@ -169,10 +167,11 @@ def import_(
             click.echo(f"Interrupted after: {_summary(report)}. Run it again to continue.", err=True)
         raise
     if as_json:
-        values = {name: value for name, value in asdict(report).items() if name != "bytes"}
-        print_json({"dry_run": dry_run} | values | {"seconds": round(report.seconds, 3), "rate": round(report.rate)})
+        values = asdict(report) | {"seconds": round(report.seconds, 3), "rate": round(report.rate)}
+        del values["bytes"]
+        print_json({"dry_run": request.dry_run} | values)
     else:
-        _print_report(report, dry_run=dry_run, form=form)
+        _print_report(report, dry_run=request.dry_run, form=form)
     if report.failed:
         ctx.exit(1)
 

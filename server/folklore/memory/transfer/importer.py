@@ -97,7 +97,7 @@ class _Run:
 
 
 class _Importer:
-    """One run over a source: checks each line and passes it to the import of its namespace."""
+    """A run over a source: checks each line and passes it to the import of its namespace."""
 
     def __init__(self, context: RequestContext, request: ImportRequest, report: Report) -> None:
         transfers = Transfers(context.memory.database)
