@@ -10,6 +10,10 @@ from folklore.db.stores.transfer import ExistingMemory, TransferredMemory
 from folklore.errors import Conflict, InvalidInput
 from folklore.memory.requests import OnConflict
 
+# Values of a stored memory that overwriting keeps if the line states none.
+_KEPT_FIELDS = ("author", "created_at", "language", "idempotency_key")
+_KEPT_PAST = ("agent", "quality", "trust", "last_recalled_at", "recall_count", "confirmed_count")
+
 
 @dataclass(slots=True)
 class ExistingMemories:
@@ -152,28 +156,13 @@ def _merged(line: TransferredMemory, stored: TransferredMemory) -> TransferredMe
     A field that the line leaves out is emptied, as an export leaves out empty fields. Exceptions keep their value: the
     fields that are never empty, and the memory's past here.
     """
-    draft, past, former = line.draft, line.past, stored.past
-    same_session = draft.session == stored.draft.session
-    draft = replace(
-        draft,
-        author=draft.author or stored.draft.author,
-        created_at=draft.created_at or stored.draft.created_at,
-        language=draft.language or stored.draft.language,
-        position=stored.draft.position if draft.position is None and same_session else draft.position,
-        idempotency_key=draft.idempotency_key or stored.draft.idempotency_key,
-    )
-    past = replace(
-        past,
-        agent=past.agent or former.agent,
-        quality=former.quality if past.quality is None else past.quality,
-        trust=past.trust or former.trust,
-        last_recalled_at=past.last_recalled_at or former.last_recalled_at,
-        recall_count=former.recall_count if past.recall_count is None else past.recall_count,
-        confirmed_count=former.confirmed_count if past.confirmed_count is None else past.confirmed_count,
-        # The change itself sets these two.
-        revision=former.revision,
-        updated_at=former.updated_at,
-    )
-    if (draft, past) == (stored.draft, former):
+    kept = {name: getattr(stored.draft, name) for name in _KEPT_FIELDS if getattr(line.draft, name) is None}
+    if line.draft.position is None and line.draft.session == stored.draft.session:
+        kept["position"] = stored.draft.position
+    kept_past = {name: getattr(stored.past, name) for name in _KEPT_PAST if getattr(line.past, name) is None}
+    # The change itself sets these two.
+    kept_past |= {"revision": stored.past.revision, "updated_at": stored.past.updated_at}
+    draft, past = replace(line.draft, **kept), replace(line.past, **kept_past)
+    if (draft, past) == (stored.draft, stored.past):
         return None
     return replace(line, draft=draft, past=past)

@@ -10,6 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import islice
 from time import monotonic
+from typing import Any
 from uuid import NAMESPACE_URL, UUID, uuid5
 
 from folklore.db.stores.namespaces import NewNamespace
@@ -34,6 +35,7 @@ BATCH = 500
 _BATCH_CHARACTERS = 2_000_000
 _WAITING_CHARACTERS = 8_000_000
 _TRIES = 5
+_PAST_TIMES = ("updated_at", "forgotten_at", "superseded_at", "last_recalled_at")
 
 
 async def import_lines(
@@ -181,15 +183,8 @@ class _Importer:
             created_at=with_zone(draft.created_at, zone),
             author=_cleaned(draft.author),
         )
-        past = replace(
-            past,
-            agent=_cleaned(past.agent),
-            trust=_cleaned(past.trust),
-            updated_at=with_zone(past.updated_at, zone),
-            forgotten_at=with_zone(past.forgotten_at, zone),
-            superseded_at=with_zone(past.superseded_at, zone),
-            last_recalled_at=with_zone(past.last_recalled_at, zone),
-        )
+        times: dict[str, Any] = {name: with_zone(getattr(past, name), zone) for name in _PAST_TIMES}
+        past = replace(past, agent=_cleaned(past.agent), trust=_cleaned(past.trust), **times)
         vector = memory.vector
         if vector is not None and checked.content != memory.draft.content:  # the vector of another text
             self._run.report.ignore("embedding")

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import date, datetime
 from itertools import pairwise
 from pathlib import Path
@@ -23,7 +23,7 @@ from folklore.memory.transfer.formats.line import Lines, SourceLine, id_of, line
 
 _SUFFIXES = (".md", ".markdown", ".mdx")
 _SKIPPED_FOLDERS = frozenset({"node_modules", "venv", "__pycache__", "vendor", "dist", "build", "target"})
-_PAGE_CHARACTERS = 16_000_000  # parsing takes 20 times as many bytes and 4 seconds
+_PAGE_CHARACTERS = 2_000_000  # parsing takes 8 s, of a list with very short items 35 s and 1 GB
 _SECTION_CHARACTERS = 8_000  # a longer section is split between blocks
 _PART_CHARACTERS = 16_000  # a longer block is split between lines, a longer line anywhere
 _HEADING_CHARACTERS = 200
@@ -118,7 +118,7 @@ def _front_matter(text: str) -> tuple[dict[str, Any], str]:
 
 
 def _page_lines(page: _Page) -> Iterator[SourceLine]:
-    shared = _shared(page) | _ignored(page)
+    shared = _shared(page)
     title = page.front.get("title") or (page.front.get("name") if page.claude else None)
     seen: dict[str, int] = {}
     for headings, body in _sections(page.text):
@@ -136,32 +136,22 @@ def _page_lines(page: _Page) -> Iterator[SourceLine]:
 
 
 def _shared(page: _Page) -> dict[str, Any]:
-    """Return the fields of all sections of a page."""
-    tags, parts = _tags(page.front), page.name.split("/")
+    """Return the fields that all lines of a page have; those of the front matter that are not used are among them."""
+    front, parts = page.front, page.name.split("/")
+    kind, tags, time = _kind(page), _tags(front), _time(front)
+    used = {"title", "description"} | ({"name"} if page.claude else set())
+    used |= {"kind", "type"} if kind is not None else set()
+    used |= {"tags"} if tags is not None else set()
+    used |= {"date", "created"} if time is not None else set()
     if page.claude:
         project = [f"project:{parts[1].strip('-')}"[:100]] if parts[0] == "projects" and len(parts) > 2 else []
         tags = [*(tags or []), "claude-memory", *project][:64]
-    return {
-        "kind": _kind(page),
-        "tags": tags,
-        "summary": str(page.front["description"])[:2000] if page.front.get("description") else None,
-        "occurred_at": _time(page.front),
+        used |= {"metadata"} if isinstance(front.get("metadata"), dict) else set()  # Claude Code's own
+    unused = [str(name) for name, value in front.items() if name not in used and value not in (None, "", [], {})]
+    summary = str(front["description"])[:2000] if front.get("description") else None
+    return {"kind": kind, "tags": tags, "summary": summary, "occurred_at": time} | {
+        name if name == _IGNORED else f"{_IGNORED}: {name[:60]}": True for name in unused
     }
-
-
-def _ignored(page: _Page) -> dict[str, bool]:
-    """Return the unused fields of the front matter, and those with an unusable value, as fields of a line."""
-    used = {"title", "description"} | ({"name"} if page.claude else set())
-    if _kind(page) is not None:
-        used |= {"kind", "type"}
-    if _tags(page.front) is not None:
-        used.add("tags")
-    if _time(page.front) is not None:
-        used |= {"date", "created"}
-    if page.claude and isinstance(page.front.get("metadata"), dict):
-        used.add("metadata")  # Claude Code's own
-    left = [str(name) for name, value in page.front.items() if name not in used and value not in (None, "", [], {})]
-    return {name if name == _IGNORED else f"{_IGNORED}: {name[:60]}": True for name in left}
 
 
 def _stated_kind(front: dict[str, Any]) -> str:
@@ -192,50 +182,36 @@ def _time(front: dict[str, Any]) -> str | None:
     return time.isoformat() if isinstance(time, date | datetime) else None
 
 
-@dataclass(slots=True)
-class _Section:
-    """The headings of a section by level, and its lines so far."""
-
-    headings: dict[int, str] = field(default_factory=dict)
-    lines: list[str] = field(default_factory=list)
-    characters: int = 0
-
-    def add(self, line: str) -> None:
-        """Add a line."""
-        self.lines.append(line)
-        self.characters += len(line)
-
-    def take(self) -> Iterator[tuple[tuple[str, ...], str]]:
-        """Remove the lines, and yield them with their headings unless they are empty."""
-        body = "".join(self.lines).strip()
-        self.lines, self.characters = [], 0
-        if body:
-            yield tuple(self.headings[level] for level in sorted(self.headings)), body
-
-
 def _sections(text: str) -> Iterator[tuple[tuple[str, ...], str]]:
-    """Yield the headings and the body of every section with a body."""
-    tokens = _MARKDOWN.parse(text)
-    starts = {token.map[0] for token in tokens if token.map}
+    """Yield the headings and the body of every section with a body, a long one in parts."""
+    tokens, lines = _MARKDOWN.parse(text), text.split("\n")
     found = {
         token.map[0]: (int(token.tag[1:]), content.content[:_HEADING_CHARACTERS])
         for token, content in pairwise(tokens)
         if token.type == "heading_open" and token.level == 0 and token.map
     }
-    section = _Section()
-    for number, line in enumerate(text.split("\n")):
-        if number in found:
-            yield from section.take()
-            level, heading = found[number]
-            section.headings = {above: words for above, words in section.headings.items() if above < level}
-            section.headings[level] = heading
-            continue
-        if number in starts and section.characters > _SECTION_CHARACTERS:
-            yield from section.take()
-        for start in range(0, len(line), _PART_CHARACTERS):
-            piece = line[start : start + _PART_CHARACTERS]
-            if section.characters + len(piece) > _PART_CHARACTERS:
-                yield from section.take()
-            section.add(piece)
-        section.add("\n")
-    yield from section.take()
+    headings: dict[int, str] = {}
+    body = ""
+    starts = sorted({token.map[0] for token in tokens if token.map})
+    for start, end in pairwise([*starts, len(lines)]):
+        if start in found or len(body) > _SECTION_CHARACTERS:
+            yield from _parts(headings, body)
+            body = ""
+        if start in found:
+            level, heading = found[start]
+            headings = {above: words for above, words in headings.items() if above < level} | {level: heading}
+            start += 1
+        body += "\n".join(lines[start:end]) + "\n"
+    yield from _parts(headings, body)
+
+
+def _parts(headings: dict[int, str], body: str) -> Iterator[tuple[tuple[str, ...], str]]:
+    """Yield a body with its headings, in parts if it is too long: cut between lines, or anywhere in a longer line."""
+    start, body = 0, body.strip()
+    while start < len(body):
+        end = start + _PART_CHARACTERS
+        if end < len(body):
+            end = body.rfind("\n", start, end) + 1 or end
+        if part := body[start:end].strip():
+            yield tuple(headings[level] for level in sorted(headings)), part
+        start = end
