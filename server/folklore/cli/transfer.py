@@ -222,12 +222,16 @@ def _print_report(report: Report, *, dry_run: bool, form: str) -> None:
             say(f"  into namespace {name!r}: {count:,}")
     for line in _remarks(report):
         say(f"  {line}")
+    _print_failures(report)
+    if form == "jsonl" and (report.failed or report.skipped) and not (report.settled or report.refused):
+        click.echo("No line is as `folklore export` writes them; --format names the other formats of FILE.", err=True)
+
+
+def _print_failures(report: Report) -> None:
     for failure in (*report.refusals, *report.failures):
         click.echo(f"  line {failure.line}: {failure.message}", err=True)
     if report.failed > len(report.failures):
         click.echo(f"  and {report.failed - len(report.failures):,} more lines failed", err=True)
-    if form == "jsonl" and (report.failed or report.skipped) and not (report.settled or report.refused):
-        click.echo("No line is as `folklore export` writes them; --format names the other formats of FILE.", err=True)
 
 
 def _remarks(report: Report) -> Iterator[str]:

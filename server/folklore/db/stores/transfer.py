@@ -240,6 +240,13 @@ class ImportTransaction:
         )
         return [row["id"] for row in rows]
 
+    async def index(self, memories: Sequence[TransferredMemory], vectors: Vectors | None, written: set[UUID]) -> None:
+        """Write postings and vectors of the written ones of `memories`, which `vectors` are in the order of."""
+        places = [place for place, memory in enumerate(memories) if memory.id in written]
+        if vectors is not None:
+            vectors = replace(vectors, vectors=[vectors.vectors[place] for place in places])
+        await index(self.session, self.namespace, [memories[place].id for place in places], vectors, self.now)
+
     def _json(self, memories: Sequence[TransferredMemory]) -> str:
         rows = [self._row(memory) for memory in memories]
         for row, step in zip(rows, steps(memory.draft for memory in memories), strict=True):
@@ -338,11 +345,7 @@ class Transfers:
             written = {*replaced, *inserted}
             if batch.all_or_nothing and len(written) < len(memories):
                 raise Conflict("Other requests stored some of the same memories at the same time.", hint="Try again.")
-            places = [place for place, memory in enumerate(memories) if memory.id in written]
-            vectors = batch.vectors
-            if vectors is not None:
-                vectors = replace(vectors, vectors=[vectors.vectors[place] for place in places])
-            await index(session, namespace, [memories[place].id for place in places], vectors, now)
+            await change.index(memories, batch.vectors, written)
             if inserted:  # the replaced ones are in the audit log already
                 await note(session, namespace, "import", caller=caller, now=now, memories=inserted)
         self._statistics.stored(len(written))

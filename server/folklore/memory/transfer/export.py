@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator
 
-from folklore.db.stores.transfer import Transfers
+from folklore.db.stores.transfer import Snapshot, TransferredNamespace, Transfers
 from folklore.errors import NotFound
 from folklore.memory.context import RequestContext
 from folklore.memory.requests import ExportRequest
@@ -18,12 +18,8 @@ async def export_lines(context: RequestContext, request: ExportRequest) -> Async
     The order of lines and fields is always the same: an export, imported elsewhere and exported again, differs only in
     its header. Raises NotFound for an unknown namespace.
     """
-    requested = [names.normalise(name) for name in request.namespaces]
     async with Transfers(context.memory.database).snapshot() as snapshot:
-        namespaces = await snapshot.namespaces(requested or None)
-        found = {names.key(namespace.name) for namespace in namespaces}
-        if unknown := [name for name in requested if names.key(name) not in found]:
-            raise NotFound(f"There is no namespace {unknown[0]!r}.", hint="`folklore namespaces list` shows them.")
+        namespaces = await _namespaces(snapshot, request)
         model = await snapshot.active_model() if request.embeddings else None
         yield header_line(context.now, namespaces)
         for namespace in namespaces:
@@ -33,3 +29,12 @@ async def export_lines(context: RequestContext, request: ExportRequest) -> Async
                 yield link_line(namespace.name, relation)
             async for revision in snapshot.revisions(namespace.id):
                 yield link_line(namespace.name, revision)
+
+
+async def _namespaces(snapshot: Snapshot, request: ExportRequest) -> list[TransferredNamespace]:
+    requested = [names.normalise(name) for name in request.namespaces]
+    namespaces = await snapshot.namespaces(requested or None)
+    found = {names.key(namespace.name) for namespace in namespaces}
+    if unknown := [name for name in requested if names.key(name) not in found]:
+        raise NotFound(f"There is no namespace {unknown[0]!r}.", hint="`folklore namespaces list` shows them.")
+    return namespaces

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from uuid import UUID
 
@@ -17,6 +17,8 @@ from folklore.memory.context import MemoryContext
 from folklore.memory.models.active_model import model_of
 from folklore.memory.records.store import embed
 from folklore.memory.transfer.report import Report
+
+Row = NDArray[np.float32]
 
 # Largest difference of a vector's length from 1. Rounding to half floats changes that of a unit vector by under 0.1 %.
 _TOLERANCE = 0.01
@@ -52,15 +54,17 @@ class ImportedVectors:
         Embeds only the texts of memories without a vector.
         """
         without = [memory for memory in batch if memory.vector is None]
-        made = await embed(self._memory, [memory.draft.content for memory in without]) if without else None
+        made = await self._embed(without)
         pending = frozenset(memory.id for memory in without) if made is None else frozenset()
         if self._model is None or len(without) == len(batch):
             return made, pending
         if made is not None and made.model != self._model.id:  # another model became active meanwhile
             return await self.vectors([replace(memory, vector=None) for memory in batch])
-        embedded = iter([None] * len(without) if made is None else made.vectors)
-        vectors = [next(embedded) if memory.vector is None else _rows([memory.vector])[0] for memory in batch]
-        return Vectors(self._model, vectors), pending
+        embedded = [None] * len(without) if made is None else made.vectors
+        return Vectors(self._model, _merge(batch, embedded)), pending
+
+    async def _embed(self, batch: Sequence[TransferredMemory]) -> Vectors | None:
+        return await embed(self._memory, [memory.draft.content for memory in batch]) if batch else None
 
     async def _active_model(self) -> KnownModel | None:
         if (model := await self._transfers.active_model()) is not None:
@@ -72,6 +76,12 @@ class ImportedVectors:
             return await model_of(embedder)
         except EmbedderUnavailable:
             return None
+
+
+def _merge(batch: Sequence[TransferredMemory], embedded: Iterable[Row | None]) -> list[Row | None]:
+    """Return the vectors of a batch in order: its own, and the next embedded one for a memory without."""
+    rest = iter(embedded)
+    return [next(rest) if memory.vector is None else _rows([memory.vector])[0] for memory in batch]
 
 
 def _usable(batch: Sequence[TransferredMemory], model: KnownModel) -> frozenset[int]:
@@ -94,7 +104,7 @@ def _identity(item: ModelVector | KnownModel) -> list[object]:
     return [getattr(item, name) for name in MODEL_IDENTITY]
 
 
-def _rows(vectors: Sequence[ModelVector]) -> NDArray[np.float32]:
+def _rows(vectors: Sequence[ModelVector]) -> Row:
     """Return vectors of one dimension as rows (n, dimensions)."""
     halves = np.frombuffer(b"".join(item.vector for item in vectors), dtype="<f2")
     return halves.astype(np.float32).reshape(len(vectors), -1)

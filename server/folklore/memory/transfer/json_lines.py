@@ -15,14 +15,23 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 from uuid import UUID
 
-from pydantic import AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, create_model
+from pydantic import (
+    AfterValidator,
+    AwareDatetime,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    create_model,
+)
 
 from folklore.db.stores.transfer import HALF_BYTES, PAST, ModelVector, Past, TransferredMemory, TransferredNamespace
 from folklore.errors import InvalidInput
 from folklore.memory.ids import new_id
 from folklore.memory.requests import VALUE_TYPES
 from folklore.memory.validation import MAX_KEY, check_draft, relation_type
-from folklore.model import DEFAULT_LANGUAGE, FIELDS, Draft, Relation, Revision
+from folklore.model import DEFAULT_LANGUAGE, FIELDS, Draft, FieldType, Relation, Revision
 from folklore.text import names
 from folklore.text.clean import clean
 from folklore.text.languages import language
@@ -109,6 +118,8 @@ _Time = Annotated[datetime, BeforeValidator(_time)]
 _ZonedTime = Annotated[AwareDatetime, BeforeValidator(_time)]
 _Name = Annotated[str, Field(max_length=200)]
 _Count = Annotated[int, Field(ge=0, lt=2**31)]
+# As precise as the database, so that equal values compare equal.
+_Share = Annotated[float, AfterValidator(lambda value: round(value, 6))]
 _Number = Annotated[int, Field(ge=1, lt=2**31)]
 
 
@@ -138,7 +149,7 @@ class _Memory(_Object):
     updated_at: _Time | None = None
     author: _Name | None = None
     agent: _Name | None = None
-    quality: Annotated[float, Field(ge=0, le=1000)] | None = None
+    quality: Annotated[_Share, Field(ge=0, le=1000)] | None = None
     trust: Annotated[str, Field(max_length=40)] | None = None
     forgotten_at: _Time | None = None
     superseded_at: _Time | None = None
@@ -168,7 +179,7 @@ class _Relation(_Object):
     from_id: Annotated[UUID, Field(alias="from")]
     type: Annotated[str, Field(alias="relation")]
     to_id: Annotated[UUID, Field(alias="to")]
-    strength: Annotated[float, Field(ge=0, le=1)] = 1.0
+    strength: Annotated[_Share, Field(ge=0, le=1)] = 1.0
     author: _Name | None = None
     created_at: _ZonedTime | None = None
 
@@ -186,9 +197,9 @@ class _Header(_Object):
     namespaces: tuple[_Namespace, ...] = ()
 
 
-def _with_fields(base: type[BaseModel], time: object, nullable: Collection[str]) -> Any:
+def _with_fields(base: type[BaseModel], types: Mapping[FieldType, Any], nullable: Collection[str]) -> Any:
     """Return the model `base` with the declared fields that it lacks, all optional."""
-    types = {**VALUE_TYPES, "time": time}
+    types = {**VALUE_TYPES, **types}
     fields: dict[str, Any] = {
         name: (types[field.type] | None if name in nullable else types[field.type], None)
         for name, field in FIELDS.items()
@@ -201,10 +212,9 @@ if TYPE_CHECKING:
     _MemoryLine = _Memory
     _BeforeField = _Before
 else:
-    _MemoryLine = _with_fields(_Memory, _Time, FIELDS)
-    _BeforeField = _with_fields(
-        _Before, _ZonedTime, [name for name, field in FIELDS.items() if field.clearable and field.default is None]
-    )
+    _MemoryLine = _with_fields(_Memory, {"time": _Time, "share": _Share}, FIELDS)
+    _EMPTY = [name for name, field in FIELDS.items() if field.clearable and field.default is None]
+    _BeforeField = _with_fields(_Before, {"time": _ZonedTime}, _EMPTY)
 
 
 class _Revision(_Object):
@@ -221,7 +231,6 @@ class _Revision(_Object):
 
 # The fields of a draft in a memory line, and the order in which a line is written.
 _STATED = tuple(name for name in Draft.__dataclass_fields__ if name in _MemoryLine.model_fields)
-_SHARES = (*(name for name, field in FIELDS.items() if field.type == "share"), "quality")
 _READ = frozenset(_MemoryLine.model_fields) | {"type"}
 
 
@@ -230,12 +239,8 @@ _READ = frozenset(_MemoryLine.model_fields) | {"type"}
 
 def read_line(raw: bytes) -> Line:
     """Parse a line. Raises InvalidInput that names the field and never repeats its value."""
-    if len(raw) > LINE_BYTES:
-        raise InvalidInput("line", f"must be at most {LINE_BYTES:,} bytes.")
     fields = _object(raw)
-    type_ = fields.get("type") or "memory"
-    if not isinstance(type_, str):
-        type_ = "unknown"
+    type_ = _type_of(fields)
     if type_ == "relation" and {"from", "relation", "to"} <= fields.keys():
         return Line(_relation(_valid(_Relation, fields)), _valid(_Destination, fields).namespace)
     if type_ == "revision" and {"memory", "before"} <= fields.keys():
@@ -243,11 +248,13 @@ def read_line(raw: bytes) -> Line:
     if "folklore" in fields and "content" not in fields:
         return Line(_header(_valid(_Header, fields)))
     if type_ in _SKIPPED or (type_ != "memory" and "content" not in fields):
-        return Line(Skipped(type_[:40]))
+        return Line(Skipped(type_))
     return _memory(type_, fields)
 
 
 def _object(raw: bytes) -> dict[str, Any]:
+    if len(raw) > LINE_BYTES:
+        raise InvalidInput("line", f"must be at most {LINE_BYTES:,} bytes.")
     try:
         fields = json.loads(raw)
     except UnicodeDecodeError:
@@ -259,6 +266,11 @@ def _object(raw: bytes) -> dict[str, Any]:
     if not isinstance(fields, dict):
         raise InvalidInput("line", "is not a JSON object.")
     return fields
+
+
+def _type_of(fields: Mapping[str, Any]) -> str:
+    type_ = fields.get("type") or "memory"
+    return type_[:40] if isinstance(type_, str) else "unknown"
 
 
 def _valid(model: type[M], fields: Mapping[str, Any]) -> M:
@@ -280,9 +292,6 @@ def _memory(type_: str, fields: dict[str, Any]) -> Line:
             del fields[name]
             ignored.add(name)
     values = dict(_valid(_MemoryLine, fields))
-    for name in _SHARES:  # as precise as the database, so that equal values compare equal
-        if values[name] is not None:
-            values[name] = round(values[name], 6)
     embedding: _Embedding | None = values["embedding"]
     memory = TransferredMemory(
         Draft(**{name: values[name] for name in _STATED if values[name] is not None}),
@@ -301,8 +310,8 @@ def _is_uuid(value: object) -> bool:
 
 
 def _relation(line: _Relation) -> Relation:
-    values = dict(line) | {"type": relation_type(line.type, "relation"), "strength": round(line.strength, 6)}
-    return Relation(**values | {"author": _cleaned(line.author)})
+    texts = {"type": relation_type(line.type, "relation"), "author": _cleaned(line.author)}
+    return Relation(**dict(line) | texts)
 
 
 def _revision(line: _Revision) -> Revision:

@@ -17,6 +17,7 @@ from typing import Any
 
 import yaml
 from markdown_it import MarkdownIt
+from markdown_it.token import Token
 
 from folklore.errors import InvalidInput
 from folklore.memory.transfer.formats.line import Lines, SourceLine, id_of, line_of, valid_kind
@@ -33,6 +34,8 @@ _FRONT_MATTER_LINES = 200  # more lines are text between two rules
 _MARKDOWN = MarkdownIt("commonmark").disable(["inline", "text_join", "lheading", "reference"])
 # The types of Claude Code's own notes, as kinds.
 _CLAUDE_KINDS = {"user": "identity", "feedback": "procedural", "project": "semantic", "reference": "note"}
+# The fields of front matter that give a field of a memory.
+_SOURCES = {"kind": ("kind", "type"), "tags": ("tags",), "occurred_at": ("date", "created")}
 # Not a field of a memory: the report counts lines that have it, by name.
 _IGNORED = "front matter"
 
@@ -136,22 +139,27 @@ def _page_lines(page: _Page) -> Iterator[SourceLine]:
 
 
 def _shared(page: _Page) -> dict[str, Any]:
-    """Return the fields that all lines of a page have; those of the front matter that are not used are among them."""
-    front, parts = page.front, page.name.split("/")
-    kind, tags, time = _kind(page), _tags(front), _time(front)
-    used = {"title", "description"} | ({"name"} if page.claude else set())
-    used |= {"kind", "type"} if kind is not None else set()
-    used |= {"tags"} if tags is not None else set()
-    used |= {"date", "created"} if time is not None else set()
+    """Return the fields that all lines of a page have, with the unused front matter among them."""
+    front = page.front
+    values: dict[str, Any] = {"kind": _kind(page), "tags": _tags(front), "occurred_at": _time(front)}
+    used = {"title", "description"}
+    used.update(*(_SOURCES[name] for name, value in values.items() if value is not None))
     if page.claude:
-        project = [f"project:{parts[1].strip('-')}"[:100]] if parts[0] == "projects" and len(parts) > 2 else []
-        tags = [*(tags or []), "claude-memory", *project][:64]
-        used |= {"metadata"} if isinstance(front.get("metadata"), dict) else set()  # Claude Code's own
-    unused = [str(name) for name, value in front.items() if name not in used and value not in (None, "", [], {})]
-    summary = str(front["description"])[:2000] if front.get("description") else None
-    return {"kind": kind, "tags": tags, "summary": summary, "occurred_at": time} | {
-        name if name == _IGNORED else f"{_IGNORED}: {name[:60]}": True for name in unused
-    }
+        used |= {"name", "metadata"}  # metadata is Claude Code's own
+        values["tags"] = [*(values["tags"] or []), "claude-memory", *_project_tags(page)][:64]
+    if front.get("description"):
+        values["summary"] = str(front["description"])[:2000]
+    unused = {str(name) for name, value in front.items() if name not in used and value not in (None, "", [], {})}
+    return values | dict.fromkeys(map(_ignored_field, unused), True)
+
+
+def _ignored_field(name: str) -> str:
+    return name if name == _IGNORED else f"{_IGNORED}: {name[:60]}"
+
+
+def _project_tags(page: _Page) -> list[str]:
+    parts = page.name.split("/")
+    return [f"project:{parts[1].strip('-')}"[:100]] if parts[0] == "projects" and len(parts) > 2 else []
 
 
 def _stated_kind(front: dict[str, Any]) -> str:
@@ -185,11 +193,7 @@ def _time(front: dict[str, Any]) -> str | None:
 def _sections(text: str) -> Iterator[tuple[tuple[str, ...], str]]:
     """Yield the headings and the body of every section with a body, a long one in parts."""
     tokens, lines = _MARKDOWN.parse(text), text.split("\n")
-    found = {
-        token.map[0]: (int(token.tag[1:]), content.content[:_HEADING_CHARACTERS])
-        for token, content in pairwise(tokens)
-        if token.type == "heading_open" and token.level == 0 and token.map
-    }
+    found = _headings(tokens)
     headings: dict[int, str] = {}
     body = ""
     starts = sorted({token.map[0] for token in tokens if token.map})
@@ -203,6 +207,15 @@ def _sections(text: str) -> Iterator[tuple[tuple[str, ...], str]]:
             start += 1
         body += "\n".join(lines[start:end]) + "\n"
     yield from _parts(headings, body)
+
+
+def _headings(tokens: list[Token]) -> dict[int, tuple[int, str]]:
+    """Return the level and the text of each heading by its line."""
+    return {
+        token.map[0]: (int(token.tag[1:]), content.content[:_HEADING_CHARACTERS])
+        for token, content in pairwise(tokens)
+        if token.type == "heading_open" and token.level == 0 and token.map
+    }
 
 
 def _parts(headings: dict[int, str], body: str) -> Iterator[tuple[tuple[str, ...], str]]:

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any, BinaryIO
 
 from folklore.errors import InvalidInput
@@ -58,9 +59,9 @@ def _listed(value: Any, names: tuple[str, ...]) -> list[Any]:
     """Return the records of a document, or the document itself if it has no list of them."""
     if not isinstance(value, dict):
         return value if isinstance(value, list) else [value]
-    documents = [item for item in (value, value.get("data")) if isinstance(item, dict)]
+    documents = [value, value["data"]] if isinstance(value.get("data"), dict) else [value]
     lists = [document[name] for document in documents for name in names if isinstance(document.get(name), list)]
-    return [record for records in lists for record in records] if lists else [value]
+    return list(chain.from_iterable(lists)) if lists else [value]
 
 
 def _mem0(record: Any) -> SourceLine:
@@ -69,17 +70,14 @@ def _mem0(record: Any) -> SourceLine:
     content = next((record[name] for name in ("memory", "content", "text", "data") if _is_text(record, name)), None)
     if content is None:
         return InvalidInput("memory", "is missing.")
-    owner = str(record.get("user_id") or "")
     tags = [f"{name}:{value}" for name in ("user", "agent", "app") if (value := record.get(f"{name}_id"))]
-    categories = record.get("categories")
-    tags += [str(category) for category in categories] if isinstance(categories, list) else []
     return line_of(
         {
-            "id": uuid_or(record.get("id"), "mem0", owner, content),
+            "id": uuid_or(record.get("id"), "mem0", str(record.get("user_id") or ""), content),
             "content": content,
-            "tags": [_label(tag) for tag in tags][:64],
-            "source": f"mem0:{record['id']}"[:1000] if record.get("id") else "mem0",
-            "session": _text(record.get("run_id"), 200),
+            "tags": _tags([*tags, *_list(record.get("categories"))]),
+            "source": _source("mem0", record.get("id")),
+            "session": str(record.get("run_id") or "")[:200],
             "metadata": _object(record.get("metadata")),
             "created_at": record.get("created_at"),
             "updated_at": record.get("updated_at"),
@@ -92,16 +90,14 @@ def _service(record: Any) -> SourceLine:
         return record
     if not _is_text(record, "content"):
         return InvalidInput("content", "is missing.")
-    tags = record.get("tags") or []
-    tags = tags.split(",") if isinstance(tags, str) else tags if isinstance(tags, list) else []
-    hash_ = str(record.get("content_hash") or "")
+    tags, hash_ = record.get("tags"), str(record.get("content_hash") or "")
     return line_of(
         {
             "id": id_of("mcp-memory-service", hash_ or record["content"]),
             "content": record["content"],
             "kind": valid_kind(str(record.get("memory_type") or "")) or "note",
-            "tags": [_label(str(tag)) for tag in tags if str(tag).strip()][:64],
-            "source": f"mcp-memory-service:{hash_}"[:1000] if hash_ else "mcp-memory-service",
+            "tags": _tags(tags.split(",") if isinstance(tags, str) else _list(tags)),
+            "source": _source("mcp-memory-service", hash_),
             "metadata": _object(record.get("metadata")),
             "created_at": record.get("created_at") or record.get("created_at_iso"),
             "updated_at": record.get("updated_at") or record.get("updated_at_iso"),
@@ -113,12 +109,16 @@ def _is_text(record: Mapping[str, Any], name: str) -> bool:
     return isinstance(record.get(name), str) and bool(record[name].strip())
 
 
-def _label(tag: str) -> str:
-    return tag.strip()[:100]
+def _source(system: str, id_: object) -> str:
+    return f"{system}:{id_}"[:1000] if id_ else system
 
 
-def _text(value: object, limit: int) -> str | None:
-    return None if value is None else str(value)[:limit]
+def _tags(values: Sequence[object]) -> list[str]:
+    return [tag[:100] for value in values if (tag := str(value).strip())][:64]
+
+
+def _list(value: object) -> list[object]:
+    return value if isinstance(value, list) else []
 
 
 def _object(value: object) -> dict[str, Any] | None:
