@@ -17,7 +17,7 @@ from folklore.db.stores.transfer import ExistingMemory, ModelVector, Past, Trans
 from folklore.errors import Conflict, InvalidInput
 from folklore.memory.requests import OnConflict
 from folklore.memory.transfer.conflicts import ExistingMemories, Resolution, resolve
-from folklore.memory.transfer.json_lines import Header, Line, _MemoryLine, header_line, memory_line, read_line
+from folklore.memory.transfer.json_lines import Line, _MemoryLine, header_line, memory_line, read_line
 from folklore.model import Draft
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=40)
@@ -98,8 +98,8 @@ def test_any_object_gives_a_line_or_invalid_input(line: dict[str, Any]) -> None:
 
 
 def test_a_header_is_read_back_and_may_lack_namespaces() -> None:
-    assert read_line(header_line(datetime.now(UTC), []).encode()) == Line(Header(()))
-    assert read_line(b'{"folklore": 1, "exported_at": "2026-01-01T00:00:00Z"}') == Line(Header(()))
+    assert read_line(header_line(datetime.now(UTC), []).encode()) == Line(())
+    assert read_line(b'{"folklore": 1, "exported_at": "2026-01-01T00:00:00Z"}') == Line(())
 
 
 def test_errors_do_not_repeat_the_wrong_value() -> None:

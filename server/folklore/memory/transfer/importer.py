@@ -23,7 +23,7 @@ from folklore.memory.secret_guard import guard, guard_fields
 from folklore.memory.transfer.conflicts import ExistingMemories, Resolution, resolve
 from folklore.memory.transfer.formats.line import Lines, SourceLine
 from folklore.memory.transfer.imported_vectors import ImportedVectors
-from folklore.memory.transfer.json_lines import Header, Line, Skipped, read_line
+from folklore.memory.transfer.json_lines import Header, Line, read_line
 from folklore.memory.transfer.report import Report
 from folklore.memory.validation import check_draft, with_zone
 from folklore.model import DEFAULT_LANGUAGE, Draft, Relation, Revision
@@ -113,9 +113,9 @@ class _Importer:
         except FolkloreError as error:
             self._run.report.fail(number, error)
             return
-        if line is None or isinstance(line.value, Skipped):
+        if line is None or isinstance(line.value, str):
             return
-        if isinstance(line.value, Header):
+        if isinstance(line.value, tuple):
             await self._create_namespaces(line.value)
             return
         assert line.namespace is not None
@@ -131,7 +131,7 @@ class _Importer:
 
     async def _create_namespaces(self, header: Header) -> None:
         if self._run.request.namespace is None and not self._run.request.dry_run:
-            for namespace in header.namespaces:
+            for namespace in header:
                 await self._run.transfers.create_namespace(namespace)
 
     def _read(self, number: int, raw: SourceLine) -> Line | None:
@@ -144,12 +144,12 @@ class _Importer:
         for name in line.ignored:
             self._run.report.ignore(name)
         value = line.value
-        if isinstance(value, Skipped):
-            self._run.report.skip(value.type)
+        if isinstance(value, str):
+            self._run.report.skip(value)
             return line
         secrets = self._run.context.memory.secrets
-        if isinstance(value, Header):
-            for namespace in value.namespaces:
+        if isinstance(value, tuple):
+            for namespace in value:
                 guard_fields({"namespace": namespace.name, "description": namespace.description}, secrets)
             return line
         guard_fields({"namespace": line.namespace}, secrets)

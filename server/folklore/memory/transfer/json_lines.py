@@ -48,25 +48,18 @@ _DIGEST = re.compile(r"[0-9a-f]{64}")
 M = TypeVar("M", bound=BaseModel)
 
 
-@dataclass(frozen=True, slots=True)
-class Header:
-    """The first line of an export, with its namespaces."""
-
-    namespaces: tuple[TransferredNamespace, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Skipped:
-    """A line of a type that an import does not read."""
-
-    type: str
+# The namespaces of a header, the first line of an export.
+Header = tuple[TransferredNamespace, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """The value of a line, and the namespace that it names. `ignored` names the fields that are not read."""
+    """The value of a line, and the namespace that it names. `ignored` names the fields that are not read.
 
-    value: Header | TransferredMemory | Relation | Revision | Skipped
+    The value of a line that an import does not read is its type.
+    """
+
+    value: Header | TransferredMemory | Relation | Revision | str
     namespace: str | None = None
     ignored: tuple[str, ...] = ()
 
@@ -248,7 +241,7 @@ def read_line(raw: bytes) -> Line:
     if "folklore" in fields and "content" not in fields:
         return Line(_header(_valid(_Header, fields)))
     if type_ in _SKIPPED or (type_ != "memory" and "content" not in fields):
-        return Line(Skipped(type_))
+        return Line(type_)
     return _memory(type_, fields)
 
 
@@ -348,18 +341,16 @@ def _header(line: _Header) -> Header:
             f"must be at most {VERSION}, got {line.folklore}, the format of a newer Folklore.",
             hint="Upgrade this one.",
         )
-    return Header(
-        tuple(
-            TransferredNamespace(
-                id=new_id(),
-                name=names.normalise(namespace.name),
-                language=language(namespace.language),
-                created_at=namespace.created_at,
-                created_by=clean(namespace.created_by).text.strip(),
-                description=_cleaned(namespace.description) or None,
-            )
-            for namespace in line.namespaces
+    return tuple(
+        TransferredNamespace(
+            id=new_id(),
+            name=names.normalise(namespace.name),
+            language=language(namespace.language),
+            created_at=namespace.created_at,
+            created_by=clean(namespace.created_by).text.strip(),
+            description=_cleaned(namespace.description) or None,
         )
+        for namespace in line.namespaces
     )
 
 
