@@ -103,9 +103,8 @@ def _target(file: str) -> Iterator[IO[bytes]]:
         with part:
             yield part
         os.replace(part.name, whole)  # noqa: PTH105
-    except BaseException:
+    finally:
         Path(part.name).unlink(missing_ok=True)
-        raise
 
 
 @click.command("import")

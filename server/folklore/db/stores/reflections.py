@@ -116,12 +116,8 @@ class Reflections:
         """
         async with self._database.transaction() as session:
             whole = await _with_unchanged_members(session, namespace, reflections)
-            past = Past(trust=DERIVED, updated_at=now)
-            memories = [
-                TransferredMemory(replace(one.prepared.draft, id=one.prepared.id), past, digest=one.prepared.digest)
-                for one in whole
-            ]
-            written = set(await ImportTransaction(session, namespace, language, caller, now).insert(memories))
+            change = ImportTransaction(session, namespace, language, caller, now)
+            written = set(await change.insert([_memory_of(one, now) for one in whole]))
             places = [place for place, one in enumerate(reflections) if one.prepared.id in written]
             made = None if vectors is None else replace(vectors, vectors=[vectors.vectors[place] for place in places])
             await index(session, namespace, [reflections[place].prepared.id for place in places], made, now)
@@ -135,6 +131,12 @@ class Reflections:
                 now=now,
             )
         return len(written)
+
+
+def _memory_of(reflection: Reflection, now: datetime) -> TransferredMemory:
+    prepared = reflection.prepared
+    draft = replace(prepared.draft, id=prepared.id)
+    return TransferredMemory(draft, Past(trust=DERIVED, updated_at=now), digest=prepared.digest)
 
 
 async def _with_unchanged_members(

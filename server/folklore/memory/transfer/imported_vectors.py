@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
+from itertools import repeat
 from uuid import UUID
 
 import numpy as np
@@ -55,13 +56,12 @@ class ImportedVectors:
         """
         without = [memory for memory in batch if memory.vector is None]
         made = await self._embed(without)
-        pending = frozenset(memory.id for memory in without) if made is None else frozenset()
+        pending = frozenset[UUID]() if made is not None else frozenset(memory.id for memory in without)
         if self._model is None or len(without) == len(batch):
             return made, pending
         if made is not None and made.model != self._model.id:  # another model became active meanwhile
             return await self.vectors([replace(memory, vector=None) for memory in batch])
-        embedded = [None] * len(without) if made is None else made.vectors
-        return Vectors(self._model, _merge(batch, embedded)), pending
+        return Vectors(self._model, _merge(batch, made)), pending
 
     async def _embed(self, batch: Sequence[TransferredMemory]) -> Vectors | None:
         return await embed(self._memory, [memory.draft.content for memory in batch]) if batch else None
@@ -78,9 +78,9 @@ class ImportedVectors:
             return None
 
 
-def _merge(batch: Sequence[TransferredMemory], embedded: Iterable[Row | None]) -> list[Row | None]:
+def _merge(batch: Sequence[TransferredMemory], embedded: Vectors | None) -> list[Row | None]:
     """Return the vectors of a batch in order: its own, and the next embedded one for a memory without."""
-    rest = iter(embedded)
+    rest = repeat(None) if embedded is None else iter(embedded.vectors)
     return [next(rest) if memory.vector is None else _rows([memory.vector])[0] for memory in batch]
 
 
