@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from folklore.db.database import Database, Session
 from folklore.db.stores.maintenance import erase
-from folklore.db.stores.memories import PreparedMemory, Vectors, index
+from folklore.db.stores.memories import PreparedMemory, Vectors
 from folklore.db.stores.transfer import ImportTransaction, Past, TransferredMemory
 from folklore.model import Caller
 
@@ -118,9 +118,7 @@ class Reflections:
             whole = await _with_unchanged_members(session, namespace, reflections)
             change = ImportTransaction(session, namespace, language, caller, now)
             written = set(await change.insert([_memory_of(one, now) for one in whole]))
-            places = [place for place, one in enumerate(reflections) if one.prepared.id in written]
-            made = None if vectors is None else replace(vectors, vectors=[vectors.vectors[place] for place in places])
-            await index(session, namespace, [reflections[place].prepared.id for place in places], made, now)
+            await change.index([_memory_of(one, now) for one in reflections], vectors, written)
             links = [(one.prepared.id, member) for one in whole if one.prepared.id in written for member in one.members]
             await session.rows(
                 "reflections_link",
