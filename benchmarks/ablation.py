@@ -234,9 +234,7 @@ async def ablate(given: RetrievalSet, options: Options) -> Ablated:
     for setting, (question, found) in product(GRID, list(zip(questions, lists, strict=True))):
         best = constant_fusion(found, setting, sessions, options.limit)
         constants[setting].append(recall_at(10, [source for _, source in best], question.evidence))
-    several = len(given.memories) > 1
-    groups: list[Hashable] = [one.namespaces if several else place for place, one in enumerate(questions)]
-    return Ablated(given.name, groups, whole, without, constants)
+    return Ablated(given.name, given.groups(questions), whole, without, constants)
 
 
 @click.command(cls=Benchmark)
