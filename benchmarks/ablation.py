@@ -20,8 +20,7 @@ from benchmarks.sets import Question, RetrievalSet, read_set
 from benchmarks.store import Store, open_store
 from folklore.memory.recall import pipeline as recall
 from folklore.model import Answer
-from folklore.ranking.signals import Signals
-from folklore.ranking.weights import Branch, Ranking, chosen
+from folklore.ranking.weights import Branch, Ranking, Signals, chosen
 
 _ENDLESS = 1e9
 # Every part of the ranking: the fields of Ranking at the values that switch it off. A new signal is one line here.
