@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from uuid import UUID
 
+from folklore.memory.recall.rank import Ranked
 from folklore.memory.recall.values import Found, Search
 from folklore.model import JsonObject
-from folklore.ranking.fusion import Fused, Scored
 
 
-def explain_result(
-    id_: UUID, found: Found, fused: Fused[UUID], scored: Scored[UUID], factors: tuple[float, float, float]
-) -> JsonObject:
+def explain_result(id_: UUID, found: Found, ranked: Ranked) -> JsonObject:
     """Explain one result: relevance = (own * signals + neighbours) * nearness.
 
-    `factors` are its signals, nearness and redundancy. Each branch gives rank, score, raw score and, as `evidence`, its
-    standardised score.
+    Each branch gives rank, score, raw score and, as `evidence`, its standardised score.
     """
+    fused, scored, features = ranked.fused, ranked.leading.scored, ranked.features
     branches = {}
     for branch, hits in found.hits.items():
         if id_ in hits.ids:
@@ -27,16 +25,15 @@ def explain_result(
                 "raw": round(hits.raw[place], 4),
                 "evidence": round(fused.standardised[branch][id_], 3),
             }
-    signals, nearness, redundancy = factors
     return {
         "branches": branches,
         "rrf": round(fused.rrf.get(id_, 0.0), 5),
         "own": round(fused.own.get(id_, 0.0), 3),
-        "signals": round(signals, 3),
+        "signals": round(features.signals.get(id_, 1.0), 3),
         "neighbours": round(scored.spread.get(id_, 0.0), 3),
-        "nearness": round(nearness, 3),
+        "nearness": round(features.nearness.get(id_, 1.0), 3),
         "relevance": round(scored.relevance[id_], 3),
-        "redundancy": round(redundancy, 3),
+        "redundancy": round(ranked.redundancy[id_], 3),
     }
 
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from uuid import UUID
 
+from folklore.db.rows import memory_of
 from folklore.memory.context import MemoryContext
 from folklore.memory.pagination import MAX_PAGED, given_cursor, is_given
-from folklore.memory.recall.explain import explain_answer
+from folklore.memory.recall.explain import explain_answer, explain_result
+from folklore.memory.recall.rank import Ranked
 from folklore.memory.recall.values import Found, Search
-from folklore.model import Answer, Degraded, Recalled, Sort
+from folklore.model import Answer, Recalled, Sort
 from folklore.text import tokens
 from folklore.text.entities.finder import find_entities
 
@@ -20,13 +23,11 @@ _ENTITY = "entity:"
 _NO_FURTHER_PAGES = f"Paging ends after about {MAX_PAGED:,} results; ask a narrower question, or list with filters."
 
 
-async def page(
-    memory: MemoryContext, search: Search, found: Found, ranked: Sequence[Recalled], degraded: Sequence[Degraded]
-) -> Answer:
+async def page(memory: MemoryContext, search: Search, found: Found, ranked: Ranked) -> Answer:
     """Return the page of a ranked answer. One statement if the ranking asks for expansion, else none."""
     question, before = search.question, search.before
-    fresh = [result for result in ranked if not is_given(result.memory.id, before)]
-    results = in_order(fresh[: question.limit], question.sort)
+    fresh = [id_ for id_ in ranked.confidence if not is_given(id_, before)]
+    results = in_order([_result(id_, search, found, ranked) for id_ in fresh[: question.limit]], question.sort)
     if search.ranking.expand and results:
         expanded = await _expanded(memory, search, results)
         results += [result for result in expanded if not is_given(result.memory.id, before)]
@@ -34,17 +35,24 @@ async def page(
     more = cut or len(fresh) > question.limit
     goes_on = len(before) + len(kept) <= MAX_PAGED
     ids = [result.memory.id for result in kept]
-    note = None if ranked else _why_empty(search, found)
+    note = None if ranked.confidence else _why_empty(search, found)
     return Answer(
         memories=tuple(kept),
         searched=tuple(namespace.name for namespace in search.namespaces),
-        degraded=tuple(degraded),
+        degraded=(*found.degraded, *ranked.leading.degraded),
         truncated=more,
         cursor=given_cursor(ids, before, search.key) if more and goes_on else None,
         note=_NO_FURTHER_PAGES if more and not goes_on else note,
         explain=explain_answer(search, found) if question.explain else None,
         found_by=found.counts(ids),
     )
+
+
+def _result(id_: UUID, search: Search, found: Found, ranked: Ranked) -> Recalled:
+    candidate = ranked.features.candidates[id_]
+    memory = memory_of(candidate.row, candidate.namespace)
+    explanation = explain_result(id_, found, ranked) if search.question.explain else None
+    return Recalled(memory, round(ranked.confidence[id_], 3), explanation)
 
 
 def in_order(results: list[Recalled], sort: Sort) -> list[Recalled]:

@@ -13,7 +13,7 @@ import structlog
 
 from folklore.db.stores.namespaces import NamespaceInfo
 from folklore.db.stores.recall_rows import NOTHING, Scope
-from folklore.errors import InvalidInput, Unavailable
+from folklore.errors import Unavailable
 from folklore.memory.context import MemoryContext, RequestContext, names_by_id
 from folklore.memory.filters import resolve_filters
 from folklore.memory.pagination import given_before, without_clock
@@ -21,7 +21,15 @@ from folklore.memory.recall.corpus_statistics import read_statistics
 from folklore.memory.recall.dense import dense_branch
 from folklore.memory.recall.keyword import keyword_branch
 from folklore.memory.recall.page import page
-from folklore.memory.recall.rank import rank
+from folklore.memory.recall.rank import (
+    Ranked,
+    confident_results,
+    diversify,
+    fuse_branches,
+    read_features,
+    rerank,
+    score_candidates,
+)
 from folklore.memory.recall.values import DenseResult, Found, KeywordResult, Question, Search, Statistics
 from folklore.memory.records.listing import ListPage, list_page
 from folklore.memory.requests import RecallRequest, Reflections, SearchRequest
@@ -33,8 +41,6 @@ from folklore.text.query.parser import parse
 
 log = structlog.get_logger(__name__)
 
-MAX_LIMIT = 100
-MAX_QUERY = 1_000_000
 # Characters of a query that are read: the beginning of a pasted log names its subject.
 _READ_OF_QUERY = 8_000
 # Words of a query that are read.
@@ -90,37 +96,32 @@ async def answer(context: RequestContext, question: Question) -> Answer:
     an empty answer. Raises InvalidInput, NotFound, Unavailable.
     """
     memory = context.memory
-    text = _text_of(question)
     namespaces = await memory.find_namespaces(question.namespaces)
     if not namespaces:
         return Answer((), (), note="Nothing has been stored yet.")
-    if text in ("", "*"):
-        asked = ListPage(
-            tuple(question.namespaces), question.limit, question.sort, question.cursor, question.max_tokens
-        )
-        return await list_page(context, namespaces, question.filters, asked)
-    searched = _search_of(context, question, text, namespaces)
-    statistics = await read_statistics(memory, searched)
-    found = await _branches(memory, searched, statistics)
+    search = search_of(context, question, namespaces)
+    if search.text in ("", "*"):
+        listed = (tuple(question.namespaces), question.limit, question.sort, question.cursor, question.max_tokens)
+        return await list_page(context, namespaces, question.filters, ListPage(*listed))
+    statistics = await read_statistics(memory, search)
+    found = await run_branches(memory, search, statistics)
     with stage("recall.rank"):
-        ranked, degraded = await rank(memory, searched, found)
-    return await page(memory, searched, found, ranked, degraded)
+        fused = fuse_branches(search, found)
+        features = await read_features(memory, search, found, fused)
+        leading = score_candidates(search, fused, features)
+        if memory.reranker is not None and "dense" in found.hits:
+            leading = await rerank(memory.reranker, search, leading, features)
+        redundancy = diversify(search, leading, features)
+        confidence = confident_results(search, found, features, redundancy)
+    return await page(memory, search, found, Ranked(fused, features, leading, redundancy, confidence))
 
 
-def _text_of(question: Question) -> str:
-    """Return the text of a question that is read. Raises InvalidInput."""
-    if not 1 <= question.limit <= MAX_LIMIT:
-        raise InvalidInput("limit", f"must be between 1 and {MAX_LIMIT}, got {question.limit}.")
-    if len(question.query) > MAX_QUERY:
-        raise InvalidInput("query", f"must be at most {MAX_QUERY:,} characters, got {len(question.query):,}.")
-    return clean(question.query[: 2 * _READ_OF_QUERY]).text.strip()[:_READ_OF_QUERY]
-
-
-def _search_of(context: RequestContext, question: Question, text: str, namespaces: Sequence[NamespaceInfo]) -> Search:
+def search_of(context: RequestContext, question: Question, namespaces: Sequence[NamespaceInfo]) -> Search:
     """Return a question in its scope, without empty namespaces: each costs one index lookup per word."""
+    text = clean(question.query[: 2 * _READ_OF_QUERY]).text.strip()[:_READ_OF_QUERY]
     query, ranking = parse(text), question.ranking
     key = (text, question.namespaces, without_clock(question.filters), ranking, question.branches, question.embedding)
-    before = given_before(question.cursor, key)
+    before = frozenset() if text in ("", "*") else given_before(question.cursor, key)
     filled = [namespace for namespace in namespaces if not namespace.empty] or namespaces
     return Search(
         question=question,
@@ -138,19 +139,19 @@ def _search_of(context: RequestContext, question: Question, text: str, namespace
     )
 
 
-async def _branches(memory: MemoryContext, searched: Search, statistics: Statistics) -> Found:
+async def run_branches(memory: MemoryContext, search: Search, statistics: Statistics) -> Found:
     """Run the branches at the same time. Raises Unavailable if every one fails."""
     # The keyword branch begins: Postgres works on its first statement while this process embeds the question. Without a
     # weight it reads the words of the question, which the ranking needs.
     outcomes = await asyncio.gather(
-        keyword_branch(memory, searched, statistics),
-        dense_branch(memory, searched, statistics),
+        keyword_branch(memory, search, statistics),
+        dense_branch(memory, search, statistics),
         return_exceptions=True,
     )
     failures: dict[Branch, str] = {}
     for branch, outcome in zip(("keyword", "dense"), outcomes, strict=True):
         if isinstance(outcome, Unavailable):
-            if branch in searched.branches:
+            if branch in search.branches:
                 log.warning("branch_degraded", branch=branch, reason=outcome.message)
                 failures[branch] = outcome.message  # type: ignore[index]
         elif isinstance(outcome, BaseException):
@@ -158,10 +159,10 @@ async def _branches(memory: MemoryContext, searched: Search, statistics: Statist
     keyword = outcomes[0] if isinstance(outcomes[0], KeywordResult) else KeywordResult(NOTHING)
     dense = outcomes[1] if isinstance(outcomes[1], DenseResult) else DenseResult(NOTHING)
     hits = {"dense": dense.hits, "keyword": keyword.hits}
-    found = {branch: hits[branch] for branch in searched.branches if branch not in failures}
+    found = {branch: hits[branch] for branch in search.branches if branch not in failures}
     if "dense" in found and (mismatch := memory.active_model.mismatch) is not None:
         failures["dense"] = mismatch
-    degraded = tuple(Degraded(branch, failures[branch]) for branch in searched.question.branches if branch in failures)
+    degraded = tuple(Degraded(branch, failures[branch]) for branch in search.question.branches if branch in failures)
     if not found:
         reasons = "; ".join(f"{item.branch}: {item.reason}" for item in degraded)
         raise Unavailable(f"Every branch of the search failed: {reasons}")

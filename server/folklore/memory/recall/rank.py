@@ -1,23 +1,22 @@
-"""Ranking of what the branches found: candidates, features, score, diversity, confidence."""
+"""The steps of a ranking after the branches: fusion, features, score, reranking, diversity, confidence."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from uuid import UUID
 
 import numpy as np
 import structlog
 from numpy.typing import NDArray
 
-from folklore.db.rows import memory_of
 from folklore.db.stores.recall_rows import Candidate, CandidateQuery
+from folklore.embedding.protocol import Reranker
 from folklore.errors import RerankerUnavailable
 from folklore.memory.context import MemoryContext
 from folklore.memory.recall.confidence import answer_confidences
-from folklore.memory.recall.explain import explain_result
 from folklore.memory.recall.values import Found, Search
-from folklore.model import Degraded, Recalled
+from folklore.model import Degraded
 from folklore.ranking.diversity import discounted_relevance, maximal_marginal_relevance, split_near_duplicates
 from folklore.ranking.features import nearness_factors, recency, session_links, signal_factors, spread_share
 from folklore.ranking.fusion import (
@@ -50,13 +49,12 @@ _RERANKED_QUESTION = 4_000
 # Characters per lexeme, about, of a text that has no vector and so no measured length.
 _CHARACTERS_PER_LEXEME = 8
 
-Order = tuple[list[UUID], NDArray[np.float64]]
-
 
 @dataclass(frozen=True, slots=True)
 class Features:
-    """Features of the candidates. `vectors` (n, dimensions) and `cosines` (n,) have a row each, in `rows`."""
+    """The candidates and their features. `vectors` (n, dimensions) and `cosines` (n,) have a row each, by `rows`."""
 
+    candidates: Mapping[UUID, Candidate]
     signals: Mapping[UUID, float]
     links: Sequence[tuple[UUID, UUID, float]]
     nearness: Mapping[UUID, float]
@@ -65,28 +63,31 @@ class Features:
     cosines: NDArray[np.float32] | None
 
 
-async def rank(memory: MemoryContext, search: Search, found: Found) -> tuple[list[Recalled], tuple[Degraded, ...]]:
-    """Return the wanted results, best first, and one more if there is one; and the failed stages. One statement."""
-    fetched = search.ranking.fetch(search.wanted)
-    fused = fuse(_branch_lists(search, found), search.ranking, fetched)
-    if not fused.order:
-        return [], found.degraded
-    candidates = await _read_candidates(memory, search, found, fused)
-    features = _features(search, found, candidates, fused)
-    scored = score(fused, features.signals, features.links, features.nearness)
-    order = _with_few_reflections(scored.order, candidates, search.wanted)
-    leading, near_duplicates = list(order[: fetched + 1]), list[UUID]()
-    if search.ranking.fusion == "rrf":
-        leading = list(order)
-    elif search.ranking.mmr_lambda < 1.0:
-        leading, near_duplicates = split_near_duplicates(order, lambda id_: candidates[id_].content, fetched + 1)
-    relevance = np.array([scored.relevance[id_] for id_ in leading])
-    degraded = found.degraded
-    if memory.reranker is not None and "dense" in found.hits:
-        leading, relevance, failed = await _rerank(memory, search, leading, relevance, candidates)
-        degraded += failed
-    redundancy = _diverse(search, leading, relevance, features) | dict.fromkeys(near_duplicates, 1.0)
-    return _results(search, found, candidates, fused, features, scored, redundancy), degraded
+@dataclass(frozen=True, slots=True)
+class Leading:
+    """The best candidates, best first, with their relevance (n,); near-duplicates of them; the scores of all."""
+
+    order: list[UUID]
+    relevance: NDArray[np.float64]
+    near_duplicates: Sequence[UUID]
+    scored: Scored[UUID]
+    degraded: tuple[Degraded, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """A ranked answer: the confidence of each result, best first, and the values that lead to it."""
+
+    fused: Fused[UUID]
+    features: Features
+    leading: Leading
+    redundancy: Mapping[UUID, float]
+    confidence: Mapping[UUID, float]
+
+
+def fuse_branches(search: Search, found: Found) -> Fused[UUID]:
+    """Return the candidates of the branches with their own scores."""
+    return fuse(_branch_lists(search, found), search.ranking, search.ranking.fetch(search.wanted))
 
 
 def _branch_lists(search: Search, found: Found) -> list[BranchList[UUID]]:
@@ -118,49 +119,45 @@ def _dense_trust(search: Search, found: Found, coverage: float) -> tuple[float, 
     return trust, factor
 
 
-async def _read_candidates(
-    memory: MemoryContext, search: Search, found: Found, fused: Fused[UUID]
-) -> Mapping[UUID, Candidate]:
-    """Read the best candidates and the memories linked to the best of them. One statement."""
-    ranking, exact = search.ranking, search.ranking.fusion == "rrf"
+async def read_features(memory: MemoryContext, search: Search, found: Found, fused: Fused[UUID]) -> Features:
+    """Read the best candidates and their neighbours, and return their features. One statement.
+
+    With `fusion: rrf` there are no neighbours, and every factor is 1.
+    """
+    ranking, dense, plain = search.ranking, found.dense, search.ranking.fusion == "rrf"
     # A candidate beyond these could only come last, and would spread next to nothing.
-    ids = fused.order if exact else fused.order[: ranking.fetch(search.wanted) + 1]
+    ids = fused.order if plain else fused.order[: ranking.fetch(search.wanted) + 1]
     query = CandidateQuery(
         ids=ids,
-        spreading=() if exact else ids[: search.wanted + _MORE_SPREADING],
-        reach=0 if exact else len(ranking.neighbours),
-        related=not exact and ranking.relations > 0,
+        spreading=() if plain else ids[: search.wanted + _MORE_SPREADING],
+        reach=0 if plain else len(ranking.neighbours),
+        related=not plain and ranking.relations > 0,
         # Where the dense branch failed, the table of vectors may be locked.
-        model=found.dense.model.id if found.dense.model is not None and "dense" in found.hits else None,
+        model=dense.model.id if dense.model is not None and "dense" in found.hits else None,
     )
     with stage("recall.pool", candidates=len(ids)):
-        return await memory.statements.candidates(search.scope, query)
-
-
-def _features(search: Search, found: Found, candidates: Mapping[UUID, Candidate], fused: Fused[UUID]) -> Features:
-    """Return the features of the candidates; those of `fusion: rrf` have no effect on the score."""
-    ranking, dense = search.ranking, found.dense
+        candidates = await memory.statements.candidates(search.scope, query) if ids else {}
     rows = {id_: row for row, id_ in enumerate(candidates)}
     vectors = _unit_rows([candidate.vector for candidate in candidates.values()])
     cosines = None
     if "dense" in found.hits and dense.vector is not None and vectors.shape[1] == len(dense.vector):
         cosines = vectors @ dense.vector
-    if ranking.fusion == "rrf":
-        return Features(dict.fromkeys(candidates, 1.0), (), {}, rows, vectors, cosines)
-    nearness: list[float] = []
-    if cosines is not None:
-        line = (0.0, 0.0) if dense.line is None else (dense.line.slope, dense.line.expected)
-        lengths = [candidate.length for candidate in candidates.values()]
-        nearness = nearness_factors(cosines, lengths, line, ranking.nearness)
+    if plain:
+        return Features(candidates, dict.fromkeys(candidates, 1.0), (), {}, rows, vectors, cosines)
     own = {id_: candidate for id_, candidate in candidates.items() if id_ in fused.own}
-    return Features(
-        signals=_signals(search, found, own),
-        links=_links(search, candidates),
-        nearness=dict(zip(candidates, nearness, strict=False)),
-        rows=rows,
-        vectors=vectors,
-        cosines=cosines,
-    )
+    signals, links = _signals(search, found, own), _links(search, candidates)
+    return Features(candidates, signals, links, _nearness(search, found, candidates, cosines), rows, vectors, cosines)
+
+
+def _nearness(
+    search: Search, found: Found, candidates: Mapping[UUID, Candidate], cosines: NDArray[np.float32] | None
+) -> dict[UUID, float]:
+    """Return the nearness of each candidate to the question; nothing without the question's vector."""
+    if cosines is None:
+        return {}
+    line = (0.0, 0.0) if found.dense.line is None else (found.dense.line.slope, found.dense.line.expected)
+    lengths = [candidate.length for candidate in candidates.values()]
+    return dict(zip(candidates, nearness_factors(cosines, lengths, line, search.ranking.nearness), strict=False))
 
 
 def _signals(search: Search, found: Found, candidates: Mapping[UUID, Candidate]) -> dict[UUID, float]:
@@ -216,6 +213,20 @@ def _links(search: Search, candidates: Mapping[UUID, Candidate]) -> list[tuple[U
     return links
 
 
+def score_candidates(search: Search, fused: Fused[UUID], features: Features) -> Leading:
+    """Return the best candidates by relevance, without their near-duplicates and with few reflections."""
+    ranking, candidates = search.ranking, features.candidates
+    scored = score(fused, features.signals, features.links, features.nearness)
+    most = ranking.fetch(search.wanted) + 1
+    order = _with_few_reflections(scored.order, candidates, search.wanted)
+    leading, near_duplicates = list(order), list[UUID]()
+    if ranking.fusion != "rrf":
+        leading = leading[:most]
+        if ranking.mmr_lambda < 1.0:
+            leading, near_duplicates = split_near_duplicates(order, lambda id_: candidates[id_].content, most)
+    return Leading(leading, np.array([scored.relevance[id_] for id_ in leading]), near_duplicates, scored)
+
+
 def _with_few_reflections(order: Sequence[UUID], candidates: Mapping[UUID, Candidate], wanted: int) -> Sequence[UUID]:
     """Return the order without reflections beyond their share, but at least one; all if there is nothing else."""
     reflections = sum(candidates[id_].kind == _REFLECTION for id_ in order)
@@ -232,65 +243,43 @@ def _with_few_reflections(order: Sequence[UUID], candidates: Mapping[UUID, Candi
     return kept
 
 
-async def _rerank(
-    memory: MemoryContext,
-    search: Search,
-    order: list[UUID],
-    relevance: NDArray[np.float64],
-    candidates: Mapping[UUID, Candidate],
-) -> tuple[list[UUID], NDArray[np.float64], tuple[Degraded, ...]]:
-    """Return the order with its first candidates sorted by the reranker, and the reason if it failed.
+async def rerank(reranker: Reranker, search: Search, leading: Leading, features: Features) -> Leading:
+    """Return the candidates with the first ones sorted by the reranker; unchanged, with the reason, if it fails.
 
     Before diversity: a reranker judges each text alone and would bring duplicates back together.
     """
-    assert memory.reranker is not None
     question = clean(search.text[:_RERANKED_QUESTION]).text.strip()
-    texts = [candidates[id_].content for id_ in order[: memory.reranker.pool]]
+    texts = [features.candidates[id_].content for id_ in leading.order[: reranker.pool]]
     try:
-        scores = await memory.reranker.scores(question, texts)
+        scores = await reranker.scores(question, texts)
     except RerankerUnavailable as error:
         log.warning("not_reranked", reason=error.message)
-        return order, relevance, (Degraded("rerank", error.message),)
-    places, relevance = reranked(relevance, scores)
-    return [order[place] for place in places], relevance, ()
+        return replace(leading, degraded=(Degraded("rerank", error.message),))
+    places, relevance = reranked(leading.relevance, scores)
+    return replace(leading, order=[leading.order[place] for place in places], relevance=relevance)
 
 
-def _diverse(
-    search: Search, order: Sequence[UUID], relevance: NDArray[np.float64], features: Features
-) -> dict[UUID, float]:
-    """Return the ids that are picked, in order, with their redundancy."""
+def diversify(search: Search, leading: Leading, features: Features) -> Mapping[UUID, float]:
+    """Return the ids of the results, best first, with their redundancy; near-duplicates come last."""
     ranking = search.ranking
-    vectors = features.vectors[[features.rows[id_] for id_ in order]]
+    vectors = features.vectors[[features.rows[id_] for id_ in leading.order]]
     # A result below min_score leaves its place to the next one.
-    limit = len(order) if ranking.min_score > 0 else search.wanted + 1
+    limit = len(leading.order) if ranking.min_score > 0 else search.wanted + 1
     pick = maximal_marginal_relevance if ranking.fusion == "rrf" else discounted_relevance
-    picked = pick(relevance, vectors @ vectors.T, limit, ranking.mmr_lambda)
-    return {order[place]: redundancy for place, redundancy in picked}
+    picked = pick(leading.relevance, vectors @ vectors.T, limit, ranking.mmr_lambda)
+    redundancy = {leading.order[place]: value for place, value in picked}
+    return redundancy | dict.fromkeys(leading.near_duplicates, 1.0)
 
 
-def _results(
-    search: Search,
-    found: Found,
-    candidates: Mapping[UUID, Candidate],
-    fused: Fused[UUID],
-    features: Features,
-    scored: Scored[UUID],
-    redundancy: Mapping[UUID, float],
-) -> list[Recalled]:
-    """Return the results of sufficient confidence, each with its explanation if it is requested."""
+def confident_results(
+    search: Search, found: Found, features: Features, redundancy: Mapping[UUID, float]
+) -> dict[UUID, float]:
+    """Return the results of sufficient confidence, in order: those wanted, and one more if there is one."""
     ids, cosines = list(redundancy), features.cosines
     similarities = [0.0 if cosines is None else float(cosines[features.rows[id_]]) for id_ in ids]
-    results: list[Recalled] = []
-    for id_, confidence in zip(ids, answer_confidences(search, found, ids, similarities, features.links), strict=True):
-        if confidence >= search.ranking.min_score and len(results) <= search.wanted:
-            explanation = None
-            if search.question.explain:
-                factors = (features.signals.get(id_, 1.0), features.nearness.get(id_, 1.0), redundancy[id_])
-                explanation = explain_result(id_, found, fused, scored, factors)
-            candidate = candidates[id_]
-            memory = memory_of(candidate.row, candidate.namespace)
-            results.append(Recalled(memory, round(confidence, 3), explanation))
-    return results
+    confidences = answer_confidences(search, found, ids, similarities, features.links)
+    sufficient = [pair for pair in zip(ids, confidences, strict=True) if pair[1] >= search.ranking.min_score]
+    return dict(sufficient[: search.wanted + 1])
 
 
 def _unit_rows(vectors: Sequence[bytes | None]) -> NDArray[np.float32]:

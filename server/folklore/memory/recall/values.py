@@ -12,12 +12,15 @@ from numpy.typing import NDArray
 from folklore.db.stores.namespaces import NamespaceInfo
 from folklore.db.stores.recall_rows import NOTHING, Bm25, CorpusStatistics, Hits, Scope
 from folklore.embedding.protocol import Embedder, Model
-from folklore.errors import Unavailable
+from folklore.errors import InvalidInput, Unavailable
 from folklore.model import Degraded, Filters, Sort
 from folklore.ranking.statistics import LengthLine, QuestionLine
 from folklore.ranking.weights import Branch, Ranking
 from folklore.text.query.parser import KeywordQuery
 from folklore.text.words import SampledFrequencies
+
+MAX_LIMIT = 100
+MAX_QUERY = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +43,14 @@ class Question:
     cursor: str | None = None
     explain: bool = False
     embedding: Sequence[float] | None = None
+
+    def __post_init__(self) -> None:
+        """Raise InvalidInput for a limit or a query out of range."""
+
+    if not 1 <= self.limit <= MAX_LIMIT:
+        raise InvalidInput("limit", f"must be between 1 and {MAX_LIMIT}, got {self.limit}.")
+    if len(self.query) > MAX_QUERY:
+        raise InvalidInput("query", f"must be at most {MAX_QUERY:,} characters, got {len(self.query):,}.")
 
 
 @dataclass(frozen=True, slots=True)
