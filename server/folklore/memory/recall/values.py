@@ -47,10 +47,10 @@ class Question:
     def __post_init__(self) -> None:
         """Raise InvalidInput for a limit or a query out of range."""
 
-    if not 1 <= self.limit <= MAX_LIMIT:
-        raise InvalidInput("limit", f"must be between 1 and {MAX_LIMIT}, got {self.limit}.")
-    if len(self.query) > MAX_QUERY:
-        raise InvalidInput("query", f"must be at most {MAX_QUERY:,} characters, got {len(self.query):,}.")
+        if not 1 <= self.limit <= MAX_LIMIT:
+            raise InvalidInput("limit", f"must be between 1 and {MAX_LIMIT}, got {self.limit}.")
+        if len(self.query) > MAX_QUERY:
+            raise InvalidInput("query", f"must be at most {MAX_QUERY:,} characters, got {len(self.query):,}.")
 
 
 @dataclass(frozen=True, slots=True)
