@@ -12,6 +12,7 @@ from folklore.db.database import Database
 from folklore.embedding.protocol import Embedder
 from folklore.errors import InvalidInput
 from folklore.memory.context import MemoryContext
+from folklore.memory.requests import FiltersRequest
 from folklore.model import Draft, Filters, Sort
 from folklore.ranking.weights import Ranking, chosen
 from folklore.text import tokens
@@ -112,8 +113,8 @@ async def test_reflections_are_a_third_of_an_answer_at_most_and_can_be_had_alone
     await person.keep(*(f"Release {n} failed on a Friday, cause {n * 7}" for n in range(12)))
 
     usual = await person.recall("releases fail Friday", limit=10)
-    alone = await person.recall("releases fail Friday", limit=10, ranking=chosen(reflections_only=True))
-    none = await person.recall("releases fail Friday", limit=10, ranking=chosen(include_reflections=False))
+    alone = await person.recall("releases fail Friday", limit=10, filters=Filters(reflections=True))
+    none = await person.recall("releases fail Friday", limit=10, filters=Filters(reflections=False))
 
     kinds = [result.memory.kind for result in usual.memories]
     assert kinds.count("reflection") <= 3
@@ -142,7 +143,8 @@ async def test_where_there_are_only_reflections_they_are_the_whole_answer(person
     alone = await person.recall("releases fail Friday", limit=limit)
     await person.keep(*(f"Release {n} failed on a Friday" for n in range(12)))
     asked_for = await person.recall("releases fail Friday", limit=limit, filters=Filters(kinds=("reflection",)))
-    by_word = await person.search("releases fail Friday", limit=limit, filters=Filters(kinds=("reflection",)))
+    only = FiltersRequest(kinds=("reflection",))
+    by_word = await person.search("releases fail Friday", limit=limit, filters=only)
 
     for answer in (alone, asked_for, by_word):
         assert [result.memory.kind for result in answer.memories] == ["reflection"] * limit

@@ -148,7 +148,7 @@ async def test_half_a_character_in_what_a_client_spells_is_taken_out_and_the_cal
         [found] = (await spoken.answer(3))["structuredContent"]["memories"]
 
     assert found["content"] == "The launch is go"
-    assert "taken out before storing (content: 1 character)" in stored["note"]
+    assert "removed before storing (content: 1 character)" in stored["note"]
 
 
 async def test_a_call_that_is_nested_too_deep_is_answered_by_its_number(database_url: str, tmp_path: Path) -> None:
@@ -216,7 +216,7 @@ async def doorway(database_url: str) -> AsyncIterator[Doorway]:
 
 async def test_a_database_that_comes_back_is_found_again(doorway: Doorway, tmp_path: Path) -> None:
     app = App(Settings(database_url=doorway.url, author="tester", namespace="notes", home=tmp_path))
-    async with connected(build_server(app.host)) as client:
+    async with connected(build_server(app.service)) as client:
 
         async def store(text: str) -> bool:
             return not (await client.call_tool("memory_store", {"content": text})).is_error
