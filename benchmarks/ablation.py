@@ -19,6 +19,7 @@ from benchmarks.metrics import Sample, interval, mean, recall_at
 from benchmarks.sets import Question, RetrievalSet, read_set
 from benchmarks.store import Store, open_store
 from folklore.memory.recall import pipeline as recall
+from folklore.memory.recall.values import Question as Asked
 from folklore.model import Answer
 from folklore.ranking.weights import Branch, Ranking, Signals, chosen
 
@@ -130,7 +131,7 @@ class Direct:
     async def answer(self, question: Question, ranking: Ranking, **more: Any) -> Answer:
         """Recall with this ranking; `more` are further fields of the request."""
         values = {"limit": self.limit} | more
-        request = recall.Question(question.query, namespaces=question.namespaces, ranking=ranking, **values)
+        request = Asked(question.query, namespaces=question.namespaces, ranking=ranking, **values)
         app = self.store.app
         return await recall.answer(await app.context(app.caller, app.namespace), request)
 

@@ -136,7 +136,7 @@ def fuse(lists: Sequence[BranchList[Ordered]], ranking: Ranking, fetched: int) -
         spreading = _shares_of_best(total)
         ranks, share = _shares_of_best(rrf), ranking.rrf_share
         own = {id_: (1.0 - share) * value + share * ranks[id_] for id_, value in spreading.items()}
-    return Fused(_best_first(own, rrf), rrf, standardised, own, spreading)
+    return Fused(best_first(own, rrf), rrf, standardised, own, spreading)
 
 
 def score(
@@ -155,7 +155,7 @@ def score(
     relevance = {
         id_: (boosted.get(id_, 0.0) + spread.get(id_, 0.0)) * nearness.get(id_, 1.0) for id_ in {**boosted, **spread}
     }
-    return Scored(_best_first(relevance, fused.rrf), relevance, spread)
+    return Scored(best_first(relevance, fused.rrf), relevance, spread)
 
 
 def spread_scores(scores: Mapping[Id, float], links: Iterable[tuple[Id, Id, float]]) -> dict[Id, float]:
@@ -180,14 +180,14 @@ def reranked(relevance: NDArray[np.float64], scores: NDArray[np.float64]) -> tup
     count = len(scores)
     if count == 0 or float(scores.max()) == float(scores.min()):
         return list(range(len(relevance))), relevance
-    best_first = sorted(range(count), key=lambda place: (-float(scores[place]), place))
+    order = sorted(range(count), key=lambda place: (-float(scores[place]), place))
     low, high = float(scores.min()), float(scores.max())
     bottom, top = float(relevance[count - 1]), float(relevance[0])
-    divided = bottom + (top - bottom) * (scores[best_first] - low) / (high - low)
-    return [*best_first, *range(count, len(relevance))], np.concatenate([divided, relevance[count:]])
+    divided = bottom + (top - bottom) * (scores[order] - low) / (high - low)
+    return [*order, *range(count, len(relevance))], np.concatenate([divided, relevance[count:]])
 
 
-def _best_first(scores: Mapping[Ordered, float], second: Mapping[Ordered, float]) -> list[Ordered]:
+def best_first(scores: Mapping[Ordered, float], second: Mapping[Ordered, float]) -> list[Ordered]:
     """Return the ids by descending score, then second score, then ascending id: one question has one answer."""
     keyed = [(-value, -second.get(id_, 0.0), id_) for id_, value in scores.items()]
     keyed.sort()
