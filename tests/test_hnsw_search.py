@@ -190,14 +190,7 @@ async def test_where_the_nearest_are_hidden_the_others_are_found_exactly(
 ) -> None:
     scope, model = await crowd.scope(), await embedder.model()
     vector = await embedder.embed_question(["compiler"], [1.0])
-    asked: dict[str, Any] = {
-        "model": model.id,
-        "query": vector,
-        "slope": 0.0,
-        "fetch": 30,
-        "total": MANY,
-        "indexed": True,
-    }
+    query = DenseQuery(model.id, vector, indexed=True, total=MANY)
     connection = await asyncpg.connect(crowd.url)
     hidden: list[UUID] = [
         row["memory_id"]
@@ -209,7 +202,7 @@ async def test_where_the_nearest_are_hidden_the_others_are_found_exactly(
     ]
     try:
         await connection.execute("update memories set expires_at = $2 where id = any($1)", hidden, NOON)
-        found = await crowd.library.statements.dense(scope, **asked)
+        found = await crowd.library.statements.dense(scope, query, 30)
     finally:
         await connection.execute("update memories set expires_at = null where id = any($1)", hidden)
         await connection.close()

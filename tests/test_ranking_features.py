@@ -9,10 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from folklore.errors import InvalidInput
+from folklore.db.database import Database
+from folklore.embedding.protocol import Embedder
+from folklore.errors import ConfigInvalid, InvalidInput
+from folklore.memory.context import MemoryContext
+from folklore.memory.requests import RankingRequest, RecallRequest
 from folklore.model import Draft
 from folklore.ranking.features import recency, signal_factors
-from folklore.ranking.weights import PRESETS, Ranking, Signals, chosen
+from folklore.ranking.weights import PRESETS, Ranking, Signals, chosen, named_presets
 from tests.person import NOON, Person, contents, ids
 
 shares = st.one_of(st.none(), st.floats(0, 1))
@@ -118,3 +122,50 @@ def test_every_number_of_a_preset_can_be_overridden_and_an_error_names_it() -> N
 
 def test_the_default_preset_is_the_default() -> None:
     assert PRESETS["balanced"] == Ranking() == chosen()
+
+
+def test_a_preset_of_the_settings_has_its_numbers_and_the_default_ones() -> None:
+    presets = named_presets(
+        {"ours": {"fusion": "rrf", "dense": 0.5, "tags": 2, "neighbours": [0.3], "half_life_days": 7}}
+    )
+
+    ours = presets["ours"]
+
+    assert (ours.fusion, ours.dense, ours.signals.tags, ours.neighbours) == ("rrf", 0.5, 2, (0.3,))
+    assert (ours.signals.half_life, ours.keyword) == (timedelta(days=7), Ranking().keyword)
+    assert chosen("ours", presets, min_score=0.2).min_score == 0.2
+    assert presets.keys() == {*PRESETS, "ours"}
+
+
+def test_a_preset_with_the_name_of_a_built_in_one_changes_that_one() -> None:
+    assert named_presets({"keyword": {"exact": 2}})["keyword"] == chosen("keyword", weights={"exact": 2})
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"magic": 1}, r"ranking\.presets\.ours\.magic: is not a number of a ranking"),
+        ({"rrf_k": -1}, r"ranking\.presets\.ours\.rrf_k: must be a number between 0 and 1000, got -1"),
+        ({"rrf_k": "many"}, r"ranking\.presets\.ours\.rrf_k: must be a number"),
+        ({"fusion": "sum"}, r"ranking\.presets\.ours\.fusion: must be one of calibrated, rrf, weighted"),
+        ({"expand": ["friends"]}, r"ranking\.presets\.ours\.expand: must be one of relations, entities"),
+        ({"dense": 0, "keyword": 0}, r"ranking\.presets\.ours: gives no branch a weight above 0"),
+    ],
+)
+def test_a_wrong_number_of_a_preset_is_an_error_that_names_it(values: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigInvalid, match=message):
+        named_presets({"ours": values})
+
+
+async def test_a_recall_takes_the_name_of_a_preset_of_the_settings(database: Database, embedder: Embedder) -> None:
+    memory = MemoryContext.of(database, embedder, presets=named_presets({"words": {"dense": 0}}))
+    person = Person(memory)
+    await person.keep("The harbour is closed.", "Boats sleep.")
+
+    answer = await person.call(RecallRequest(query="harbour", explain=True, ranking=RankingRequest(preset="words")))
+
+    assert answer.explain is not None
+    assert "dense" not in answer.explain
+    assert contents(answer) == ["The harbour is closed."]
+    with pytest.raises(InvalidInput, match=r"unknown preset 'other'.*balanced.*words"):
+        await person.call(RecallRequest(query="harbour", ranking=RankingRequest(preset="other")))

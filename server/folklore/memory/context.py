@@ -69,6 +69,7 @@ class MemoryContext:
         reranker: Reranker | None = None,
         *,
         secrets: SecretPolicy = "refuse",
+        presets: Mapping[str, Ranking] = PRESETS,
     ) -> MemoryContext:
         """Make the context of a database; a single embedder is used whatever model the database calls active."""
         return cls(
@@ -81,6 +82,7 @@ class MemoryContext:
             embedder if isinstance(embedder, ActiveModel) else ActiveModel(embedder),
             reranker,
             secrets,
+            presets,
         )
 
     def view_of(self, access: Access | None) -> MemoryContext:

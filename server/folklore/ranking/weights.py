@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields, replace
 from datetime import timedelta
 from typing import Any, Literal, get_args
 
-from folklore.errors import InvalidInput
+from folklore.errors import ConfigInvalid, InvalidInput
 
 Branch = Literal["dense", "keyword"]
 Expansion = Literal["relations", "entities"]
@@ -158,11 +158,15 @@ def chosen(
 def named_presets(given: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Ranking]:
     """Return the built-in presets and those of the settings, each the default ranking with other numbers.
 
-    Raises InvalidInput that names the preset and the number.
+    A preset with the name of a built-in one changes that one. Raises ConfigInvalid, which names preset and number.
     """
     presets = dict(PRESETS)
     for name, values in given.items():
-        presets[name] = _changed(PRESETS.get(name, Ranking()), values, f"ranking.presets.{name}")
+        try:
+            presets[name] = _changed(PRESETS.get(name, Ranking()), values, f"ranking.presets.{name}")
+        except InvalidInput as error:
+            reason = error.message.removeprefix(f"{error.field}: ")
+            raise ConfigInvalid(error.field, reason, hint=error.hint) from error
     return presets
 
 
