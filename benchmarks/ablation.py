@@ -30,14 +30,12 @@ PARTS: Mapping[str, Mapping[str, Any]] = {
     "keyword branch": {"keyword": 0.0},
     "diversity (MMR)": {"mmr_lambda": 1.0},
     "session neighbours": {"neighbours": ()},
-    "neighbours: less for long texts": {"neighbours_length": _ENDLESS},
-    "neighbours: less for texts of few words": {"neighbours_least": 1.0},
+    "neighbours: less for long texts": {"neighbours_longest": _ENDLESS},
     "neighbours: less for texts that ask": {"neighbours_asking": 1.0},
     "nearness": {"nearness": 0.0},
-    "top score significance of the dense branch": {"standing": 0.0},
-    "ranks": {"rrf_share": 0.0},
-    "standardised scores": {"rrf_share": 1.0},
-    "both, a weighted sum of similarities instead": {"fusion": "weighted"},
+    "top score significance of the dense branch": {"significance": 0.0},
+    "calibration: reciprocal rank fusion and MMR alone": {"fusion": "rrf"},
+    "calibration: a weighted mean of similarities": {"fusion": "weighted"},
     "signal exact": {"signals": Signals(exact=0.0)},
     "signals tags, importance, confidence, priority": {
         "signals": Signals(tags=0.0, importance=0.0, confidence=0.0, priority=0.0)

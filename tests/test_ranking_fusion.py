@@ -142,7 +142,7 @@ def test_standardised_scores_of_a_branch_count_by_its_weight() -> None:
     keyword = BranchList("keyword", ["k"], [3.0], 1.0)
     dense = BranchList("dense", ["d"], [0.5], 2.0)
 
-    fused = fuse([keyword, dense], Ranking(rrf_share=0.0), 30)
+    fused = fuse([keyword, dense], Ranking(), 30)
 
     assert fused.own == {"d": pytest.approx(1.0), "k": pytest.approx(0.5)}
     assert fused.standardised["dense"]["d"] == pytest.approx(2 * fused.standardised["keyword"]["k"])
@@ -212,22 +212,6 @@ def test_a_weighted_mean_keeps_similarities_and_passes_on_the_weight_of_an_empty
     assert alone.own == {"a": pytest.approx(0.6), "b": pytest.approx(0.3)}
 
 
-def test_ranks_and_standardised_scores_count_half_each() -> None:
-    keyword = BranchList("keyword", ["a", "b"], [8.0, 2.0], 1.0)
-
-    fused = fuse([keyword], Ranking(rrf_k=1, rrf_share=0.5), 2)
-
-    assert fused.own == {"a": pytest.approx(1.0), "b": pytest.approx(0.5 * 0 + 0.5 * (1 / 3) / (1 / 2))}
-
-
-def test_ranks_count_by_their_share() -> None:
-    keyword = BranchList("keyword", ["a", "b"], [8.0, 2.0], 1.0)
-
-    fused = fuse([keyword], Ranking(rrf_k=1, rrf_share=0.2), 2)
-
-    assert fused.own == {"a": pytest.approx(1.0), "b": pytest.approx(0.8 * 0 + 0.2 * (1 / 3) / (1 / 2))}
-
-
 def test_the_dense_branch_counts_more_where_words_cover_less() -> None:
     assert dense_weight(1.0, 0.0) == 1.5
     assert dense_weight(1.0, 1.0) == 1.0
@@ -259,13 +243,6 @@ def test_a_list_without_variance_or_without_the_check_counts_in_full() -> None:
     assert top_score_significance(0.1, 0.1, 1, 1.25) <= 1.0
 
 
-def test_ranks_of_little_trust_count_less() -> None:
-    dense = BranchList("dense", ["a", "b"], [0.5, 0.4], 0.1, trust=0.1)
-    keyword = BranchList("keyword", ["b", "a"], [5.0, 4.0], 1.0)
-
-    assert fuse([dense, keyword], Ranking(rrf_share=1.0), 30).order[0] == "b"
-
-
 def test_a_neighbour_takes_a_score_by_the_strength_of_the_link() -> None:
     spread_to = spread_scores({"seed": 1.0}, [("seed", "next", 0.4), ("seed", "after", 0.2)])
 
@@ -286,10 +263,10 @@ def test_a_neighbour_of_two_candidates_takes_from_both() -> None:
     assert spread_scores({"a": 1.0, "b": 0.5}, [("a", "c", 0.4), ("b", "c", 0.4)]) == {"c": pytest.approx(0.6)}
 
 
-def test_a_short_or_long_text_takes_less() -> None:
-    ranking = Ranking(neighbours_shortest=10, neighbours_longest=100)
+def test_a_long_text_takes_less() -> None:
+    ranking = Ranking(neighbours_longest=100)
 
-    assert [spread_share(length, ranking, asks=False) for length in (0, 2.5, 10, 100, 400)] == [
+    assert [spread_share(length, ranking, asks=False) for length in (0, 10, 100, 400)] == [
         0.0,
         0.5,
         1.0,

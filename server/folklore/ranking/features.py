@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import TypeVar
@@ -55,14 +54,10 @@ def _effective_weights(signals: Signals, candidates: Sequence[Mapping[str, float
 def spread_share(length: float, ranking: Ranking, *, asks: bool) -> float:
     """Return the share of a neighbour's score that a text of so many lexemes takes, 0 to 1.
 
-    A long text has words of its own: m / length beyond m = neighbours_longest. A text of few words says little:
-    sqrt(length / s) below s = neighbours_shortest. A text that asks is seldom an answer: times neighbours_asking.
+    min(1, neighbours_longest / length), since a long text has words of its own; times neighbours_asking for a text that
+    asks, since that is seldom an answer.
     """
-    share = 1.0
-    if length < ranking.neighbours_shortest:
-        share = math.sqrt(length / ranking.neighbours_shortest)
-    elif length > ranking.neighbours_longest:
-        share = ranking.neighbours_longest / length
+    share = min(1.0, ranking.neighbours_longest / max(length, 1.0))
     return share * ranking.neighbours_asking if asks else share
 
 

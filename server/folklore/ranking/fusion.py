@@ -28,8 +28,7 @@ class BranchList(Generic[Ordered]):
     """The list of one branch, best first.
 
     `scores` order it. `similarities` are absolute, 0 to 1: the cosine, or the score as a share of the question's best
-    times the part of the question that this one covers. `weight` is that of its standardised scores; `trust`, 0 to 1,
-    that of its ranks.
+    times the part of the question that this one covers. `weight` is that of its standardised scores.
     """
 
     branch: Branch
@@ -37,21 +36,16 @@ class BranchList(Generic[Ordered]):
     scores: Sequence[float]
     weight: float
     similarities: Sequence[float] = ()
-    trust: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
 class Fused(Generic[Ordered]):
-    """The candidates of all branches, best first, with their own score in [0, 1] and its parts.
-
-    `spreading` is the part of each score, in [0, 1], that spreads to neighbours.
-    """
+    """The candidates of all branches, best first, with their own score in [0, 1] and its parts."""
 
     order: Sequence[Ordered]
     rrf: Mapping[Ordered, float]
     standardised: Mapping[Branch, Mapping[Ordered, float]]
     own: Mapping[Ordered, float]
-    spreading: Mapping[Ordered, float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,17 +104,13 @@ def model_trust(blurs_beyond: float | None, mean_length: float) -> float:
 def fuse(lists: Sequence[BranchList[Ordered]], ranking: Ranking, fetched: int) -> Fused[Ordered]:
     """Fuse the lists of the branches, each asked for `fetched` candidates, by the kind of fusion in `ranking`.
 
-    calibrated  own = 0.5 * rrf / best rrf + 0.5 * standardised / best standardised
-    rrf         own = rrf / best rrf
+    calibrated  own = sum of weight * standardised score, as a share of the best
+    rrf         own = sum of weight / (k + rank), as a share of the best
     weighted    own = weighted mean of the similarities
 
     Equal scores are ordered by rrf, then by id.
     """
-    # Ranks have the weights of the ranking; standardised scores also that of the model and of the words' coverage.
-    exact = ranking.fusion == "rrf"
-    rrf = reciprocal_rank_fusion(
-        [(ranking.weight(found.branch) * (1.0 if exact else found.trust), found.ids) for found in lists], ranking.rrf_k
-    )
+    rrf = reciprocal_rank_fusion([(ranking.weight(found.branch), found.ids) for found in lists], ranking.rrf_k)
     standardised: dict[Branch, dict[Ordered, float]] = {}
     total = dict.fromkeys(rrf, 0.0)
     for found in lists:
@@ -128,15 +118,11 @@ def fuse(lists: Sequence[BranchList[Ordered]], ranking: Ranking, fetched: int) -
         for id_, value in zip(found.ids, standardised_scores(found.scores, fetched), strict=True):
             own_list[id_] = found.weight * value
             total[id_] += own_list[id_]
-    if exact:
-        own = spreading = _shares_of_best(rrf)
-    elif ranking.fusion == "weighted":
-        own = spreading = _weighted_mean(lists, ranking)
+    if ranking.fusion == "weighted":
+        own = _weighted_mean(lists, ranking)
     else:
-        spreading = _shares_of_best(total)
-        ranks, share = _shares_of_best(rrf), ranking.rrf_share
-        own = {id_: (1.0 - share) * value + share * ranks[id_] for id_, value in spreading.items()}
-    return Fused(best_first(own, rrf), rrf, standardised, own, spreading)
+        own = _shares_of_best(rrf if ranking.fusion == "rrf" else total)
+    return Fused(best_first(own, rrf), rrf, standardised, own)
 
 
 def score(
@@ -151,7 +137,7 @@ def score(
     important memory.
     """
     boosted = {id_: fused.own[id_] * factor for id_, factor in signals.items() if id_ in fused.own}
-    spread = spread_scores({id_: fused.spreading[id_] for id_ in boosted}, links)
+    spread = spread_scores({id_: fused.own[id_] for id_ in boosted}, links)
     relevance = {
         id_: (boosted.get(id_, 0.0) + spread.get(id_, 0.0)) * nearness.get(id_, 1.0) for id_ in {**boosted, **spread}
     }

@@ -11,7 +11,7 @@ from folklore.errors import ConfigInvalid, InvalidInput
 
 Branch = Literal["dense", "keyword"]
 Expansion = Literal["relations", "entities"]
-# calibrated: reciprocal ranks and standardised scores, half and half, then signals, neighbours and nearness.
+# calibrated: standardised scores, then signals, neighbours and nearness (docs/ranking.md).
 # rrf: reciprocal rank fusion alone, then maximal marginal relevance. weighted: a weighted mean of similarities.
 Fusion = Literal["calibrated", "rrf", "weighted"]
 
@@ -54,16 +54,13 @@ class Ranking:
     # Weights of the branches. The calibrated dense weight is also multiplied by that of the model.
     dense: float = 1.0
     keyword: float = 1.0
-    # Lists of 30 need a steeper fall than the k = 60 of Cormack et al. (benchmarks/RESULTS.md).
-    rrf_k: float = 3.0
-    # Share of ranks in the own score, the rest being standardised scores.
-    rrf_share: float = 0.5
+    # k of reciprocal rank fusion, as in Cormack et al. The calibrated fusion orders equal scores by it.
+    rrf_k: float = 60.0
     # Candidates of each branch, in limits.
     fetch_multiplier: float = 3.0
     # Shares of its score that a memory spreads to session neighbours one and two places away.
     neighbours: tuple[float, ...] = (0.7, 0.5)
-    # Lexemes of a text below and beyond which it takes less from its neighbours.
-    neighbours_shortest: float = 16.0
+    # Lexemes of a text beyond which it takes less from its neighbours.
     neighbours_longest: float = 80.0
     # Factor on what a text that asks a question takes.
     neighbours_asking: float = 0.6
@@ -104,7 +101,7 @@ PRESETS: Mapping[str, Ranking] = {
     "keyword": Ranking(dense=0.0),
     "semantic": Ranking(keyword=0.0),
     "roaming": Ranking(keyword=0.0, relations=1.0, expand=("relations", "entities")),
-    "rrf": Ranking(fusion="rrf", rrf_k=60.0),
+    "rrf": Ranking(fusion="rrf"),
 }
 _MAX_WEIGHT = 100.0
 # Every number of a ranking that a preset or a request may set, with its range.
@@ -116,9 +113,7 @@ _RANGES: Mapping[str, tuple[float, float]] = {
     **dict.fromkeys(_SIGNALS, (0, _MAX_WEIGHT)),
     "half_life_days": (0.001, 100_000),
     "rrf_k": (0, 1_000),
-    "rrf_share": (0, 1),
     "fetch_multiplier": (1, 20),
-    "neighbours_shortest": (0.001, 100_000),
     "neighbours_longest": (1, 100_000),
     "neighbours_asking": (0, 1),
     "significance": (0, 100),

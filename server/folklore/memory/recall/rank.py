@@ -38,8 +38,6 @@ from folklore.text.words import is_question
 
 log = structlog.get_logger(__name__)
 
-# So many candidates beyond the wanted ones spread their scores.
-_MORE_SPREADING = 5
 # Greatest share of reflections in an answer: they speak about memories, and must not displace them.
 _REFLECTIONS = 0.3
 _REFLECTION = "reflection"
@@ -97,8 +95,8 @@ def _branch_lists(search: Search, found: Found) -> list[BranchList[UUID]]:
     for branch, hits in found.hits.items():
         weight = search.ranking.weight(branch)
         if branch == "dense":
-            trust, factor = _dense_trust(search, found, coverage)
-            lists.append(BranchList(branch, hits.ids, hits.scores, weight * factor, hits.raw, trust))
+            factor = _dense_factor(search, found, coverage)
+            lists.append(BranchList(branch, hits.ids, hits.scores, weight * factor, hits.raw))
         else:
             best = max(hits.scores, default=0.0)
             similarities = [coverage * value / best if best > 0 else 0.0 for value in hits.scores]
@@ -106,17 +104,17 @@ def _branch_lists(search: Search, found: Found) -> list[BranchList[UUID]]:
     return lists
 
 
-def _dense_trust(search: Search, found: Found, coverage: float) -> tuple[float, float]:
-    """Return the trust in the ranks of the dense branch, and the factor on its standardised scores."""
+def _dense_factor(search: Search, found: Found, coverage: float) -> float:
+    """Return the factor on the standardised scores of the dense branch."""
     model, words, line, hits = found.dense.model, found.keyword.words, found.dense.line, found.dense.hits
-    trust = factor = 1.0
+    factor = 1.0
     if model is not None:
         trust = model_trust(model.blurs_beyond, 0.0 if words is None else words.query.corpus.mean_length)
-        factor = dense_weight(model.weight, coverage) * trust
+        factor = trust * dense_weight(model.weight, coverage)
     if line is not None and hits.scores:
         significance = search.ranking.significance
         factor *= top_score_significance(hits.scores[0], line.deviation, found.dense.total, significance)
-    return trust, factor
+    return factor
 
 
 async def read_features(memory: MemoryContext, search: Search, found: Found, fused: Fused[UUID]) -> Features:
@@ -129,7 +127,7 @@ async def read_features(memory: MemoryContext, search: Search, found: Found, fus
     ids = fused.order if plain else fused.order[: ranking.fetch(search.wanted) + 1]
     query = CandidateQuery(
         ids=ids,
-        spreading=() if plain else ids[: search.wanted + _MORE_SPREADING],
+        spreading=() if plain else ids[: search.wanted],
         reach=0 if plain else len(ranking.neighbours),
         related=not plain and ranking.relations > 0,
         # Where the dense branch failed, the table of vectors may be locked.
