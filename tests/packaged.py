@@ -49,10 +49,9 @@ async def served(python: str, settings: Watched) -> None:
         async with Client(f"{server.url}/mcp", read_timeout_seconds=30) as assistant:
             await a_session_of_work(assistant)
         ready, metrics = await client.get("/readyz"), await client.get("/metrics")
-        took = await server.end()
+        await server.end()
     assert ready.json() == {"status": "ready", "engine": "server"}, ready.text
     assert 'folklore_tool_calls_total{outcome="ok",tool="memory_store"} 1.0' in metrics.text, metrics.text
-    assert took < 6, took
     assert settings.attempts() == "", settings.attempts()
 
 
