@@ -92,7 +92,6 @@ async def test_the_server_ends_in_time_with_open_streams_and_calls_and_keeps_ack
                 await asyncio.sleep(0.02)
         stack.callback(unread(server).close)
         await server.end()
-        before = list(acknowledged)
         await asyncio.wait_for(asyncio.gather(*work), 120)
     kept = await exported(settings)
 
