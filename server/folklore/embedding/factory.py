@@ -48,9 +48,9 @@ def build_embedder(choice: ModelChoice, settings: EmbeddingSettings, home: Path)
         return bundled.BundledEmbedder()
     max_tokens = profile_of(choice.name).max_tokens
     if choice.provider == "fastembed":
-        from folklore.embedding import fastembed
+        from folklore.embedding.fastembed import FastembedEmbedder  # imports numpy
 
-        return fastembed.FastembedEmbedder(choice, models_folder(home), max_tokens)
+        return FastembedEmbedder(choice, models_folder(home), max_tokens)
     url = url_of(choice, settings)
     if url is None:
         raise EmbedderUnavailable(f"The address of {choice.label} is unknown.", hint="Set embedding.url.")
