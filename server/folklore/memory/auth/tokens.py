@@ -6,7 +6,7 @@ import hashlib
 import hmac
 import re
 import secrets
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -66,19 +66,17 @@ async def create_token(context: RequestContext, request: CreateTokenRequest) -> 
     Raises InvalidInput, Refused.
     """
     require_owner(context.caller)
-    name = _line(request.name, "name")
+    name = _local_name(request.name)
     agent = None if request.agent is None else _line(request.agent, "agent")
     grants = _parse_grants(request.grants, owner=request.owner)
     expires_at = None if request.expires is None else context.now + period(request.expires, "expires")
     home = None if request.namespace is None else names.normalise(request.namespace)
-    if home is not None and not request.owner and grants.get(names.key(home), ("", "reader"))[1] == "reader":
-        raise InvalidInput(
-            "namespace",
-            f"{home} would be the default for writing, and the token may not write there.",
-            hint=f"Add --grant {home}:writer.",
-        )
-    wanted = [name for name, _ in grants.values()] + ([home] if home is not None else [])
-    ids, created = await _ensure_namespaces(context, wanted)
+    named = [name for name, _ in grants.values()]
+    if home is not None:
+        named.append(home)
+        if not request.owner:
+            _require_writer(home, grants)
+    ids, created = await _ensure_namespaces(context, named)
     secret = PREFIX + secrets.token_urlsafe(32)
     token = NewToken(
         id=new_id(),
@@ -93,6 +91,15 @@ async def create_token(context: RequestContext, request: CreateTokenRequest) -> 
     principals = Principals(context.memory.database)
     principal = await principals.create(token, principal_id=new_id(), caller=context.caller, now=context.now)
     return CreatedToken(token.id, principal, secret, expires_at, tuple(created))
+
+
+def _require_writer(home: str, grants: Mapping[str, tuple[str, Role]]) -> None:
+    if grants.get(names.key(home), ("", "reader"))[1] == "reader":
+        raise InvalidInput(
+            "namespace",
+            f"{home} would be the default for writing, and the token may not write there.",
+            hint=f"Add --grant {home}:writer.",
+        )
 
 
 async def store_external_token(memory: MemoryContext, identity: ExternalIdentity, *, key: str, now: datetime) -> None:
@@ -246,3 +253,11 @@ def _line(text: str, field: str) -> str:
     if not 1 <= len(cleaned) <= MAX_NAME or "\n" in cleaned:
         raise InvalidInput(field, f"must be one line of 1 to {MAX_NAME} characters.")
     return cleaned
+
+
+def _local_name(text: str) -> str:
+    """Return a name that no principal of an identity provider has: those are `subject <issuer>`."""
+    name = _line(text, "name")
+    if "://" in name:
+        raise InvalidInput("name", 'must not contain "://".', hint="Principals of an identity provider contain it.")
+    return name
