@@ -81,7 +81,9 @@ def documented(tool: str) -> list[str]:
 async def test_the_call_path_of_a_recall_is_short_and_documented(app: App) -> None:
     store = tools.StoreArguments(content="The harbour office opens at nine.", namespace="notes")
     await tools.memory_store(app.service, store, {})
-    asked = tools.RecallArguments(query="When does the harbour office open?", namespaces=("notes",))
+    await tools.memory_recall(app.service, tools.RecallArguments(query="harbour"), {})  # the model is known from now on
+    await tools.memory_store(app.service, store.model_copy(update={"namespace": "others"}), {})
+    asked = tools.RecallArguments(query="When does the harbour office open?", namespaces=("others",))
 
     path = await path_of(tools.memory_recall, tools.memory_recall(app.service, asked, {}))
 
