@@ -13,7 +13,7 @@ PROCESSES ?= 20
 SECONDS ?= 60
 CALLS ?= 20000
 
-.PHONY: run test strain check package conformance bench bench-code bench-latency bench-http soak isolation schema format clean
+.PHONY: run test strain check package conformance bench bench-code bench-latency bench-http soak isolation schema reference format clean
 
 $(VENV)/.installed: pyproject.toml
 	@test -n "$(PYTHON)" || { echo "Folklore needs Python 3.11 or newer (set PYTHON=/path/to/python)." >&2; exit 1; }
@@ -72,6 +72,9 @@ isolation: $(VENV)/.installed  ## Random people at one server see nothing that i
 
 schema: $(VENV)/.installed  ## Write schema.sql anew from the migrations.
 	$(BIN)/python -m tests.schema_text > schema.sql
+
+reference: $(VENV)/.installed  ## Write docs/reference/ anew from the code.
+	$(BIN)/python -m tests.reference
 
 format: $(VENV)/.installed
 	$(BIN)/ruff check --fix .
