@@ -163,19 +163,17 @@ def _tool(tool: Tool, *, core: bool) -> str:
     annotations = tool.annotations
     assert annotations is not None
     kind = "reads" if annotations.read_only_hint else "changes" if annotations.destructive_hint else "adds"
-    rows = [
-        f"| `{name}` | {_type(schema)}{', required' if required else ''} | "
-        f"{_value(schema['default']) if 'default' in schema else ''} | {_cell(_meaning(_COMMANDS.get(tool.name, 'recall'), name, schema))} |"
-        for name, schema, required in _arguments(tool.input_schema)
-    ]
+    command = _COMMANDS.get(tool.name, "recall")
+    rows = []
+    for name, schema, required in _arguments(tool.input_schema):
+        value = _type(schema) + (", required" if required else "")
+        default = _value(schema["default"]) if "default" in schema else ""
+        rows.append(f"| `{name}` | {value} | {default} | {_cell(_meaning(command, name, schema))} |")
     head = "| argument | value | default | meaning |\n|---|---|---|---|"
     arguments = "\n".join([head, *rows]) if rows else "It takes no arguments."
     result = ", ".join(f"`{name}`" for name in (tool.output_schema or {}).get("properties", {}))
-    group = ", core" if core else ""
-    return (
-        f"## {tool.name}\n\n{tool.title} ({kind}{group}). {tool.description}\n\n{arguments}\n\n"
-        f"The result has: {result}."
-    )
+    about = f"{tool.title} ({kind}{', core' if core else ''}). {tool.description}"
+    return f"## {tool.name}\n\n{about}\n\n{arguments}\n\nThe result has: {result}."
 
 
 def _arguments(schema: Schema, prefix: str = "") -> Iterator[tuple[str, Schema, bool]]:
@@ -221,7 +219,8 @@ def _type(schema: Schema, definitions: Schema | None = None) -> str:
         return " / ".join(f"`{value}`" for value in schema["enum"])
     if "const" in schema:
         return f"`{schema['const']}`"
-    kind = {"string": "text", "array": "list"}.get(schema.get("type", ""), schema.get("type", ""))
+    name = str(schema.get("type", ""))
+    kind = {"string": "text", "array": "list"}.get(name, name)
     if schema.get("format") in ("path", "password"):
         kind = {"path": "path", "password": "secret text"}[schema["format"]]
     items = schema.get("items")
