@@ -45,14 +45,14 @@ check: $(VENV)/.installed  ## Types, style and the layers of the house.
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-conformance: $(VENV)/.installed  ## The official MCP conformance suite and other people's clients; fetches Node and them from npm (docs/conformance.md).
+conformance: $(VENV)/.installed  ## The official MCP conformance suite and other people's clients; fetches Node and them from npm (docs/how-to/check-conformance.md).
 	$(BIN)/python -m tests.conformance
 
 package: $(VENV)/.installed  ## Build the wheel, install it into a fresh environment and serve from there.
 	$(BIN)/python -m tests.packaged
 
 bench: $(VENV)/.installed  ## make bench SET="path/to/set.jsonl …" BENCH=retrieval (or ablation; abstention, duplicates: one set)
-	@test -n "$(SET)" || { echo "Name a set: make bench SET=path/to/set.jsonl (format: docs/benchmarks.md)" >&2; exit 2; }
+	@test -n "$(SET)" || { echo "Name a set: make bench SET=path/to/set.jsonl (format: docs/how-to/measure.md)" >&2; exit 2; }
 	$(BIN)/python -m benchmarks.$(BENCH) $(SET)
 
 bench-code: $(VENV)/.installed  ## Known items of code, made of the installed dependencies: needs no set.
