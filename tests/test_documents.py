@@ -14,6 +14,7 @@ import pytest
 import folklore
 from folklore.cli.main import cli
 from folklore.config import Settings
+from tests.commands import CommandLine, command_line  # noqa: F401 - the fixture `folklore`
 from tests.test_config import every_setting
 
 ROOT = Path(__file__).parents[1]
@@ -151,6 +152,19 @@ def test_documents_that_code_refers_to_exist(name: str) -> None:
     }
 
     assert {found for found in named - _EXAMPLES if not (ROOT / found).is_file()} == set()
+
+
+async def test_the_commands_of_the_tutorial_work(folklore: CommandLine) -> None:
+    tutorial = (ROOT / "docs" / "tutorial.md").read_text(encoding="utf-8")
+    first = ""
+
+    for words in folklore_commands(tutorial):
+        if words[0] != "db":  # the embedded Postgres is not that of this test
+            shown = await folklore.done(*(first if word == "ID" else word for word in words))
+            first = first or shown.split()[1]
+
+    memories = (await folklore.json("list", "--namespace", "shop"))["memories"]
+    assert [memory["content"] for memory in memories] == ["We deploy from tags, never from a branch."]
 
 
 def test_package_and_project_have_the_same_version() -> None:
