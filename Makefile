@@ -67,7 +67,7 @@ lock: $(INSTALLED)  ## Write requirements-ci.txt anew from pyproject.toml; UPGRA
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate --no-emit-index-url \
 		$(if $(UPGRADE),--upgrade) --custom-compile-command "make lock" --group dev --output-file requirements-ci.txt pyproject.toml
 
-conformance: $(INSTALLED)  ## The official MCP conformance suite and other people's clients; fetches Node and them from npm (docs/how-to/check-conformance.md).
+conformance: $(INSTALLED)  ## The official MCP conformance suite and other people's clients; fetches Node and them from npm (docs/how-to/conformance.md).
 	$(BIN)/python -m tests.conformance
 
 package: $(INSTALLED)  ## Build the wheel, install it into a fresh environment and serve from there.
