@@ -14,7 +14,7 @@ from folklore.db.stores.transfer_rows import Arrival, Past
 from folklore.errors import ConcurrentChange, FolkloreError, InvalidInput, Refused
 from folklore.memory.context import MemoryContext
 from folklore.memory.ids import new_id
-from folklore.memory.secret_guard import guard, guard_fields
+from folklore.memory.secret_guard import guard_draft, guard_fields
 from folklore.memory.transfer.conflicts import Known, OnConflict, Verdict, judge
 from folklore.memory.transfer.formats.line import LINE_BYTES, Line
 from folklore.memory.transfer.imported_vectors import CarriedVectors
@@ -25,7 +25,7 @@ from folklore.memory.transfer.pending_successors import Successors
 from folklore.memory.transfer.report import Report
 from folklore.memory.transfer.tied_lines import TiedLine
 from folklore.memory.transfer.vector_lines import FIELD
-from folklore.memory.validation import check_draft, with_zone
+from folklore.memory.validation import check_cleaned, clean_draft, with_zone
 from folklore.model import DEFAULT_LANGUAGE, Caller, Draft, Relation
 from folklore.text import names
 from folklore.text.clean import clean, digest
@@ -163,11 +163,11 @@ class Intake:
 
     def _arrival(self, number: int, line: MemoryLine) -> Arrival:
         past, zone, secrets = line.entry.past, self._zone, self._library.secrets
-        draft, replaced = guard(line.entry.draft, secrets)
+        draft, replaced = guard_draft(clean_draft(line.entry.draft)[0], secrets)
         guard_fields({"agent": past.agent, "trust": past.trust, KEYS: tuple(line.entry.keys)}, secrets)
         self._report.redacted += bool(replaced)
         # An export holds expired memories too, which nobody could store any more.
-        checked = check_draft(replace(draft, expires_at=None), prefix="", now=self._now(), zone=zone)
+        checked = check_cleaned(replace(draft, expires_at=None), prefix="", now=self._now(), zone=zone)
         checked = replace(
             checked,
             expires_at=with_zone(draft.expires_at, zone),
