@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import inspect
 import json
 import re
@@ -28,8 +27,50 @@ Schema = Mapping[str, Any]
 
 _MADE = "<!-- Made by `make reference` from the code. Do not edit: change the code, then run it again. -->"
 _SETTING = re.compile(r"^(?P<indent> *)(?:# )?(?P<name>[a-z_]+):(?P<value>.*)$")
-# The command with the same arguments as a tool, where it is not `folklore recall`.
-_COMMANDS = {"memory_store": "store", "memory_update": "store", "memory_relate": "relate"}
+# Meanings of arguments whose schema has no description.
+MEANINGS: Mapping[str, str] = {
+    "clear": "fields to empty",
+    "cursor": "of the former answer: continue it, with the same other arguments",
+    "embedding": "the query's vector, in the model that memory_status names",
+    "exclude_tags": "without any of these tags",
+    "expand": "also memories related to the results, or tagged with their entities",
+    "explain": "show the terms of every score, and what each branch did",
+    "filters": "only memories that match all of them",
+    "filters.author": "only by this author",
+    "filters.paths": "only about these files, or about files in these folders",
+    "filters.session": "only of this session",
+    "filters.tags": "only with these tags",
+    "format": "concise: the main fields; detailed: every field; ids: ids only",
+    "from": "id of a memory",
+    "id": "id of a memory",
+    "idempotency_key": "a repeated request under one key stores nothing twice",
+    "ids": "ids of memories",
+    "include_superseded": "also superseded memories",
+    "kinds": "only of these kinds",
+    "limit": "most memories in an answer",
+    "max_tokens": "keep the answer within this many tokens",
+    "mmr_lambda": "factor for each similar text that is ranked higher; 1: no diversity",
+    "ranking": "how to weigh and to select",
+    "reflections": "include reflections, exclude them, or return only them",
+    "related": "relations of the new memory",
+    "relations": "relations to create, change or remove",
+    "remove": "remove the relation",
+    "since": "only from this time on",
+    "sort": "order of the results",
+    "source_prefix": "only with a source that begins with this text",
+    "as_of": "as it was known at this time",
+    "strength": "0 to 1",
+    "supersede_reason": "the reason, kept in the history of the replaced memory",
+    "supersedes": "id of the memory that it replaces",
+    "tag_match": "prefix: area also matches area/payments",
+    "tag_mode": "with any of the tags, or with all",
+    "tags": "tags, such as area/payments",
+    "to": "id of a memory",
+    "type": "relates_to, contradicts, derived_from, part_of, depends_on, causes, exemplifies, prefers_over, precedes, "
+    "supersedes, or another word",
+    "until": "only before this time",
+    "query": "words, phrases, or an expression with operators",
+}
 _EXIT_CODES = "0 done, 1 failed, 2 invalid input, 3 unreachable, 4 not found, 5 refused"
 
 
@@ -163,12 +204,11 @@ def _tool(tool: Tool, *, core: bool) -> str:
     annotations = tool.annotations
     assert annotations is not None
     kind = "reads" if annotations.read_only_hint else "changes" if annotations.destructive_hint else "adds"
-    command = _COMMANDS.get(tool.name, "recall")
     rows = []
     for name, schema, required in _arguments(tool.input_schema):
         value = _type(schema) + (", required" if required else "")
         default = _value(schema["default"]) if "default" in schema else ""
-        rows.append(f"| `{name}` | {value} | {default} | {_cell(_meaning(command, name, schema))} |")
+        rows.append(f"| `{name}` | {value} | {default} | {_cell(_meaning(name, schema))} |")
     head = "| argument | value | default | meaning |\n|---|---|---|---|"
     arguments = "\n".join([head, *rows]) if rows else "It takes no arguments."
     result = ", ".join(f"`{name}`" for name in (tool.output_schema or {}).get("properties", {}))
@@ -184,23 +224,15 @@ def _arguments(schema: Schema, prefix: str = "") -> Iterator[tuple[str, Schema, 
         yield from _arguments(argument.get("items", {}), f"{prefix}{name}[].")
 
 
-def _meaning(command: str, name: str, schema: Schema) -> str:
-    """Return the description of an argument, or that of the field or of the command's option with the same name.
+def _meaning(name: str, schema: Schema) -> str:
+    """Return the description of an argument: that of its schema, of the field of the same name, or a longer one here.
 
     A tool's schema leaves out what its names say, since every session of a client pays for it in tokens.
     """
     last = name.rpartition(".")[2]
     field = FIELDS.get(last)
-    described = schema.get("description") or (field.about if field and not name.startswith("filters.") else "")
-    text = str(described or _option_help(command).get(last, "")).removesuffix(".")
-    return re.sub(r"; repeatable|^repeatable$", "", text)
-
-
-@functools.cache
-def _option_help(name: str) -> Mapping[str, str]:
-    command = cli.get_command(click.Context(cli), name)
-    options = command.params if command else ()
-    return {str(option.name): option.help or "" for option in options if isinstance(option, click.Option)}
+    described = schema.get("description") or MEANINGS.get(name) or MEANINGS.get(last) or (field.about if field else "")
+    return str(described).removesuffix(".")
 
 
 def _signature(prompt: Any) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from tests.reference import FOLDER, pages
@@ -16,3 +18,9 @@ def test_a_reference_page_matches_the_code(name: str) -> None:
 
 def test_the_folder_holds_no_page_that_the_code_does_not_make() -> None:
     assert {path.name for path in FOLDER.iterdir()} == set(PAGES)
+
+
+def test_every_argument_of_a_tool_has_a_meaning() -> None:
+    rows = re.findall(r"^\| `([\w.\[\]]+)` \|.*\| (.*) \|$", PAGES["tools.md"], re.MULTILINE)
+
+    assert [name for name, meaning in rows if not meaning.strip()] == []
