@@ -120,7 +120,7 @@ async def test_names_ignore_the_case_of_ascii_letters_only(person: Person) -> No
         await person.library.find_namespaces(["ünter-den-linden"])
 
 
-async def test_an_older_database_keeps_every_name_and_what_hangs_on_it(
+async def test_an_older_database_keeps_every_name_and_the_rows_that_refer_to_it(
     empty_database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kept = ["ΟΔΟΣ", "οδος", "Team", "istanbul", "x" * 100]

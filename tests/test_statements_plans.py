@@ -288,7 +288,7 @@ async def test_both_branches_of_a_recall_hold_a_connection_at_the_same_time(
 
 
 async def test_an_import_finds_what_stands_in_its_way_by_indexes_alone(explain: Explain) -> None:
-    plan = await explain("transfer_known")
+    plan = await explain("transfer_existing")
 
     keys = {"memories_idempotency_key", "idempotency_keys_pkey"}
     assert plan.indexes() == {"memories_pkey", "memories_digest_key"} | keys

@@ -101,7 +101,7 @@ def describe(ctx: click.Context, name: str, description: str | None) -> None:
 def delete(ctx: click.Context, name: str, erase: bool, yes: bool) -> None:
     """Delete a namespace with all its memories: hidden at once, and `restore` brings it back for a while.
 
-    --erase takes the namespace in use; if there is none, the deleted ones of this name.
+    --erase erases the namespace in use, or else the deleted ones of this name.
     """
     ask = not yes and sys.stdin.isatty()
     if erase:

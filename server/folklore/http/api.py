@@ -15,13 +15,12 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from folklore.db.stores.transfer import Transfers
 from folklore.errors import Conflict, FolkloreError, NotFound
 from folklore.http.error_responses import Path, failure
 from folklore.memory.context import RequestContext
 from folklore.memory.requests import OPERATIONS, ExportRequest, Returns, read_request, result_json
 from folklore.memory.service import Service
-from folklore.memory.transfer.streams import export_lines
+from folklore.memory.transfer.export import export_lines
 
 # Each export holds a connection to the database for as long as its reader takes.
 _EXPORTS = 2
@@ -87,9 +86,7 @@ async def _batches(
     """Yield the lines of an export, joined in batches."""
     async with exports:
         batch: list[str] = []
-        transfers = Transfers(context.memory.database)
-        lines = export_lines(transfers, request.namespaces, now=context.now, embeddings=request.embeddings)
-        async with aclosing(lines):
+        async with aclosing(export_lines(context, request)) as lines:
             async for line in lines:
                 batch.append(line)
                 if len(batch) == _LINES:

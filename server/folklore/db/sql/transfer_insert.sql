@@ -1,6 +1,5 @@
--- The memories of transfer_arrivals as they come. Whatever is here already, by id, living text or idempotency key,
--- stays untouched and does not come back.
--- superseded_by follows in transfer_link, since its target may arrive later.
+-- Inserts the memories of transfer_columns and returns their ids. A memory whose id, live text or idempotency key
+-- exists is left out. superseded_by follows in transfer_successors_link, since its target may be imported later.
 insert into memories (
     namespace_id, id, {fields}, position, author, agent, quality, trust, created_at, updated_at, forgotten_at,
     superseded_at, last_recalled_at, recall_count, confirmed_count, revision, digest, idempotency_key
@@ -12,7 +11,7 @@ select :namespace::uuid, d.id, {d.fields},
     d.author, d.agent, d.quality, d.trust, d.created_at, d.updated_at, d.forgotten_at, d.superseded_at,
     d.last_recalled_at, d.recall_count, d.confirmed_count, d.revision, decode(d.digest, 'hex'), d.idempotency_key
 from (
--- include transfer_arrivals
+-- include transfer_columns
 ) d
 on conflict do nothing
 returning id

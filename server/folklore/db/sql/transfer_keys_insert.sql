@@ -1,11 +1,18 @@
--- :keys, :ids and :requests (hexadecimal) belong together, as in keys_insert: what was asked elsewhere under a key, and the
--- memory that answered. Kept where that memory is here and no other has the key.
-insert into idempotency_keys (namespace_id, key, memory_id, request)
-select :namespace::uuid, g.key, g.id, decode(g.request, 'hex')
-from unnest(:keys::text[], :ids::uuid[], :requests::text[]) as g (key, id, request)
-where exists (select from memories m where m.namespace_id = :namespace::uuid and m.id = g.id)
-    and not exists (
-        select from memories o where o.namespace_id = :namespace::uuid and o.idempotency_key = g.key and o.id <> g.id
-    )
-order by g.key collate "C"
-on conflict (namespace_id, key) do nothing
+-- :links a JSON array of keys; `request` (hexadecimal) is the digest of the request that the memory answered. A key is
+-- written if its memory exists and no other memory has the key. Returns the places of all.
+with given as materialized (
+    select d.* from jsonb_to_recordset(:links::jsonb) as d (place integer, memory_id uuid, key text, request text)
+),
+written as (
+    insert into idempotency_keys (namespace_id, key, memory_id, request)
+    select :namespace::uuid, g.key, g.memory_id, decode(g.request, 'hex')
+    from given g
+    where exists (select from memories m where m.namespace_id = :namespace::uuid and m.id = g.memory_id)
+        and not exists (
+            select from memories o
+            where o.namespace_id = :namespace::uuid and o.idempotency_key = g.key and o.id <> g.memory_id
+        )
+    order by g.key collate "C"
+    on conflict (namespace_id, key) do nothing
+)
+select place from given

@@ -1,4 +1,4 @@
--- Each of transfer_arrivals takes the place of the memory of its id, which thereby has one revision more.
+-- Replaces each memory of transfer_columns that exists; its revision increases by one.
 update memories m
 set {d.field_updates},
     position = case when d.session is null then null else coalesce(d.position, coalesce((
@@ -10,7 +10,7 @@ set {d.field_updates},
     revision = m.revision + 1, digest = decode(d.digest, 'hex'), idempotency_key = d.idempotency_key,
     key_request = case when m.idempotency_key = d.idempotency_key then m.key_request end
 from (
--- include transfer_arrivals
+-- include transfer_columns
 ) d
 where m.namespace_id = :namespace::uuid and m.id = d.id
 returning m.id

@@ -1,7 +1,7 @@
--- Which memories stand in the way of a batch: by id, by the digest of a living text, by idempotency key, its own or one
--- it was stored under here (`asked`). Each is looked up by its own index; one condition of several alternatives would
--- read the namespace for every batch.
-select m.id, m.digest, m.idempotency_key, m.live_digest is not null as alive, false as asked
+-- Stored memories that conflict with a batch: by id, by the digest of a live text, by idempotency key, which is the
+-- memory's own or one of a store request here (`requested`). Each lookup uses its own index; one condition with several
+-- alternatives would read the whole namespace for every batch.
+select m.id, m.digest, m.idempotency_key as key, m.live_digest is not null as live, false as requested
 from memories m
 where m.namespace_id = :namespace::uuid and m.id = any(:ids::uuid[])
 union
