@@ -35,8 +35,10 @@ PERSONS = r"whoever|whomever|nobody|somebody|everybody|himself|he|him|his"
 # Say report or log, is, next to, pending, release, add to, permanently, useful.
 FIGURES = (
     r"told|tells?|stands?|stood|beside|owed|owes|lets? go|lends?|lent|reckon\w*|for good|by and by|of use|"
-    r"there is none|is none"
+    r"(?-i:there is none|is none)"
 )
+# Names of things in the code, such as the account `nobody`, are not prose.
+QUOTED = re.compile(r"`[^`]*`")
 FORBIDDEN = re.compile(rf"\b({PERSONS}|{FIGURES})\b", re.IGNORECASE)
 
 
@@ -47,6 +49,10 @@ class Prose:
     line: int
     text: str
     docstring: bool = False
+
+
+def breaks_a_rule(text: str) -> bool:
+    return FORBIDDEN.search(QUOTED.sub("", text)) is not None
 
 
 def of_module(text: str) -> Iterator[Prose]:
@@ -87,7 +93,7 @@ def test_docstrings_begin_with_a_verb_or_a_noun() -> None:
 
 
 def test_code_speaks_plainly() -> None:
-    found = [place for place, words in of_code() if FORBIDDEN.search(words.text)]
+    found = [place for place, words in of_code() if breaks_a_rule(words.text)]
 
     assert len(found) <= MOST_WORDS, "\n".join(found)
 
@@ -96,7 +102,7 @@ def test_code_speaks_plainly() -> None:
 def test_documents_speak_plainly(document: Path) -> None:
     lines = document.read_text(encoding="utf-8").splitlines()
 
-    assert [f"{number}: {line}" for number, line in enumerate(lines, 1) if FORBIDDEN.search(line)] == []
+    assert [f"{number}: {line}" for number, line in enumerate(lines, 1) if breaks_a_rule(line)] == []
 
 
 @pytest.mark.parametrize(
@@ -110,7 +116,7 @@ def test_documents_speak_plainly(document: Path) -> None:
     ],
 )
 def test_forbidden_words_are_found(sentence: str) -> None:
-    assert FORBIDDEN.search(sentence)
+    assert breaks_a_rule(sentence)
 
 
 @pytest.mark.parametrize(
@@ -118,4 +124,4 @@ def test_forbidden_words_are_found(sentence: str) -> None:
     ["The standard score is lower.", "The header is missing.", "Understand the result.", "This is the case."],
 )
 def test_similar_words_are_allowed(sentence: str) -> None:
-    assert not FORBIDDEN.search(sentence)
+    assert not breaks_a_rule(sentence)

@@ -109,7 +109,7 @@ class NamespaceStatus:
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """State of the memory as far as the caller may see it. `model` is None where there is none or it is unreachable."""
+    """State of the memory as far as the caller may see it. `model` is None if no model is reachable."""
 
     version: str
     engine: str

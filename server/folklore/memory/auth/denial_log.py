@@ -24,7 +24,7 @@ _DETAIL = 200
 
 @dataclass(frozen=True, slots=True)
 class Denial:
-    """One kind of denial: the caller, the operation, and the reason."""
+    """A kind of denial: the caller, the operation, and the reason."""
 
     caller: Caller
     action: str

@@ -210,7 +210,7 @@ async def _embed_batch(memory: MemoryContext, batch: Sequence[PreparedMemory]) -
 
 
 async def embed(memory: MemoryContext, texts: Sequence[str]) -> Vectors | None:
-    """Embed texts with the active model; None if there is none or it is unreachable: the embeddings are pending."""
+    """Embed texts with the active model; None without a reachable one: the embeddings are pending."""
     await memory.active_model.refresh()
     embedder = memory.embedder
     if embedder is None:
