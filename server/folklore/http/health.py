@@ -90,7 +90,7 @@ class Health:
             except FolkloreError as error:
                 return self._missing(error.code, reason=error.message)
             except TimeoutError:
-                code = "starting" if self._app.here is None else "database_unavailable"
+                code = "starting" if self._app.started is None else "database_unavailable"
                 return self._missing(code, reason="takes too long")
             part = "model"
             degraded = await self._check_model(running)

@@ -157,7 +157,7 @@ class Metrics(CallMetrics):
 
     def _update(self) -> None:
         """Read what is not counted as it happens: the pool, the usage log's losses, the pending embeddings."""
-        running = self._app.here
+        running = self._app.started
         if running is None:
             return
         pool = occupancy(running.database)
@@ -172,7 +172,7 @@ class Metrics(CallMetrics):
             self._counting = asyncio.create_task(self._count_pending(), name="folklore-metrics-pending")
 
     async def _count_pending(self) -> None:
-        running = self._app.here
+        running = self._app.started
         if running is None or (embedder := running.memory.embedder) is None:
             return
         began = monotonic()
