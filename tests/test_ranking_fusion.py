@@ -264,15 +264,9 @@ def test_a_neighbour_of_two_candidates_takes_from_both() -> None:
 
 
 def test_a_long_text_takes_less() -> None:
-    ranking = Ranking(neighbours_longest=100)
+    shares = [spread_share(length, Ranking(neighbours_longest=100), asks=False) for length in (0, 10, 100, 400)]
 
-    assert [spread_share(length, ranking, asks=False) for length in (0, 10, 100, 400)] == [
-        0.0,
-        0.5,
-        1.0,
-        1.0,
-        0.25,
-    ]
+    assert shares == [1.0, 1.0, 1.0, 0.25]
 
 
 def test_a_text_that_asks_takes_less() -> None:
