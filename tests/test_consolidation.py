@@ -81,7 +81,7 @@ async def test_the_same_memories_give_the_same_reflection_and_it_is_made_once(
 
     (old,) = await reflections(connection)
     await connection.execute("delete from memories where id = $1", old["id"])
-    await connection.execute("delete from chores")
+    await connection.execute("delete from jobs")
     await housekeeper("consolidation")
     (new,) = await reflections(connection)
     assert (new["content"], new["idempotency_key"]) == (old["content"], old["idempotency_key"])
@@ -110,7 +110,7 @@ async def test_a_reflection_is_unseen_at_once_when_a_member_changes_and_then_wit
     if "expires" in change:
         housekeeper.now = NOON + DAY
         await housekeeper("expiry")
-    await connection.execute("delete from chores")
+    await connection.execute("delete from jobs")
     assert (await housekeeper("consolidation"))["withdrawn"] == 1
     for row in await reflections(connection):
         stale = members[0] in await _members(connection, row["id"]) and "other way round" not in row["content"]
@@ -134,7 +134,7 @@ async def test_who_stores_the_text_of_a_reflection_that_is_unseen_keeps_it(
 
     assert kept == reflection["id"]
     housekeeper.now = NOON + 2 * DAY
-    await connection.execute("delete from chores")
+    await connection.execute("delete from jobs")
     await housekeeper("consolidation")
     assert reflection["content"] in contents(await later.recall("PgBouncer", filters=_only("reflection")))
 
@@ -153,7 +153,7 @@ async def test_a_reflection_that_a_person_wrote_anew_is_that_persons(
     await later.update(members[0], content="It is the other way round.")
 
     housekeeper.now = NOON + 2 * DAY
-    await connection.execute("delete from chores")
+    await connection.execute("delete from jobs")
     await housekeeper("consolidation")
 
     assert "PgBouncer: use session mode." in contents(await later.recall("PgBouncer session mode"))
@@ -188,7 +188,7 @@ async def test_a_reflection_that_a_person_forgot_is_not_made_again(
 ) -> None:
     await housekeeper("consolidation")
     await connection.execute("update memories set forgotten_at = $1 where trust = 'derived'", NOON)
-    await connection.execute("delete from chores")
+    await connection.execute("delete from jobs")
 
     assert await housekeeper("consolidation") == {"considered": 6}
     assert len(await reflections(connection)) == 1

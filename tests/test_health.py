@@ -123,7 +123,7 @@ async def test_a_model_that_is_down_degrades_and_one_that_comes_back_is_noticed(
     ("broken", "part"),
     [
         ("folklore.app.App.ready", "start"),
-        ("folklore.db.schema_check.check_schema", "database"),
+        ("folklore.db.migrate.check_schema", "database"),
         ("folklore.embedding.bundled.BundledEmbedder.probe", "model"),
     ],
 )

@@ -65,7 +65,6 @@ async def test_a_large_namespace_gets_an_index_and_a_small_one_none(
         str(row["model"]),
         f"halfvec({row['dimensions'] + 1})",
         "halfvec_ip_ops",
-        "passage = 0",
     ):
         assert part in index.definition
     assert await keeper.rehearse("indexes") == {"to_build": 0, "to_drop": 0}
@@ -100,7 +99,7 @@ async def test_an_index_that_somebody_is_building_is_left_to_him(
     wanted = await VectorIndexes(database).wanted(FROM)
     writing = connection.transaction()
     await writing.start()
-    await connection.execute("update embeddings set passage = passage")  # which the building waits for
+    await connection.execute("update embeddings set length = length")  # which the building waits for
 
     building = asyncio.create_task(VectorIndexes(database).carry_out(wanted.builds[0]))
     async with asyncio.timeout(10):
@@ -121,7 +120,7 @@ async def test_a_building_that_is_cancelled_is_made_up_for(
     wanted = await VectorIndexes(database).wanted(FROM)
     writing = connection.transaction()
     await writing.start()
-    await connection.execute("update embeddings set passage = passage")
+    await connection.execute("update embeddings set length = length")
     building = asyncio.create_task(VectorIndexes(database).carry_out(wanted.builds[0]))
     async with asyncio.timeout(20):
         while not await indexes(connection):

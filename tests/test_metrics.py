@@ -21,8 +21,7 @@ from starlette.routing import Route
 
 from folklore.app import App
 from folklore.config import HttpSettings, Settings
-from folklore.db.database import Database, PoolLimits
-from folklore.db.pool_statistics import Occupancy, occupancy
+from folklore.db.database import Database, PoolLimits, PoolStatistics
 from folklore.http.metrics import Metrics
 from folklore.http.request_log import metrics_endpoint
 from folklore.http.serve import build_app
@@ -214,17 +213,17 @@ async def test_who_has_a_connection_and_who_waits_for_one_is_known(database_url:
         waiting = asyncio.create_task(another())
         await asyncio.sleep(0)
         await asyncio.sleep(0)
-        busy = occupancy(database)
+        busy = database.statistics()
     await waiting
     async with asyncio.timeout(10):
-        while occupancy(database).in_use:  # who has read only does not wait until its connection is back
+        while database.statistics().in_use:  # who has read only does not wait until its connection is back
             await asyncio.sleep(0)
-    rested = occupancy(database)
+    rested = database.statistics()
     await database.close()
 
-    assert busy == Occupancy(in_use=1, idle=1, waiting=1, most=2)
-    assert rested == Occupancy(in_use=0, idle=2, waiting=0, most=2)
-    assert occupancy(database) == Occupancy(0, 0, 0, 0)
+    assert busy == PoolStatistics(in_use=1, idle=1, waiting=1, maximum=2)
+    assert rested == PoolStatistics(in_use=0, idle=2, waiting=0, maximum=2)
+    assert database.statistics() == PoolStatistics(0, 0, 0, 0)
 
 
 def reaching(settings: Settings, setting: str, client: str | None) -> httpx.AsyncClient:

@@ -11,8 +11,6 @@ import asyncpg
 import pytest
 
 from folklore.db.database import Database, Plans, PoolLimits, Session
-from folklore.db.pinned_session import Held
-from folklore.db.pool_statistics import occupancy
 from folklore.embedding.protocol import Embedder
 from folklore.errors import DatabaseUnavailable, Unavailable
 from folklore.memory.context import MemoryContext
@@ -31,9 +29,9 @@ class Lending(Database):
         self.lent: list[Plans] = []
         self.out = 0
 
-    def session(self, plans: Plans = "kept", *, hurried: bool = False) -> AbstractAsyncContextManager[Session]:
+    def session(self, plans: Plans = "kept", *, release_later: bool = False) -> AbstractAsyncContextManager[Session]:
         self.lent.append(plans)
-        return _Noted(self, super().session(plans, hurried=hurried))
+        return _Noted(self, super().session(plans, release_later=release_later))
 
 
 class _Noted(AbstractAsyncContextManager[Session]):
@@ -102,7 +100,7 @@ async def test_however_few_connections_there_are_many_recalls_and_stores_at_once
             *(person.recall("the dog", filters=Filters(kinds=("note",))) for _ in range(10)),
         )
         await asyncio.gather(*(person.keep(f"another fact {place}") for place in range(10)))
-    counted = occupancy(database)
+    counted = database.statistics()
     await database.close()
 
     assert {answer.memories[0].memory.content for answer in answers} == {FACTS[0], FACTS[1]}
@@ -190,7 +188,7 @@ async def test_a_recall_that_is_given_up_before_its_branches_begin_leaves_nothin
 
 
 async def test_after_a_statement_that_failed_the_next_takes_another_connection(lending: Lending) -> None:
-    held = Held(lending)
+    held = lending.pinned_session()
     with pytest.raises(DatabaseUnavailable):
         async with held:
             raise asyncpg.ConnectionDoesNotExistError("gone")
@@ -200,5 +198,5 @@ async def test_after_a_statement_that_failed_the_next_takes_another_connection(l
         assert await session.rows("models_active") == []
     assert lending.out == 1
 
-    await held.let_go()
+    await held.release()
     assert lending.out == 0

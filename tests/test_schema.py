@@ -14,7 +14,7 @@ from tests.schema_text import schema_text
 SCHEMA_SQL = Path(__file__).parents[1] / "schema.sql"
 
 # Small tables, copied whole to every node; all others hold data and are cut by namespace.
-SMALL = frozenset({"namespaces", "models", "principals", "tokens", "grants", "folklore_migrations", "chores"})
+SMALL = frozenset({"namespaces", "models", "principals", "tokens", "grants", "folklore_migrations", "jobs"})
 
 
 def test_schema_sql_is_what_the_migrations_make(database_url: str) -> None:

@@ -410,7 +410,7 @@ async def test_the_commands_work_alike_at_a_server_elsewhere(
     assert [item["name"] for item in (await at(secret, "namespaces", "list", "--json")).json["namespaces"]] == [
         "remote"
     ]
-    assert (await at(secret, "stats", "--json")).json["total"]["memories"] == 1
+    assert (await at(secret, "namespaces/stats", "--json")).json["total"]["memories"] == 1
     log = (await at(secret, "audit", "-n", "remote", "--json")).json["audit"]
     assert {line["action"] for line in log} >= {"store", "forget", "undo"}
     assert "payments" not in (await at(secret, "recall", "crane", "-n", "payments", code=4)).err.replace(

@@ -752,7 +752,7 @@ async def test_an_export_tells_of_one_moment_whatever_is_stored_meanwhile(
     await person.keep("before the export began")
     asked = TokenRequest("alice", ["notes:reader"])
     made = await create_token(person.library, asked, caller=Caller("root"), now=NOON)
-    seen = database if whose == "owner" else database.bound(key_of(made.secret))
+    seen = database if whose == "owner" else database.for_token(key_of(made.secret))
 
     told = export_lines(Transfers(seen), [], now=NOON)
     header = await anext(told)

@@ -133,10 +133,10 @@ async def _engine(found: Examination) -> str:
 
 async def _database(found: Examination) -> str:
     from folklore.app import App
-    from folklore.db.server_info import facts
+    from folklore.db.migrate import server_info
 
     address, where = await App(found.settings).dsn()
-    server = await facts(address)
+    server = await server_info(address)
     if server.pgvector is None and server.offered is None:
         raise FolkloreError(
             f"{server.version} has no pgvector.", hint="Install pgvector 0.8 or newer (package postgresql-NN-pgvector)."
@@ -215,16 +215,16 @@ async def _generation(found: Examination, embedder: Embedder) -> Model | None:
 
 async def _memory(found: Examination) -> str:
     """Store and recall in a transaction that is rolled back."""
-    from folklore.db.dry_run import Rehearsal
+    from folklore.db.database import DryRun
     from folklore.embedding.factory import configured_embedder
     from folklore.memory.context import MemoryContext
 
     assert found.address is not None
     embedder = configured_embedder(found.settings.embedding, found.settings.home)
-    database = Rehearsal(found.address)
+    database = DryRun(found.address)
     began = monotonic()
     try:
-        async with asyncio.timeout(_PATIENCE), database.stage():
+        async with asyncio.timeout(_PATIENCE), database.running():
             await _round_trip(MemoryContext.of(database, embedder))
     except TimeoutError as error:
         raise Unavailable("Storing and recalling did not end.", hint="Look at the database's log.") from error

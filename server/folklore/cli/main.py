@@ -34,7 +34,7 @@ _COMMANDS: dict[str, tuple[str, str, str]] = {
     ),
     "tokens": ("folklore.cli.tokens", "tokens", "Tokens for people and agents: create, list, revoke."),
     "audit": ("folklore.cli.tokens", "audit", "Who wrote what and when, and who was refused."),
-    "stats": ("folklore.cli.namespaces", "stats", "Count what is stored."),
+    "namespaces/stats": ("folklore.cli.namespaces", "namespaces/stats", "Count what is stored."),
     "export": ("folklore.cli.transfer", "export", "Write memories as JSON Lines."),
     "import": (
         "folklore.cli.transfer",

@@ -1,4 +1,4 @@
-"""What asyncpg and the network raise, and the one of our errors that stands for each."""
+"""Errors of asyncpg and the network, translated to Folklore's own."""
 
 from __future__ import annotations
 
@@ -11,27 +11,26 @@ import asyncpg
 
 from folklore.errors import ConcurrentChange, DatabaseUnavailable, FolkloreError, InvalidInput
 
-# What asyncpg and the network raise. InternalClientError comes from a connection that Postgres ended between two
-# statements: what asyncpg reads then fits none of its states.
-FOREIGN = (asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError, OSError, TimeoutError)
+# InternalClientError: asyncpg raises it on a connection that Postgres closed between two statements.
+DRIVER_ERRORS = (asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError, OSError, TimeoutError)
 
 
 @contextmanager
-def ours() -> Iterator[None]:
-    """Turn what asyncpg and the network raise into our family; our own pass through."""
+def translated_errors() -> Iterator[None]:
+    """Translate errors of asyncpg and the network that leave the block."""
     try:
         yield
-    except FOREIGN as error:
-        raise translated(error) from error
+    except DRIVER_ERRORS as error:
+        raise translate(error) from error
 
 
-def translated(error: BaseException) -> FolkloreError:
-    """The one of our family that stands for an error of asyncpg or the network."""
+def translate(error: BaseException) -> FolkloreError:
+    """Return Folklore's error for one of DRIVER_ERRORS."""
     match error:
         case asyncpg.UniqueViolationError() | asyncpg.SerializationError() | asyncpg.DeadlockDetectedError():
-            return ConcurrentChange("Somebody else changed the same memory at the same time.", hint="Try again.")
+            return ConcurrentChange("Another request changed the same memory at the same time.", hint="Try again.")
         case asyncpg.DataError():
-            return InvalidInput("value", f"Postgres refused it ({type(error).__name__}).")
+            return InvalidInput("value", f"was refused by Postgres ({type(error).__name__}).")
         case asyncpg.QueryCanceledError():
             return DatabaseUnavailable("The database took too long and the statement was cancelled.")
         case asyncpg.DiskFullError() | asyncpg.OutOfMemoryError():
@@ -41,28 +40,27 @@ def translated(error: BaseException) -> FolkloreError:
             | asyncpg.AdminShutdownError()
             | asyncpg.CrashShutdownError()
             | asyncpg.PostgresConnectionError()
+            | asyncpg.InternalClientError()
         ):
-            return _gone()
-        case asyncpg.InternalClientError():
-            return _gone()
-        # "released" is what asyncpg says of a connection that Postgres ended while it was held and idle.
+            return _connection_lost()
+        # asyncpg says "released back to the pool" of an idle connection that Postgres closed after it was acquired.
         case asyncpg.InterfaceError() if "is closed" in str(error) or "released back to the pool" in str(error):
-            return _gone()
+            return _connection_lost()
         case asyncpg.InvalidPasswordError():
             return DatabaseUnavailable("The database refused the user or password.", hint="Check the database_url.")
         case asyncpg.InsufficientPrivilegeError():
-            return DatabaseUnavailable(f"The database role may not do this: {error}.")
+            return DatabaseUnavailable(f"The database role lacks a privilege: {error}.")
         case asyncpg.PostgresError() | asyncpg.InterfaceError():
             return DatabaseUnavailable(f"The database failed ({type(error).__name__}): {error}")
         case _:
             return DatabaseUnavailable(
-                f"The database cannot be reached ({_plainly(error)}).",
-                hint="Check that it runs and that database_url is right; `folklore doctor` tells more.",
+                f"The database cannot be reached ({describe(error)}).",
+                hint="Check that it runs and that database_url is right; `folklore doctor` checks both.",
             )
 
 
-def _plainly(error: BaseException) -> str:
-    """What went wrong without the address, which a caller whom nobody knows yet would be told."""
+def describe(error: BaseException) -> str:
+    """Return the reason of a failed connection without the address, which an unauthenticated caller must not see."""
     if isinstance(error, OSError) and error.errno is not None and error.errno > 0:
         return os.strerror(error.errno)
     if isinstance(error, socket.gaierror):
@@ -70,7 +68,7 @@ def _plainly(error: BaseException) -> str:
     return type(error).__name__
 
 
-def _gone() -> DatabaseUnavailable:
+def _connection_lost() -> DatabaseUnavailable:
     return DatabaseUnavailable(
         "The database is unavailable: it is being started or stopped, or the connection to it was lost.",
         hint="Try again in a moment; a text that was stored already is not stored twice.",

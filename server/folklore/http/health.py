@@ -81,7 +81,7 @@ class Health:
         return (await asyncio.shield(self._looking)).response()
 
     async def _look(self) -> Report:
-        from folklore.db.schema_check import check_schema
+        from folklore.db.migrate import check_schema
 
         part = "start"
         try:

@@ -169,13 +169,11 @@ class Metrics(Meter):
         running = self._app.here
         if running is None:
             return
-        from folklore.db.pool_statistics import occupancy
-
-        pool = occupancy(running.database)
+        pool = running.database.statistics()
         self._pool.labels("in_use").set(pool.in_use)
         self._pool.labels("idle").set(pool.idle)
         self._waiting.set(pool.waiting)
-        self._most.set(pool.most)
+        self._most.set(pool.maximum)
         if (log := self._app.traces.log) is not None:
             self._dropped.inc(max(0, log.dropped - self._dropped_before))
             self._dropped_before = log.dropped

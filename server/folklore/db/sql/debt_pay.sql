@@ -9,9 +9,9 @@ with current as materialized (
     order by m.id
     for share of m skip locked
 )
-insert into embeddings (namespace_id, model_id, memory_id, passage, length, vector)
-select :namespace::uuid, :model::uuid, current.id, 0, p.length, current.vector
+insert into embeddings (namespace_id, model_id, memory_id, length, vector)
+select :namespace::uuid, :model::uuid, current.id, p.length, current.vector
 from current
 join postings p on p.namespace_id = :namespace::uuid and p.lexeme = '' and p.memory_id = current.id
-on conflict (namespace_id, model_id, memory_id, passage) do nothing
+on conflict (namespace_id, model_id, memory_id) do nothing
 returning memory_id

@@ -2,6 +2,6 @@
 -- two generations are compared, and nothing is answered.
 select memory_id
 from embeddings
-where namespace_id = :namespace::uuid and model_id = :model::uuid and passage = 0
+where namespace_id = :namespace::uuid and model_id = :model::uuid
 order by vector <=> :query::halfvec
 limit :size::integer

@@ -19,7 +19,7 @@ with held as (
         select count(*) as vectors
         from (
             select from embeddings e
-            where e.namespace_id = n.id and e.model_id = m.id and e.passage = 0
+            where e.namespace_id = n.id and e.model_id = m.id
             limit :threshold::integer
         ) bounded
     ) counted
@@ -33,7 +33,7 @@ where (large.name is null or not held.valid) and not held.in_work
 union all
 select 'build', format(
     'create index concurrently %I on embeddings using hnsw ((folklore_sized(vector, length)::halfvec(%s)) halfvec_ip_ops)'
-    ' with (m = 16, ef_construction = 64) where namespace_id = %L and model_id = %L and passage = 0',
+    ' with (m = 16, ef_construction = 64) where namespace_id = %L and model_id = %L',
     large.name, large.dimensions + 1, large.namespace_id, large.model_id)
 from large
 left join held on held.name = large.name

@@ -6,13 +6,13 @@
 with mine as materialized (
     select e.memory_id, e.vector
     from embeddings e
-    where e.namespace_id = :namespace::uuid and e.model_id = :model::uuid and e.passage = 0
+    where e.namespace_id = :namespace::uuid and e.model_id = :model::uuid
         and e.memory_id = any(:ids::uuid[])
 ),
 newest as materialized (
     select e.memory_id, e.vector
     from embeddings e
-    where e.namespace_id = :namespace::uuid and e.model_id = :model::uuid and e.passage = 0
+    where e.namespace_id = :namespace::uuid and e.model_id = :model::uuid
     order by e.memory_id desc
     limit :newest::integer
 ),
@@ -71,7 +71,6 @@ near as (
     from older
     join mine on mine.memory_id = older.id
     join embeddings e on e.namespace_id = :namespace::uuid and e.model_id = :model::uuid and e.memory_id = older.other
-        and e.passage = 0
     where older.other <> older.id and (mine.vector <=> e.vector) <= :distance::float8
 ),
 ranked as (

@@ -1,21 +1,2 @@
--- The memories of one namespace whole, forgotten and superseded ones too, in an order that any database repeats.
--- :ids only these, null for all of them. `keys` are those that a text was confirmed under, or that more was asked under
--- than the text says; as many as a line may hold (memory/transfer/key_lines.py).
-select
-    m.id, {m.fields}, m.position, m.author, m.agent, m.quality, m.trust, m.created_at, m.updated_at, m.forgotten_at,
-    m.superseded_at, m.superseded_by, m.last_recalled_at, m.recall_count, m.confirmed_count, m.revision,
-    m.idempotency_key,
-    (
-        select jsonb_object_agg(k.key, encode(k.request, 'hex'))
-        from (
-            select k.key, k.request
-            from idempotency_keys k
-            where k.namespace_id = :namespace::uuid and k.memory_id = m.id
-                and (k.key is distinct from m.idempotency_key or k.request <> m.digest)
-            order by k.key collate "C"
-            limit 300
-        ) k
-    ) as keys
-from memories m
-where m.namespace_id = :namespace::uuid and (:ids::uuid[] is null or m.id = any(:ids::uuid[]))
-order by m.created_at, m.id
+-- Memories of one namespace as an export writes them.
+-- include transfer_entries

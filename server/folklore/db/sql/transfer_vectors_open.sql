@@ -5,5 +5,4 @@ from (
 -- include transfer_entries
 ) m
 left join embeddings e on e.namespace_id = :namespace::uuid and e.model_id = :model::uuid and e.memory_id = m.id
-    and e.passage = 0
 order by m.created_at, m.id

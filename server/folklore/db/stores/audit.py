@@ -86,7 +86,7 @@ async def note(
 
 async def _insert(session: Session, entry: Entry) -> None:
     await session.rows(
-        "audit_insert",
+        "audit/insert",
         namespace=entry.namespace,
         id=entry.id,
         now=entry.at,
@@ -139,7 +139,7 @@ class Audit:
         """The latest lines, newest first. One statement."""
         async with self._database.session("fresh") as session:
             rows = await session.rows(
-                "audit_read",
+                "audit/read",
                 namespaces=list(namespaces),
                 principal=principal,
                 refused=refused,
@@ -167,4 +167,4 @@ class Audit:
     async def drop(self, namespace: UUID, before: datetime, batch: int) -> int:
         """Drop old lines; how many. One statement."""
         async with self._database.session("fresh") as session:
-            return len(await session.rows("audit_drop", namespace=namespace, before=before, batch=batch))
+            return len(await session.rows("audit/delete", namespace=namespace, before=before, batch=batch))

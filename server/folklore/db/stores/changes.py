@@ -96,9 +96,9 @@ class NamespaceTransaction:
             first.setdefault(item.digest, place)
         fresh = [batch[place] for place in first.values()]
         if any(item.draft.session is not None and item.draft.position is None for item in fresh):
-            await self._session.row("namespaces_lock", namespace=self.namespace)
+            await self._session.row("namespaces/lock_sessions", namespace=self.namespace)
         rows = await self._session.rows(
-            "memories_insert", namespace=self.namespace, drafts=self._drafts(fresh), now=self._now
+            "memories/insert", namespace=self.namespace, drafts=self._drafts(fresh), now=self._now
         )
         found = {bytes(row["digest"]): row for row in rows}
         if derived := [row["id"] for row in rows if row["is_derived"]]:
@@ -138,10 +138,10 @@ class NamespaceTransaction:
         given = sorted({key for key in keys if key is not None})
         if not given:
             return [None] * len(keys)
-        rows = await self._session.rows("memories_by_key", namespace=self.namespace, keys=given)
+        rows = await self._session.rows("keys/find", namespace=self.namespace, keys=given)
         if forgotten := [row["key"] for row in rows if row["forgotten"]]:
             await self._session.rows("memories_release_keys", namespace=self.namespace, keys=forgotten)
-            await self._session.rows("keys_release", namespace=self.namespace, keys=forgotten)
+            await self._session.rows("keys/release", namespace=self.namespace, keys=forgotten)
         known = {row["key"]: KeyAnswer(row["id"], bytes(row["request"])) for row in rows if not row["forgotten"]}
         return [None if key is None else known.get(key) for key in keys]
 
@@ -152,7 +152,7 @@ class NamespaceTransaction:
         """
         if answers:
             await self._session.rows(
-                "keys_insert",
+                "keys/insert",
                 namespace=self.namespace,
                 keys=list(answers),
                 ids=[answer.id for answer in answers.values()],
@@ -161,19 +161,19 @@ class NamespaceTransaction:
 
     async def states(self, ids: Sequence[UUID], *, whole: bool = False) -> dict[UUID, State]:
         """Read the states of memories in the namespace; with `whole` their columns too. One statement."""
-        rows = await self._session.rows("memories_states", namespace=self.namespace, ids=list(ids), whole=whole)
+        rows = await self._session.rows("memories/states", namespace=self.namespace, ids=list(ids), whole=whole)
         return {row["id"]: _state(row) for row in rows}
 
     async def read(self, ids: Sequence[UUID]) -> list[Memory]:
         """Read memories in the order of `ids`. One statement."""
-        rows = await self._session.rows("memories_get", namespaces=[self.namespace], ids=list(ids))
+        rows = await self._session.rows("memories/get", namespaces=[self.namespace], ids=list(ids))
         found = {row["id"]: memory_of(row, row["namespace"]) for row in rows}
         return [found[id_] for id_ in ids if id_ in found]
 
     async def matching(self, filters: Filters, limit: int, only: Sequence[UUID] | None = None) -> list[UUID]:
         """Return the first memories that match filters, of `only` if given. One statement."""
         rows = await self._session.rows(
-            "memories_matching",
+            "memories/match",
             namespace=self.namespace,
             fetch=limit,
             shown=None if only is None else list(only),
@@ -183,12 +183,12 @@ class NamespaceTransaction:
 
     async def living(self, digest: bytes) -> UUID | None:
         """Return the memory of this text that is neither forgotten nor superseded. One statement."""
-        row = await self._session.row("memories_living", namespace=self.namespace, digests=[digest])
+        row = await self._session.row("memories/in_force", namespace=self.namespace, digests=[digest])
         return None if row is None else row["id"]
 
     async def last_revision(self, id_: UUID) -> Revision | None:
         """Read the last change of a memory that was not undone. One statement."""
-        row = await self._session.row("revisions_last", namespace=self.namespace, id=id_)
+        row = await self._session.row("revisions/last", namespace=self.namespace, id=id_)
         return None if row is None else revision_of(row)
 
     async def record(
@@ -202,7 +202,7 @@ class NamespaceTransaction:
     ) -> None:
         """Write revisions with what memories hold in the columns `fields`, before the change. Two statements."""
         await self._session.rows(
-            "revisions_insert",
+            "revisions/insert",
             namespace=self.namespace,
             ids=list(ids),
             action=action,
@@ -226,7 +226,7 @@ class NamespaceTransaction:
             for patch in patches
         ]
         await self._session.rows(
-            "memories_change",
+            "memories/update",
             namespace=self.namespace,
             now=self._now,
             changes=json.dumps(changes, ensure_ascii=False),
@@ -243,11 +243,11 @@ class NamespaceTransaction:
             }
             for closing in closings
         ]
-        await self._session.rows("memories_close", namespace=self.namespace, now=self._now, closings=json.dumps(rows))
+        await self._session.rows("memories/close", namespace=self.namespace, now=self._now, closings=json.dumps(rows))
 
     async def add_language(self, language: str) -> None:
         """Add a language to the namespace, so that questions are read in it too. One statement."""
-        await self._session.rows("namespaces_learn", namespace=self.namespace, language=language)
+        await self._session.rows("namespaces/add_language", namespace=self.namespace, language=language)
 
     async def unindex(self, ids: Sequence[UUID]) -> None:
         """Delete the postings of memories, before their words change. One statement."""
@@ -259,12 +259,12 @@ class NamespaceTransaction:
             await self._session.rows("transfer_embeddings_delete", namespace=self.namespace, ids=[id_])
         await index(self._session, self.namespace, [id_], vectors if content_changed else None, self._now)
         if not content_changed:
-            await self._session.rows("embeddings_measure", namespace=self.namespace, ids=[id_])
+            await self._session.rows("embeddings/update_length", namespace=self.namespace, ids=[id_])
 
     async def relate(self, relations: Sequence[Relation]) -> dict[tuple[UUID, str, UUID], bool]:
         """Write relations; return those whose memories exist, with True for a new one. Two statements."""
         rows = await self._session.rows(
-            "relations_insert",
+            "relations/insert",
             namespace=self.namespace,
             author=self._caller.author,
             now=self._now,
@@ -276,18 +276,18 @@ class NamespaceTransaction:
     async def unrelate(self, relations: Sequence[Relation]) -> set[tuple[UUID, str, UUID]]:
         """Remove relations; return those that existed. Two statements."""
         rows = await self._session.rows(
-            "relations_delete", namespace=self.namespace, relations=_relations_json(relations)
+            "relations/delete", namespace=self.namespace, relations=_relations_json(relations)
         )
         await self.audit("unrelate", sorted({row[end] for row in rows for end in ("from_id", "to_id")}), len(rows))
         return {(row["from_id"], row["type"], row["to_id"]) for row in rows}
 
     async def erase(self, ids: Sequence[UUID]) -> set[UUID]:
         """Delete memories with all rows that belong to them, and the reflections derived from them. Five statements."""
-        derived = await self._session.rows("erase_derived", namespace=self.namespace, ids=list(ids))
+        derived = await self._session.rows("memories/derived", namespace=self.namespace, ids=list(ids))
         given = {"namespace": self.namespace, "ids": [*ids, *(row["id"] for row in derived)]}
         await self._session.rows("transfer_postings_delete", **given)
-        await self._session.rows("memories_orphan", **given)
-        erased = {row["id"] for row in await self._session.rows("memories_erase", **given)}
+        await self._session.rows("memories/clear_successor", **given)
+        erased = {row["id"] for row in await self._session.rows("memories/delete", **given)}
         await self.audit("erase", sorted(erased))
         return erased
 
@@ -310,7 +310,7 @@ class Changes:
     async def of(self, namespace: UUID, *, caller: Caller, now: datetime) -> AsyncIterator[NamespaceTransaction]:
         """Open a transaction with an exclusive lock on a namespace; commit at the end of the block. Raises NotFound."""
         async with self._database.transaction() as session:
-            if await session.row("namespaces_hold", namespace=namespace) is None:
+            if await session.row("namespaces/lock", namespace=namespace) is None:
                 raise NotFound("The namespace was deleted.")
             yield NamespaceTransaction(session, namespace, caller, now)
 
@@ -324,7 +324,7 @@ class Changes:
         """
         async with self._database.transaction() as session:
             if exclusive:
-                await session.row("namespaces_hold_name", name=namespace.name)
+                await session.row("namespaces/lock_by_name", name=namespace.name)
             id_, language = await ensure_namespace(session, namespace, author=caller.author, now=now)
             yield NamespaceTransaction(session, id_, caller, now, language)
 
@@ -338,7 +338,7 @@ class Changes:
         """Return the namespaces, of those given, that hold each memory. One statement."""
         async with self._database.session() as session:
             rows = await session.rows(
-                "memories_places", namespaces=list(namespaces), ids=list(ids), unforgotten=unforgotten
+                "memories/locate", namespaces=list(namespaces), ids=list(ids), unforgotten=unforgotten
             )
         found: dict[UUID, tuple[UUID, ...]] = {}
         for row in rows:
@@ -348,18 +348,18 @@ class Changes:
     async def history(self, namespace: UUID, id_: UUID) -> list[Revision]:
         """Read the changes of a memory, the last one first. One statement."""
         async with self._database.session() as session:
-            return [revision_of(row) for row in await session.rows("revisions_of", namespace=namespace, id=id_)]
+            return [revision_of(row) for row in await session.rows("revisions/read", namespace=namespace, id=id_)]
 
     async def last_revision(self, namespace: UUID, id_: UUID) -> Revision | None:
         """Read the last change of a memory that was not undone. One statement."""
         async with self._database.session() as session:
-            row = await session.row("revisions_last", namespace=namespace, id=id_)
+            row = await session.row("revisions/last", namespace=namespace, id=id_)
         return None if row is None else revision_of(row)
 
     async def count_revisions(self, namespaces: Sequence[UUID], ids: Sequence[UUID]) -> dict[tuple[UUID, UUID], int]:
         """Count the revisions of memories, by namespace and id. One statement."""
         async with self._database.session() as session:
-            rows = await session.rows("revisions_count", namespaces=list(namespaces), ids=list(ids))
+            rows = await session.rows("revisions/count", namespaces=list(namespaces), ids=list(ids))
         return {(row["namespace_id"], row["memory_id"]): row["revisions"] for row in rows}
 
     async def relations(
@@ -367,7 +367,7 @@ class Changes:
     ) -> list[tuple[UUID, Relation]]:
         """Read relations of memories in both directions, each with its namespace, strongest first. One statement."""
         async with self._database.session() as session:
-            rows = await session.rows("relations_of", namespaces=list(namespaces), ids=list(ids), fetch=limit)
+            rows = await session.rows("relations/read", namespaces=list(namespaces), ids=list(ids), fetch=limit)
         return [(row["namespace_id"], relation_of(row)) for row in rows]
 
     async def refresh_planner_samples(self) -> None:

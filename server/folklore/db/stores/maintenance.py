@@ -95,10 +95,10 @@ async def erase(session: Session, namespace: UUID, ids: Sequence[UUID]) -> int:
     """Erase memories within the caller's transaction, which holds them: rows, vectors, postings, relations, usage, and
     the reflections that repeat their words. Five statements.
     """
-    derived = await session.rows("erase_derived", namespace=namespace, ids=list(ids))
+    derived = await session.rows("memories/derived", namespace=namespace, ids=list(ids))
     every = sorted({*ids, *(row["id"] for row in derived)})
     # Postings are found by the words of the row, so they go before it.
     await session.rows("transfer_postings_delete", namespace=namespace, ids=every)
     await session.rows("transfer_embeddings_delete", namespace=namespace, ids=every)
-    await session.rows("memories_orphan", namespace=namespace, ids=every)
-    return len(await session.rows("memories_erase", namespace=namespace, ids=every))
+    await session.rows("memories/clear_successor", namespace=namespace, ids=every)
+    return len(await session.rows("memories/delete", namespace=namespace, ids=every))

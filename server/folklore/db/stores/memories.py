@@ -94,7 +94,7 @@ class Memories:
         order of their names.
         """
         async with self._database.session() as session:
-            rows = await session.rows("memories_get", namespaces=list(namespaces), ids=list(ids))
+            rows = await session.rows("memories/get", namespaces=list(namespaces), ids=list(ids))
         places = {id_: place for place, id_ in enumerate(ids)}
         found = [(row["namespace_id"], memory_of(row, row["namespace"])) for row in rows]
         return sorted(found, key=lambda item: (places[item[1].id], item[1].namespace))
@@ -112,7 +112,7 @@ class Memories:
         """Read one page in order of time. One statement."""
         async with self._database.session("fresh") as session:
             rows = await session.rows(
-                "memories_list",
+                "memories/list",
                 namespaces=list(namespaces),
                 by=order.by,
                 ascending=order.ascending,
@@ -133,7 +133,7 @@ async def index(session: Session, namespace: UUID, ids: Sequence[UUID], vectors:
     """Write postings and embeddings of memories within the caller's transaction; `vectors` are in the order of ids."""
     if not ids:
         return
-    await session.rows("postings_insert", namespace=namespace, ids=list(ids))
+    await session.rows("postings/insert", namespace=namespace, ids=list(ids))
     if vectors is None:
         return
     made = [(id_, HalfVector(vector)) for id_, vector in zip(ids, vectors.vectors, strict=True) if vector is not None]
@@ -141,7 +141,7 @@ async def index(session: Session, namespace: UUID, ids: Sequence[UUID], vectors:
         return
     await register(session, vectors.by, now)
     await session.rows(
-        "embeddings_insert",
+        "embeddings/insert",
         namespace=namespace,
         model=vectors.model,
         ids=[id_ for id_, _ in made],

@@ -58,7 +58,7 @@ class Namespaces:
         """Return the namespaces of these names, or all; unknown names are left out. One statement."""
         async with self._database.session() as session:
             rows = await session.rows(
-                "namespaces_find", names=None if names is None else list(names), within=self._within
+                "namespaces/find", names=None if names is None else list(names), within=self._within
             )
         # Read by position, since there may be hundreds of rows in every recall.
         return [NamespaceInfo(id_, name, tuple(languages), empty, model) for id_, name, languages, empty, model in rows]
@@ -66,7 +66,7 @@ class Namespaces:
     async def all(self, *, deleted: bool = False) -> list[Namespace]:
         """Every namespace with its (bounded) count, or every deleted one. One statement."""
         async with self._database.session() as session:
-            rows = await session.rows("namespaces_read", deleted=deleted, within=self._within)
+            rows = await session.rows("namespaces/list", deleted=deleted, within=self._within)
         return [
             Namespace(
                 id=row["id"],
@@ -84,7 +84,7 @@ class Namespaces:
     async def stats(self, ids: Sequence[UUID], model: UUID | None) -> list[NamespaceStats]:
         """Exact counts of these namespaces. One statement that reads them whole."""
         async with self._database.session() as session:
-            rows = await session.rows("stats", namespaces=list(ids), model=model)
+            rows = await session.rows("namespaces/stats", namespaces=list(ids), model=model)
         return [
             NamespaceStats(
                 name=row["name"],
@@ -103,7 +103,7 @@ class Namespaces:
     async def holdings(self, model: UUID | None) -> list[Holding]:
         """Return how many memories each namespace holds, and how many lack a vector in this model. One statement."""
         async with self._database.session() as session:
-            rows = await session.rows("memories_status", model=model, within=self._within)
+            rows = await session.rows("namespaces/status", model=model, within=self._within)
         return [Holding(row["name"], row["memories"], 0 if model is None else row["without_vector"]) for row in rows]
 
     async def create(
@@ -139,7 +139,7 @@ class Namespaces:
     async def deleted(self, name: str) -> list[Namespace]:
         """The deleted namespaces of this name, the last one first."""
         async with self._database.session() as session:
-            rows = await session.rows("namespaces_deleted", name=name)
+            rows = await session.rows("namespaces/deleted", name=name)
         return [
             Namespace(row["id"], row["name"], deleted_at=row["deleted_at"], deleted_by=row["deleted_by"])
             for row in rows
@@ -148,7 +148,7 @@ class Namespaces:
     async def deleted_before(self, before: datetime) -> list[UUID]:
         """The namespaces that were deleted before a time."""
         async with self._database.session() as session:
-            return [row["id"] for row in await session.rows("namespaces_deleted_before", before=before)]
+            return [row["id"] for row in await session.rows("namespaces/deleted_before", before=before)]
 
     async def restore(self, namespace: UUID, *, caller: Caller, now: datetime) -> bool:
         """Bring it back; false if somebody else uses its name by now."""
@@ -162,13 +162,13 @@ class Namespaces:
         With `deleted_before` only if it was deleted before then and not brought back since; whether it was erased.
         """
         async with self._database.transaction() as session:
-            held = await session.row("namespaces_hold", namespace=namespace)
+            held = await session.row("namespaces/lock", namespace=namespace)
             deleted_at = None if held is None else held["deleted_at"]
             if deleted_before is not None and (deleted_at is None or deleted_at >= deleted_before):
                 return False
             for part in ("postings", "memories", "audit"):
                 await session.rows(f"namespaces_erase_{part}", namespace=namespace)
-            await session.rows("namespaces_erase", namespace=namespace)
+            await session.rows("namespaces/erase", namespace=namespace)
             detail = str(namespace)
             await note(session, NOWHERE, "namespace_erase", caller=caller, now=now, amount=1, detail=detail)
         return True
@@ -190,7 +190,7 @@ async def ensure_namespace(
     """Return the id and default language of a namespace, created if it is new, within the caller's transaction."""
     for _ in range(3):  # a later statement sees the row that another process inserted after this one's snapshot
         row = await session.row(
-            "namespaces_ensure",
+            "namespaces/ensure",
             id=namespace.id,
             name=namespace.name,
             language=namespace.language,

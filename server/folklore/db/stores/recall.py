@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from pgvector import HalfVector
 
 from folklore.db.database import Database, Plans, Row, Session
-from folklore.db.pinned_session import Held
+from folklore.db.session import PinnedSession
 from folklore.db.rows import memory_of, seen, visibility
 from folklore.db.stores.recall_rows import Bm25, Candidate, Form, Hits, Lexemes, Measures, Sample, Scope
 from folklore.model import Recalled
@@ -44,23 +44,23 @@ class RecallStatements:
     In a `conversation`, those with kept plans follow one another on one connection.
     """
 
-    def __init__(self, database: Database, held: Held | None = None) -> None:
+    def __init__(self, database: Database, pinned: PinnedSession | None = None) -> None:
         self._database = database
-        self._held = held
+        self._pinned = pinned
 
     def conversation(self) -> RecallStatements:
         """The statements of one recall: lexemes, terms, keyword and pool share a connection, until it is let go."""
-        return RecallStatements(self._database, Held(self._database))
+        return RecallStatements(self._database, self._database.pinned_session())
 
     async def let_go(self) -> None:
         """Give back the connection of a conversation; a later statement takes another."""
-        if self._held is not None:
-            await self._held.let_go()
+        if self._pinned is not None:
+            await self._pinned.release()
 
     def _session(self, plans: Plans = "kept") -> AbstractAsyncContextManager[Session]:
-        if self._held is not None and plans == "kept":
-            return self._held
-        return self._database.session(plans, hurried=plans == "scan")
+        if self._pinned is not None and plans == "kept":
+            return self._pinned
+        return self._database.session(plans, release_later=plans == "scan")
 
     async def lexemes(
         self,
@@ -82,7 +82,7 @@ class RecallStatements:
         """
         async with self._session() as session:
             rows = await session.rows(
-                "recall_lexemes",
+                "recall/lexemes",
                 namespaces=list(scope.namespaces),
                 pieces=list(pieces),
                 marks=list(marks),
@@ -101,7 +101,7 @@ class RecallStatements:
         spaces = max(len(scope.namespaces), 1)
         async with self._session("scan") as session:
             rows = await session.rows(
-                "recall_sample",
+                "recall/sample",
                 namespaces=list(scope.namespaces),
                 model=model,
                 sample=_SAMPLE,
@@ -120,7 +120,7 @@ class RecallStatements:
         and their mean length."""
         async with self._session() as session:
             rows = await session.rows(
-                "search_terms",
+                "recall/terms",
                 namespaces=list(scope.namespaces),
                 terms=list(terms),
                 columns=list(columns),
@@ -144,7 +144,7 @@ class RecallStatements:
         """Those that satisfy a tsquery, by what the weighted lexemes weigh in them, then the newest."""
         async with self._session("fresh") as session:
             rows = await session.rows(
-                "search_expression/token" if session.of_token else "search_expression",
+                "recall/expression:token" if session.row_security else "recall/expression",
                 namespaces=list(scope.namespaces),
                 expression=expression,
                 fetch=fetch,
@@ -188,7 +188,7 @@ class RecallStatements:
             share = max(_SPARE * near / total, _LEAST_SHARE)
             floor = passed_by(share) if share <= _MOST_SHARE else None
         values = {"model": model, "query": vector, "slope": slope, "floor": floor}
-        rows = await self._best("recall_dense", plans, scope, fetch, near, **values)
+        rows = await self._best("recall/dense", plans, scope, fetch, near, **values)
         return Hits.of(rows)
 
     async def _nearest(
@@ -196,10 +196,10 @@ class RecallStatements:
     ) -> list[Row]:
         [namespace] = scope.namespaces
         sized = np.append(query, np.float32(-slope * _SIZE_SCALE))
-        _, filters = seen("recall_nearest", scope.filters, scope.now)
+        _, filters = seen("recall/nearest", scope.filters, scope.now)
         async with self._session("fresh") as session:
             return await session.rows(
-                f"recall_nearest/{len(sized)}",
+                f"recall/nearest:{len(sized)}",
                 namespace=namespace,
                 model=model,
                 query=HalfVector(query),
@@ -217,7 +217,7 @@ class RecallStatements:
         """
         reading, stems = bm25.reading, bm25.stems
         rows = await self._best(
-            "recall_keyword" if any(stems) else "recall_keyword/stems",
+            "recall/keyword" if any(stems) else "recall/keyword:stems",
             "kept",
             scope,
             fetch,
@@ -269,7 +269,7 @@ class RecallStatements:
 
         If `related`, also those that a lender has a relation with. Without a `model` they have no vectors.
         """
-        name, vectors = ("recall_pool/no_vectors", {}) if model is None else ("recall_pool", {"model": model})
+        name, vectors = ("recall/pool:no_vectors", {}) if model is None else ("recall/pool", {"model": model})
         statement, filters = seen(name, scope.filters, scope.now)
         async with self._session() as session:
             rows = await session.rows(
@@ -291,7 +291,7 @@ class RecallStatements:
         """What is tied to several of these results, and what carries one of these tags, best first."""
         async with self._session("fresh") as session:
             rows = await session.rows(
-                "recall_expand",
+                "recall/expand",
                 namespaces=list(scope.namespaces),
                 ids=list(ids),
                 bridges=bridges,

@@ -123,7 +123,7 @@ class Transfers:
     @asynccontextmanager
     async def snapshot(self) -> AsyncIterator[Snapshot]:
         """A moment to read from for as long as the block takes."""
-        async with self._database.apart() as session:
+        async with self._database.snapshot() as session:
             yield Snapshot(session)
 
     async def active_model(self) -> KnownModel | None:
@@ -196,13 +196,13 @@ class Transfers:
         async with self._database.transaction() as session:
             everything = [*batch.fresh, *batch.replacing]
             if batch.replacing:
-                await session.row("namespaces_hold_name", name=namespace)
+                await session.row("namespaces/lock_by_name", name=namespace)
             languages = sorted({spoken for item in everything if (spoken := item.prepared.draft.language)})
             namespace_id, language = await ensure_namespace(
                 session, NewNamespace(namespace_id, namespace, language, languages), author=caller.author, now=now
             )
             if any(item.prepared.draft.session and item.prepared.draft.position is None for item in everything):
-                await session.row("namespaces_lock", namespace=namespace_id)
+                await session.row("namespaces/lock_sessions", namespace=namespace_id)
             written: set[UUID] = set()
             if batch.replacing:  # first, so that a text given up by one memory may come in as another
                 ids = [item.id for item in batch.replacing]
@@ -239,7 +239,7 @@ class Transfers:
         if not keyed:
             return
         async with self._database.transaction() as session:
-            await session.row("namespaces_hold", namespace=namespace)
+            await session.row("namespaces/lock", namespace=namespace)
             keys, ids, requests = zip(*keyed, strict=True)
             await session.rows(
                 "transfer_keys_insert", namespace=namespace, keys=list(keys), ids=list(ids), requests=list(requests)
@@ -248,7 +248,7 @@ class Transfers:
     async def link(self, namespace: UUID, superseded: Mapping[UUID, UUID]) -> set[UUID]:
         """Say what superseded what (old to new); returns the old ones whose new one is here. One transaction."""
         async with self._database.transaction() as session:
-            await session.row("namespaces_hold", namespace=namespace)
+            await session.row("namespaces/lock", namespace=namespace)
             rows = await session.rows(
                 "transfer_link", namespace=namespace, ids=list(superseded), targets=list(superseded.values())
             )
@@ -262,7 +262,7 @@ class Transfers:
         Returns the places in the two sequences of those whose memories are here.
         """
         async with self._database.transaction() as session:
-            await session.row("namespaces_hold", namespace=namespace)
+            await session.row("namespaces/lock", namespace=namespace)
             tied, past = set(), set()
             if relations:
                 rows = await session.rows(

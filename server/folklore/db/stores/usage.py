@@ -42,7 +42,7 @@ class UsageStore:
         for entry in entries:
             by_name.setdefault(entry.namespace, []).append(entry)
         async with self._database.session() as session:
-            rows = await session.rows("namespaces_find", names=list(by_name), within=None)
+            rows = await session.rows("namespaces/find", names=list(by_name), within=None)
         left: list[Used] = []
         for row in rows:
             batch = by_name.get(row["name"], [])

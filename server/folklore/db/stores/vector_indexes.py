@@ -41,7 +41,7 @@ class VectorIndexes:
     async def require_sound(self) -> None:
         """Raises Refused where pgvector may build indexes that lose rows."""
         async with self._database.session("fresh") as session:
-            row = await session.row("server_facts")
+            row = await session.row("server/info")
         version = "" if row is None else row["pgvector"] or ""
         if tuple(map(int, re.findall(r"\d+", version)[:3])) < _SOUND:
             raise Refused(
@@ -51,5 +51,5 @@ class VectorIndexes:
 
     async def carry_out(self, command: str) -> None:
         """Run one of the wanted commands; cut off, it leaves an index that is not valid, and is wanted again."""
-        async with self._database.unhurried() as session:
-            await session.carry_out(command)
+        async with self._database.build_session() as session:
+            await session.execute(command)

@@ -43,7 +43,7 @@ _DAYS_FADE = 2.0
 
 
 def marks_of(day: date) -> tuple[str, ...]:
-    """The marks a memory of this day is posted under; `postings_insert.sql` writes the same."""
+    """The marks a memory of this day is posted under; `postings/insert.sql` writes the same."""
     return (f"@{day:%Y-%m-%d}", f"@{day:%m-%d}", f"@{day:%Y-%m}", f"@{day:%m}", f"@{day:%Y}")
 
 

@@ -1,0 +1,2 @@
+-- Included by recall/expression.sql: m satisfies the expression.
+    m.search @@ :expression::tsquery

@@ -1,0 +1,34 @@
+-- The :fetch memories in which the lexemes weigh most. :lexemes and :weights belong together (weight = inverse document
+-- frequency), and so do :stems: of a word as it is spelled its stem, else null. How much one says in a memory is in
+-- evidence.sql. mass is the plain sum of the weights, dates aside: how much of the question a memory covers. bits has one
+-- for each lexeme held, in their order from the lowest; those beyond the 62nd have none.
+-- Long texts score higher whatever the question; what is left of a score when the line through all scores of the scope
+-- (:mean_score and :score_slope over size; recall/lexemes.sql has what it is made of) is taken off is what it says.
+-- :scan bounds how many are asked whether they are visible; null asks about all.
+with asked as materialized (
+    select given.lexeme, given.weight, given.stem,
+        case when starts_with(given.lexeme, '@') then 0 else given.weight end as mass,
+        case when given.place <= 62 then 1::bigint << (given.place - 1)::integer else 0 end as bit
+    from unnest(:lexemes::text[], :weights::float8[], :stems::text[]) with ordinality
+        as given (lexeme, weight, stem, place)
+)
+select ranked.memory_id as id, ranked.score, ranked.mass, ranked.bits
+from (
+    select held.namespace_id, held.memory_id, sum(asked.mass) as mass, bit_or(asked.bit) as bits,
+        sum(asked.weight * held.evidence) - :mean_score::float8
+            - :score_slope::float8 * (ln(min(held.length) + 30.0::float8) - :mean_size::float8) as score
+    from asked
+    cross join lateral (
+        select p.namespace_id, p.memory_id, p.length,
+-- include evidence
+            as evidence
+        from postings p
+        cross join (select :damping::float8 as damping) usual
+        where p.namespace_id = any(:namespaces::uuid[]) and p.lexeme = asked.lexeme
+-- include once
+    ) held
+    group by held.memory_id, held.namespace_id  -- in this order it is quick if they are sorted
+    order by score desc, held.memory_id
+    limit :scan::integer
+) ranked
+-- include ranked
