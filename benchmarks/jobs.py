@@ -28,10 +28,9 @@ from benchmarks.metrics import mean
 from benchmarks.sets import Question, RetrievalSet, evenly, read_set
 from benchmarks.store import Store, open_store
 from folklore.db.database import Database, PoolLimits
-from folklore.db.stores.jobs import Chores
-from folklore.jobs.all_jobs import named
-from folklore.jobs.job import Job, Rules
-from folklore.jobs.runner import Runner
+from folklore.jobs.definitions import BY_NAME
+from folklore.jobs.job import JobOptions, JobRun
+from folklore.jobs.scheduler import Runner
 from folklore.memory.context import MemoryContext
 
 _MARK = "\u241f"  # separates a source from the number of its copy
@@ -118,13 +117,13 @@ async def members_of(dsn: str) -> dict[str, frozenset[str]]:
 async def run_job(store: Store, name: str, days: float = 0) -> dict[str, int]:
     """Run a job as if so many days had passed; return its counts."""
     app = store.app
-    database = Database((await app.dsn())[0], PoolLimits(minimum=0, maximum=4))
+    database = Database(await app.dsn(), PoolLimits(minimum=0, maximum=4))
     await database.open()
     try:
-        context = MemoryContext.of(database, (await app.ready()).library.embedder)
-        job = Job(database, context, Rules(pause=0), lambda: app.now() + timedelta(days=days))
-        done = await Runner(Chores(database), job, holder="bench", now=app.now).run(named()[name])
-        return dict(done.done)
+        context = MemoryContext.of(database, (await app.ready()).memory.embedder)
+        run = JobRun(database, context, JobOptions(pause=0), lambda: app.now() + timedelta(days=days))
+        report = await Runner(run, holder="bench").run(BY_NAME[name])
+        return dict(report.done)
     finally:
         await database.close()
 
@@ -139,7 +138,7 @@ async def consolidate(given: RetrievalSet) -> dict[str, Any]:
         done = await run_job(store, "consolidation")
         seconds = time.perf_counter() - began
         after = await ask(store, questions)
-        members = await members_of((await store.app.dsn())[0])
+        members = await members_of(await store.app.dsn())
         return {
             "set": given.name,
             "R@10": recall_of(before, questions, {}),
@@ -158,8 +157,7 @@ async def fade(given: RetrievalSet) -> dict[str, Any]:
     async with open_store() as store:
         await store.fill(given)
         await ask(store, first)
-        assert store.app.traces.log is not None
-        await store.app.traces.log.close()  # later answers are not recorded, so they do not count as use
+        await store.app.usage.close()  # later answers are not recorded, so they do not count as use
         for days in _AGES:
             figures["scored"] = await run_job(store, "quality", days)
             figures[f"R@10 after {days} days"] = recall_of(await ask(store, second), second, {})

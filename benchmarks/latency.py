@@ -171,9 +171,9 @@ async def questions_of_common_words(home: str, texts: list[str], path: str) -> d
 def build_index(home: str) -> dict[str, float]:
     """Return the seconds that the index job takes."""
     start = time.perf_counter()
-    arguments = [sys.executable, "-m", "folklore", "upkeep", "run", "indexes", "--json"]
+    arguments = [sys.executable, "-m", "folklore", "jobs", "run", "indexes", "--json"]
     done = subprocess.run(arguments, env=command(home).env, capture_output=True, text=True, check=True)
-    assert json.loads(done.stdout)["chores"][0]["done"]["built"] == 1, done.stdout
+    assert json.loads(done.stdout)["jobs"][0]["done"]["built"] == 1, done.stdout
     return {"index_built_s": time.perf_counter() - start}
 
 

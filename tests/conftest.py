@@ -32,7 +32,7 @@ from folklore.embedding.bundled import BundledEmbedder
 from folklore.embedding.protocol import Embedder
 from folklore.mcp.server import build_server
 from folklore.memory.context import MemoryContext
-from tests.housework import Housekeeper
+from tests.background_jobs import BackgroundJobs
 from tests.person import Person
 from tests.temporary_engine import temporary_engine
 
@@ -170,9 +170,9 @@ async def person(library: MemoryContext) -> Person:
 
 
 @pytest.fixture
-async def housekeeper(database: Database, library: MemoryContext) -> Housekeeper:
-    """Upkeep by hand, over the same database as `person`."""
-    return Housekeeper(database, library)
+async def jobs(database: Database, library: MemoryContext) -> BackgroundJobs:
+    """Background jobs by hand, over the same database as `person`."""
+    return BackgroundJobs(database, library)
 
 
 @pytest.fixture

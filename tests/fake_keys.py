@@ -1,4 +1,4 @@
-"""Keys that look real and open nothing, put together when a test runs: no scanner finds one in this repository."""
+"""Fake keys with the forms of real ones, generated at run time, so that scanners find none in this repository."""
 
 # ruff: noqa: E501 - a table reads better with a row a line
 
@@ -21,7 +21,7 @@ Maker = Callable[[random.Random], str]
 
 
 def _of(chance: random.Random, alphabet: str, length: int) -> str:
-    """Random text with a letter and a digit among its first characters, as nearly every real key has."""
+    """Return random text with a letter and a digit among its first characters, like nearly every real key."""
     text = [chance.choice(alphabet) for _ in range(length)]
     letters = [char for char in alphabet if char.isalpha()]
     digits = [char for char in alphabet if char.isdigit()]
@@ -31,7 +31,7 @@ def _of(chance: random.Random, alphabet: str, length: int) -> str:
 
 
 def _prefixed(prefix: str, alphabet: str, length: int, after: str = "") -> Maker:
-    # The halves are joined here: the whole prefix stands nowhere in this file as a scanner would look for it.
+    # Joined here, so that this file does not have the whole prefix, which scanners look for.
     return lambda chance: prefix.replace("|", "") + _of(chance, alphabet, length) + after
 
 
@@ -77,7 +77,7 @@ def _keyed(form: str, alphabet: str, length: int) -> Maker:
     return lambda chance: form.replace("?", _of(chance, alphabet, length))
 
 
-# By kind: what makes a key of it. Lengths and alphabets are those of the issuers.
+# Generators by kind. Lengths and alphabets are those of the issuers.
 MAKERS: dict[str, list[Maker]] = {
     "private key": [
         *map(_pem, ["RSA PRIVATE KEY", "PRIVATE KEY", "EC PRIVATE KEY", "OPENSSH PRIVATE KEY"]),
@@ -184,6 +184,6 @@ MAKERS: dict[str, list[Maker]] = {
 
 
 def keys_of(seed: int) -> list[tuple[str, str]]:
-    """One key of every maker, with its kind."""
+    """Return one key of every generator with its kind."""
     chance = random.Random(seed)
     return [(kind, make(chance)) for kind, makers in MAKERS.items() for make in makers]

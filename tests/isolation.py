@@ -195,7 +195,7 @@ class Trial:
                 await self._api(holder, "show", ids=ids)
                 await self._api(holder, "history", memory=ids[0])
             case 17:
-                call = self.random.choice(["namespaces/stats", "namespaces", "tokens", "audit", "home"])
+                call = self.random.choice(["stats", "namespaces", "tokens", "audit", "home"])
                 await self._api(holder, call, **({"request": {"namespaces": [name]}} if call == "audit" else {}))
             case 18:
                 await self._api(holder, "undo", memory=ids[0])

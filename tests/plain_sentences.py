@@ -1,6 +1,6 @@
-"""What developers write every day: hashes, UUIDs, base64, placeholders, settings, talk of passwords. No secret."""
+"""Sentences of developers without secrets: hashes, UUIDs, base64, placeholders, settings, talk of passwords."""
 
-# ruff: noqa: E501 - a sentence a line
+# ruff: noqa: E501 - one sentence per line
 
 from __future__ import annotations
 

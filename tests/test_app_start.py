@@ -25,7 +25,7 @@ async def test_a_service_that_never_answers_holds_up_nobody_who_can_do_without(s
             running = await app.ready()
             await asked.wait()
 
-        assert running.library.embedder is not None
+        assert running.memory.embedder is not None
     finally:
         async with asyncio.timeout(20):
             await app.close()

@@ -14,7 +14,6 @@ from folklore.model import Draft
 from folklore.ranking.confidence import MOST_WORDS, Asked, calibrated
 from folklore.ranking.standard_scores import inverse_document_frequency
 from folklore.ranking.weights import chosen
-from folklore.text.dates.date_terms import dated_pieces
 from tests.person import NOON, Person, ids
 
 NOTHING = inverse_document_frequency(0, 100)
@@ -111,21 +110,6 @@ def test_a_result_is_surer_beside_one_that_is_sure() -> None:
 
 def test_where_no_words_count_the_cosine_stands_in_for_them() -> None:
     assert calibrated([None], [0.6]) == calibrated([0.6], [0.6])
-
-
-@pytest.mark.parametrize(
-    ("question", "places"),
-    [
-        ("what did she paint on 9 July, 2023?", {5, 6, 7}),
-        ("what happened in June?", {3}),
-        ("the release of 2023-05-07", {3}),
-        ("may I march on?", set()),
-        ("was CVE-2025-66416 fixed?", set()),
-        ("", set()),
-    ],
-)
-def test_the_pieces_of_a_question_that_name_a_date_are_known(question: str, places: set[int]) -> None:
-    assert dated_pieces(question.split()) == places
 
 
 async def sureness(person: Person, question: str, **asked: Any) -> float:

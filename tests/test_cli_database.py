@@ -135,7 +135,7 @@ async def test_of_several_hosts_the_one_that_answers_is_asked(
 
     await folklore.done("store", "The gate is open.")
 
-    assert (await folklore.json("namespaces/stats"))["total"]["memories"] == 1
+    assert (await folklore.json("stats"))["total"]["memories"] == 1
 
 
 @given(st.text(st.characters(exclude_characters="*", min_codepoint=33, max_codepoint=126), min_size=8), st.text())

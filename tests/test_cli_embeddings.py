@@ -1,8 +1,7 @@
-"""`folklore embeddings` over a real endpoint on loopback: status, backfill, switch, rollback, drop."""
+"""`folklore embeddings` with a real endpoint on loopback: status, backfill, switch, rollback, drop."""
 
 from __future__ import annotations
 
-import asyncio
 import json
 import threading
 from collections.abc import Iterator
@@ -13,8 +12,7 @@ import numpy as np
 import pytest
 from structlog.testing import capture_logs
 
-from folklore.memory.models import active_model as generations
-from folklore.memory.models import switch
+from folklore.memory.models import active_model, switch
 from tests.commands import CommandLine, command_line  # noqa: F401 - the fixture `folklore`
 
 FACTS = ["The harbour is closed on Sundays.", "Ines is the captain.", "The gull sleeps on the mast.", "Ropes are new."]
@@ -72,28 +70,28 @@ def service() -> Iterator[Service]:
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(switch, "_SWEEP", 0.0)
-    for module in (generations, switch):
-        monkeypatch.setattr(module, "NOTICED_WITHIN", 0.0)
-    with capture_logs():  # in this process nobody sends them to stderr
+    monkeypatch.setattr(switch, "_SWEEP_SECONDS", 0.0)
+    for module in (active_model, switch):
+        monkeypatch.setattr(module, "REFRESH_SECONDS", 0.0)
+    with capture_logs():  # in this process logs are not configured
         yield
 
 
-async def test_a_store_changes_its_model_and_goes_back(folklore: CommandLine, service: Service) -> None:
+async def test_switch_and_rollback_change_the_active_model(folklore: CommandLine, service: Service) -> None:
     for fact in FACTS:
         await folklore.done("store", fact)
 
     done = await folklore.json("embeddings", "switch", "--provider", "openai", "--model", "words", "--url", service.url)
     assert (done["made"], done["to"]) == (len(FACTS), "openai/words")
 
-    # The settings still name the bundled model: the store is followed.
+    # The settings still name the bundled model, but the database decides.
     answer = await folklore.json("recall", "Who is the captain?")
     assert answer["memories"][0]["content"] == FACTS[1]
     assert "degraded" not in answer
     assert ["Who is the captain?"] in service.requests
     status = await folklore.json("embeddings", "status")
     assert status["active"] == "openai/words"
-    assert [(row["model"], row["role"], row["embedded"], row["owed"]) for row in status["models"]] == [
+    assert [(row["model"], row["role"], row["embedded"], row["pending"]) for row in status["models"]] == [
         ("openai/words", "active", 4, 0),
         (status["configured"], "previous", 4, 0),
     ]
@@ -114,7 +112,7 @@ async def test_a_store_changes_its_model_and_goes_back(folklore: CommandLine, se
 
 
 @pytest.mark.strain
-async def test_what_was_stored_while_the_service_was_down_is_paid_by_backfill(
+async def test_backfill_embeds_memories_stored_while_the_service_was_down(
     folklore: CommandLine, service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("FOLKLORE_EMBEDDING__PROVIDER", "openai")
@@ -126,17 +124,17 @@ async def test_what_was_stored_while_the_service_was_down_is_paid_by_backfill(
     assert (await folklore.json("recall", "captain"))["degraded"][0]["branch"] == "dense"
     service.down = False
     [row] = (await folklore.json("embeddings", "status"))["models"]
-    assert (row["embedded"], row["owed"]) == (1, 1)
+    assert (row["embedded"], row["pending"]) == (1, 1)
 
     done = await folklore.json("embeddings", "backfill")
 
     assert done["made"] == 1
     [row] = (await folklore.json("embeddings", "status"))["models"]
-    assert (row["embedded"], row["owed"]) == (2, 0)
+    assert (row["embedded"], row["pending"]) == (2, 0)
     assert "degraded" not in await folklore.json("recall", "captain")
 
 
-async def test_settings_ahead_of_the_store_are_told_until_the_switch(
+async def test_settings_that_name_another_model_are_reported_until_the_switch(
     folklore: CommandLine, service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await folklore.done("store", FACTS[1])
@@ -145,9 +143,9 @@ async def test_settings_ahead_of_the_store_are_told_until_the_switch(
     monkeypatch.setenv("FOLKLORE_EMBEDDING__MODEL", "words")
     monkeypatch.setenv("FOLKLORE_EMBEDDING__API_KEY", "sk-secret")
 
-    [told] = (await folklore.json("recall", "captain"))["degraded"]
+    [degraded] = (await folklore.json("recall", "captain"))["degraded"]
     doctor = await folklore("doctor", "--json")
-    assert "openai/words" in told["reason"]
+    assert "openai/words" in degraded["reason"]
     assert doctor.code == 1
     [model] = [check for check in doctor.json["checks"] if check["name"] == "model"]
     assert (model["status"], "embeddings switch" in model["hint"]) == ("failed", True)
@@ -173,7 +171,7 @@ async def test_a_switch_that_cannot_reach_its_model_changes_nothing(folklore: Co
     assert len((await folklore.json("embeddings", "status"))["models"]) == 1
 
 
-async def test_a_key_of_one_address_is_not_sent_to_another(
+async def test_an_api_key_is_not_sent_to_another_address(
     folklore: CommandLine, service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await folklore.done("store", FACTS[1])
@@ -186,11 +184,10 @@ async def test_a_key_of_one_address_is_not_sent_to_another(
     assert set(service.keys) == {None}
 
 
-async def test_commands_that_write_are_refused_where_nothing_may_be_written(
+async def test_writing_commands_are_refused_if_read_only_is_set(
     folklore: CommandLine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("FOLKLORE_READ_ONLY", "true")
-    await asyncio.sleep(0)
 
     for command in ("backfill", "switch", "rollback"):
         assert (await folklore("embeddings", command)).code == 5

@@ -246,12 +246,12 @@ async def test_namespaces_and_stats_count(colours: CommandLine) -> None:
     await colours.done("store", "Elsewhere.", "-n", "other")
 
     listed = await colours.json("namespaces", "list")
-    counted = await colours.json("namespaces/stats")
+    counted = await colours.json("stats")
 
     assert [(item["name"], item["memories"]) for item in listed["namespaces"]] == [("notes", 3), ("other", 1)]
     assert counted["total"].items() >= {"memories": 4, "sessions": 2, "forgotten": 0, "without_vector": 0}.items()
     assert counted["namespaces"][0]["name"] == "notes"
-    for command in (["namespaces/stats"], ["namespaces", "list"]):
+    for command in (["stats"], ["namespaces", "list"]):
         table = await colours.done(*command)
         assert "other" in table
         assert "\x1b" not in table

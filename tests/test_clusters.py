@@ -1,4 +1,4 @@
-"""Clusters: stars of a similarity graph, the same whatever the arithmetic's order."""
+"""Clusters: stars of a similarity graph, independent of the order of the arithmetic."""
 
 from __future__ import annotations
 
@@ -42,19 +42,19 @@ def test_every_member_is_near_its_centre_and_in_one_cluster(vectors: NDArray[np.
 
 
 @given(matrices, st.integers(1, 20))
-def test_the_size_of_a_block_decides_nothing(vectors: NDArray[np.float32], block: int) -> None:
+def test_the_size_of_a_block_does_not_change_the_clusters(vectors: NDArray[np.float32], block: int) -> None:
     assert clusters(vectors, Clustering(block=block)) == clusters(vectors)
 
 
-def test_two_that_are_alike_are_no_cluster_and_three_are() -> None:
+def test_two_similar_memories_form_no_cluster_and_three_do() -> None:
     alike, other = [1.0, 0.1, 0.0], [0.0, 0.0, 1.0]
 
     assert clusters(unit([alike, alike, other])) == []
     assert clusters(unit([other, alike, alike, alike])) == [(1, 2, 3)]
 
 
-def test_a_chain_is_not_drawn_into_one_cluster() -> None:
-    """Each is near the next, the ends are far apart: only what is near the centre belongs to it."""
+def test_a_chain_does_not_become_one_cluster() -> None:
+    """Each memory is near the next one and the ends are far from each other."""
     angles = np.linspace(0, 2.4, 7)
     vectors = unit([[float(np.cos(angle)), float(np.sin(angle)), 0.0] for angle in angles])
 
@@ -70,5 +70,5 @@ def test_a_large_group_is_cut_to_the_nearest() -> None:
     assert [len(cluster) for cluster in found] == [4, 4]
 
 
-def test_memories_without_a_direction_belong_nowhere() -> None:
+def test_zero_vectors_belong_to_no_cluster() -> None:
     assert clusters(unit([[0.0, 0.0, 0.0]] * 5)) == []

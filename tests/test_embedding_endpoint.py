@@ -22,7 +22,7 @@ from folklore.embedding.openai import OpenAIFormat
 from folklore.embedding.protocol import PROBE, ModelChoice
 from folklore.errors import ConfigInvalid, EmbedderUnavailable
 from folklore.memory.context import MemoryContext
-from folklore.memory.models.active_model import Generations
+from folklore.memory.models.active_model import ActiveModel, ModelSource
 from tests.person import Person
 
 Handler = Callable[[httpx.Request], httpx.Response] | Callable[[httpx.Request], Coroutine[None, None, httpx.Response]]
@@ -433,9 +433,11 @@ async def test_a_store_needs_one_request_a_recall_one_and_a_repeated_question_no
         requests.append(len(json.loads(request.content)["input"]))
         return vectors(request)
 
-    service = embedder(record)
+    service = embedder(note)
     choice = ModelChoice("openai", "some-model")
-    person = Person(MemoryContext.of(database, Generations(Models(database), choice, service, lambda _: service)))
+    person = Person(
+        MemoryContext.of(database, ActiveModel(service, ModelSource(Models(database), choice, lambda _: service)))
+    )
     await service.probe()  # as a server does when it starts
     requests.clear()
 

@@ -19,7 +19,7 @@ async def test_the_next_call_of_a_server_starts_a_stopped_engine() -> None:
         home = Path(folder) / "home"
         async with running(load_settings(home=home, author="tester")) as app:
             try:
-                library = (await app.ready()).library
+                library = (await app.ready()).memory
                 await store(library, "notes", [Draft("the quay is closed")], caller=app.caller, now=app.now())
                 assert await asyncio.to_thread(Engine(home).stop)
 

@@ -145,7 +145,7 @@ async def test_what_a_row_misses_is_not_there(feature: Feature, product: Product
 @pytest.mark.parametrize(
     "name",
     ["memory_recall.ranking.rrf_q", "memory_recall.ranking.preset=best", "memory_repair", "folklore repair",
-     "folklore recall --better", "folklore db start now", "folklore import --format docx", "upkeep.repair",
+     "folklore recall --better", "folklore db start now", "folklore import --format docx", "jobs.repair",
      "GET /repair", "memory://repair", "ranking/repair.py"],
 )  # fmt: skip
 async def test_what_is_not_there_is_noticed(name: str, product: Product) -> None:

@@ -29,7 +29,7 @@ settings = Settings(home=home, embedding={"provider": "none"}, secrets="off")  #
 
 async def batch(app, number):
     texts = [f"batch {number} text {place} {base64.b64encode(os.urandom(3000)).decode()}" for place in range(200)]
-    library = (await app.ready()).library
+    library = (await app.ready()).memory
     made = await store(library, "notes", [Draft(text) for text in texts], caller=Caller("a"), now=app.now())
     assert len(made.stored) == 200
 

@@ -195,7 +195,7 @@ async def test_what_is_stored_shows_in_neither(settings: Settings) -> None:
         from folklore.memory.records.store import store
         from folklore.model import Draft
 
-        await store(running.library, "marked", [Draft("marked")], caller=app.caller, now=app.now())
+        await store(running.memory, "marked", [Draft("marked")], caller=app.caller, now=app.now())
         answers = [await client.get(path) for path in ("/healthz", "/readyz")]
 
     assert [answer.status_code for answer in answers] == [200, 200]

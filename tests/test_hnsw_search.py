@@ -21,11 +21,11 @@ from folklore.db.rows import seen
 from folklore.db.sql_loader import statement
 from folklore.db.stores.recall_rows import Scope
 from folklore.embedding.protocol import Embedder
-from folklore.jobs.job import Rules
+from folklore.jobs.job import JobOptions
 from folklore.memory.context import MemoryContext
 from folklore.model import Answer, Draft, Filters
+from tests.background_jobs import BackgroundJobs
 from tests.conftest import Cluster
-from tests.housework import Housekeeper
 from tests.person import NOON, Person, contents, ids
 from tests.test_statements_plans import Plan
 
@@ -76,9 +76,9 @@ async def crowd(cluster: Cluster, template: str, embedder: Embedder) -> AsyncIte
             batch = (Draft(text(start + place, chance), tags=("even",) * (1 - place % 2)) for place in range(500))
             await Person(library).keep(*batch, namespace="large")
         await Person(library).keep("a lighthouse in another namespace", namespace="small")
-        keeper = Housekeeper(database, library, rules=Rules(pause=0, hnsw_from=1_000))
-        assert await keeper("indexes") == {"built": 1}
-        await keeper("statistics")
+        jobs = BackgroundJobs(database, library, options=JobOptions(pause=0, hnsw_from=1_000))
+        assert await jobs("indexes") == {"built": 1}
+        await jobs("statistics")
         yield ManyMemories(cluster.address(name), database, MemoryContext.of(database, embedder))
         await database.close()
 
@@ -229,12 +229,12 @@ async def test_an_index_that_was_dropped_a_moment_ago_costs_time_alone(crowd: Ma
     scope, model = await crowd.scope(), await embedder.model()
     vector = await embedder.embed_question(["museum"], [1.0])
     asked: dict[str, Any] = {"model": model.id, "query": vector, "slope": 0.0, "fetch": 10, "total": MANY}
-    keeper = Housekeeper(crowd.database, crowd.library, rules=Rules(pause=0, hnsw_from=0))
-    assert await keeper("indexes") == {"dropped": 1}
+    jobs = BackgroundJobs(crowd.database, crowd.library, options=JobOptions(pause=0, hnsw_from=0))
+    assert await jobs("indexes") == {"dropped": 1}
     try:
         near = await crowd.library.statements.dense(scope, **asked, indexed=True)
     finally:
-        keeper.rules = Rules(pause=0, hnsw_from=1_000)
-        assert await keeper("indexes") == {"built": 1}
+        jobs.options = JobOptions(pause=0, hnsw_from=1_000)
+        assert await jobs("indexes") == {"built": 1}
 
     assert near.ids == (await crowd.library.statements.dense(scope, **asked)).ids

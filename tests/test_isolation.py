@@ -34,8 +34,8 @@ from folklore.memory.records.store import store
 from folklore.memory.records.update import Edit, update
 from folklore.memory.status import status
 from folklore.model import Caller, Demand, Draft, Link, Relation
+from tests.background_jobs import BackgroundJobs
 from tests.conftest import Cluster
-from tests.housework import Housekeeper
 from tests.person import NOON, Person, contents
 
 OWNER = Caller("root")
@@ -259,7 +259,7 @@ async def test_what_was_revoked_has_expired_or_never_was_lets_nobody_in(secrets:
 
 
 async def test_tokens_in_force_are_listed_and_what_ended_stays_as_it_ended(
-    secrets: Person, housekeeper: Housekeeper
+    secrets: Person, jobs: BackgroundJobs
 ) -> None:
     library, later = secrets.library, NOON + timedelta(hours=2)
     good, short, gone = [
@@ -272,9 +272,9 @@ async def test_tokens_in_force_are_listed_and_what_ended_stays_as_it_ended(
     assert [token.id for token in await list_tokens(library, caller=OWNER, now=later)] == [good]
     with pytest.raises(NotFound, match="No token in force"):
         await revoke_tokens(library, [gone], caller=OWNER, now=later)
-    housekeeper.now = NOON + timedelta(days=400)
-    await housekeeper("retention")
-    every = await list_tokens(library, caller=OWNER, now=housekeeper.now, principal="ALICE", every=True)
+    jobs.now = NOON + timedelta(days=400)
+    await jobs("retention")
+    every = await list_tokens(library, caller=OWNER, now=jobs.now, principal="ALICE", every=True)
     assert {token.id: token.revoked_at for token in every} == {good: None, short: None, gone: NOON}
 
 
@@ -477,7 +477,7 @@ async def test_when_a_token_was_used_is_written_once_a_minute_and_never_goes_bac
 
 
 async def test_what_an_issuer_vouches_for_lasts_as_long_as_it_says_under_the_rules_of_the_day(
-    secrets: Person, housekeeper: Housekeeper
+    secrets: Person, jobs: BackgroundJobs
 ) -> None:
     library, vouching = secrets.library, Vouching()
     door = Authentication(library, issuer=vouching)
@@ -497,10 +497,10 @@ async def test_what_an_issuer_vouches_for_lasts_as_long_as_it_says_under_the_rul
     assert (role_in(then, "payments"), role_in(then, "board")) == ("reader", "reader")
     [held, _] = await list_tokens(library, caller=OWNER, now=NOON, principal="carla")
     assert (held.expires_at, held.issuer) == (NOON + timedelta(hours=1), "https://login.test")
-    housekeeper.now = NOON + timedelta(hours=20)
-    assert await housekeeper("retention") == {}
-    housekeeper.now = NOON + timedelta(hours=26)
-    assert await housekeeper("retention") == {"tokens_dropped": 2}
+    jobs.now = NOON + timedelta(hours=20)
+    assert await jobs("retention") == {}
+    jobs.now = NOON + timedelta(hours=26)
+    assert await jobs("retention") == {"tokens_dropped": 2}
 
 
 async def test_an_issuers_token_that_many_workers_meet_at_once_is_made_and_noted_once(secrets: Person) -> None:

@@ -27,7 +27,7 @@ from folklore.http.request_log import metrics_endpoint
 from folklore.http.serve import build_app
 from folklore.http.trusted_hosts import transport_security
 from folklore.http.worker_metrics import bury_the_dead, shared_between
-from folklore.memory.usage_log import UsageLog
+from folklore.memory.usage import UsageQueue
 from folklore.model import Caller
 from tests.conftest import Cluster
 from tests.person import NOON, Person
@@ -178,7 +178,7 @@ async def test_what_a_branch_could_not_do_and_the_debt_are_told(database_url: st
     async with on_http(settings) as server, httpx.AsyncClient(base_url=server.url) as client:
         await asked(server, "memory_store", memories=[{"content": "Kites hover."}, {"content": "Kites glide."}])
         await asked(server, "memory_recall", query="What do kites do?")
-        told = await until(client, lambda now: now("folklore_embedding_debt_memories") == 2)
+        told = await until(client, lambda now: now("folklore_pending_embeddings") == 2)
 
     assert told("folklore_degraded_answers_total", branch="dense") == 1
     assert told("folklore_recall_results_total", branch="keyword") == 2
@@ -189,9 +189,9 @@ async def test_what_the_usage_log_drops_is_counted_once(app: App, person: Person
         raise AssertionError(entries)
 
     await person.store("Swifts sleep in the air.")
-    log = app.traces.log = UsageLog(record, session=None, room=0)  # type: ignore[arg-type]
+    queue = app.usage.queue = UsageQueue(record, session=None, capacity=0)  # type: ignore[arg-type]
     metrics = Metrics(app)
-    log.note(await person.recall("Where do swifts sleep?"), "?", caller=Caller("tester"), now=NOON)
+    queue.add(await person.recall("Where do swifts sleep?"), "?", caller=Caller("tester"), now=NOON)
 
     first, second = Scraped(metrics.text().decode()), Scraped(metrics.text().decode())
     async with metrics.told():  # ends what counts the debt
@@ -347,7 +347,7 @@ def test_only_gauges_of_those_who_are_gone_are_forgotten(tmp_path: Path) -> None
 
 def test_a_server_on_stdio_pays_for_none_of_it() -> None:
     program = (
-        "import sys, folklore.cli.serve, folklore.mcp.server, folklore.app, folklore.memory.usage_record\n"
+        "import sys, folklore.cli.serve, folklore.mcp.server, folklore.app, folklore.memory.usage\n"
         "heavy = [name for name in sys.modules"
         " if name.split('.')[0] in ('prometheus_client', 'structlog') or name.startswith('opentelemetry.sdk')]\n"
         "sys.exit(' '.join(heavy) or 0)"

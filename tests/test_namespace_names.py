@@ -1,4 +1,4 @@
-"""Names of namespaces in any script: what the database keeps apart, nothing else takes for one."""
+"""Names of namespaces in any script: every part of the product distinguishes the names that the database does."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from tests.person import NOON, Person
 from tests.test_isolation import holder
 from tests.test_tools import call
 
-# Pairs that one rule for lower case or another takes for one.
+# Pairs that some rule for lower case makes equal.
 PAIRS = [("ΟΔΟΣ", "οδος"), ("İstanbul", "istanbul"), ("Straẞe", "Straße"), ("ÜBER", "über"), ("ПЛАН", "план")]
 
 
-async def test_the_database_tells_names_apart_as_we_do(connection: asyncpg.Connection) -> None:
+async def test_keys_of_names_agree_with_the_database(connection: asyncpg.Connection) -> None:
     letters = [chr(point) for point in range(sys.maxunicode + 1) if chr(point).isalpha() or chr(point).isnumeric()]
     ours = [names.key(f"A{letter}") for letter in letters]
 
@@ -38,9 +38,7 @@ async def test_the_database_tells_names_apart_as_we_do(connection: asyncpg.Conne
 
 
 @pytest.mark.parametrize(("one", "other"), PAIRS)
-async def test_a_namespace_is_found_by_the_name_it_was_stored_under_and_by_no_other(
-    client: Client, one: str, other: str
-) -> None:
+async def test_a_namespace_is_found_by_its_own_name_only(client: Client, one: str, other: str) -> None:
     await call(client, "memory_store", content="The gate is open.", namespace=one)
     await call(client, "memory_store", content="The gate is shut.", namespace=other)
 
@@ -49,7 +47,7 @@ async def test_a_namespace_is_found_by_the_name_it_was_stored_under_and_by_no_ot
         assert [(memory["namespace"], memory["content"]) for memory in found["memories"]] == [(name, said)]
 
 
-async def test_what_was_recalled_in_one_is_no_quotation_in_the_other(client: Client) -> None:
+async def test_a_text_recalled_in_one_namespace_is_no_quotation_in_the_other(client: Client) -> None:
     one, other = PAIRS[3]
     quoted = "\N{LEFT DOUBLE QUOTATION MARK}The gate is open.\N{RIGHT DOUBLE QUOTATION MARK}"
     await call(client, "memory_store", content="The gate is open.", namespace=one)
@@ -62,7 +60,7 @@ async def test_what_was_recalled_in_one_is_no_quotation_in_the_other(client: Cli
 
 
 @pytest.mark.parametrize(("one", "other"), PAIRS[:2])
-async def test_an_export_of_names_that_are_nearly_one_comes_back_whole(
+async def test_an_export_of_similar_names_is_imported_completely(
     folklore: CommandLine, cluster: Cluster, template: str, tmp_path: Path, one: str, other: str
 ) -> None:
     for name in (one, other):
@@ -80,7 +78,9 @@ async def test_an_export_of_names_that_are_nearly_one_comes_back_whole(
 
 
 @pytest.mark.parametrize(("one", "other"), PAIRS)
-async def test_a_token_opens_each_of_two_names_in_its_own_role(folklore: CommandLine, one: str, other: str) -> None:
+async def test_a_token_has_a_separate_role_for_each_of_two_similar_names(
+    folklore: CommandLine, one: str, other: str
+) -> None:
     await folklore.done("namespaces", "create", one)
     await folklore.done("tokens", "create", "--name", "t4", "--grant", f"{other}:reader")
     await folklore.done("tokens", "create", "--name", "t5", "--grant", f"{one}:admin", "--grant", f"{other}:reader")
@@ -101,7 +101,7 @@ async def test_a_token_opens_each_of_two_names_in_its_own_role(folklore: Command
 
 
 @pytest.mark.parametrize(("one", "other"), PAIRS)
-async def test_who_may_write_to_one_may_not_for_that_write_to_the_other(person: Person, one: str, other: str) -> None:
+async def test_a_writer_of_one_namespace_may_not_write_to_the_other(person: Person, one: str, other: str) -> None:
     await person.keep("x", namespace=other)
     writer = await holder(person.library, "walter", f"{one}:writer")
 
@@ -112,7 +112,7 @@ async def test_who_may_write_to_one_may_not_for_that_write_to_the_other(person: 
     assert await writer.recall("mine") == ["mine"]
 
 
-async def test_the_letters_from_a_to_z_are_one_whatever_their_case(person: Person) -> None:
+async def test_names_ignore_the_case_of_ascii_letters_only(person: Person) -> None:
     await person.keep("x", namespace="Ünter-Den-Linden")
 
     assert [item.name for item in await person.library.find_namespaces(["ÜNTER-den-LINDEN"])] == ["Ünter-Den-Linden"]
@@ -134,7 +134,7 @@ async def test_an_older_database_keeps_every_name_and_what_hangs_on_it(
     await connection.close()
 
 
-async def test_names_that_a_turkish_server_kept_apart_stay_apart(
+async def test_names_that_a_turkish_server_distinguished_remain_distinct(
     empty_database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     connection = await _older(empty_database_url, monkeypatch, [])

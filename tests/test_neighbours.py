@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from folklore.ranking.neighbours import room, spread
 from folklore.ranking.weights import Ranking
-from folklore.text.asking import asks
 
 ids = st.integers(0, 12)
 scores = st.dictionaries(ids, st.floats(0, 10), max_size=10)
@@ -47,25 +46,6 @@ def test_who_asks_gains_less_than_who_tells() -> None:
     ranking = Ranking(neighbours_asking=0.6)
 
     assert room(20, ranking, asks=True) == pytest.approx(0.6 * room(20, ranking, asks=False))
-
-
-@pytest.mark.parametrize(
-    ("text", "asking"),
-    [
-        ("Wow! What happened?", True),
-        ("Comment \u00e7a va ?", True),
-        ('She said "are you sure?" and left.', True),
-        ("Really?\nI was there.", True),
-        ("\u4f60\u597d\u5417\uff1f", True),
-        ("\u0647\u0644 \u062a\u0639\u0631\u0641\u061f", True),
-        ("See https://example.org/find?q=lamp for more.", False),
-        ("Read value?.length here.", False),
-        ("It was a lamp.", False),
-        ("", False),
-    ],
-)
-def test_a_question_mark_that_ends_a_sentence_asks(text: str, asking: bool) -> None:
-    assert asks(text) is asking
 
 
 def test_where_nothing_answers_nothing_is_lent() -> None:

@@ -18,7 +18,6 @@ from folklore.ranking.standard_scores import (
     weigh,
 )
 from folklore.ranking.weights import Ranking
-from folklore.text.dates.date_terms import marks_asked, marks_of
 
 # No nearer to 0 than what a branch scores: a list of next to nothing says nothing, whatever its scale.
 scores = st.lists(st.floats(-5, 50).map(lambda score: round(score, 6)), min_size=1, max_size=30).map(
@@ -170,42 +169,6 @@ def test_a_rarer_word_never_weighs_less(documents: int, total: int) -> None:
 def test_the_dense_branch_counts_more_where_words_cover_less() -> None:
     assert dense_weight(1.0, 0.0) == 1.5
     assert dense_weight(1.0, 1.0) == 1.0
-
-
-@pytest.mark.parametrize(
-    ("question", "marks"),
-    [
-        ("what happened on 7 May 2023?", {"@2023-05-07": 1.0}),
-        ("what happened on May 7th, 2023?", {"@2023-05-07": 1.0}),
-        ("the release of 2023-05-07", {"@2023-05-07": 1.0}),
-        ("who came in June?", {"@06": 1.0}),
-        ("plans for July 2023", {"@2023-07": 1.0}),
-        ("how often in 2023", {"@2023": 1.0}),
-        ("the party of 29 February", {"@02-29": 1.0}),
-        ("may I march on?", {}),
-        ("plans from mid-2023", {"@2023": 1.0}),
-        ("CVE-2023-66416 in blog/2023/post", {}),
-        ("31 February 2023", {}),
-    ],
-)
-def test_a_named_date_is_asked_for_by_its_marks(question: str, marks: dict[str, float]) -> None:
-    asked = marks_asked(question)
-
-    assert {mark: weight for mark, weight in asked.items() if weight == 1.0} == marks
-
-
-@given(st.dates())
-def test_a_day_asked_for_is_one_a_memory_of_that_day_is_posted_under(day: object) -> None:
-    from datetime import date
-
-    assert isinstance(day, date)
-    if day.year >= 1900 and day.year < 2100:
-        assert f"@{day:%Y-%m-%d}" in set(marks_of(day)) & set(marks_asked(f"on {day:%Y-%m-%d}"))
-
-
-@given(st.text(max_size=200))
-def test_no_question_makes_the_dates_fail(text: str) -> None:
-    assert all(0 < weight <= 1 for weight in marks_asked(text).values())
 
 
 def test_a_model_that_blurs_long_texts_is_trusted_less_among_them() -> None:

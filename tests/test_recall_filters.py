@@ -21,7 +21,6 @@ from folklore.memory.filters import FilterRequest, filters_of
 from folklore.memory.records.listing import list_memories
 from folklore.model import Draft, Filters, Memory
 from folklore.ranking.weights import PRESETS, Ranking
-from folklore.text.tags import prefixes
 from tests.conftest import Cluster
 from tests.person import NOON, Person, contents, ids
 
@@ -43,11 +42,16 @@ class Kept:
     superseded_at: datetime | None
 
 
+def prefixes(tag: str) -> set[str]:
+    """Return a tag and its ancestors: `a:b/c` gives `a`, `a:b` and `a:b/c`."""
+    return {tag[:end] for end in range(1, len(tag) + 1) if tag[end : end + 1] in ("", ":", "/")}
+
+
 def may_answer(kept: Kept, asked: Filters, now: datetime) -> bool:
     """The meaning of the filters, said once more, in Python."""
     memory = kept.memory
     tags = set(memory.tags)
-    reach = tags if asked.tag_match == "exact" else {prefix for tag in tags for prefix in prefixes(tag)}
+    reach = tags if asked.tag_match == "exact" else set().union(*map(prefixes, tags))
     checks = (
         memory.forgotten_at is None,
         asked.as_of is None or memory.when <= asked.as_of,

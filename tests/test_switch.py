@@ -1,4 +1,4 @@
-"""Changing the embedding model while everybody goes on: two generations side by side, and never a mixture."""
+"""Switching the embedding model while servers run: no answer mixes the vectors of two models."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ import pytest
 from numpy.typing import NDArray
 
 from folklore.db.database import Database
-from folklore.db.stores.embeddings import Debts
 from folklore.db.stores.models import Models
-from folklore.embedding.protocol import Embedder, Model, ModelChoice
-from folklore.errors import Conflict, EmbedderUnavailable, FolkloreError, NotFound
+from folklore.embedding.factory import ModelChoice
+from folklore.embedding.protocol import Embedder, Model
+from folklore.errors import ConfigInvalid, Conflict, EmbedderUnavailable, FolkloreError, NotFound
 from folklore.memory.context import MemoryContext
-from folklore.memory.models import active_model as generations
-from folklore.memory.models import switch
-from folklore.memory.models.active_model import Generations
+from folklore.memory.models import active_model, switch
+from folklore.memory.models.active_model import ActiveModel, ModelSource
 from folklore.memory.models.backfill import Pace
-from folklore.memory.models.switch import Switch, Switched, holdings, target_of
+from folklore.memory.models.switch import ModelSwitch, Switched, model_coverage, target_of
 from folklore.ranking.weights import Ranking
 from tests import embedders
+from tests.background_jobs import STUCK
 from tests.person import NOON, Person, contents
 
 DENSE_ONLY = Ranking(keyword=0.0, neighbours=(), mmr_lambda=1.0)
@@ -36,9 +36,7 @@ TEXTS = [f"{one} and {other} number {place}" for place, (one, other) in enumerat
 
 @dataclass
 class ByWord(embedders.ByLetter):
-    """Every word turns into a direction that depends on `salt`: two of them are models whose spaces have nothing in
-    common, though their dimensions agree. `fingerprint` stands for what else is behind a name.
-    """
+    """Each word has a random direction that depends on `salt`: models of two salts agree in dimensions only."""
 
     name: str = "old"
     salt: int = 1
@@ -72,7 +70,7 @@ class ByWord(embedders.ByLetter):
 
 
 class World:
-    """Servers over one store, and the services that hold the models, by name."""
+    """Servers over one database, and embedding services by name."""
 
     def __init__(self, database: Database) -> None:
         self.database = database
@@ -84,15 +82,14 @@ class World:
         return RevisedAs(service, choice.revision) if choice.revision else service
 
     def server(self, settings: str = "old") -> Person:
-        """Somebody at a server whose settings name this model."""
+        """A person at a server whose settings name this model."""
         choice = ModelChoice("fake", settings)
-        return Person(MemoryContext.of(self.database, Generations(self.models, choice, self.build(choice), self.build)))
+        source = ModelSource(self.models, choice, self.build)
+        return Person(MemoryContext.of(self.database, ActiveModel(self.build(choice), source)))
 
-    def switch(self, library: MemoryContext, **options: Any) -> Switch:
+    def switch(self, context: MemoryContext, **options: Any) -> ModelSwitch:
         pace = Pace(**{"batch": 4, "patience": 0.0} | options)
-        return Switch(
-            library, self.models, Debts(self.database), now=lambda: NOON, pace=pace, tell=lambda _done, _words: None
-        )
+        return ModelSwitch(context, now=lambda: NOON, pace=pace, report=lambda _done, _text: None)
 
     async def switch_to(self, name: str, *, force: bool = False, **options: Any) -> Switched:
         library = self.server().library
@@ -117,8 +114,8 @@ class RevisedAs:
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(switch, "_SWEEP", 0.0)
-    monkeypatch.setattr(generations, "NOTICED_WITHIN", 0.0)
+    monkeypatch.setattr(switch, "_SWEEP_SECONDS", 0.0)
+    monkeypatch.setattr(active_model, "REFRESH_SECONDS", 0.0)
 
 
 @pytest.fixture
@@ -135,7 +132,7 @@ async def by_dense(person: Person, question: str) -> list[str]:
     return contents(answer)
 
 
-async def test_after_a_switch_recall_goes_by_the_new_model_on_servers_that_run_already(world: World) -> None:
+async def test_running_servers_use_the_new_model_after_a_switch(world: World) -> None:
     running = world.server()
     assert (await by_dense(running, TEXTS[3]))[0] == TEXTS[3]
     asked_before = world.services["new"].texts
@@ -144,26 +141,26 @@ async def test_after_a_switch_recall_goes_by_the_new_model_on_servers_that_run_a
     assert (await by_dense(running, TEXTS[3]))[0] == TEXTS[3]
 
     assert done.made == len(TEXTS)
-    assert done.agreement is not None
-    assert (done.agreement.old, done.agreement.new) == (done.agreement.sample, done.agreement.sample)
-    assert (await running.library.embedder.model()).name == "new"  # type: ignore[union-attr]
+    assert done.validation is not None
+    assert (done.validation.old, done.validation.new) == (done.validation.sample, done.validation.sample)
+    assert (await running.memory.embedder.model()).name == "new"  # type: ignore[union-attr]
     assert world.services["new"].texts > asked_before + len(TEXTS)
     assert [model.role for model in await world.models.all()] == ["active", "previous"]
 
 
-async def test_recall_goes_by_the_old_model_until_the_new_one_is_whole(world: World) -> None:
+async def test_recall_uses_the_old_model_until_the_new_one_is_filled(world: World) -> None:
     world.services["new"].fail_after = 6
     with pytest.raises(EmbedderUnavailable):
         await world.switch_to("new")
 
     running = world.server()
     assert (await by_dense(running, TEXTS[3]))[0] == TEXTS[3]
-    assert (await running.library.embedder.model()).name == "old"  # type: ignore[union-attr]
+    assert (await running.memory.embedder.model()).name == "old"  # type: ignore[union-attr]
 
 
-async def test_a_switch_that_was_broken_off_goes_on_where_it_was(world: World) -> None:
+async def test_an_interrupted_switch_continues_where_it_stopped(world: World) -> None:
     new = world.services["new"]
-    for stop in (4, 8):  # two pages of four, each run broken off after one
+    for stop in (4, 8):  # each run fails after one batch of four
         new.fail_after = stop
         with pytest.raises(EmbedderUnavailable):
             await world.switch_to("new")
@@ -172,12 +169,12 @@ async def test_a_switch_that_was_broken_off_goes_on_where_it_was(world: World) -
     done = await world.switch_to("new")
 
     assert done.made == len(TEXTS) - 8
-    assert done.agreement is not None
+    assert done.validation is not None
     # No text was embedded twice: the rest are the questions of the sample.
-    assert new.texts == len(TEXTS) + done.agreement.sample
+    assert new.texts == len(TEXTS) + done.validation.sample
 
 
-async def test_a_second_switch_to_elsewhere_waits_for_the_first(world: World) -> None:
+async def test_a_switch_to_a_third_model_is_refused_during_a_switch(world: World) -> None:
     world.services["third"] = ByWord(name="third", salt=3)
     world.services["new"].fail_after = 4
     with pytest.raises(EmbedderUnavailable):
@@ -187,7 +184,7 @@ async def test_a_second_switch_to_elsewhere_waits_for_the_first(world: World) ->
         await world.switch_to("third")
 
 
-async def test_a_model_that_finds_nothing_is_not_switched_to(world: World) -> None:
+async def test_a_model_that_fails_the_validation_is_not_activated_without_force(world: World) -> None:
     class Blind(ByWord):
         def _vector(self, text: str) -> NDArray[np.float64]:
             if text.startswith("a fixed text"):
@@ -205,7 +202,7 @@ async def test_a_model_that_finds_nothing_is_not_switched_to(world: World) -> No
     assert (await world.models.all())[0].name == "new"
 
 
-async def test_going_back_gives_their_vectors_to_what_was_stored_since(world: World) -> None:
+async def test_a_rollback_embeds_memories_stored_since_the_switch(world: World) -> None:
     await world.switch_to("new")
     since = world.server("new")
     await since.keep("a lighthouse was built since")
@@ -217,15 +214,15 @@ async def test_going_back_gives_their_vectors_to_what_was_stored_since(world: Wo
     assert (done.made, done.new.name) == (1, "old")
     running = world.server("new")
     assert (await by_dense(running, "a lighthouse was built since"))[0] == "a lighthouse was built since"
-    assert (await running.library.embedder.model()).name == "old"  # type: ignore[union-attr]
+    assert (await running.memory.embedder.model()).name == "old"  # type: ignore[union-attr]
 
 
-async def test_there_is_no_way_back_once_the_old_vectors_are_dropped(world: World) -> None:
+async def test_a_rollback_after_dropping_the_previous_model_is_refused(world: World) -> None:
     await world.switch_to("new")
     library = world.server().library
     [active, previous] = await world.models.all()
     later = NOON + timedelta(minutes=1)
-    work = Switch(library, world.models, Debts(world.database), now=lambda: later, tell=lambda _done, _words: None)
+    work = ModelSwitch(library, now=lambda: later, report=lambda _done, _text: None)
 
     with pytest.raises(Conflict):
         await work.drop(active)
@@ -236,10 +233,10 @@ async def test_there_is_no_way_back_once_the_old_vectors_are_dropped(world: Worl
     assert [model.name for model in await world.models.all()] == ["new"]
 
 
-async def test_another_model_behind_the_same_name_is_noticed_and_never_mixed(
+async def test_another_model_behind_the_same_name_is_detected_by_its_fingerprint(
     world: World, connection: asyncpg.Connection
 ) -> None:
-    world.services["old"].salt = 9  # somebody put another model there
+    world.services["old"].salt = 9  # another model is served under this name
     server = world.server()
 
     answer = await server.recall("captain and storm", namespaces=("notes",))
@@ -247,7 +244,7 @@ async def test_another_model_behind_the_same_name_is_noticed_and_never_mixed(
 
     assert [item.branch for item in answer.degraded] == ["dense"]
     assert "fingerprints" in answer.degraded[0].reason
-    assert answer.memories  # by word
+    assert answer.memories  # by keyword
     assert await connection.fetchval("select count(*) from embeddings") == len(TEXTS)
 
     done = await world.switch_to("old")  # the same name, a revision of its own
@@ -255,7 +252,7 @@ async def test_another_model_behind_the_same_name_is_noticed_and_never_mixed(
     assert (await by_dense(world.server(), TEXTS[5]))[0] == TEXTS[5]
 
 
-async def test_settings_that_name_a_model_without_vectors_are_told_with_every_answer(
+async def test_every_answer_reports_settings_that_name_an_unused_model(
     world: World, connection: asyncpg.Connection
 ) -> None:
     server = world.server("new")
@@ -263,24 +260,23 @@ async def test_settings_that_name_a_model_without_vectors_are_told_with_every_an
     answer = await server.recall(TEXTS[2], ranking=DENSE_ONLY)
     await server.keep("stored meanwhile")
 
-    assert contents(answer)[0] == TEXTS[2]  # by the model of the vectors
-    [told] = answer.degraded
-    assert told.branch == "dense"
-    assert "fake/new" in told.reason
-    assert "fake/old" in told.reason
-    assert "folklore embeddings switch" in told.reason
+    assert contents(answer)[0] == TEXTS[2]  # by the active model
+    [degraded] = answer.degraded
+    assert degraded.branch == "dense"
+    assert "fake/new" in degraded.reason
+    assert "fake/old" in degraded.reason
+    assert "folklore embeddings switch" in degraded.reason
     assert await connection.fetchval("select count(distinct model_id) from embeddings") == 1
 
 
-async def test_settings_that_lag_behind_a_switch_are_followed_in_silence(world: World) -> None:
+async def test_settings_that_name_the_previous_model_are_not_reported(world: World) -> None:
     await world.switch_to("new")
 
     assert (await by_dense(world.server("old"), TEXTS[1]))[0] == TEXTS[1]
 
 
-async def test_a_model_that_cannot_be_had_here_degrades_and_says_which(world: World) -> None:
-    del world.services["old"]
-    world.services["old"] = ByWord(down=True)
+async def test_an_unavailable_active_model_degrades_recall_to_keywords(world: World) -> None:
+    world.services["old"].down = True
 
     answer = await world.server("new").recall("captain")
 
@@ -288,7 +284,24 @@ async def test_a_model_that_cannot_be_had_here_degrades_and_says_which(world: Wo
     assert contents(answer)
 
 
-async def test_a_recall_costs_no_statement_more_for_noticing(world: World, queries: list[str]) -> None:
+async def test_an_active_model_that_cannot_be_built_degrades_recall_with_the_reason(
+    world: World, connection: asyncpg.Connection
+) -> None:
+    def refuse(_choice: ModelChoice) -> Embedder:
+        raise ConfigInvalid("embedding.url", "is missing.")
+
+    source = ModelSource(world.models, ModelChoice("fake", "new"), refuse)
+    server = Person(MemoryContext.of(world.database, ActiveModel(world.services["new"], source)))
+
+    answer = await server.recall("captain")
+    await server.keep("stored meanwhile")
+
+    assert "fake/old, which cannot be used: embedding.url: is missing." in answer.degraded[0].reason
+    assert contents(answer)
+    assert await connection.fetchval("select count(*) from embeddings") == len(TEXTS)
+
+
+async def test_a_recall_reads_the_active_model_without_a_statement_of_its_own(world: World, queries: list[str]) -> None:
     server = world.server()
     await server.recall("captain")
     await asyncio.sleep(0)
@@ -302,21 +315,21 @@ async def test_a_recall_costs_no_statement_more_for_noticing(world: World, queri
     assert not any("models_" in query or query.strip().startswith("select id from models") for query in queries)
 
 
-async def test_status_tells_what_each_model_covers(world: World) -> None:
+async def test_coverage_is_counted_for_each_model(world: World) -> None:
     world.services["new"].fail_after = 5
     with pytest.raises(EmbedderUnavailable):
         await world.switch_to("new")
 
-    models, held = await holdings(world.server().library, world.models, Debts(world.database))
+    models, held = await model_coverage(world.server().library)
 
     assert [(model.name, model.role) for model in models] == [("old", "active"), ("new", "next")]
-    assert [(item.model.name, item.coverage.embedded, item.coverage.owed, item.path) for item in held] == [
+    assert [(item.model.name, item.coverage.embedded, item.coverage.pending, item.path) for item in held] == [
         ("old", len(TEXTS), 0, "exact"),
         ("new", 4, len(TEXTS) - 4, "exact"),
     ]
 
 
-async def test_an_index_over_one_generation_is_named_as_the_path(world: World, connection: asyncpg.Connection) -> None:
+async def test_coverage_shows_an_hnsw_index_as_the_path(world: World, connection: asyncpg.Connection) -> None:
     row = await connection.fetchrow("select namespace_id, model_id from embeddings limit 1")
     assert row is not None
     await connection.execute(
@@ -324,24 +337,23 @@ async def test_an_index_over_one_generation_is_named_as_the_path(world: World, c
         f" where namespace_id = '{row['namespace_id']}' and model_id = '{row['model_id']}'"
     )
 
-    _, held = await holdings(world.server().library, world.models, Debts(world.database))
+    _, held = await model_coverage(world.server().library)
 
     assert [item.path for item in held] == ["hnsw"]
 
 
 @pytest.mark.strain
-async def test_no_call_fails_and_no_answer_mixes_two_spaces_while_the_model_changes(
+async def test_no_call_fails_and_no_answer_mixes_two_models_during_a_switch(
     database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Four recall and two store while the switch runs, is broken off twice and goes on.
+    """Four clients recall and two store during a switch that is interrupted twice.
 
-    A question is the text of a memory, so that its cosine with it is 1 in its own space and near 0 in the other: a
-    question that was compared with vectors of the other model would not find its memory with a cosine of 1.
+    Each query is the text of a memory: the cosine of both is 1 by one model, and near 0 if the models are mixed.
     """
-    monkeypatch.setattr(switch, "_SWEEP", 1.0)
-    monkeypatch.setattr(generations, "NOTICED_WITHIN", 0.05)
+    monkeypatch.setattr(switch, "_SWEEP_SECONDS", 1.0)
+    monkeypatch.setattr(active_model, "REFRESH_SECONDS", 0.05)
     world = World(database)
-    # All of one length, or the correction for length would have its say.
+    # All of one length, so that the correction for length is 0.
     known = [f"{text} on day {day}" for day in range(15) for text in TEXTS]
     await world.server().keep(*known)
     over = asyncio.Event()
@@ -396,12 +408,12 @@ async def test_no_call_fails_and_no_answer_mixes_two_spaces_while_the_model_chan
     assert answers > 50
     assert stored > 20
     assert done.new.name == "new"
-    models, held = await holdings(world.server().library, world.models, Debts(world.database))
-    assert [(item.model.name, item.coverage.owed) for item in held if item.model.role == "active"] == [("new", 0)]
+    models, held = await model_coverage(world.server().library)
+    assert [(item.model.name, item.coverage.pending) for item in held if item.model.role == "active"] == [("new", 0)]
     assert len(models) == 2
 
 
 async def until(true: Callable[[], bool]) -> None:
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(STUCK):
         while not true():
             await asyncio.sleep(0.01)

@@ -410,7 +410,7 @@ async def test_the_commands_work_alike_at_a_server_elsewhere(
     assert [item["name"] for item in (await at(secret, "namespaces", "list", "--json")).json["namespaces"]] == [
         "remote"
     ]
-    assert (await at(secret, "namespaces/stats", "--json")).json["total"]["memories"] == 1
+    assert (await at(secret, "stats", "--json")).json["total"]["memories"] == 1
     log = (await at(secret, "audit", "-n", "remote", "--json")).json["audit"]
     assert {line["action"] for line in log} >= {"store", "forget", "undo"}
     assert "payments" not in (await at(secret, "recall", "crane", "-n", "payments", code=4)).err.replace(
@@ -420,7 +420,7 @@ async def test_the_commands_work_alike_at_a_server_elsewhere(
     await at(secret, "tokens", "create", "--name", "x", "--grant", "remote:reader", code=5)
     await at(secret, "namespaces", "create", "mine", code=5)
     await at(secret, "namespaces", "delete", "remote", "--erase", code=5)
-    await at(secret, "upkeep", "run", code=2)
+    await at(secret, "jobs", "run", code=2)
     await at("fk_" + "A" * 43, "recall", "x", code=5)
     revoked = (await at(owner.secret, "tokens", "revoke", made["id"], "--json")).json
     assert revoked["revoked"] == [{"id": made["id"], "name": "Carla"}]

@@ -25,7 +25,7 @@ ANYTHING = st.text(st.characters()) | st.text(st.sampled_from("aZ9.-_:/@ \\~%Ã©Ä
         ("x" * 100, "x" * 100),
     ],
 )
-def test_a_name_has_one_spelling(raw: str, name: str) -> None:
+def test_a_valid_name_is_trimmed_and_keeps_its_case(raw: str, name: str) -> None:
     assert names.normalise(raw) == name
 
 
@@ -44,19 +44,19 @@ def test_a_name_has_one_spelling(raw: str, name: str) -> None:
         ("x" * 101, "over the limit of 100"),
     ],
 )
-def test_a_name_that_breaks_a_rule_is_refused_with_the_rule(raw: str, problem: str) -> None:
+def test_an_invalid_name_is_rejected_with_the_broken_rule(raw: str, problem: str) -> None:
     with pytest.raises(InvalidInput, match=f"namespace: .*{problem}"):
         names.normalise(raw)
 
 
-def test_a_refusal_offers_a_name_that_would_do() -> None:
+def test_the_error_for_an_invalid_name_proposes_a_valid_one() -> None:
     with pytest.raises(InvalidInput) as refusal:
         names.normalise("Payments Team!")
     assert refusal.value.hint == "For example: payments-team"
 
 
 @given(ANYTHING)
-def test_a_name_is_accepted_in_its_own_spelling_or_refused_as_invalid(raw: str) -> None:
+def test_a_normal_name_is_its_own_normal_form(raw: str) -> None:
     try:
         name = names.normalise(raw)
     except InvalidInput:
@@ -76,16 +76,16 @@ KNOWN = ("payments-team", "platform-team", "alice-private", "repo:acme/api", "re
         ("alice", "alice-private"),
     ],
 )
-def test_a_misspelled_name_finds_the_one_meant(asked: str, meant: str) -> None:
+def test_a_misspelled_name_finds_the_similar_one(asked: str, meant: str) -> None:
     assert names.nearest(asked, KNOWN)[0] == meant
 
 
-def test_nothing_is_suggested_for_a_name_like_none() -> None:
+def test_nothing_is_suggested_for_a_name_unlike_all_others() -> None:
     assert names.nearest("zzz", KNOWN) == ()
     assert names.nearest("", KNOWN) == ()
 
 
-def test_no_more_names_are_suggested_than_asked_for() -> None:
+def test_the_number_of_suggestions_is_limited() -> None:
     assert len(names.nearest("team", [f"team-{n}" for n in range(50)], limit=2)) == 2
 
 
@@ -122,7 +122,7 @@ def test_suggestions_are_known_names(asked: str, known: list[str], limit: int) -
         "/home/sarah/acme/api/.git",
     ],
 )
-def test_every_way_to_write_a_remote_gives_one_name(remote: str) -> None:
+def test_every_form_of_a_remote_gives_the_same_name(remote: str) -> None:
     assert names.from_remote(remote) == "repo:acme/api"
 
 
@@ -144,7 +144,7 @@ def test_every_way_to_write_a_remote_gives_one_name(remote: str) -> None:
         ("https://gitlab.com/v3/api.git", "git@gitlab.com:v3/api.git", "v3/api"),
     ],
 )
-def test_https_and_ssh_give_one_name_that_no_other_repository_has(https: str, ssh: str, name: str) -> None:
+def test_https_and_ssh_give_the_same_name(https: str, ssh: str, name: str) -> None:
     assert names.from_remote(https) == names.from_remote(ssh) == f"repo:{name}"
 
 
@@ -160,17 +160,17 @@ def test_https_and_ssh_give_one_name_that_no_other_repository_has(https: str, ss
         ("///", None),
     ],
 )
-def test_remotes_out_of_the_ordinary(remote: str, name: str | None) -> None:
+def test_unusual_remotes(remote: str, name: str | None) -> None:
     assert names.from_remote(remote) == name
 
 
-def test_a_folder_without_a_remote_is_named_by_itself() -> None:
+def test_a_folder_without_a_remote_gives_its_own_name() -> None:
     assert names.from_directory("/home/sarah/My API/") == "repo:my-api"
     assert names.from_directory("/") is None
 
 
 @given(ANYTHING)
-def test_whatever_a_remote_is_its_name_is_valid(remote: str) -> None:
+def test_every_remote_and_folder_gives_a_valid_name_or_none(remote: str) -> None:
     for name in (names.from_remote(remote), names.from_directory(remote)):
         assert name is None or names.normalise(name) == name
 

@@ -1,4 +1,4 @@
-"""One spelling for every tag, and its ancestors."""
+"""The normal form of tags."""
 
 from __future__ import annotations
 
@@ -28,52 +28,36 @@ ANYTHING = st.text(st.characters()) | st.text(st.sampled_from("aB:/ \t-'’İß�
         ("a\u3000b", "a-b"),
     ],
 )
-def test_a_tag_has_one_spelling(raw: str, tag: str) -> None:
+def test_a_tag_has_one_normal_form(raw: str, tag: str) -> None:
     assert tags.spell(raw) == tag
     assert tags.normalise([raw]) == (tag,)
 
 
-def test_tags_keep_their_order_and_stand_once() -> None:
+def test_tags_keep_their_order_without_repetitions() -> None:
     assert tags.normalise(["B", "a", "b ", "A"]) == ("b", "a")
 
 
-def test_the_ancestors_of_a_tag_come_shortest_first() -> None:
-    assert tags.prefixes("entity:person:sarah") == ("entity", "entity:person", "entity:person:sarah")
-    assert tags.prefixes("area/payments") == ("area", "area/payments")
-    assert tags.prefixes("plain") == ("plain",)
-
-
 @pytest.mark.parametrize("raw", ["", "  ", ":/", "\u200b"])
-def test_an_empty_tag_is_refused_by_its_place(raw: str) -> None:
+def test_an_empty_tag_is_rejected_with_its_number(raw: str) -> None:
     with pytest.raises(InvalidInput, match="exclude_tags: tag 2 is empty"):
         tags.normalise(["ok", raw], field="exclude_tags")
 
 
 @pytest.mark.parametrize("raw", ["x" * 101, "x" * 1_000_000])
-def test_an_over_long_tag_is_refused_with_the_limit(raw: str) -> None:
+def test_an_over_long_tag_is_rejected_with_the_limit(raw: str) -> None:
     with pytest.raises(InvalidInput, match=r"tags: tag 1 has .* at most 100") as refusal:
         tags.normalise([raw])
     assert "xxx" not in str(refusal.value)
 
 
-def test_more_than_64_tags_are_refused_with_the_limit() -> None:
+def test_more_than_64_tags_are_rejected_with_the_limit() -> None:
     assert len(tags.normalise(f"tag-{n % 64}" for n in range(100))) == 64
     with pytest.raises(InvalidInput, match="65 tags are more than the 64"):
         tags.normalise(f"tag-{n}" for n in range(65))
 
 
 @given(ANYTHING)
-def test_spelling_a_tag_twice_changes_nothing_more(raw: str) -> None:
+def test_the_normal_form_is_idempotent(raw: str) -> None:
     tag = tags.spell(raw)
     assert tags.spell(tag) == tag
     assert not any(char.isspace() for char in tag)
-
-
-@given(ANYTHING)
-def test_every_ancestor_begins_the_tag_and_is_a_tag_itself(raw: str) -> None:
-    tag = tags.spell(raw)
-    ancestors = tags.prefixes(tag)
-    assert (ancestors[-1:] or ("",))[0] == tag
-    for prefix in ancestors:
-        assert tag.startswith(prefix)
-        assert tags.spell(prefix) == prefix

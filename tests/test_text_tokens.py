@@ -18,7 +18,7 @@ def test_a_text_within_its_budget_is_unchanged() -> None:
     assert fit("short  text \n", 4) == "short  text \n"
 
 
-def test_a_text_is_cut_where_a_word_ends() -> None:
+def test_a_text_is_cut_at_the_end_of_a_word() -> None:
     assert fit("The connection pool must be drained first", 5) == "The connection pool…"
 
 

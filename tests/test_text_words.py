@@ -1,12 +1,20 @@
-"""Which texts have the same words in the same order."""
+"""Words of a text: normal form, sampled document frequencies, questions, quotation."""
 
 from __future__ import annotations
+
+import math
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from folklore.text.words import words
+from folklore.ranking.standard_scores import piece_weights, sampled_weights
+from folklore.text.words import SampledFrequencies, is_question, unquoted, words
+
+TEXT = "We deploy from the release branch, never from main."
+SAMPLE = SampledFrequencies.of(
+    ["The harbour, the wind.", "The wind's end", "the `max_wal_size` of Wind", "max_wal_size"]
+)
 
 
 @pytest.mark.parametrize(
@@ -21,7 +29,7 @@ from folklore.text.words import words
         ("", "..."),
     ],
 )
-def test_case_punctuation_and_white_space_do_not_count(one: str, other: str) -> None:
+def test_words_ignore_case_punctuation_and_white_space(one: str, other: str) -> None:
     assert list(words(one)) == list(words(other))
 
 
@@ -41,12 +49,96 @@ def test_case_punctuation_and_white_space_do_not_count(one: str, other: str) -> 
         ("We chose C++", "We chose C"),
     ],
 )
-def test_other_words_numbers_signs_or_order_count(one: str, other: str) -> None:
+def test_words_keep_numbers_signs_and_order(one: str, other: str) -> None:
     assert list(words(one)) != list(words(other))
 
 
 @given(st.text())
-def test_reading_the_words_again_changes_nothing(text: str) -> None:
+def test_words_are_their_own_normal_form(text: str) -> None:
     once = list(words(text))
 
     assert list(words(" ".join(once))) == once
+
+
+def test_a_sampled_word_counts_once_a_text_in_any_case_and_punctuation() -> None:
+    assert SAMPLE.total == 4
+    assert [SAMPLE.document_frequency(word) for word in ("THE", "wind?", "`max_wal_size`", "never")] == [3, 3, 2, 0]
+    assert SAMPLE.document_frequency("wal") == 0, "the parts of an identifier are other words"
+
+
+def test_a_word_of_a_single_sampled_text_counts_as_absent() -> None:
+    assert SAMPLE.document_frequency("harbour") == 0
+    assert set(SAMPLE.documents) == {"the", "wind", "max_wal_size"}
+
+
+def test_a_piece_has_the_document_frequency_of_its_rarest_word() -> None:
+    assert SAMPLE.document_frequency("the/max_wal_size") == 2
+    assert SAMPLE.document_frequency("the-wind") == 3
+
+
+def test_a_piece_without_a_word_has_no_document_frequency() -> None:
+    assert SAMPLE.document_frequency("—?!") is None
+
+
+def test_every_word_is_absent_from_an_empty_sample() -> None:
+    assert SampledFrequencies.of([]).document_frequency("word") == 0
+
+
+def test_rarer_pieces_weigh_more_and_never_less_than_a_word_of_every_second_text() -> None:
+    never, twice, often, always, nothing = piece_weights(sampled_weights([0, 2, 60, 200, None], 200))
+
+    assert never > twice > often > always
+    assert always == nothing == math.sqrt(math.log(2))
+    assert twice == math.sqrt(math.log1p(198.5 / 2.5))
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Wow! What happened?", True),
+        ("Comment \u00e7a va ?", True),
+        ('She said "are you sure?" and left.', True),
+        ("Really?\nI was there.", True),
+        ("\u4f60\u597d\u5417\uff1f", True),
+        ("\u0647\u0644 \u062a\u0639\u0631\u0641\u061f", True),
+        ("See https://example.org/find?q=lamp for more.", False),
+        ("Read value?.length here.", False),
+        ("It was a lamp.", False),
+        ("", False),
+    ],
+)
+def test_a_question_mark_at_the_end_of_a_sentence_makes_a_question(text: str, expected: bool) -> None:
+    assert is_question(text) is expected
+
+
+@pytest.mark.parametrize(
+    "quoted",
+    [
+        f'"{TEXT}"',
+        f"“{TEXT}”",
+        f"- {TEXT}",
+        f"12. {TEXT}",
+        f"> {TEXT}",
+        f"**{TEXT}**",
+        f"```\n{TEXT}\n```",
+        f'- "{TEXT}"',
+        f'> 1. "{TEXT}"\n',
+    ],
+)
+def test_a_quoted_text_is_found_without_its_marks(quoted: str) -> None:
+    assert TEXT in list(unquoted(quoted))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [TEXT, "", '"', '""', 'Say "a" or "b"', '"a" and "b"', "memory: " + TEXT, "> quoted\nand not", "-5 is a number"],
+)
+def test_a_text_without_outer_marks_has_no_other_form(text: str) -> None:
+    assert list(unquoted(text)) == []
+
+
+@given(st.text(max_size=200))
+def test_removing_marks_never_removes_a_letter(text: str) -> None:
+    letters = [char for char in text if char.isalpha()]
+    for inner in unquoted(text):
+        assert [char for char in inner if char.isalpha()] == letters

@@ -15,13 +15,13 @@ import asyncpg
 import pytest
 
 from folklore.db.database import Database
-from folklore.db.stores.embeddings import Debts
+from folklore.db.stores.embeddings import Embeddings
 from folklore.db.stores.transfer import Transfers
 from folklore.embedding.protocol import Embedder
 from folklore.errors import ConcurrentChange, Conflict, EmbedderUnavailable, InvalidInput, NotFound, Refused
 from folklore.memory.auth.tokens import TokenRequest, create_token, key_of
 from folklore.memory.context import MemoryContext
-from folklore.memory.models.pending_embeddings import pay
+from folklore.memory.models.backfill import Backfill
 from folklore.memory.transfer import importer as intake
 from folklore.memory.transfer import streams as transfer
 from folklore.memory.transfer.formats import line
@@ -713,10 +713,11 @@ async def test_an_embedder_that_is_down_leaves_vectors_owed(mover: Mover, person
     await mover.put([line], default="copy", namespace="copy")
     notes, copy = [(await person.library.find_namespaces([name]))[0].id for name in ("notes", "copy")]
     assert mover.embedder is not None
-    debts, model = Debts(mover.database), (await mover.embedder.model()).id
-    assert await debts.count([notes, copy], model) == {notes: 1, copy: 0}
-    assert [paid.written async for paid in pay(debts, mover.embedder, [notes, copy], now=NOON)] == [1]
-    assert await debts.count([notes, copy], model) == {notes: 0, copy: 0}
+    embeddings, model = Embeddings(mover.database), (await mover.embedder.model()).id
+    coverage = await embeddings.coverage([notes, copy], model)
+    assert (coverage[notes].pending, coverage[copy].pending) == (1, 0)
+    filled = await Backfill(embeddings, mover.embedder, model, now=lambda: NOON).fill([notes, copy])
+    assert filled.written == 1
 
 
 async def test_text_that_postgres_refuses_fails_alone(mover: Mover, monkeypatch: pytest.MonkeyPatch) -> None:

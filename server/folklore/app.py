@@ -1,48 +1,43 @@
-"""The composition root: settings become a running application."""
+"""Composition root: settings become a running application."""
 
 from __future__ import annotations
 
 import asyncio
+import importlib
 import os
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from functools import cached_property, partial
-from typing import TYPE_CHECKING
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from folklore.config import Settings
-from folklore.errors import ConfigInvalid, EmbedderUnavailable, FolkloreError
+from folklore.errors import ConfigInvalid, FolkloreError
 from folklore.memory.ids import new_id
 from folklore.memory.service import Service
-from folklore.memory.usage_record import Traces
+from folklore.memory.usage import UsageQueue, UsageRecorder
 from folklore.model import Caller
 from folklore.project import project_namespace, working_directory
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # imported by `_heavy`
     from folklore.db.database import Database, QueryLogger
-    from folklore.db.stores.usage import Used
-    from folklore.embedding.protocol import Embedder
-    from folklore.jobs.scheduler import Keeper
+    from folklore.db.stores.usage import UsageEntry
+    from folklore.jobs.scheduler import Scheduler
     from folklore.memory.context import MemoryContext, RequestContext
-    from folklore.memory.usage_log import UsageLog
+    from folklore.runtime import Runtime
 
 
-@dataclass(frozen=True, slots=True)
-class Running:
-    """What a ready application holds."""
-
-    database: Database
-    library: MemoryContext
-    where: str
+def _heavy(module: str) -> Any:
+    """Import a module that imports the database driver or numpy: a server answers tools/list before they are there."""
+    return importlib.import_module(f"folklore.{module}")
 
 
 class App:
-    """A running application whose slow parts start beside the caller: engine, pool, migrations and model.
+    """A running application whose slow parts start in the background: engine, pool, migrations and model.
 
-    Building it costs nothing, so that a server answers `tools/list` at once. `ready()` waits for the parts, and a
-    start that failed is tried again by the next call, so that a database which comes back is found again.
+    Constructing it costs nothing, so that a server answers `tools/list` at once. `ready()` waits for the parts. A
+    failed start is repeated by the next request, so that a database that returns is found again.
     """
 
     def __init__(
@@ -55,26 +50,25 @@ class App:
         self.settings = settings
         self._prepare = prepare  # called in the background before the slow parts are imported
         self._log_query = log_query
-        self._starting: asyncio.Task[Running] | None = None
-        self._upkeep: asyncio.Task[None] | None = None
-        self._warming: asyncio.Task[None] | None = None
-        self._asked = asyncio.Event()  # somebody used the library since upkeep last looked
-        self.session = str(new_id())  # this process, in the usage log
+        self._starting: asyncio.Task[Runtime] | None = None
+        self._jobs: asyncio.Task[None] | None = None
+        self._used = asyncio.Event()  # a request has come since the scheduler last looked
+        self.session = str(new_id())  # names this process in the usage log
         try:
             self.zone = ZoneInfo(settings.time_zone)
         except (ZoneInfoNotFoundError, ValueError, OSError) as error:
             raise ConfigInvalid(
-                "time_zone", "is not known.", hint="Use a name such as Europe/Vienna or UTC."
+                "time_zone", "is not a time zone.", hint="Use a name such as Europe/Vienna or UTC."
             ) from error
 
     @property
     def caller(self) -> Caller:
-        """Who calls on this process: the person who started it."""
+        """The user who started this process."""
         return Caller(author=self.settings.author, may_write=not self.settings.read_only)
 
     @property
     def retention(self) -> timedelta:
-        """How long what was forgotten can be brought back."""
+        """The time in which forgotten memories and deleted namespaces can be restored."""
         return timedelta(days=self.settings.retention_days)
 
     @cached_property
@@ -84,47 +78,40 @@ class App:
             open=lambda: self.context(self.caller, self.namespace),
             caller=lambda: self.caller,
             namespace=self.namespace,
-            usage=self.traces,
+            usage=self.usage,
         )
 
     async def context(self, caller: Caller, namespace: Callable[[], str]) -> RequestContext:
-        """Return the context of one request, once the parts run; `namespace` is its current namespace.
+        """Return the context of one request, once the parts run; `namespace` returns its current namespace.
 
         Raises DatabaseUnavailable, EngineFailed, ConfigInvalid.
         """
-        self._asked.set()
-        running = await self.ready()
-        from folklore.memory.context import RequestContext
-
-        return RequestContext(
-            memory=running.library.view_of(caller.access),
+        self._used.set()
+        runtime = await self.ready()
+        context: RequestContext = _heavy("memory.context").RequestContext(
+            memory=runtime.memory.view_of(caller.access),
             caller=caller,
             now=self.now(),
             zone=self.zone,
             namespace=namespace,
             retention=self.retention,
-            engine="embedded" if self.settings.database_url is None else "server",
+            engine=runtime.where,
         )
+        return context
 
     @cached_property
-    def traces(self) -> Traces:
-        """What answers of this process leave behind; a read-only one writes no usage log."""
-        if self.settings.read_only or not self.settings.upkeep.usage:
-            return Traces()
+    def usage(self) -> UsageRecorder:
+        """The usage record of this process; a read-only one writes nothing to the database."""
+        if self.settings.read_only:
+            return UsageRecorder()
 
-        def log() -> UsageLog:
-            from folklore.db.stores.usage import UsageStore
-            from folklore.memory.usage_log import UsageLog
+        async def write(entries: Sequence[UsageEntry]) -> list[UsageEntry]:
+            return await (await self.ready()).record_usage(entries)
 
-            async def record(entries: Sequence[Used]) -> list[Used]:
-                return await UsageStore((await self.ready()).database).record(entries)
-
-            return UsageLog(record, session=self.session)
-
-        return Traces(log)
+        return UsageRecorder(UsageQueue(write, session=self.session))
 
     def namespace(self) -> str:
-        """Return where to write when a call names none; callers over HTTP have their own rule (http/team.py)."""
+        """Return the current namespace of a local caller; over HTTP another rule applies (http/team.py)."""
         return self.settings.namespace or self._project
 
     @cached_property
@@ -132,160 +119,90 @@ class App:
         return project_namespace(working_directory(os.environ))
 
     def now(self) -> datetime:
-        """The one clock."""
+        """Return the current time: the only clock of the application."""
         return datetime.now(UTC)
 
     def start(self) -> None:
-        """Begin to get ready, beside whatever the caller does next."""
+        """Start the parts in the background."""
         if self._starting is None or (self._starting.done() and _failed(self._starting)):
             self._starting = asyncio.create_task(self._start(), name="folklore-start")
 
-    async def ready(self) -> Running:
-        """The running parts. Raises DatabaseUnavailable, EngineFailed, ConfigInvalid; a later call tries again.
+    async def ready(self) -> Runtime:
+        """Return the running parts, started if they are not.
 
-        A caller that is cancelled does not end the start for the others.
+        A cancelled caller does not cancel the start for the others. Raises DatabaseUnavailable, EngineFailed,
+        ConfigInvalid; a later call tries again.
         """
         self.start()
         assert self._starting is not None
         return await asyncio.shield(self._starting)
 
     @property
-    def here(self) -> Running | None:
-        """The running parts if they are there; waits for nothing and starts nothing."""
+    def here(self) -> Runtime | None:
+        """The running parts, None while they are not there; starts nothing."""
         task = self._starting
         return None if task is None or not task.done() or _failed(task) else task.result()
 
-    async def _start(self) -> Running:
-        # In a thread: numpy, asyncpg and what stands on them are a fifth of a second of imports.
+    async def _start(self) -> Runtime:
         await asyncio.to_thread(self._prepare)
-        await asyncio.to_thread(_import_the_slow_rooms)
-        from folklore.db.database import Database, PoolLimits
-        from folklore.db.migrate import migrate
-        from folklore.db.stores.models import Models
-        from folklore.embedding.factory import build_embedder, configured_choice, configured_reranker
-        from folklore.memory.context import MemoryContext
-        from folklore.memory.models.active_model import Generations
+        runtime = await asyncio.to_thread(_heavy, "runtime")
+        await asyncio.to_thread(_heavy, "memory.operations")
+        started: Runtime = await runtime.Runtime.start(self.settings, self._log_query)
+        return started
 
-        named = configured_choice(self.settings.embedding)
-        to_build = partial(build_embedder, settings=self.settings.embedding, home=self.settings.home)
-        embedder = None if named is None else to_build(named)
-        reranker = configured_reranker(self.settings.reranker)
-        # Beside everything: a service that does not answer must not hold up those who can do without.
-        self._warming = asyncio.create_task(_warm(embedder), name="folklore-warm")
-        dsn, where = await self.dsn()
-        await migrate(dsn)
-        settings = self.settings.database
-        limits = PoolLimits(maximum=settings.pool_max, statement_cache=settings.statement_cache)
-        revive = self._revive if where == "embedded" else None
-        login = None if settings.login_url is None else settings.login_url.get_secret_value()
-        database = Database(dsn, limits, self._log_query, revive, login)
-        await database.open()
-        generations = Generations(Models(database), named, embedder, to_build)
-        await generations.look()
-        return Running(
-            database, MemoryContext.of(database, generations, reranker, secrets=self.settings.secrets), where
-        )
+    async def dsn(self) -> str:
+        """Return the address of the database; the embedded engine is started if it is used."""
+        address: tuple[str, str] = await _heavy("runtime").database_address(self.settings)
+        return address[0]
 
-    async def _revive(self) -> None:
-        await self.dsn()
+    def start_jobs(self) -> None:
+        """Run background jobs from the first request on, unless they are disabled or the process is read-only."""
+        if self._jobs is None and self.settings.jobs.enabled and not self.settings.read_only:
+            self._jobs = asyncio.create_task(self._run_jobs(), name="folklore-jobs")
 
-    async def dsn(self) -> tuple[str, str]:
-        """The address of the database, the embedded engine started if it is the one, and its name for people."""
-        url = self.settings.database_url
-        if url is not None:
-            return url.get_secret_value(), "server"
-        from folklore.engine import Engine
-
-        engine = Engine(self.settings.home, idle_minutes=self.settings.engine.idle_minutes)
-        return await asyncio.to_thread(engine.start), "embedded"
-
-    def start_upkeep(self) -> None:
-        """Begin to look, every few minutes while this process is used, what upkeep is due; not in a read-only one."""
-        if self._upkeep is None and self.settings.upkeep.enabled and not self.settings.read_only:
-            self._upkeep = asyncio.create_task(self._keep_up(), name="folklore-upkeep")
-
-    async def _keep_up(self) -> None:
-        await self._asked.wait()
-        with suppress(FolkloreError):  # whoever asked was told; the next one starts it
+    async def _run_jobs(self) -> None:
+        await self._used.wait()
+        with suppress(FolkloreError):  # the request reports it; the next one starts the application
             await self.ready()
-        await self.keeper.keep_up(self._asked)
+        await self.scheduler.run_forever(self._used)
 
     @cached_property
-    def keeper(self) -> Keeper:
-        """Upkeep as this process does it."""
-        from folklore.jobs.job import Rules
-        from folklore.jobs.scheduler import Keeper
-
-        settings = self.settings.upkeep
-        off = frozenset(name for name in ("quality", "consolidation") if not getattr(settings, name))
-        rules = Rules(
-            retention=self.retention,
-            usage_kept=timedelta(days=settings.usage_days),
-            audit_kept=timedelta(days=settings.audit_days),
-            hnsw_from=settings.hnsw_from,
+    def scheduler(self) -> Scheduler:
+        """The scheduler of this process."""
+        options, optional = _heavy("runtime").job_options(self.settings), frozenset(self.settings.jobs.optional)
+        scheduler: Scheduler = _heavy("jobs.scheduler").Scheduler(
+            self._job_database, options, optional, self.session, self.now
         )
-        return Keeper(self._apart, rules, off, self.session, self.now)
+        return scheduler
 
     @asynccontextmanager
-    async def _apart(self) -> AsyncIterator[tuple[Database, MemoryContext]]:
-        """The database over connections of its own, so that no request waits for one that upkeep has."""
-        from folklore.db.database import Database, PoolLimits
-        from folklore.memory.context import MemoryContext
-
-        running = await self.ready()
-        dsn, _ = await self.dsn()
-        limits = PoolLimits(minimum=0, maximum=4, statement_cache=self.settings.database.statement_cache)
-        database = Database(dsn, limits)
-        await database.open()
-        try:
-            yield database, MemoryContext.of(database, running.library.embedder)
-        finally:
-            await database.close()
+    async def _job_database(self) -> AsyncIterator[tuple[Database, MemoryContext]]:
+        async with _heavy("runtime").job_database(self.settings, await self.ready()) as opened:
+            yield opened
 
     async def close(self) -> None:
-        """Let go of everything; what is half started is stopped."""
-        if self._upkeep is not None:
-            from folklore.jobs.cancellation import stopped
-
-            await stopped(self._upkeep)
+        """Close everything, and stop what is starting."""
+        if self._jobs is not None:
+            await _heavy("jobs.scheduler").cancel(self._jobs)
         if self._starting is None:
             return
         if not self._starting.done():
             self._starting.cancel()
-        if self._warming is not None:
-            self._warming.cancel()
-            await asyncio.wait({self._warming})
         try:
-            running = await self._starting
-        except (Exception, asyncio.CancelledError):  # noqa: BLE001 - its caller has been told, or nobody waited
+            runtime = await self._starting
+        except (Exception, asyncio.CancelledError):  # noqa: BLE001 - the requests that waited have reported it
             return
-        await self.traces.close()
-        await running.database.close()
-        await running.library.generations.close()
-        if running.library.reranker is not None:
-            await running.library.reranker.close()
+        await self.usage.close()
+        await runtime.close()
 
 
-def _failed(task: asyncio.Task[Running]) -> bool:
+def _failed(task: asyncio.Task[Runtime]) -> bool:
     return task.cancelled() or task.exception() is not None
-
-
-def _import_the_slow_rooms() -> None:
-    import folklore.db.database
-    import folklore.db.migrate
-    import folklore.memory.operations  # noqa: F401
-
-
-async def _warm(embedder: Embedder | None) -> None:
-    if embedder is None:
-        return
-    with suppress(EmbedderUnavailable):  # recall degrades and store owes the vector; both say so
-        await embedder.probe()
 
 
 @asynccontextmanager
 async def running(settings: Settings) -> AsyncIterator[App]:
-    """An application for the length of a block."""
+    """Open an application for the length of a block."""
     app = App(settings)
     try:
         yield app

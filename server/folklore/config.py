@@ -199,15 +199,12 @@ class HttpSettings(_Section):
         return value
 
 
-class UpkeepSettings(_Section):
-    """What is done in the background of `folklore serve`."""
+class JobsSettings(_Section):
+    """Background jobs of `folklore serve`."""
 
     enabled: bool = True
-    usage: bool = True
-    usage_days: float = Field(365.0, ge=0, le=36_500)
-    audit_days: float = Field(365.0, ge=0, le=36_500)
-    quality: bool = False
-    consolidation: bool = False
+    optional: tuple[Literal["quality", "consolidation"], ...] = ()
+    keep_days: float = Field(365.0, ge=0, le=36_500)
     hnsw_from: int = Field(20_000, ge=0, le=1_000_000_000)
 
 
@@ -244,7 +241,7 @@ class Settings(BaseSettings):
     engine: EngineSettings = EngineSettings()
     http: HttpSettings = HttpSettings()
     oauth: OAuthSettings = OAuthSettings()
-    upkeep: UpkeepSettings = UpkeepSettings()
+    jobs: JobsSettings = JobsSettings()
 
     @field_validator("home")
     @classmethod

@@ -16,8 +16,9 @@ from folklore.errors import InvalidInput
 from folklore.memory.requests import Result, Returns
 
 if TYPE_CHECKING:  # commands that only print help import neither
-    from folklore.app import App, Running
+    from folklore.app import App
     from folklore.memory.service import Operations
+    from folklore.runtime import Runtime
 
 Value = TypeVar("Value")
 
@@ -74,7 +75,7 @@ def settings_here(ctx: click.Context) -> Settings:
     return settings
 
 
-def with_app(ctx: click.Context, work: Callable[[App, Running], Awaitable[Value]]) -> Value:
+def with_app(ctx: click.Context, work: Callable[[App, Runtime], Awaitable[Value]]) -> Value:
     """Run work on a ready application of this process, and close it."""
     settings = settings_here(ctx)
 

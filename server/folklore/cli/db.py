@@ -78,7 +78,7 @@ def migrate(ctx: click.Context, as_json: bool) -> None:
     from folklore.db.migrate import migrate
 
     async def work() -> list[str]:
-        address, _ = await App(settings).dsn()
+        address = await App(settings).dsn()
         return await migrate(address)
 
     settings = settings_here(ctx)
@@ -98,7 +98,7 @@ def role(ctx: click.Context, as_json: bool) -> None:
     from folklore.db.migrate import migrate, missing_role_commands
 
     async def work() -> list[str]:
-        address, _ = await App(settings).dsn()
+        address = await App(settings).dsn()
         await migrate(address)  # which does what it may
         return await missing_role_commands(address)
 

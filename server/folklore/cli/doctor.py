@@ -132,11 +132,11 @@ async def _engine(found: Examination) -> str:
 
 
 async def _database(found: Examination) -> str:
-    from folklore.app import App
-    from folklore.db.migrate import server_info
+    from folklore.db.server_info import facts
+    from folklore.runtime import database_address
 
-    address, where = await App(found.settings).dsn()
-    server = await server_info(address)
+    address, where = await database_address(found.settings)
+    server = await facts(address)
     if server.pgvector is None and server.offered is None:
         raise FolkloreError(
             f"{server.version} has no pgvector.", hint="Install pgvector 0.8 or newer (package postgresql-NN-pgvector)."
@@ -191,23 +191,25 @@ async def _generation(found: Examination, embedder: Embedder) -> Model | None:
     from folklore.db.database import Database, PoolLimits
     from folklore.db.stores.models import Models
     from folklore.embedding.factory import build_embedder, configured_choice
-    from folklore.memory.models.active_model import Generations
+    from folklore.memory.models.active_model import ActiveModel, ModelSource
 
     settings = found.settings
     database = Database(found.address, PoolLimits(minimum=0, maximum=2))
     await database.open()
     try:
         to_build = partial(build_embedder, settings=settings.embedding, home=settings.home)
-        generations = Generations(Models(database), configured_choice(settings.embedding), embedder, to_build)
-        await generations.look()
-        if generations.mismatch is not None:
-            told, _, hint = generations.mismatch.partition(". ")
+        active_model = ActiveModel(
+            embedder, ModelSource(Models(database), configured_choice(settings.embedding), to_build)
+        )
+        await active_model.refresh()
+        if active_model.mismatch is not None:
+            told, _, hint = active_model.mismatch.partition(". ")
             raise FolkloreError(f"{told}.", hint=hint)
         active = None
-        if generations.embedder is not None:
-            await generations.embedder.embed(["Folklore"])
-            active = await generations.embedder.model()
-        await generations.let_go()
+        if active_model.embedder is not None:
+            await active_model.embedder.embed(["Folklore"])
+            active = await active_model.embedder.model()
+        await active_model.close_built()
         return active
     finally:
         await database.close()

@@ -1,97 +1,105 @@
-"""`folklore embeddings`: which models there are, what is owed, and changing the model without a pause."""
+"""`folklore embeddings`: the embedding models, their coverage, and switching to another model while servers run."""
 
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
+from typing import Any, TypeVar
+from uuid import UUID
 
 import click
 
+from folklore.app import App
 from folklore.cli.context import settings_here, settings_of, with_app
 from folklore.cli.options import json_option
 from folklore.cli.output import print_json, print_table, say
-from folklore.cli.pace import pace_of, pace_options, pausing, run, writing
 from folklore.cli.progress import progress
-from folklore.cli.switching import drop, fetched, rollback, switch
-from folklore.config import Settings
-from folklore.errors import InvalidInput
+from folklore.config import EmbeddingSettings, Settings
+from folklore.db.stores.models import KnownModel, Models
+from folklore.embedding.factory import build_embedder, configured_choice, key_for, models_folder
+from folklore.errors import InvalidInput, NotFound, Refused
+from folklore.memory.models.backfill import Backfill, Pace
+from folklore.memory.models.switch import ModelSwitch, NamespaceCoverage, Switched, model_coverage, target_of
+from folklore.runtime import Runtime
 
-if TYPE_CHECKING:
-    from folklore.app import App, Running
-    from folklore.db.stores.models import KnownModel
+Result = TypeVar("Result")
+
+# For a service that others use too.
+rate_option = click.option(
+    "--rate", type=click.FloatRange(min=0, min_open=True), help="Embed at most so many memories a second."
+)
 
 
 @click.group()
 def embeddings() -> None:
-    """The embedding model: what it covers, what is owed, and how to change it while everybody goes on."""
+    """Embedding models: show them, and switch between them while servers run."""
 
 
 @embeddings.command()
 @json_option
 @click.pass_context
 def status(ctx: click.Context, as_json: bool) -> None:
-    """Show the models, what each covers in each namespace, what is owed, and how a search goes through it.
+    """Show the models, their embeddings in each namespace, pending ones, and the path of a search.
 
-    Counts exactly, and so reads every namespace.
+    Counts exactly, so it reads every namespace.
     """
 
-    async def work(app: App, running: Running) -> dict[str, Any]:
-        from folklore.db.stores.embeddings import Debts
-        from folklore.db.stores.models import Models
-        from folklore.embedding.factory import configured_choice
-        from folklore.memory.models.switch import holdings
-
-        models, held = await holdings(running.library, Models(running.database), Debts(running.database))
-        named = configured_choice(app.settings.embedding)
+    async def work(app: App, running: Runtime) -> dict[str, Any]:
+        models, coverage = await model_coverage(running.memory)
+        configured = configured_choice(app.settings.embedding)
         active = next((model for model in models if model.role == "active"), None)
-        value: dict[str, Any] = {
-            "configured": None if named is None else named.label,
+        return {
+            "configured": None if configured is None else configured.label,
             "active": None if active is None else active.label,
-            "note": running.library.generations.mismatch or _note(app.settings, running, active),
-            "models": [
-                {
-                    "model": model.label,
-                    "id": str(model.id),
-                    "role": model.role,
-                    "dimensions": model.dimensions,
-                    "url": model.url,
-                    "since": None if model.since is None else model.since.isoformat(timespec="seconds"),
-                    "embedded": sum(item.coverage.embedded for item in held if item.model.id == model.id),
-                    "owed": sum(item.coverage.owed for item in held if item.model.id == model.id),
-                }
-                for model in models
-            ],
-            "namespaces": [
-                {
-                    "namespace": item.namespace,
-                    "model": item.model.label,
-                    "role": item.model.role,
-                    "dimensions": item.model.dimensions,
-                    "memories": item.coverage.memories,
-                    "embedded": item.coverage.embedded,
-                    "owed": item.coverage.owed,
-                    "path": item.path,
-                }
-                for item in held
-            ],
+            "note": running.memory.active_model.mismatch or _note(app.settings, active),
+            "models": [_model_row(model, coverage) for model in models],
+            "namespaces": [_namespace_row(item) for item in coverage],
         }
-        return value
 
-    _print_status(with_app(ctx, work), as_json)
+    value = with_app(ctx, work)
+    if as_json:
+        print_json(value)
+    else:
+        _print_status(value)
 
 
-def _note(settings: Settings, running: Running, active: KnownModel | None) -> str | None:
+def _note(settings: Settings, active: KnownModel | None) -> str | None:
     if settings.embedding.provider == "none":
-        return "Embedding is switched off in the settings: memories are found by word only."
+        return "Embedding is switched off (embedding.provider: none): memories are found by keyword only."
     if active is None:
-        return "Nothing has been embedded yet; the first store makes the configured model the active one."
+        return "Nothing is embedded yet; the first store makes the configured model the active one."
     return None
 
 
-def _print_status(value: dict[str, Any], as_json: bool) -> None:
-    if as_json:
-        print_json(value)
-        return
+def _model_row(model: KnownModel, coverage: Sequence[NamespaceCoverage]) -> dict[str, Any]:
+    covered = [item.coverage for item in coverage if item.model.id == model.id]
+    return {
+        "model": model.label,
+        "id": str(model.id),
+        "role": model.role,
+        "dimensions": model.dimensions,
+        "url": model.url,
+        "since": None if model.since is None else model.since.isoformat(timespec="seconds"),
+        "embedded": sum(item.embedded for item in covered),
+        "pending": sum(item.pending for item in covered),
+    }
+
+
+def _namespace_row(item: NamespaceCoverage) -> dict[str, Any]:
+    return {
+        "namespace": item.namespace,
+        "model": item.model.label,
+        "role": item.model.role,
+        "dimensions": item.model.dimensions,
+        "memories": item.coverage.memories,
+        "embedded": item.coverage.embedded,
+        "pending": item.coverage.pending,
+        "path": item.path,
+    }
+
+
+def _print_status(value: dict[str, Any]) -> None:
     say(f"configured  {value['configured'] or 'none'}")
     say(f"active      {value['active'] or 'none yet'}")
     if value["note"]:
@@ -99,53 +107,194 @@ def _print_status(value: dict[str, Any], as_json: bool) -> None:
     for rows in (value["models"], value["namespaces"]):
         if rows:
             shown = [name for name in rows[0] if name not in ("id", "url", "since")]
-            print_table(shown, [["" if row[name] is None else row[name] for name in shown] for row in rows])
+            print_table(shown, [[_cell(row[name]) for name in shown] for row in rows])
+
+
+def _cell(value: object) -> object:
+    return "" if value is None else value
 
 
 @embeddings.command()
-@pace_options
+@rate_option
 @json_option
 @click.pass_context
-def backfill(ctx: click.Context, batch: int, rate: float | None, patience: float, as_json: bool) -> None:
-    """Make the vectors that the active model owes; may be broken off and run again."""
+def backfill(ctx: click.Context, rate: float | None, as_json: bool) -> None:
+    """Make the pending embeddings in the active model. Ctrl-C pauses; run it again to continue."""
 
-    async def work(app: App, running: Running) -> dict[str, Any]:
-        from folklore.db.stores.embeddings import Debts
-        from folklore.memory.models.backfill import Backfill
+    async def work(app: App, running: Runtime) -> dict[str, Any]:
+        context = running.memory
+        if context.embedder is None:
+            raise InvalidInput(
+                "embedding.provider", "must not be none to make embeddings.", hint="Set it in the settings."
+            )
+        model = await context.embedder.model()
+        namespaces = [namespace.id for namespace in await context.namespaces.find(None)]
+        with progress("Embedding", await _pending(running, model.id)) as report:
+            filled = await Backfill(
+                context.embeddings, context.embedder, model.id, now=app.now, pace=Pace(per_second=rate), report=report
+            ).fill(namespaces)
+        return {"model": model.label, "made": filled.written, "without_known_word": filled.wordless}
 
-        library = running.library
-        if library.embedder is None:
-            raise InvalidInput("embedding.provider", "is none.", hint="Set a provider to make vectors.")
-        model = await library.embedder.model()
-        debts = Debts(running.database)
-        ids = [notebook.id for notebook in await library.namespaces.find(None)]
-        owed = sum(item.owed for item in (await debts.coverage(ids, model.id)).values())
-        work = Backfill(debts, library.embedder, model.id, now=app.now, pace=pace_of(batch, rate, patience))
-        with progress("Embedding", owed) as tell:
-            filled = await work.fill(ids, tell)
-        return {"model": model.label, "made": filled.paid, "without_known_word": filled.wordless}
-
-    settings = writing(settings_here(ctx))
-    with pausing():
-        value = run(settings, work)
+    value = _write(ctx, work)
     if as_json:
         print_json(value)
     else:
-        say(f"{value['made']:,} vectors made by {value['model']}.")
+        say(f"{value['made']:,} embeddings made by {value['model']}.")
 
 
-for _command in (switch, rollback, drop):
-    embeddings.add_command(_command)
+@embeddings.command()
+@click.option("--provider", type=click.Choice(["bundled", "openai", "ollama", "fastembed"]))
+@click.option("--model", help="The model's name at the provider.")
+@click.option("--url", help="The address of the endpoint.")
+@click.option("--force", is_flag=True, help="Switch even if the new model finds less of a sample.")
+@rate_option
+@json_option
+@click.pass_context
+def switch(ctx: click.Context, /, force: bool, rate: float | None, as_json: bool, **named: str | None) -> None:
+    """Switch to another model: the one that the options name, or else the settings.
+
+    Makes the new model's embeddings while recall and store go on with the active ones. When all are made and the new
+    model finds a sample as well, it becomes active on every running server. Ctrl-C pauses; run the same command again
+    to continue. `folklore embeddings rollback` switches back.
+    """
+    settings = settings_here(ctx)
+    target_settings = settings.model_copy(update={"embedding": _target_settings(settings.embedding, named)})
+
+    async def work(app: App, running: Runtime) -> Switched:
+        choice = configured_choice(target_settings.embedding)
+        if choice is None:
+            raise InvalidInput("--provider", "cannot be none.", hint="Set embedding.provider: none in the settings.")
+        if choice.provider == "fastembed":
+            await _fetch(target_settings, choice.name)
+        to_build = partial(build_embedder, settings=target_settings.embedding, home=target_settings.home)
+        target = await target_of(choice, Models(running.database), to_build)
+        try:
+            with progress(f"To {target.model.label}", await _pending(running, target.model.id)) as report:
+                switching = ModelSwitch(running.memory, now=app.now, pace=Pace(per_second=rate), report=report)
+                return await switching.to(target, force=force)
+        finally:
+            await target.embedder.close()
+
+    _print_switched(_write(ctx, work), as_json)
+
+
+@embeddings.command()
+@click.option("--now", "at_once", is_flag=True, help="Switch first, make missing embeddings afterwards.")
+@rate_option
+@json_option
+@click.pass_context
+def rollback(ctx: click.Context, at_once: bool, rate: float | None, as_json: bool) -> None:
+    """Switch back to the previous model, after making the embeddings that it lacks."""
+
+    async def work(app: App, running: Runtime) -> Switched:
+        to_build = partial(build_embedder, settings=app.settings.embedding, home=app.settings.home)
+        with progress("Rollback", None) as report:
+            switching = ModelSwitch(running.memory, now=app.now, pace=Pace(per_second=rate), report=report)
+            return await switching.back(to_build, at_once=at_once)
+
+    _print_switched(_write(ctx, work), as_json)
+
+
+@embeddings.command()
+@click.argument("model", required=False)
+@click.option("--previous", "role", flag_value="previous", help="The model that was active before the last switch.")
+@click.option("--next", "role", flag_value="next", help="The new model of a switch that is given up.")
+@json_option
+@click.pass_context
+def drop(ctx: click.Context, model: str | None, role: str | None, as_json: bool) -> None:
+    """Delete the embeddings of MODEL, given by the name or id that status shows; not of the active model."""
+    if (model is None) == (role is None):
+        raise click.UsageError("Give exactly one of MODEL, --previous and --next.")
+
+    async def work(app: App, running: Runtime) -> dict[str, Any]:
+        models = await Models(running.database).all()
+        found = [item for item in models if (item.role == role if role else model in (item.label, str(item.id)))]
+        if len(found) != 1:
+            raise NotFound(
+                "Several models have this name; give the id." if found else "There is no such model.",
+                hint="`folklore embeddings status --json` lists them.",
+            )
+        with progress("Dropping", None) as report:
+            dropped = await ModelSwitch(running.memory, now=app.now, report=report).drop(found[0])
+        return {"model": found[0].label, "dropped": dropped}
+
+    value = _write(ctx, work)
+    if as_json:
+        print_json(value)
+    else:
+        say(f"{value['dropped']:,} embeddings of {value['model']} dropped.")
 
 
 @embeddings.command()
 @click.argument("model", required=False)
 @click.pass_context
 def fetch(ctx: click.Context, model: str | None) -> None:
-    """Fetch a fastembed model to this machine, once; without MODEL, the one the settings name."""
+    """Download a fastembed MODEL to this machine; without MODEL, the one that the settings name."""
     settings = settings_of(ctx)
     name = model or (settings.embedding.model if settings.embedding.provider == "fastembed" else None)
     if name is None:
-        raise InvalidInput("MODEL", "is not given, and the settings name no fastembed model.", hint="Say which.")
-    asyncio.run(fetched(settings, name))
-    say(f"{name} is here.")
+        raise InvalidInput("MODEL", "is missing, and the settings name no fastembed model.", hint="Name a model.")
+    asyncio.run(_fetch(settings, name))
+    say(f"{name} is downloaded.")
+
+
+async def _fetch(settings: Settings, name: str) -> None:
+    from folklore.embedding.fastembed import load  # of an optional dependency
+
+    await asyncio.to_thread(load, name, models_folder(settings.home), fetch=True)
+
+
+def _target_settings(configured: EmbeddingSettings, named: dict[str, str | None]) -> EmbeddingSettings:
+    """Return the settings with the options applied; another model takes over no property of the configured one."""
+    given = {name: value for name, value in named.items() if value is not None}
+    if not given:
+        return configured
+    kept = configured.model_dump(exclude={"dimensions", "query_prefix", "document_prefix", "max_tokens"})
+    if given.get("provider", configured.provider) != configured.provider:
+        kept |= {"url": None, "model": None}
+    target = EmbeddingSettings(**kept | given)
+    # A key without an address was set for this call; a key for another address must not be sent to this one.
+    if configured.url is not None and target.url is not None and target.url != configured.url:
+        target = target.model_copy(update={"api_key": key_for(target.url, configured)})
+    return target
+
+
+async def _pending(running: Runtime, model: UUID) -> int:
+    """Count the pending embeddings in a model, for the progress bar."""
+    context = running.memory
+    namespaces = [namespace.id for namespace in await context.namespaces.find(None)]
+    return sum(item.pending for item in (await context.embeddings.coverage(namespaces, model)).values())
+
+
+def _write(ctx: click.Context, work: Callable[[App, Runtime], Awaitable[Result]]) -> Result:
+    """Run work that writes and that Ctrl-C may pause. Raises Refused if the settings are read-only."""
+    if settings_here(ctx).read_only:
+        raise Refused("read_only is set; nothing was changed.")
+    try:
+        return with_app(ctx, work)
+    except KeyboardInterrupt:
+        click.echo("Paused. Run the same command again to continue.", err=True)
+        raise click.exceptions.Abort from None
+
+
+def _print_switched(done: Switched, as_json: bool) -> None:
+    found = done.validation
+    if as_json:
+        print_json(
+            {
+                "from": None if done.old is None else done.old.label,
+                "to": done.new.label,
+                "made": done.made,
+                "validation": None
+                if found is None
+                else {"sample": found.sample, "new": found.new, "old": found.old, "shared": found.shared},
+            }
+        )
+        return
+    say(f"{done.made:,} embeddings made. {done.new.label} is the active model.")
+    if found is not None:
+        before = "" if found.old is None else f", the former model {found.old}"
+        say(f"Of {found.sample} memories it finds {found.new} by their first words{before}.")
+    if done.old is not None:
+        say(f"`folklore embeddings rollback` switches back to {done.old.label}, until its embeddings are dropped.")
+        say("Name the new model in the settings of every server; until then servers use it anyway.")

@@ -1,87 +1,93 @@
-"""`folklore upkeep`: what is done in the background, by hand and to look at."""
+"""`folklore jobs`: run the background jobs by hand, and show their state."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
+from folklore.app import App
 from folklore.cli.context import with_app
 from folklore.cli.options import json_option
 from folklore.cli.output import print_json, print_table
+from folklore.db.stores.jobs import Jobs, JobState
 from folklore.errors import InvalidInput, Refused
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from folklore.app import App, Running
-    from folklore.db.stores.jobs import ChoreState
-    from folklore.jobs.job import Chore
-    from folklore.jobs.runner import Ran
+from folklore.jobs.definitions import BY_NAME, JOBS
+from folklore.jobs.job import Job
+from folklore.jobs.scheduler import RunReport
+from folklore.runtime import Runtime
 
 
 @click.group()
-def upkeep() -> None:
-    """Chores that keep the memory in order. A server does them by itself; here by hand."""
+def jobs() -> None:
+    """Background jobs, which a server runs by itself."""
 
 
-@upkeep.command()
-@click.argument("chores", nargs=-1)
-@click.option("--dry-run", is_flag=True, help="Say what would be done; change nothing.")
+@jobs.command()
+@click.argument("names", nargs=-1, metavar="[JOB]...")
+@click.option("--dry-run", is_flag=True, help="Count the work; change nothing.")
 @json_option
 @click.pass_context
-def run(ctx: click.Context, chores: tuple[str, ...], dry_run: bool, as_json: bool) -> int:
-    """Run CHORES now, due or not; without a name those that a server would do by itself.
+def run(ctx: click.Context, names: tuple[str, ...], dry_run: bool, as_json: bool) -> int:
+    """Run each JOB now, due or not; without JOB, those that a server runs.
 
-    A chore that another process is at is left to it (busy). Ends with 1 if one failed; the others run all the same.
+    A job that another process is running is skipped (busy). If a job fails, the others still run and the exit code is
+    1.
     """
 
-    async def work(app: App, running: Running) -> int:
-        from folklore.jobs.all_jobs import named
-
+    async def work(app: App, running: Runtime) -> int:
         if app.settings.read_only and not dry_run:
-            raise Refused("This installation is read-only; upkeep would write.", hint="--dry-run only looks.")
-        known = named()
-        for name in chores:
-            if name not in known:
-                raise InvalidInput("chore", f"there is no {name!r}.", hint=f"Use {', '.join(known)}.")
-        wanted = [known[name] for name in dict.fromkeys(chores)] or app.keeper.scheduled
-        runner = app.keeper.runner(running.database, running.library)
-        ran = [await (runner.rehearse(chore) if dry_run else runner.run(chore)) for chore in wanted]
-        _print_ran(ran, as_json=as_json)
-        return 1 if any(one.outcome == "failed" for one in ran) else 0
+            raise Refused("read_only is set, and jobs write.", hint="Use --dry-run to count their work.")
+        chosen = _chosen(names) or app.scheduler.scheduled
+        runner = app.scheduler.runner(running.database, running.memory)
+        reports = [await (runner.dry_run(job) if dry_run else runner.run(job)) for job in chosen]
+        columns = ["job", "outcome", "done", "seconds", "error"]
+        _print([_report_row(report) for report in reports], columns, as_json=as_json)
+        return 1 if any(report.outcome == "failed" for report in reports) else 0
 
     return with_app(ctx, work)
 
 
-@upkeep.command()
+@jobs.command()
 @json_option
 @click.pass_context
 def status(ctx: click.Context, as_json: bool) -> None:
-    """What each chore did last, how long it took, and when it is due again."""
+    """Show the last run of each job and when it is due again."""
 
-    async def work(app: App, running: Running) -> None:
-        from folklore.db.stores.jobs import Chores
-        from folklore.jobs.all_jobs import ALL
-
-        states = await Chores(running.database).all()
-        scheduled = {chore.name for chore in app.keeper.scheduled} if app.settings.upkeep.enabled else set()
-        rows = [_row(chore, states.get(chore.name), chore.name in scheduled, app) for chore in ALL]
-        if as_json:
-            print_json({"chores": rows})
-        else:
-            columns = ["chore", "state", "last_run", "seconds", "done", "next_due", "error"]
-            print_table(columns, [[_cell(row.get(column)) for column in columns] for row in rows])
+    async def work(app: App, running: Runtime) -> None:
+        states = await Jobs(running.database).all()
+        scheduled = {job.name for job in app.scheduler.scheduled} if app.settings.jobs.enabled else set()
+        rows = [_row(job, states.get(job.name), job.name in scheduled, app) for job in JOBS]
+        _print(rows, ["job", "state", "last_run", "seconds", "done", "next_due", "error"], as_json=as_json)
 
     with_app(ctx, work)
 
 
-def _row(chore: Chore, state: ChoreState | None, scheduled: bool, app: App) -> dict[str, Any]:
+def _chosen(names: Sequence[str]) -> list[Job]:
+    """Return the jobs of these names, each once. Raises InvalidInput for an unknown name."""
+    for name in names:
+        if name not in BY_NAME:
+            raise InvalidInput("JOB", f"{name!r} does not exist.", hint=f"Use {', '.join(BY_NAME)}.")
+    return [BY_NAME[name] for name in dict.fromkeys(names)]
+
+
+def _report_row(report: RunReport) -> dict[str, Any]:
+    row = {
+        "job": report.job,
+        "outcome": report.outcome,
+        "done": dict(report.done),
+        "seconds": round(report.seconds, 3),
+    }
+    return row | ({"error": report.error} if report.error else {})
+
+
+def _row(job: Job, state: JobState | None, scheduled: bool, app: App) -> dict[str, Any]:
     row: dict[str, Any] = {
-        "chore": chore.name,
-        "about": chore.about,
-        "every_seconds": int(chore.every.total_seconds()),
+        "job": job.name,
+        "about": job.about,
+        "every_seconds": int(job.every.total_seconds()),
         "scheduled": scheduled,
         "state": _state(state, scheduled, app.now()),
     }
@@ -99,8 +105,8 @@ def _row(chore: Chore, state: ChoreState | None, scheduled: bool, app: App) -> d
     return {name: value for name, value in row.items() if value is not None}
 
 
-def _state(state: ChoreState | None, scheduled: bool, now: datetime) -> str:
-    """What a person wants to know first: is somebody at it, how did it end, does it run by itself at all?"""
+def _state(state: JobState | None, scheduled: bool, now: datetime) -> str:
+    """Return running, abandoned (its runner was killed), waiting, off, or the outcome of the last run."""
     if state is not None and state.holder is not None:
         return "running" if state.leased_until is not None and state.leased_until >= now else "abandoned"
     if state is None or state.outcome is None:
@@ -108,32 +114,17 @@ def _state(state: ChoreState | None, scheduled: bool, now: datetime) -> str:
     return state.outcome if scheduled else f"{state.outcome} (off)"
 
 
-def _print_ran(ran: Sequence[Ran], *, as_json: bool) -> None:
-    rows = [
-        {
-            "chore": one.chore,
-            "outcome": one.outcome,
-            "done": dict(one.done),
-            "seconds": round(one.seconds, 3),
-            **({"error": one.error} if one.error else {}),
-        }
-        for one in ran
-    ]
+def _print(rows: Sequence[dict[str, Any]], columns: Sequence[str], *, as_json: bool) -> None:
     if as_json:
-        print_json({"chores": rows})
+        print_json({"jobs": rows})
     else:
-        columns = ["chore", "outcome", "done", "seconds", "error"]
-        print_table(columns, [[_cell(row.get(column)) for column in columns] for row in rows])
+        print_table(columns, [[_cell(row.get(column, "")) for column in columns] for row in rows])
 
 
 def _cell(value: object) -> object:
     if isinstance(value, dict):
-        return _counts(value)
-    return "" if value is None else value
-
-
-def _counts(done: Mapping[str, int]) -> str:
-    return ", ".join(f"{name.replace('_', ' ')} {number:,}" for name, number in done.items())
+        return ", ".join(f"{name.replace('_', ' ')} {number:,}" for name, number in value.items())
+    return value
 
 
 def _when(moment: datetime | None, app: App) -> str | None:

@@ -34,14 +34,14 @@ _COMMANDS: dict[str, tuple[str, str, str]] = {
     ),
     "tokens": ("folklore.cli.tokens", "tokens", "Tokens for people and agents: create, list, revoke."),
     "audit": ("folklore.cli.tokens", "audit", "Who wrote what and when, and who was refused."),
-    "namespaces/stats": ("folklore.cli.namespaces", "namespaces/stats", "Count what is stored."),
+    "stats": ("folklore.cli.namespaces", "stats", "Count what is stored."),
     "export": ("folklore.cli.transfer", "export", "Write memories as JSON Lines."),
     "import": (
         "folklore.cli.transfer",
         "import_",
         "Read memories from JSON Lines, Markdown, or another system's export.",
     ),
-    "upkeep": ("folklore.cli.jobs", "upkeep", "Chores that keep the memory in order: run, status."),
+    "jobs": ("folklore.cli.jobs", "jobs", "Background jobs: run, status."),
     "embeddings": (
         "folklore.cli.embeddings",
         "embeddings",

@@ -1,4 +1,4 @@
-"""Progress on long work: a bar on stderr if that is a terminal, nothing otherwise."""
+"""Progress bar on stderr, shown if stderr is a terminal."""
 
 from __future__ import annotations
 
@@ -6,29 +6,31 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-Tell = Callable[[int, str], None]
+# Receives the number of steps done and a text for the user.
+Report = Callable[[int, str], None]
 
 
 @contextmanager
-def progress(work: str, total: int | None) -> Iterator[Tell]:
-    """For the length of a block: `tell(done, words)`, with `done` out of `total` (None: nobody knows how much)."""
+def progress(work: str, total: int | None) -> Iterator[Report]:
+    """Show a bar for the length of a block: yield the function that moves it, with `total` steps (None: unknown)."""
     if not sys.stderr.isatty():
-        yield lambda _done, _words: None
+        yield lambda _done, _text: None
         return
+    # rich takes 80 ms to import, and only a terminal needs it.
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
-        TextColumn("{task.fields[words]}"),
+        TextColumn("{task.fields[text]}"),
         TimeElapsedColumn(),
         TimeRemainingColumn(),
     )
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(work, total=total, words="")
+        task = bar.add_task(work, total=total, text="")
 
-        def tell(done: int, words: str) -> None:
-            bar.update(task, completed=done, words=words)
+        def move(done: int, text: str) -> None:
+            bar.update(task, completed=done, text=text)
 
-        yield tell
+        yield move

@@ -67,7 +67,7 @@ async def _serve_stdio(settings: Settings, level: str) -> None:
     gc.enable()
     # The engine, the pool and the model begin once the client has its first answers; a call does not wait for this.
     soon = asyncio.get_running_loop().call_later(0.3, app.start)
-    app.start_upkeep()
+    app.start_jobs()
     collector = spans.start_collector(os.environ)
     try:
         await serve_stdio(server)

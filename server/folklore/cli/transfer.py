@@ -22,11 +22,12 @@ from folklore.errors import FolkloreError, InvalidInput
 from folklore.memory.requests import ExportRequest
 
 if TYPE_CHECKING:
-    from folklore.app import App, Running
+    from folklore.app import App
     from folklore.memory.transfer.conflicts import OnConflict
     from folklore.memory.transfer.formats import Format
     from folklore.memory.transfer.formats.line import Lines
     from folklore.memory.transfer.report import Report
+    from folklore.runtime import Runtime
 
 _OUT_EVERY = 500
 
@@ -45,7 +46,7 @@ def export(ctx: click.Context, file: str, namespaces: tuple[str, ...], embedding
     if as_json and file == "-":
         raise click.UsageError("--json tells what was written to a FILE; the export itself is JSON Lines anyway.")
 
-    async def work(app: App, running: Running) -> int:
+    async def work(app: App, running: Runtime) -> int:
         from folklore.db.stores.transfer import Transfers
         from folklore.memory.transfer.streams import export_lines
 
@@ -157,14 +158,14 @@ def import_(
         )
     report = Report()
 
-    async def work(app: App, running: Running) -> None:
+    async def work(app: App, running: Runtime) -> None:
         from folklore.db.stores.transfer import Transfers
         from folklore.memory.transfer.streams import import_lines
 
         request = ImportRequest(app.namespace(), namespace, on_conflict or chosen.on_conflict, dry_run)
         with _lines(file, chosen) as (lines, size), progress("Importing", size) as tell:
             await import_lines(
-                running.library,
+                running.memory,
                 Transfers(running.database),
                 lines,
                 request,

@@ -12,7 +12,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from folklore.http.error_responses import refusal
-from folklore.text.surrogates import without_halves
+from folklore.text.clean import replace_lone_surrogates
 
 
 class _Refused(Exception):
@@ -62,7 +62,7 @@ class Body:
                 await self._pieces(receive, pieces)
         except TimeoutError:
             raise _Refused(self._late()) from None
-        return without_halves(b"".join(pieces))
+        return replace_lone_surrogates(b"".join(pieces))
 
     async def _pieces(self, receive: Receive, pieces: list[bytes]) -> None:
         size, more = 0, True

@@ -18,7 +18,8 @@ from folklore import __version__
 from folklore.errors import EmbedderUnavailable, FolkloreError
 
 if TYPE_CHECKING:
-    from folklore.app import App, Running
+    from folklore.app import App
+    from folklore.runtime import Runtime
 
 log = structlog.get_logger(__name__)
 
@@ -111,7 +112,7 @@ class Health:
         self._lacks = code
         return Report(missing=code)
 
-    async def _model(self, running: Running) -> str | None:
+    async def _model(self, running: Runtime) -> str | None:
         """What the model's code is, as far as is known: one that answered is not asked again before it fails.
 
         A service that is being asked, and does not answer in time, counts as down until it does.
@@ -121,8 +122,8 @@ class Health:
         done, _ = await asyncio.wait({self._probing}, timeout=_MODEL_PATIENCE)
         return self._probing.result() if done else EmbedderUnavailable.code
 
-    async def _probe(self, running: Running) -> str | None:
-        embedder = running.library.embedder
+    async def _probe(self, running: Runtime) -> str | None:
+        embedder = running.memory.embedder
         try:
             if embedder is not None:
                 await embedder.probe()

@@ -29,7 +29,7 @@ from prometheus_client.multiprocess import MultiProcessCollector
 from folklore import __version__
 from folklore.errors import FolkloreError
 from folklore.http.worker_metrics import bury_the_dead, shared_folder
-from folklore.memory.call_metrics import Meter
+from folklore.memory.usage import CallMetrics
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -50,7 +50,7 @@ _COUNTED_EVERY = 60.0
 _SHARE = 100.0
 
 
-class Metrics(Meter):
+class Metrics(CallMetrics):
     """The counters of one process. In the labels of `outcome`, `ok` and the codes of errors.py."""
 
     def __init__(self, app: App) -> None:
@@ -80,7 +80,7 @@ class Metrics(Meter):
             "folklore_store_batch_memories", "How many memories stores held.", registry=own, buckets=_BATCHES
         )
         self._debt = Gauge(
-            "folklore_embedding_debt_memories", "Memories that owe their vector; counted up to 50,000 a namespace.",
+            "folklore_pending_embeddings", "Memories without an embedding; counted up to 50,000 a namespace.",
             registry=own, multiprocess_mode="mostrecent",
         )  # fmt: skip
         self._pool = Gauge(
@@ -174,20 +174,20 @@ class Metrics(Meter):
         self._pool.labels("idle").set(pool.idle)
         self._waiting.set(pool.waiting)
         self._most.set(pool.maximum)
-        if (log := self._app.traces.log) is not None:
-            self._dropped.inc(max(0, log.dropped - self._dropped_before))
-            self._dropped_before = log.dropped
+        if (queue := self._app.usage.queue) is not None:
+            self._dropped.inc(max(0, queue.dropped - self._dropped_before))
+            self._dropped_before = queue.dropped
         if monotonic() >= self._count_from and (self._counting is None or self._counting.done()):
             self._counting = asyncio.create_task(self._count_debt(), name="folklore-metrics-debt")
 
     async def _count_debt(self) -> None:
         running = self._app.here
-        if running is None or (embedder := running.library.embedder) is None:
+        if running is None or (embedder := running.memory.embedder) is None:
             return
         began = monotonic()
         with suppress(FolkloreError):  # a gap in the curve says it
             model = await embedder.model()
-            holdings = await running.library.namespaces.holdings(model.id)
+            holdings = await running.memory.namespaces.holdings(model.id)
             self._debt.set(sum(holding.without_vector for holding in holdings))
         now = monotonic()
         self._count_from = now + max(_COUNTED_EVERY, _SHARE * (now - began))

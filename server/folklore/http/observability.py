@@ -33,7 +33,7 @@ class Watch:
         owner: Callable[[Request], bool] = lambda _request: False,
     ) -> None:
         self._health, self._metrics = Health(app), Metrics(app)
-        app.traces.meter = Observer(self._metrics)
+        app.usage.metrics = Observer(self._metrics)
         self.routes: list[BaseRoute] = [
             Path("/healthz", self._health.alive),
             Path("/readyz", self._health.ready),

@@ -22,7 +22,7 @@ from starlette.routing import BaseRoute, Match
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from folklore.http.metrics import CONTENT_TYPE, Metrics
-from folklore.memory.call_metrics import Meter
+from folklore.memory.usage import CallMetrics
 
 if TYPE_CHECKING:
     from folklore.model import Answer
@@ -40,7 +40,7 @@ _PROXIED = ("forwarded", "x-forwarded-for", "x-real-ip", "via")
 _request: ContextVar[Scope | None] = ContextVar("folklore_request", default=None)
 
 
-class Observer(Meter):
+class Observer(CallMetrics):
     """Counts what the use cases and tools tell, and writes a line for each call."""
 
     def __init__(self, metrics: Metrics) -> None:

@@ -84,7 +84,7 @@ def build_app(app: App, host: str, seat: Seat | None = None) -> Starlette:
     @asynccontextmanager
     async def lifespan(_outer: Starlette) -> AsyncIterator[None]:
         app.start()
-        app.start_upkeep()
+        app.start_jobs()
         try:
             async with (
                 watch.running(),

@@ -32,7 +32,7 @@ class Team:
         """Make one over a running (or starting) application; the caller closes both."""
 
         async def memory() -> MemoryContext:
-            return (await app.ready()).library
+            return (await app.ready()).memory
 
         async def open_context() -> RequestContext:
             return await app.context(_identified(current_caller()), namespace)
@@ -55,7 +55,7 @@ class Team:
             return current_namespace(_identified(current_caller()), app.settings.namespace)
 
         denials = DenialLog(record)
-        service = Service(open_context, current_caller, namespace, app.traces, denied)
+        service = Service(open_context, current_caller, namespace, app.usage, denied)
         authenticator = TokenAuthenticator(
             memory,
             demand=app.settings.http.authentication,

@@ -1,40 +1,199 @@
-"""Sum up memories that say nearly the same in reflections, and withdraw reflections whose members changed."""
+"""Consolidation: sum up clusters of similar memories in reflections, and withdraw those whose members changed.
+
+A reflection is composed of its members' words; no model writes it.
+"""
 
 from __future__ import annotations
 
-from datetime import timedelta
+import asyncio
+import hashlib
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC
+from typing import TypeVar
+from uuid import UUID
 
-from folklore.db.stores.reflections import Reflections
-from folklore.jobs.job import Chore, Job
-from folklore.memory.records.consolidate import MOST, carry_out, plan
-from folklore.ranking.clusters import Clustering
+from folklore.db.stores.memories import PreparedMemory
+from folklore.db.stores.namespaces import NamespaceInfo
+from folklore.db.stores.recall_rows import Scope
+from folklore.db.stores.reflections import ExistingReflection, Member, Reflection, Reflections, Sources
+from folklore.jobs.job import AUTHOR, JobRun
+from folklore.memory.ids import new_id
+from folklore.memory.records.store import embed
+from folklore.memory.validation import check_draft
+from folklore.model import DEFAULT_LANGUAGE, Draft, Filters
+from folklore.ranking.clusters import Clustering, Neighbour, nearest, stars
+from folklore.ranking.standard_scores import inverse_document_frequency
+from folklore.text.clean import digest
+from folklore.text.gist import gist, keywords, shared_words
+
+# The newest memories of a namespace that are compared with each other: 20,000 take 20 MB and some seconds.
+_MOST_COMPARED = 20_000
+_BATCH = 20
+# Document frequencies are counted up to this bound.
+_MOST_DOCUMENTS = 2_000
+
+Item = TypeVar("Item")
 
 
-async def work(job: Job) -> None:
-    """Namespace by namespace; one in which nothing changed since the last run is passed over."""
-    embedder = job.library.embedder
-    if embedder is None:  # no vectors, no clusters
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """Similar memories, with the digests of their texts."""
+
+    ids: tuple[UUID, ...]
+    digests: tuple[bytes, ...]
+
+    @property
+    def key(self) -> str:
+        """The key of the cluster's reflection: the same members with the same texts have the same key."""
+        parts = sorted(id_.bytes + text for id_, text in zip(self.ids, self.digests, strict=True))
+        return f"reflection:{hashlib.sha256(b''.join(parts)).hexdigest()[:32]}"
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The changes to a namespace: clusters to make reflections of, reflections to withdraw, and the number kept."""
+
+    considered: int
+    make: tuple[Cluster, ...]
+    withdraw: tuple[UUID, ...]
+    kept: int
+
+
+async def consolidate(run: JobRun) -> None:
+    """Consolidate each namespace in which anything has changed since the last run."""
+    embedder = run.context.embedder
+    if embedder is None:  # no embeddings, no clusters
         return
     model = await embedder.model()
-    reflections, clustering = Reflections(job.database), Clustering()
-    for notebook in await job.notebooks():
-        mark = f"{model.id} {await reflections.mark(notebook.id, model.id)}"
-        if job.notes.get(str(notebook.id)) == mark:
-            job.count(unchanged=1)
+    reflections = Reflections(run.database)
+    for namespace in await run.namespaces():
+        fingerprint = f"{model.id} {await reflections.fingerprint(namespace.id, model.id)}"
+        if run.notes.get(str(namespace.id)) == fingerprint:
+            run.count(unchanged=1)
             continue
-        sources = await reflections.sources(notebook.id, model.id, MOST)
-        known = await reflections.known(notebook.id)
-        planned = await plan(sources, known, clustering, job.breathe)
-        job.count(considered=planned.considered, kept=planned.stay)
-        if job.dry_run:
-            job.count(to_make=len(planned.make), to_withdraw=len(planned.withdraw))
+        sources = await reflections.sources(namespace.id, model.id, _MOST_COMPARED)
+        plan = await plan_changes(sources, await reflections.existing(namespace.id), pause=run.pause)
+        run.count(considered=plan.considered, kept=plan.kept)
+        if run.dry_run:
+            run.count(to_make=len(plan.make), to_withdraw=len(plan.withdraw))
             continue
-        made, withdrawn = await carry_out(
-            reflections, job.library, notebook, sources, planned, now=job.now(), breathe=job.breathe
-        )
-        job.count(made=made, withdrawn=withdrawn)
-        if made == len(planned.make):  # else somebody changed a member meanwhile: look again next time
-            job.notes[str(notebook.id)] = mark
+        made, withdrawn = await apply_plan(run, namespace, plan)
+        run.count(made=made, withdrawn=withdrawn)
+        if made == len(plan.make):  # otherwise a member changed meanwhile, and the next run tries again
+            run.notes[str(namespace.id)] = fingerprint
 
 
-CHORE = Chore("consolidation", "reflections of memories that say nearly the same", timedelta(days=1), work)
+async def plan_changes(
+    sources: Sources,
+    existing: Sequence[ExistingReflection],
+    *,
+    pause: Callable[[], Awaitable[None]],
+    clustering: Clustering = Clustering(),
+) -> Plan:
+    """Compare the clusters of the sources with the existing reflections."""
+    clusters = await _clusters(sources, pause, clustering)
+    visible = [one for one in existing if not one.forgotten]
+    kept = {one.id for one in visible if one.whole and one.key in clusters}
+    # A reflection that a person forgot is not made again; one of which a member changed is.
+    settled = {one.key for one in existing if one.forgotten or one.whole}
+    return Plan(
+        considered=len(sources.ids),
+        make=tuple(cluster for key, cluster in clusters.items() if key not in settled),
+        withdraw=tuple(one.id for one in visible if one.id not in kept),
+        kept=len(kept),
+    )
+
+
+async def _clusters(
+    sources: Sources, pause: Callable[[], Awaitable[None]], clustering: Clustering
+) -> dict[str, Cluster]:
+    """Return the clusters by key. A thread computes them, block by block."""
+    blocks = nearest(sources.vectors, clustering)
+    neighbours: list[tuple[Neighbour, ...]] = []
+    while (block := await asyncio.to_thread(next, blocks, None)) is not None:
+        neighbours += block
+        await pause()
+    found = {}
+    for rows in stars(neighbours, clustering):
+        cluster = Cluster(tuple(sources.ids[row] for row in rows), tuple(sources.digests[row] for row in rows))
+        found[cluster.key] = cluster
+    return found
+
+
+async def apply_plan(run: JobRun, namespace: NamespaceInfo, plan: Plan) -> tuple[int, int]:
+    """Withdraw and store reflections, each batch in its transaction; return how many were stored and withdrawn."""
+    reflections = Reflections(run.database)
+    made = withdrawn = 0
+    for ids in _batches(plan.withdraw):
+        withdrawn += await reflections.withdraw(namespace.id, ids)
+        await run.pause()
+    for clusters in _batches(plan.make):
+        batch = await _compose(run, namespace, clusters)
+        if batch:
+            vectors = await embed(run.context, [one.prepared.draft.content for one in batch])
+            language = next(iter(namespace.languages), DEFAULT_LANGUAGE)
+            made += await reflections.store(
+                namespace.id, batch, vectors, caller=AUTHOR, language=language, now=run.now()
+            )
+        await run.pause()
+    return made, withdrawn
+
+
+async def _compose(run: JobRun, namespace: NamespaceInfo, clusters: Sequence[Cluster]) -> list[Reflection]:
+    """Compose the reflections of clusters whose members all still exist."""
+    ids = [id_ for cluster in clusters for id_ in cluster.ids]
+    members = await Reflections(run.database).members(namespace.id, ids)
+    return [
+        await _reflection(run, namespace, cluster, [members[id_] for id_ in cluster.ids])
+        for cluster in clusters
+        if members.keys() >= set(cluster.ids)
+    ]
+
+
+async def _reflection(run: JobRun, namespace: NamespaceInfo, cluster: Cluster, members: Sequence[Member]) -> Reflection:
+    ordered = sorted(members, key=lambda member: (member.happened, member.id))
+    texts = [member.content for member in ordered]
+    words = await _keywords(run, namespace, texts)
+    draft = Draft(
+        content=gist(texts, words),
+        kind="reflection",
+        language=Counter(sorted(member.language for member in ordered)).most_common(1)[0][0],
+        occurred_at=max(member.happened for member in ordered),
+        metadata={"members": len(ordered), "keywords": words},
+        idempotency_key=cluster.key,
+    )
+    checked = check_draft(draft, prefix="", now=run.now(), zone=UTC)
+    return Reflection(PreparedMemory(new_id(), checked, digest(checked.content)), cluster.ids, cluster.digests)
+
+
+async def _keywords(run: JobRun, namespace: NamespaceInfo, texts: Sequence[str]) -> list[str]:
+    """Return the words that the texts share, weighted by their rarity in the namespace. One statement."""
+    shared = shared_words(texts)
+    words = list(shared)
+    if not words:
+        return []
+    lexemes, measures = await run.context.statements.lexemes(
+        Scope({namespace.id: namespace.name}, Filters(), run.now()),
+        pieces=words,
+        marks=[],
+        languages=namespace.languages,
+        bound=_MOST_DOCUMENTS,
+        saturation=0.0,  # only document frequencies are needed
+        prior=0.0,
+        mean_length=0.0,
+        measure=True,
+    )
+    total = 0 if measures is None else measures.total
+    rarity: dict[str, float] = {}
+    for lexeme, places in lexemes.places.items():
+        weight = inverse_document_frequency(lexemes.documents[lexeme], total)
+        for place in places:
+            rarity[words[place]] = max(rarity.get(words[place], 0.0), weight)
+    return keywords(shared, rarity)
+
+
+def _batches(items: Sequence[Item]) -> Iterator[Sequence[Item]]:
+    for start in range(0, len(items), _BATCH):
+        yield items[start : start + _BATCH]

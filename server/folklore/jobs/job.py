@@ -1,4 +1,4 @@
-"""What a chore is: a name, a schedule, and work in small batches that may be stopped between any two of them."""
+"""Background job: a name, an interval, and work in small batches that can be cancelled between any two of them."""
 
 from __future__ import annotations
 
@@ -10,56 +10,65 @@ from datetime import datetime, timedelta
 from folklore.db.database import Database
 from folklore.db.stores.namespaces import NamespaceInfo
 from folklore.memory.context import MemoryContext
+from folklore.model import Caller
+
+# The author of everything the jobs write.
+AUTHOR = Caller("folklore", agent="jobs")
 
 
 @dataclass(frozen=True, slots=True)
-class Rules:
-    """What a user may say about upkeep, as the chores need it."""
+class JobOptions:
+    """Settings of the jobs, as they need them."""
 
+    # Forgotten memories and deleted namespaces are erased after this time.
     retention: timedelta = timedelta(days=30)
-    usage_kept: timedelta = timedelta(days=365)
-    audit_kept: timedelta = timedelta(days=365)
-    # From how many vectors on a namespace gets an HNSW index; 0: none does.
+    # Entries of the usage log and the audit log are deleted after this time.
+    keep: timedelta = timedelta(days=365)
+    # A namespace with so many embeddings gets an HNSW index; 0: no namespace does.
     hnsw_from: int = 20_000
-    # Rest after each batch: the database and this process have others to serve.
+    # Pause after each batch, in seconds, in which requests use database and processor.
     pause: float = 0.02
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
-    """One run of a chore. With `dry_run` it counts and writes nothing.
+class JobRun:
+    """Run of a job. With `dry_run` it counts and writes nothing.
 
-    `done` is what it did so far, by name: told while it runs and kept afterwards. `notes` is what the last run left and
-    the next one gets.
+    `done` counts the work by name, to be shown while the run goes on and recorded afterwards. `notes` come from the
+    last run and go to the next one.
     """
 
     database: Database
-    library: MemoryContext
-    rules: Rules
+    context: MemoryContext
+    options: JobOptions
     now: Callable[[], datetime]
     dry_run: bool = False
     done: dict[str, int] = field(default_factory=dict)
     notes: dict[str, object] = field(default_factory=dict)
 
     def count(self, **more: int) -> None:
-        """Add to what was done."""
+        """Add to the counts."""
         for name, number in more.items():
             self.done[name] = self.done.get(name, 0) + number
 
-    async def breathe(self) -> None:
-        """Between two batches: let others work; a cancelled run ends here or at any other wait."""
-        await asyncio.sleep(self.rules.pause)
+    async def pause(self) -> None:
+        """Pause between two batches; a cancelled run ends here or at any other wait."""
+        await asyncio.sleep(self.options.pause)
 
-    async def notebooks(self) -> list[NamespaceInfo]:
-        """The namespaces that hold anything."""
-        return [one for one in await self.library.namespaces.find(None) if not one.empty]
+    async def namespaces(self) -> list[NamespaceInfo]:
+        """Return the namespaces that hold memories."""
+        return [namespace for namespace in await self.context.namespaces.find(None) if not namespace.empty]
 
 
 @dataclass(frozen=True, slots=True)
-class Chore:
-    """`every` is how long after a run the next is due; a run that failed is due again after `every` or ten minutes."""
+class Job:
+    """A background job, due again `every` after a run, or ten minutes after one that failed.
+
+    An optional job runs in the background only if the settings list it.
+    """
 
     name: str
     about: str
     every: timedelta
-    work: Callable[[Job], Awaitable[None]]
+    work: Callable[[JobRun], Awaitable[None]]
+    optional: bool = False

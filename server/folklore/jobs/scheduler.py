@@ -1,51 +1,216 @@
-"""Upkeep of one process: which chores run by themselves, and runners for them."""
+"""Scheduler of the background jobs: runs each due job in one process at a time, under a lease in the jobs table."""
 
 from __future__ import annotations
 
 import asyncio
 import os
 import socket
-from collections.abc import AsyncIterator, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from dataclasses import dataclass
-from datetime import datetime
+import traceback
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, suppress
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from pathlib import Path
+from time import perf_counter
+from typing import Literal
+
+import structlog
 
 from folklore.db.database import Database
-from folklore.db.stores.jobs import Chores
-from folklore.jobs.all_jobs import ALL
-from folklore.jobs.background import keep_up
-from folklore.jobs.job import Chore, Job, Rules
-from folklore.jobs.runner import Runner
+from folklore.db.stores.jobs import Jobs, Outcome, RunRecord
+from folklore.errors import FolkloreError
+from folklore.jobs.definitions import JOBS
+from folklore.jobs.job import Job, JobOptions, JobRun
 from folklore.memory.context import MemoryContext
 
-Place = Callable[[], AbstractAsyncContextManager[tuple[Database, MemoryContext]]]
+log = structlog.get_logger(__name__)
+
+Connect = Callable[[], AbstractAsyncContextManager[tuple[Database, MemoryContext]]]
+
+_RETRY = timedelta(minutes=10)
+# A cancelled run has so many seconds to end its lease.
+_FAREWELL_SECONDS = 3.0
 
 
 @dataclass(frozen=True, slots=True)
-class Keeper:
-    """`place` opens a database with connections of its own; `off` names chores that run by hand only."""
+class Lease:
+    """Time for which a runner holds a job, and the interval in seconds at which it renews that.
 
-    place: Place
-    rules: Rules
-    off: frozenset[str]
+    The lease of a killed runner ends after `lasts`. Clocks of servers may differ by less than that; if they differ by
+    more, two may run the same job, which costs time only: every batch of every job is safe to run twice.
+    """
+
+    lasts: timedelta = timedelta(minutes=2)
+    renewed_every: float = 20.0
+
+
+@dataclass(frozen=True, slots=True)
+class RunReport:
+    """The result of a run. `planned`: a dry run; `busy`: another process holds the job, or it is not due; `lost`:
+    another process took the job over, because this one did not renew its lease in time.
+    """
+
+    job: str
+    outcome: Outcome | Literal["planned", "busy", "lost"]
+    done: Mapping[str, int] = field(default_factory=dict)
+    seconds: float = 0.0
+    error: str | None = None
+
+
+class Runner:
+    """Runs jobs in this process; `holder` names it in the jobs table, `template` is copied for each run."""
+
+    def __init__(self, template: JobRun, *, holder: str, lease: Lease = Lease()) -> None:
+        self._template = template
+        self._jobs = Jobs(template.database)
+        self._holder = holder
+        self._lease = lease
+        self._now = template.now
+
+    async def run_due(self, jobs: Sequence[Job]) -> list[RunReport]:
+        """Run the due jobs one after the other; a failed one does not stop the others. Raises DatabaseUnavailable."""
+        states = await self._jobs.all()
+        now = self._now()
+        reports = []
+        for job in jobs:
+            state = states.get(job.name)
+            if state is None or state.next_due is None or state.next_due <= now:
+                reports.append(await self.run(job, forced=False))
+        return reports
+
+    async def dry_run(self, job: Job) -> RunReport:
+        """Count the work of a job; write nothing and take no lease. Raises what the job raises."""
+        run = replace(self._template, dry_run=True, done={}, notes={})
+        began = perf_counter()
+        await job.work(run)
+        return RunReport(job.name, "planned", run.done, perf_counter() - began)
+
+    async def run(self, job: Job, *, forced: bool = True) -> RunReport:
+        """Run a job now (`forced`), or if it is due, unless another process holds it.
+
+        A failure is recorded and reported, not raised. Raises DatabaseUnavailable if the job cannot be claimed. When
+        cancelled, rolls back the present batch, ends the lease so that the job is due at once, and raises.
+        """
+        now = self._now()
+        notes = await self._jobs.claim(job.name, self._holder, now=now, until=now + self._lease.lasts, forced=forced)
+        if notes is None:
+            return RunReport(job.name, "busy")
+        run = replace(self._template, done={}, notes=notes)
+        began = perf_counter()
+        work = asyncio.create_task(_work(job, run), name=f"folklore-job-{job.name}")
+        renewing = asyncio.create_task(self._renew(job, run), name=f"folklore-lease-{job.name}")
+        try:
+            await asyncio.wait({work, renewing}, return_when=asyncio.FIRST_COMPLETED)
+        except asyncio.CancelledError:
+            await cancel(work, renewing)
+            await self._give_back(job, run, perf_counter() - began)
+            raise
+        seconds = perf_counter() - began
+        if not work.done():
+            await cancel(work, renewing)
+            log.warning("job_lease_lost", job=job.name)
+            return RunReport(job.name, "lost", run.done, seconds)
+        await cancel(renewing)
+        return await self._record(job, run, seconds, work.exception())
+
+    async def _record(self, job: Job, run: JobRun, seconds: float, error: BaseException | None) -> RunReport:
+        now = self._now()
+        text = None if error is None else _error_text(error)
+        outcome: Outcome = "done" if error is None else "failed"
+        due = now + (job.every if error is None else min(job.every, _RETRY))
+        record = RunRecord(outcome, seconds, run.done, due, run.notes, text)
+        recorded = await self._jobs.finish(job.name, self._holder, record, now=now)
+        return RunReport(job.name, outcome if recorded else "lost", run.done, seconds, text)
+
+    async def _give_back(self, job: Job, run: JobRun, seconds: float) -> None:
+        """Record that the run was cancelled if the database answers soon; otherwise the lease expires."""
+        now = self._now()
+        record = RunRecord("cancelled", seconds, run.done, now, run.notes)
+        with suppress(FolkloreError, TimeoutError):
+            await asyncio.wait_for(self._jobs.finish(job.name, self._holder, record, now=now), _FAREWELL_SECONDS)
+
+    async def _renew(self, job: Job, run: JobRun) -> None:
+        """Renew the lease until another process has taken it or it has expired while the database did not answer."""
+        until = self._now() + self._lease.lasts
+        while True:
+            await asyncio.sleep(self._lease.renewed_every)
+            renewed_until = self._now() + self._lease.lasts
+            try:
+                if not await self._jobs.renew(job.name, self._holder, until=renewed_until, done=dict(run.done)):
+                    return
+                until = renewed_until
+            except FolkloreError as error:
+                log.info("job_lease_not_renewed", job=job.name, reason=error.message)
+                if self._now() >= until:
+                    return
+
+
+@dataclass(frozen=True, slots=True)
+class Scheduler:
+    """The background jobs of one process. `connect` opens a database with connections of its own, so that no request
+    waits for one that a job holds; `optional` names the optional jobs to run.
+    """
+
+    connect: Connect
+    options: JobOptions
+    optional: frozenset[str]
     session: str
     now: Callable[[], datetime]
 
     @property
-    def scheduled(self) -> list[Chore]:
-        """The chores that run by themselves."""
-        return [chore for chore in ALL if chore.name not in self.off]
+    def scheduled(self) -> list[Job]:
+        """The jobs that run in the background."""
+        return [job for job in JOBS if not job.optional or job.name in self.optional]
 
-    def runner(self, database: Database, library: MemoryContext) -> Runner:
-        """Whoever does chores for this process, on this database."""
+    def runner(self, database: Database, context: MemoryContext) -> Runner:
+        """Return a runner of this process over a database."""
         holder = f"{socket.gethostname()}:{os.getpid()}:{self.session}"
-        return Runner(Chores(database), Job(database, library, self.rules, self.now), holder=holder, now=self.now)
+        return Runner(JobRun(database, context, self.options, self.now), holder=holder)
 
-    async def keep_up(self, asked: asyncio.Event) -> None:
-        """Look every few minutes what is due, while the process is used; until cancelled."""
-        await keep_up(self._opened, self.scheduled, asked)
+    async def run_forever(self, used: asyncio.Event, *, first: float = 60.0, every: float = 300.0) -> None:
+        """Run due jobs every few minutes while the process is used, until cancelled.
 
-    @asynccontextmanager
-    async def _opened(self) -> AsyncIterator[Runner]:
-        async with self.place() as (database, library):
-            yield self.runner(database, library)
+        A request sets `used`; without one nothing runs, so that an idle embedded engine can stop.
+        """
+        wait = first
+        while True:
+            await asyncio.sleep(wait)
+            wait = every
+            await used.wait()
+            used.clear()
+            try:
+                async with self.connect() as (database, context):
+                    reports = await self.runner(database, context).run_due(self.scheduled)
+            except FolkloreError as error:  # the database is away; requests report that
+                log.info("jobs_postponed", reason=error.message)
+                continue
+            for report in reports:
+                write = log.warning if report.error else log.info
+                write("job", job=report.job, outcome=report.outcome, error=report.error, done=dict(report.done))
+
+
+async def cancel(*tasks: asyncio.Task[None]) -> None:
+    """Cancel tasks until they have ended; their errors are ignored.
+
+    Once is not enough before Python 3.12: `asyncio.wait_for`, which the driver uses to close a connection, loses a
+    cancellation that arrives together with its result, and the task would go on.
+    """
+    for task in tasks:
+        while not task.done():
+            task.cancel()
+            await asyncio.wait({task}, timeout=0.5)
+        if not task.cancelled():
+            task.exception()  # retrieved, or asyncio logs that it never was
+
+
+async def _work(job: Job, run: JobRun) -> None:
+    await job.work(run)
+
+
+def _error_text(error: BaseException) -> str:
+    """Describe an error for users: only type and place of foreign errors, whose messages may quote a memory."""
+    if isinstance(error, FolkloreError):
+        return str(error)
+    frames = traceback.extract_tb(error.__traceback__)
+    place = f" at {Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else ""
+    return f"{type(error).__name__}{place}"

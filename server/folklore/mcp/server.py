@@ -136,7 +136,7 @@ async def _run(service: Service, tool: ToolSpec, given: Mapping[str, Any], meta:
         log.exception("tool_crashed", tool=tool.name)
         return _error(f"{tool.name} failed; the server's log holds the reason.")
     finally:
-        service.usage.meter.called(tool.name, outcome, perf_counter() - started)
+        service.usage.metrics.called(tool.name, outcome, perf_counter() - started)
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     return CallToolResult(content=[TextContent(type="text", text=text)], structured_content=value)
 

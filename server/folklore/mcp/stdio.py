@@ -17,7 +17,7 @@ from mcp.shared.message import SessionMessage
 from mcp.types import PARSE_ERROR, ErrorData, JSONRPCError, jsonrpc_message_adapter
 from pydantic import ValidationError
 
-from folklore.text.surrogates import without_halves
+from folklore.text.clean import replace_lone_surrogates
 
 
 async def serve_stdio(server: Server[Any]) -> None:
@@ -49,7 +49,7 @@ class Readable:
         problem = item.errors(include_url=False, include_context=False)[0]
         if problem["type"] != "json_invalid":
             return item
-        line = without_halves(problem["input"].encode())
+        line = replace_lone_surrogates(problem["input"].encode())
         try:
             return SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False))
         except ValidationError as still:

@@ -11,13 +11,13 @@ from cachetools import LRUCache, TTLCache
 
 from folklore.db.database import Database
 from folklore.db.stores.changes import Changes
+from folklore.db.stores.embeddings import Embeddings
 from folklore.db.stores.memories import Memories
 from folklore.db.stores.namespaces import NamespaceInfo, Namespaces
 from folklore.db.stores.recall import RecallStatements
-from folklore.db.stores.similarities import Similarities
 from folklore.embedding.protocol import Embedder, Reranker
 from folklore.errors import InvalidInput, NotFound
-from folklore.memory.models.active_model import Generations
+from folklore.memory.models.active_model import ActiveModel
 from folklore.memory.recall.corpus_statistics import RecentMeasures
 from folklore.model import Access, Caller, SecretPolicy
 from folklore.text import names
@@ -50,8 +50,8 @@ class MemoryContext:
     namespaces: Namespaces
     statements: RecallStatements
     changes: Changes
-    similarities: Similarities
-    generations: Generations
+    embeddings: Embeddings
+    active_model: ActiveModel
     reranker: Reranker | None = None
     secrets: SecretPolicy = "refuse"
     measured: RecentMeasures = field(default_factory=RecentMeasures)
@@ -63,7 +63,7 @@ class MemoryContext:
     def of(
         cls,
         database: Database,
-        embedder: Embedder | Generations | None,
+        embedder: Embedder | ActiveModel | None,
         reranker: Reranker | None = None,
         *,
         secrets: SecretPolicy = "refuse",
@@ -75,8 +75,8 @@ class MemoryContext:
             Namespaces(database),
             RecallStatements(database),
             Changes(database),
-            Similarities(database),
-            embedder if isinstance(embedder, Generations) else Generations.fixed(embedder),
+            Embeddings(database),
+            embedder if isinstance(embedder, ActiveModel) else ActiveModel(embedder),
             reranker,
             secrets,
         )
@@ -101,7 +101,7 @@ class MemoryContext:
             namespaces=Namespaces(database, access.namespaces),
             statements=RecallStatements(database),
             changes=Changes(database),
-            similarities=Similarities(database),
+            embeddings=Embeddings(database),
             known_namespaces=_namespace_cache(),
             whole=self,
         )
@@ -114,7 +114,7 @@ class MemoryContext:
     @property
     def embedder(self) -> Embedder | None:
         """The embedder of the active model. Read it once for one request: another model may become active meanwhile."""
-        return self.generations.embedder
+        return self.active_model.embedder
 
     def changed(self) -> None:
         """Drop what is cached about namespaces and small scopes, after a write of this process."""
@@ -137,7 +137,7 @@ class MemoryContext:
             if names.key(name) not in known:
                 raise await self._unknown(name)
         if found:
-            await self.generations.saw(found[0].model)
+            await self.active_model.observe(found[0].model)
         # All namespaces of a token are known from its grants; without a token another process may create one.
         if (asked or self.whole is not None) and not any(namespace.empty for namespace in found):
             self.known_namespaces[key] = found

@@ -41,7 +41,7 @@ USE_CASES: Mapping[str, UseCase] = {
     "forget": forget,
     "relate": relate,
     "status": read_status,
-    "namespaces/stats": read_stats,
+    "stats": read_stats,
     "list_namespaces": list_namespaces,
     "create_namespace": create_namespace,
     "rename_namespace": rename_namespace,

@@ -253,7 +253,7 @@ class StatusRequest(Request, Returns[Status]):
 class StatsRequest(Request, Returns[Stats]):
     """Count the memories of namespaces."""
 
-    operation = "namespaces/stats"
+    operation = "stats"
     namespaces: Words = ()
 
 

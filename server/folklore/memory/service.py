@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from folklore.errors import FolkloreError, InvalidInput
 from folklore.memory.requests import RecallRequest, Request, Result, Returns, SearchRequest, StoreRequest
-from folklore.memory.usage_record import Traces
+from folklore.memory.usage import UsageRecorder
 from folklore.model import Caller
 
 if TYPE_CHECKING:  # imports the database driver
@@ -40,7 +40,7 @@ class Service:
     open: Callable[[], Awaitable[RequestContext]]
     caller: Callable[[], Caller]
     namespace: Callable[[], str]
-    usage: Traces = field(default_factory=Traces)
+    usage: UsageRecorder = field(default_factory=UsageRecorder)
     denied: Callable[[str, FolkloreError], None] = _ignore
 
     async def call(self, request: Returns[Result]) -> Result:
@@ -66,11 +66,11 @@ class Service:
                 if getattr(draft, name) is not None:
                     raise InvalidInput(name, "is set by the server.", hint="Only an import may state it.")
         namespace = request.namespace or context.namespace()
-        memories = tuple(self.usage.as_recalled(namespace, request.memories))
+        memories = tuple(self.usage.unquote(namespace, request.memories))
         return request.model_copy(update={"namespace": namespace, "memories": memories})
 
     def _record(self, request: object, result: Any, context: RequestContext) -> None:
         if isinstance(request, RecallRequest | SearchRequest):
-            self.usage.answered(result, request.query, caller=context.caller, now=context.now)
+            self.usage.record(result, request.query, caller=context.caller, now=context.now)
         elif isinstance(request, StoreRequest):
-            self.usage.meter.stored(len(request.memories))
+            self.usage.metrics.stored(len(request.memories))

@@ -1,7 +1,7 @@
-"""What happens to text on the way in: what nobody can see is taken out, what everybody can read stays as it was.
+"""Text cleaning: removal of invisible characters, Unicode composition, and digests for exact duplicates.
 
-Invisible characters are the usual carrier of instructions hidden from the person and shown to the model (Unicode tags,
-bidirectional overrides, runs of variation selectors), and Postgres refuses NUL and lone surrogates outright.
+Invisible characters are the usual carrier of instructions that a model reads and a person does not see: Unicode tags,
+bidirectional overrides, runs of variation selectors. Postgres rejects NUL and lone surrogates.
 """
 
 from __future__ import annotations
@@ -12,85 +12,97 @@ import unicodedata
 from dataclasses import dataclass
 
 # A regular expression, not str.translate: 0.24 ms for 32,000 characters in any script, where translate needs 1.3 ms
-# as soon as one character is not ASCII.
-_UNSEEN = re.compile(
+# if a single character is not ASCII.
+_INVISIBLE = re.compile(
     "["
     "\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f"  # C0 and C1 controls; those that break a line are in _LINE_BREAKS
     "\xad\u034f\u115f\u1160\u17b4\u17b5\u180e\u3164\uffa0"  # soft hyphen, fillers and other letters without a shape
     "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"  # bidirectional marks, embeddings, overrides, isolates
     "\u200b\u2060-\u2065\u206a-\u206f\ufeff"  # zero width, invisible operators, deprecated formats, byte order mark
     "\ufff9-\ufffb\U0001d173-\U0001d17a"  # interlinear annotations, musical formats
-    "\U000e0000-\U000e007f"  # tags; flags of regions lose theirs and become a plain black flag
-    "\ud800-\udfff"  # surrogates without their half
+    "\U000e0000-\U000e007f"  # tags; the flag of a region loses its tags and becomes a plain black flag
+    "\ud800-\udfff"  # lone surrogates
     "]+"
 )
-# What a terminal hides with an escape: colours, cursor moves, titles, hyperlinks. Removed whole, or "[0m" would stay.
+# Terminal escape sequences: colours, cursor moves, titles, hyperlinks. Without the whole sequence, "[0m" would remain.
 _ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\))")
 _LINE_BREAKS = re.compile("\r\n|[\r\x0b\x0c\x85\u2028\u2029]")
 _JOINERS = "\u200c\u200d"
 _SELECTORS = "\ufe00-\ufe0f\U000e0100-\U000e01ef"
-_JOINED = re.compile(f"[{_JOINERS}{_SELECTORS}]+")
+_JOINERS_AND_SELECTORS = re.compile(f"[{_JOINERS}{_SELECTORS}]+")
 _JOINING_SCRIPT = re.compile("[\u0600-\u08ff\u0900-\u0dff\u0f00-\u109f\u1780-\u18af]")
 _EMOJI = re.compile("[\u2190-\u21ff\u2300-\u27bf\u2900-\u297f\u2b00-\u2bff\U0001f000-\U0001faff]")
-# Normalising a run of combining marks takes quadratic time (0.8 s for 32,000 of them). Nothing readable has 30 in a
-# row (UAX #15, stream-safe text), so such a run is taken as it is.
-_PILED_MARKS = re.compile(r"([^\w\s\x00-\x7f]{30,})")
+_VIRAMA = 9  # canonical combining class
+# Normalising a run of combining marks takes quadratic time: 0.8 s for 32,000 marks. Readable text never has 30 in a row
+# (UAX #15, stream-safe text), so such runs are not normalised.
+_LONG_MARK_RUN = re.compile(r"([^\w\s\x00-\x7f]{30,})")
+
+_JSON_SURROGATES = re.compile(
+    rb"\\\\"  # an escaped backslash: a following "u" is a plain letter
+    rb"|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"  # a complete pair
+    rb"|(\\u[dD][89a-fA-F][0-9a-fA-F]{2})"
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Cleaned:
-    """Text without invisible characters, and how many were taken out."""
+    """Text without invisible characters, and the number of characters removed."""
 
     text: str
     removed: int
 
 
 def clean(text: str) -> Cleaned:
-    """Take out what cannot be seen: controls, escapes, overrides, zero-width characters, tags, lone surrogates.
+    """Remove invisible characters: controls, escapes, overrides, zero-width characters, tags, lone surrogates.
 
-    Every line break becomes a newline; tabs stay. A joiner stays between emoji and within Arabic, Indic and related
-    scripts, where it changes what is read; one variation selector may follow a visible character. Cleaning twice
-    changes nothing more.
+    Every line break becomes a newline; tabs remain. A joiner remains between emoji and within Arabic, Indic and related
+    scripts, where it changes the rendering. One variation selector may follow a visible character. Idempotent.
     """
     lines = _LINE_BREAKS.sub("\n", text)
-    seen = _UNSEEN.sub("", _ESCAPES.sub("", lines))
-    seen = _JOINED.sub(_needed_joiners, seen)
-    return Cleaned(seen, len(lines) - len(seen))
+    visible = _INVISIBLE.sub("", _ESCAPES.sub("", lines))
+    visible = _JOINERS_AND_SELECTORS.sub(_meaningful, visible)
+    return Cleaned(visible, len(lines) - len(visible))
 
 
 def nfc(text: str) -> str:
-    """Compose characters (Unicode normal form C) in time linear in the text, whatever the text."""
+    """Compose characters (Unicode normal form C) in time linear in the length of any text."""
     if text.isascii():
         return text
-    return "".join(
-        piece if odd else unicodedata.normalize("NFC", piece) for piece, odd in _alternating(_PILED_MARKS.split(text))
-    )
+    pieces = _LONG_MARK_RUN.split(text)  # every second piece is a run
+    pieces[::2] = [unicodedata.normalize("NFC", piece) for piece in pieces[::2]]
+    return "".join(pieces)
 
 
 def digest(text: str) -> bytes:
-    """Fingerprint a text for exact duplicates: SHA-256 of its composed form with each run of white space as one blank.
+    """Return the SHA-256 of the composed text with each run of white space as one blank.
 
-    Case and punctuation count; line breaks, indentation and the way accents are written do not.
+    Texts that differ in line breaks, indentation or the encoding of accents share a digest; case and punctuation count.
     """
     return hashlib.sha256(" ".join(nfc(text).split()).encode("utf-8", "surrogatepass")).digest()
 
 
-def _needed_joiners(run: re.Match[str]) -> str:
-    """Keep of a run of joiners and selectors what its two visible neighbours make sense of."""
+def replace_lone_surrogates(json: bytes) -> bytes:
+    r"""Replace each escaped surrogate without its pair by an escaped NUL of the same length, which `clean` removes.
+
+    JavaScript writes half of an emoji as "\ud83d" if a text was cut in the middle of it. Some JSON parsers accept it,
+    others reject the whole document.
+    """
+    if b"\\ud" not in json and b"\\uD" not in json:
+        return json
+    return _JSON_SURROGATES.sub(lambda found: rb"\u0000" if found[1] else found[0], json)
+
+
+def _meaningful(run: re.Match[str]) -> str:
+    """Return the characters of a run of joiners and selectors that change how its two neighbours are rendered."""
     text, (start, end) = run.string, run.span()
     before = text[start - 1] if start else " "
     after = text[end] if end < len(text) else " "
-    marks = run.group()
-    selector = next((mark for mark in marks if mark not in _JOINERS), "") if not before.isspace() else ""
-    joiner = next((mark for mark in reversed(marks) if mark in _JOINERS), "")
+    selector = next((mark for mark in run[0] if mark not in _JOINERS), "") if not before.isspace() else ""
+    joiner = next((mark for mark in reversed(run[0]) if mark in _JOINERS), "")
     return selector + (joiner if joiner and _joins(before, after, joiner) else "")
 
 
 def _joins(before: str, after: str, joiner: str) -> bool:
     if _JOINING_SCRIPT.match(before):
-        return bool(_JOINING_SCRIPT.match(after)) or unicodedata.combining(before) == 9  # after a virama: half forms
+        return bool(_JOINING_SCRIPT.match(after)) or unicodedata.combining(before) == _VIRAMA  # half forms
     return joiner == "\u200d" and bool(_EMOJI.match(before)) and bool(_EMOJI.match(after))
-
-
-def _alternating(pieces: list[str]) -> list[tuple[str, bool]]:
-    return [(piece, bool(place % 2)) for place, piece in enumerate(pieces)]

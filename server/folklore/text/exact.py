@@ -1,31 +1,30 @@
-"""How exactly a text says what a question says: whole words as they are spelled, and words side by side."""
+"""Exact match: the share of a query that a text contains literally, in whole words and adjacent pairs of words."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import islice, pairwise
 
-# What a text is about it says first; a long one is not searched to its end.
-_READ = 2_000
-_MOST_WORDS = 32
-_FURTHEST = 3
-_EDGES = ".,;:!?\"'()[]{}<>`*…“”‘’«»"
+_MAX_CHARACTERS = 2_000  # of a text; the subject of a text is mentioned at its beginning
+_MAX_WORDS = 32  # of a query
+_MAX_GAP = 3  # characters between the words of an adjacent pair
+_PUNCTUATION = ".,;:!?\"'()[]{}<>`*…“”‘’«»"
 
 
 @dataclass(frozen=True, slots=True)
-class ExactQuestion:
-    """The words of a question that weigh something, and those that stand side by side in it, with what each counts."""
+class ExactMatch:
+    """The weighted words and adjacent pairs of words of a query, with their total weight."""
 
     words: tuple[tuple[str, float], ...]
     pairs: tuple[tuple[str, str, float], ...]
     total: float
 
     @classmethod
-    def of(cls, pieces: Sequence[str], weights: Sequence[float]) -> ExactQuestion:
-        """From its pieces between white space, with the weight of each; a pair counts as its lighter half."""
-        spelled = [(piece.strip(_EDGES).casefold(), weight) for piece, weight in zip(pieces, weights, strict=True)]
-        spelled = spelled[:_MOST_WORDS]
+    def of(cls, pieces: Sequence[str], weights: Sequence[float]) -> ExactMatch:
+        """Build from a query's pieces between white space and their weights; a pair weighs min(left, right)."""
+        weighted = islice(zip(pieces, weights, strict=True), _MAX_WORDS)
+        spelled = [(piece.strip(_PUNCTUATION).casefold(), weight) for piece, weight in weighted]
         words = {word: weight for word, weight in spelled if word and weight > 0}
         pairs = {
             (left, right): min(weight, other)
@@ -38,57 +37,53 @@ class ExactQuestion:
             sum(words.values()) + sum(pairs.values()),
         )
 
-    def likeness(self, text: str) -> float:
-        """0 for a text that holds half of it or less, 1 for one that holds all.
+    def score(self, text: str) -> float:
+        """Return max(0, 2 * share - 1), where share is the part of the total weight that the text contains.
 
-        Some words in common are what the branches weigh already; to count them twice was measured to cost.
+        Half of the weight scores 0, because the branches count single words already, and counting them twice was
+        measured to lower recall.
         """
-        read = text[:_READ].casefold()
-        there = {word: weight for word, weight in self.words if word in read}
-        most = sum(there.values())
-        if 4.0 * most >= self.total:
-            most += sum(weight for left, right, weight in self.pairs if left in there and right in there)
-        if 2.0 * most <= self.total:
-            return 0.0  # as most texts: not worth a closer look
-        return max(0.0, 2.0 * self._held(read) / self.total - 1.0)
-
-    def share(self, text: str) -> float:
-        """How much of it a text holds, 0 to 1; 0 of a question without a word that weighs anything."""
-        if self.total <= 0:
+        head = text[:_MAX_CHARACTERS].casefold()
+        # Substrings give an upper bound that rejects most texts: 12 instead of 66 microseconds for a text of 2,000
+        # characters. Pairs at most double the weight of their words.
+        present = {word: weight for word, weight in self.words if word in head}
+        bound = sum(present.values())
+        if 4.0 * bound >= self.total:
+            bound += sum(weight for left, right, weight in self.pairs if left in present and right in present)
+        if 2.0 * bound <= self.total:
             return 0.0
-        read = text[:_READ].casefold()
-        return self._held(read) / self.total
+        return max(0.0, 2.0 * self._weight_in(head) / self.total - 1.0)
 
-    def _held(self, read: str) -> float:
-        ends = {word: list(_whole(word, read)) for word, _ in self.words if word in read}
-        held = sum(weight for word, weight in self.words if ends.get(word))
-        for left, right, weight in self.pairs:
-            if ends.get(left) and ends.get(right) and any(_follows(read, end, right) for end in ends[left]):
-                held += weight
-        return held
+    def _weight_in(self, head: str) -> float:
+        ends = {word: list(_ends_of(word, head)) for word, _ in self.words if word in head}
+        weight = sum(weight for word, weight in self.words if ends.get(word))
+        for left, right, pair_weight in self.pairs:
+            if ends.get(left) and ends.get(right) and any(_follows(head, end, right) for end in ends[left]):
+                weight += pair_weight
+        return weight
 
 
-def _whole(word: str, text: str) -> Iterator[int]:
-    """Where the word ends, each time it stands in the text as a word and not within a longer one."""
+def _ends_of(word: str, text: str) -> Iterator[int]:
+    """Yield the end of each occurrence of the word that is not part of a longer word."""
     start = text.find(word)
     while start >= 0:
         end = start + len(word)
-        if not (_is_letter(text, start - 1) and _is_letter(text, start)) and not (
-            _is_letter(text, end - 1) and _is_letter(text, end)
-        ):
+        if not _within_word(text, start) and not _within_word(text, end):
             yield end
         start = text.find(word, start + 1)
 
 
 def _follows(text: str, end: int, word: str) -> bool:
-    """Whether the word stands within three signs of punctuation or white space after this place."""
-    place = end
-    while place < min(end + _FURTHEST, len(text)) and not _is_letter(text, place):
-        place += 1
-    return text.startswith(word, place) and not (
-        _is_letter(text, place + len(word) - 1) and _is_letter(text, place + len(word))
-    )
+    """Return whether the word follows this position after at most three characters of punctuation or white space."""
+    start = end
+    while start < min(end + _MAX_GAP, len(text)) and not _is_word_character(text, start):
+        start += 1
+    return text.startswith(word, start) and not _within_word(text, start + len(word))
 
 
-def _is_letter(text: str, place: int) -> bool:
-    return 0 <= place < len(text) and (text[place].isalnum() or text[place] == "_")
+def _within_word(text: str, position: int) -> bool:
+    return _is_word_character(text, position - 1) and _is_word_character(text, position)
+
+
+def _is_word_character(text: str, position: int) -> bool:
+    return 0 <= position < len(text) and (text[position].isalnum() or text[position] == "_")

@@ -1,4 +1,4 @@
-"""Names of namespaces: what may be one, which known one was meant, and which one belongs to a repository."""
+"""Names of namespaces: their rules, suggestions for unknown names, and the name that belongs to a git repository."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import string
 import unicodedata
 from collections.abc import Iterable
 from difflib import SequenceMatcher
+from itertools import islice
 from urllib.parse import unquote
 
 from folklore.errors import InvalidInput
@@ -16,55 +17,55 @@ MAX_LENGTH = 100
 _PUNCTUATION = "._-:/@"
 _LEVELS = re.compile(r"[:/]")
 _WORDS = re.compile(r"[._\-:/@]")
-_SIMILAR_ENOUGH = 0.6
-_COMPARED = 2_000  # names looked at for a suggestion; nobody sees more
-_SMALL_LETTERS = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
+_MIN_SIMILARITY = 0.6
+_MAX_COMPARED = 2_000
+_LOWER_ASCII = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
 
 _URL = re.compile(r"[a-z][a-z0-9+.-]*://([^/?#]*)([^?#]*)", re.IGNORECASE)
-# A user's name may hold "@" and "\" (mail addresses, Windows domains).
+# A user name may contain "@" and "\" (mail addresses, Windows domains).
 _SSH_SHORT = re.compile(r"(?:[^:/\s]+@)?(\[[^\]\s]*\]|[^@:/\\\s]{2,}):(?!//)(.*)", re.DOTALL)
+_DRIVE = re.compile(r".:")
+_DOT_GIT = re.compile(r"\.git$", re.IGNORECASE)
 
 
 def normalise(name: str, *, field: str = "namespace") -> str:
-    """Bring a namespace's name to one spelling: trimmed and composed. Its case is kept; `key` ignores that of A – Z.
+    """Return a namespace's name trimmed and composed; its case is kept.
 
-    Allowed are 1 – 100 letters, digits and `. _ - : / @`, beginning and ending with a letter or digit, with something
-    between every two `:` or `/`. Raises InvalidInput naming `field` and the rule, with a name that would do.
+    A name has 1 – 100 letters, digits and `. _ - : / @`, begins and ends with a letter or digit, and has a word between
+    every two `:` or `/`. Raises InvalidInput with `field`, the broken rule and a valid name as a hint.
     """
     text = name.strip()
+    if len(text) <= MAX_LENGTH:  # composing an over-long text would be wasted
+        text = nfc(text)
     if len(text) > MAX_LENGTH:
         raise InvalidInput(field, f"a name of {len(text)} characters is over the limit of {MAX_LENGTH}.")
-    spelled = nfc(text)
-    if len(spelled) > MAX_LENGTH:
-        raise InvalidInput(field, f"a name of {len(spelled)} characters is over the limit of {MAX_LENGTH}.")
-    problem = _problem(spelled)
-    if problem:
-        raise InvalidInput(field, problem, hint=_proposal(spelled))
-    return spelled
+    if problem := _problem(text):
+        raise InvalidInput(field, problem, hint=_proposal(text))
+    return text
 
 
 def key(name: str) -> str:
-    """What a namespace is told apart by: its name with A – Z in lower case, every other letter as it stands.
+    """Return the key that identifies a namespace: its name with A – Z in lower case, all other letters unchanged.
 
-    The database's `lower(name collate "C")`. Wider rules differ between Python, Postgres and its locales, and where
-    they differ, one notebook would be taken for another.
+    Equal to `lower(name collate "C")` in the database. Full case folding differs between Python, Postgres and its
+    locales, and would take two namespaces for one.
     """
-    return name.translate(_SMALL_LETTERS)
+    return name.translate(_LOWER_ASCII)
 
 
 def nearest(name: str, known: Iterable[str], limit: int = 3) -> tuple[str, ...]:
-    """Say which known names may have been meant, the most alike first: by spelling, by their last level or a word."""
+    """Return the known names most similar to a name, best first: by spelling, by last level, or by a shared word."""
     wanted = name.strip().lower()[:MAX_LENGTH]
-    scored = [(_likeness(wanted, other), other) for other, _ in zip(known, range(_COMPARED), strict=False)]
-    alike = sorted((-score, other) for score, other in scored if score >= _SIMILAR_ENOUGH)
-    return tuple(other for _, other in alike[:limit])
+    scored = [(_similarity(wanted, other), other) for other in islice(known, _MAX_COMPARED)]
+    similar = sorted((-score, other) for score, other in scored if score >= _MIN_SIMILARITY)
+    return tuple(other for _, other in similar[:limit])
 
 
 def from_remote(remote: str) -> str | None:
-    """Name the namespace of a git remote: `git@github.com:acme/api.git` gives `repo:acme/api`; no repository, None.
+    """Return the namespace of a git remote (`git@github.com:acme/api.git` gives `repo:acme/api`), None without a path.
 
-    Understands URLs of any scheme, the short form of ssh and local paths, of which the last two folders count. Host,
-    port, user and password never become part of the name, so a colleague's other transport gives the same one.
+    Accepts URLs of any scheme, the short form of ssh, and local paths, of which the last two folders are used. Host,
+    port, user and password are left out, so every transport of a repository gives the same name.
     """
     text = remote.strip()
     if url := _URL.match(text):
@@ -73,19 +74,19 @@ def from_remote(remote: str) -> str | None:
         local, path = False, unquote(short[2])
     else:
         local, path = True, text
-    segments = _segments(path, local=local)
-    return _fitting(segments[-2:] if local else _repository(segments))
+    levels = _levels_of(path, local=local)
+    return _repository_name(levels[-2:] if local else _without_service_levels(levels))
 
 
 def from_directory(path: str) -> str | None:
-    """Name the namespace of a folder without a remote by the folder alone: `/home/sarah/api` gives `repo:api`."""
-    return _fitting(_segments(path, local=True)[-1:])
+    """Return the namespace of a folder without a remote: `/home/sarah/api` gives `repo:api`."""
+    return _repository_name(_levels_of(path, local=True)[-1:])
 
 
 def _problem(name: str) -> str | None:
     if not name:
         return "a name is 1 – 100 characters long; this one is empty."
-    if not all(_may_stand(char) for char in name):
+    if not all(_is_allowed(char) for char in name):
         return "a name is made of letters, digits and . _ - : / @ only."
     if name[0] in _PUNCTUATION or name[-1] in _PUNCTUATION or not name[0].isalnum():
         return "a name begins and ends with a letter or digit."
@@ -94,24 +95,22 @@ def _problem(name: str) -> str | None:
     return None
 
 
-def _may_stand(char: str) -> bool:
+def _is_allowed(char: str) -> bool:
     return char.isalnum() or char in _PUNCTUATION or unicodedata.category(char) in ("Mn", "Mc")
 
 
 def _proposal(name: str) -> str:
-    slug = _slug(name)
+    """Build a valid name by replacing each run of characters that are not allowed by `-`."""
+    slug = re.sub(r"-{2,}", "-", re.sub(r"[:/]*([:/])", r"\1", _hyphenated(name)))
+    slug = re.sub(r"-*([:/])-*", r"\1", slug).strip(_PUNCTUATION)
     return f"For example: {slug}" if slug and not _problem(slug) else "For example: payments-team or repo:acme/api"
 
 
-def _slug(text: str) -> str:
-    """Replace what may not stand in a name by `-`, level by level."""
-    replaced = "".join(char if _may_stand(char) else "-" for char in nfc(text).lower())
-    levels = re.sub(r"-{2,}", "-", re.sub(r"[:/]*([:/])", r"\1", replaced))
-    levels = re.sub(r"-*([:/])-*", r"\1", levels)
-    return levels.strip(_PUNCTUATION)
+def _hyphenated(text: str, but: str = "") -> str:
+    return "".join(char if _is_allowed(char) and char not in but else "-" for char in nfc(text).lower())
 
 
-def _likeness(wanted: str, other: str) -> float:
+def _similarity(wanted: str, other: str) -> float:
     lower = other.lower()
     last = _LEVELS.split(lower)[-1]
     if wanted and (wanted == last or _LEVELS.split(wanted)[-1] == last):
@@ -125,45 +124,45 @@ def _likeness(wanted: str, other: str) -> float:
     return best
 
 
-def _segments(path: str, *, local: bool) -> list[str]:
-    parts = [part for part in re.split(r"[/\\]+", path.strip()) if part not in ("", ".", "..")]
-    if parts and len(parts[0]) == 2 and parts[0][1] == ":":
-        parts = parts[1:]
-    if parts:
-        parts[-1] = re.sub(r"\.git$", "", parts[-1], flags=re.IGNORECASE)
-        if local and parts[-1] == "":
-            parts = parts[:-1]  # the .git folder of a clone: the folder around it counts
-    return [slug for part in parts if (slug := _segment(part))]
+def _levels_of(path: str, *, local: bool) -> list[str]:
+    """Split a path into levels of a name, without the drive letter, the suffix .git and empty levels."""
+    folders = [folder for folder in re.split(r"[/\\]+", path.strip()) if folder not in ("", ".", "..")]
+    if folders and _DRIVE.fullmatch(folders[0]):
+        del folders[0]
+    if folders:
+        folders[-1] = _DOT_GIT.sub("", folders[-1])
+        if local and not folders[-1]:
+            del folders[-1]  # the .git folder of a clone: the folder around it has the name
+    return [level for folder in folders if (level := _level(folder))]
 
 
-def _repository(segments: list[str]) -> list[str]:
-    """Leave out the segments that name the hosting service's interface, so that https and ssh give one name.
+def _level(folder: str) -> str:
+    """Return a folder as one level of a name; a leading dot or underscore belongs to it (`acme/.github`)."""
+    return re.sub(r"-{2,}", "-", _hyphenated(folder, but=":/@")).lstrip("-").rstrip(_PUNCTUATION)
+
+
+def _without_service_levels(levels: list[str]) -> list[str]:
+    """Remove the levels that only the URL of a hosting service has, so that https and ssh give the same name.
 
     Bitbucket has `[…/]scm/PROJECT/REPO` over https. Azure DevOps has `ORG/PROJECT/_git/REPO` over https, where PROJECT
-    is left out if REPO is called the same, and `v3/ORG/PROJECT/REPO` over ssh.
+    is left out if REPO has the same name, and `v3/ORG/PROJECT/REPO` over ssh.
     """
-    if segments[-3:-2] == ["scm"]:
-        return segments[-2:]
-    if len(segments) == 4 and segments[0] == "v3":
-        azure = segments[1:]
-    elif segments[-2:-1] == ["_git"]:
-        azure = [*segments[:-2], segments[-1]]
+    if levels[-3:-2] == ["scm"]:
+        return levels[-2:]
+    if len(levels) == 4 and levels[0] == "v3":
+        azure = levels[1:]
+    elif levels[-2:-1] == ["_git"]:
+        azure = [*levels[:-2], levels[-1]]
     else:
-        return segments
+        return levels
     return azure[:-1] if len(azure) > 2 and azure[-2] == azure[-1] else azure
 
 
-def _segment(part: str) -> str:
-    """Make one level of a name of a folder's; a leading dot or underscore is part of it (`acme/.github`)."""
-    slug = re.sub(r"-{2,}", "-", "".join(c if _may_stand(c) and c not in ":/@" else "-" for c in nfc(part).lower()))
-    return slug.lstrip("-").rstrip(_PUNCTUATION)
-
-
-def _fitting(segments: list[str]) -> str | None:
-    """Join the last segments that fit into a name."""
-    while segments:
-        name = "repo:" + "/".join(segments)
+def _repository_name(levels: list[str]) -> str | None:
+    """Join as many of the last levels as a name has room for."""
+    while levels:
+        name = "repo:" + "/".join(levels)
         if len(name) <= MAX_LENGTH and not _problem(name):
             return name
-        segments = segments[1:]
+        levels = levels[1:]
     return None

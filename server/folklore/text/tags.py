@@ -1,4 +1,4 @@
-"""Tags: short labels in lower case, with `:` and `/` as hierarchy (`entity:person:sarah`, `area/payments/refunds`)."""
+"""Tags: short lower-case labels with `:` and `/` as hierarchy (`entity:person:sarah`, `area/payments/refunds`)."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ MAX_LENGTH = 100
 _SEPARATORS = ":/"
 _APOSTROPHES = str.maketrans(dict.fromkeys("\u2018\u2019\u02bc\uff07", "'"))
 _AROUND_SEPARATOR = re.compile(r"(?<![\s:/])[\s]*([:/])[\s:/]*")
-_HARD_LIMIT = 2_000  # beyond this a tag is refused unread
+_MAX_RAW_LENGTH = 2_000  # a longer tag is rejected without normalising it
 
 
 def normalise(tags: Iterable[str], *, field: str = "tags") -> tuple[str, ...]:
-    """Bring tags to their one spelling, each once, in the order given.
+    """Return the tags in normal form without repetitions, in the order given.
 
     Raises InvalidInput naming `field` for an empty or over-long tag (1 – 100 characters) and for more than 64 tags.
     """
-    found = dict.fromkeys(_checked(raw, place, field) for place, raw in enumerate(tags, start=1))
-    if len(found) > MAX_TAGS:
+    normal = dict.fromkeys(_checked(tag, number, field) for number, tag in enumerate(tags, start=1))
+    if len(normal) > MAX_TAGS:
         raise InvalidInput(
             field,
-            f"{len(found)} tags are more than the {MAX_TAGS} a memory may have.",
+            f"{len(normal)} tags are more than the {MAX_TAGS} a memory may have.",
             hint="Keep the ones people will search by; put the rest into the text.",
         )
-    return tuple(found)
+    return tuple(normal)
 
 
 def spell(tag: str) -> str:
-    """Spell one tag the way it is stored, without judging its length; nothing usable gives an empty text.
+    """Return one tag in normal form without checking its length; "" if it has no usable character.
 
     Lower case, composed characters, straight apostrophes, `-` for inner white space, one separator between levels.
     """
@@ -41,20 +41,14 @@ def spell(tag: str) -> str:
     return "-".join(text.strip(_SEPARATORS + " \t\n").split()).strip(_SEPARATORS)
 
 
-def prefixes(tag: str) -> tuple[str, ...]:
-    """List a tag with all its ancestors, shortest first: `a:b/c` gives `a`, `a:b`, `a:b/c`."""
-    ends = [place for place, char in enumerate(tag) if char in _SEPARATORS and place]
-    return tuple(tag[:end] for end in [*ends, len(tag)] if end)
-
-
-def _checked(raw: str, place: int, field: str) -> str:
-    tag = spell(raw) if len(raw) <= _HARD_LIMIT else raw
+def _checked(raw: str, number: int, field: str) -> str:
+    tag = spell(raw) if len(raw) <= _MAX_RAW_LENGTH else raw
     if not tag:
-        raise InvalidInput(field, f"tag {place} is empty.", hint="Leave it out, or give it a word.")
+        raise InvalidInput(field, f"tag {number} is empty.", hint="Leave it out, or give it a word.")
     if len(tag) > MAX_LENGTH:
         raise InvalidInput(
             field,
-            f"tag {place} has {len(tag)} characters; at most {MAX_LENGTH} are allowed.",
+            f"tag {number} has {len(tag)} characters; at most {MAX_LENGTH} are allowed.",
             hint="A tag is a label; put sentences into the text.",
         )
     return tag

@@ -1,4 +1,4 @@
-"""How many tokens a text costs a model, by the usual convention of four characters each."""
+"""Token estimates, by the usual convention of four characters a token, and cutting to a token budget."""
 
 from __future__ import annotations
 
@@ -10,35 +10,35 @@ _JOINED_TO_PREVIOUS = frozenset("\u200c\u200d\ufe0e\ufe0f\U0001f3fb\U0001f3fc\U0
 
 
 def estimate(text: str) -> int:
-    """Estimate the tokens of a text: characters divided by four, rounded up."""
+    """Return ceil(characters / 4)."""
     return -(-len(text) // CHARACTERS_PER_TOKEN)
 
 
 def fit(text: str, budget: int) -> str:
-    """Cut a text to a token budget at a word boundary, marking the cut with an ellipsis.
+    """Cut a text to a token budget at a word boundary and append an ellipsis.
 
-    A text within the budget comes back unchanged; a budget of nothing gives nothing. A first word longer than half
-    the budget is cut inside, never between a character and its accent.
+    A text within the budget is returned unchanged; a budget of 0 or less gives "". A first word longer than half the
+    budget is cut inside, never between a character and its accent.
     """
     if estimate(text) <= budget:
         return text
     if budget <= 0:
         return ""
     room = budget * CHARACTERS_PER_TOKEN - len(ELLIPSIS)
-    return text[: _word_boundary(text, room)].rstrip() + ELLIPSIS
+    return text[: _cut_position(text, room)].rstrip() + ELLIPSIS
 
 
-def _word_boundary(text: str, room: int) -> int:
-    """Find the last place in the latter half of the room where a word ends, else where a character does."""
-    for place in range(room, room // 2, -1):
-        if text[place].isspace():
-            return place
-    for place in range(room, max(room - 16, 0), -1):
-        if not _continues(text, place):
-            return place
+def _cut_position(text: str, room: int) -> int:
+    """Return the last end of a word in the second half of the room, else the last end of a character."""
+    for position in range(room, room // 2, -1):
+        if text[position].isspace():
+            return position
+    for position in range(room, max(room - 16, 0), -1):
+        if not _continues_character(text, position):
+            return position
     return room
 
 
-def _continues(text: str, place: int) -> bool:
-    char = text[place]
-    return bool(unicodedata.combining(char)) or char in _JOINED_TO_PREVIOUS or text[place - 1] == "\u200d"
+def _continues_character(text: str, position: int) -> bool:
+    char = text[position]
+    return bool(unicodedata.combining(char)) or char in _JOINED_TO_PREVIOUS or text[position - 1] == "\u200d"

@@ -1,7 +1,7 @@
--- The :size memories of :namespace whose vectors in :model are nearest to :query, whether anybody may see them or not:
--- two generations are compared, and nothing is answered.
+-- The :most memories of :namespace whose embeddings in :model are nearest to :query, visible or not: the result
+-- compares two embedding generations and is shown to no caller.
 select memory_id
 from embeddings
 where namespace_id = :namespace::uuid and model_id = :model::uuid
 order by vector <=> :query::halfvec
-limit :size::integer
+limit :most::integer

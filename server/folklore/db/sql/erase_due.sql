@@ -1,4 +1,4 @@
--- Up to :batch memories that were forgotten before :before, held so that nobody brings them back meanwhile.
+-- Up to :batch memories forgotten before :before, locked so that no caller restores them meanwhile.
 select m.id
 from memories m
 where m.namespace_id = :namespace::uuid and m.forgotten_at < :before::timestamptz

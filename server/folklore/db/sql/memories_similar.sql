@@ -1,8 +1,8 @@
--- Who is near to the memories :ids, at most three to each: among the :newest vectors of the namespace, and, if it holds
--- more than that, among those that share one of the memory's three rarest words with it, as far as at most 20 hold the
--- word. So the work has a bound however large the namespace is: (ids x newest) + (ids x 60) distances. Each memory keeps
--- its three before memories meet: where all are near to all, as notes of one form are, the pairs are as many as the
--- distances, and to join, sort and deduplicate those takes a minute where the distances take a second.
+-- The nearest memories to :ids, at most three for each: among the :newest embeddings of the namespace and, if it
+-- holds more, among memories that share one of the three rarest words, as far as at most 20 hold the word. So the
+-- work is bounded however large the namespace is: (ids × newest) + (ids × 60) distances. Each memory keeps its three
+-- before the lists are joined: where all memories are alike there are as many pairs as distances, and joining,
+-- sorting and deduplicating those takes a minute where the distances take a second.
 with mine as materialized (
     select e.memory_id, e.vector
     from embeddings e
@@ -40,7 +40,7 @@ older as (
     join postings p on p.namespace_id = :namespace::uuid and p.lexeme = rarest.lexeme
     where rarest.place <= 3
 ),
--- Sorted before it is asked who is in force, so that only the first few are asked about.
+-- Sorted first, so that only the nearest few are looked up.
 nearest as (
     select mine.memory_id, found.id, found.distance
     from mine

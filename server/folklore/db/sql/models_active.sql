@@ -1,2 +1,2 @@
--- Which model counts; no row while nothing was ever embedded.
+-- The active model; no row before the first embedding.
 select id from models where role = 'active'

@@ -1,2 +1,2 @@
--- A model whose vectors are gone, unless it has a role.
+-- Delete a model without role, whose embeddings are deleted already.
 delete from models where id = :id::uuid and role is null

@@ -1,4 +1,5 @@
--- Make a model known. The first one of a store becomes the active one; two at once are told by models_role_key.
+-- Register a model. The first one of a database becomes the active one; if two are first at once, models_role_key
+-- refuses the second.
 insert into models (
     id, provider, name, dimensions, created_at, role, since, url, asked_dimensions, query_prefix, document_prefix,
     revision, probe

@@ -1,2 +1,2 @@
--- Whoever moves a role waits for whoever is moving one. In order of id.
+-- Lock every model in order of id, so that changes of roles run one after the other.
 select id, role from models order by id for update

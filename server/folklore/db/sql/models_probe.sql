@@ -1,2 +1,2 @@
--- A model that was known before fingerprints were kept gets its own.
+-- Record the fingerprint of a model registered before fingerprints were kept.
 update models set probe = :probe::real[] where id = :id::uuid and probe is null

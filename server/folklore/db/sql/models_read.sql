@@ -1,5 +1,5 @@
--- Every model there is a row of, the active one first, then the youngest.
-select id, provider, name, dimensions, created_at, role, since, url, asked_dimensions, query_prefix, document_prefix,
-    revision, probe
+-- Every model, the active one first, then the youngest.
+select id, provider, name, dimensions, url, asked_dimensions, query_prefix, document_prefix, revision, probe, role,
+    since
 from models
 order by role is distinct from 'active', created_at desc, id

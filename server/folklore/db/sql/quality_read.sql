@@ -1,4 +1,5 @@
--- Memories after :after that were of use at least once, by id, with what their quality is made of.
+-- Memories after :after, by id, that were recalled or confirmed at least once, with what their quality is computed
+-- from.
 select m.id, m.kind, m.tags, m.importance, m.quality, m.recall_count, m.confirmed_count,
     greatest(m.updated_at, m.last_recalled_at, m.confirmed_at) as used_at
 from memories m

@@ -1,4 +1,4 @@
--- What a reflection says of its members :ids.
-select m.id, m.content, m.summary, m.language, coalesce(m.occurred_at, m.created_at) as happened
+-- The members :ids of a reflection as it quotes them.
+select m.id, m.content, m.language, coalesce(m.occurred_at, m.created_at) as happened
 from memories m
 where m.namespace_id = :namespace::uuid and m.id = any(:ids::uuid[])

@@ -1,5 +1,5 @@
--- What may become part of a reflection: the newest :most living memories that no reflection is and that do not expire,
--- with their vectors in :model (raw halfvec bytes). Ids are of the time they were made, so they sort by age.
+-- The newest :most memories that a reflection may be made from: in force, without expiry, no reflections themselves;
+-- with their embeddings in :model (raw halfvec bytes). Ids sort by time of creation.
 select m.id, m.digest, halfvec_send(e.vector) as vector
 from memories m
 join embeddings e on e.namespace_id = m.namespace_id and e.model_id = :model::uuid and e.memory_id = m.id

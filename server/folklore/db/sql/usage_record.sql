@@ -1,6 +1,6 @@
--- :used a JSON array, one object a memory in an answer, all of one namespace. Logs each and counts it on its memory.
--- Memories that somebody is changing are passed over and do not come back: waiting for them here could close a ring of
--- waiters. What is logged already is not counted again.
+-- :used is a JSON array with one object for each memory in an answer, all of one namespace. Log each and count it on
+-- its memory. Memories that another transaction has locked are skipped and not returned: waiting here could deadlock.
+-- What is logged already is not counted again.
 with given as materialized (
     select * from jsonb_to_recordset(:used::jsonb) as g (
         memory uuid, answer uuid, at timestamptz, rank smallint, score real, query text, session text, caller text

@@ -102,7 +102,7 @@ class NamespaceTransaction:
         )
         found = {bytes(row["digest"]): row for row in rows}
         if derived := [row["id"] for row in rows if row["is_derived"]]:
-            await self._session.rows("reflections_said", namespace=self.namespace, ids=derived, now=self._now)
+            await self._session.rows("reflections_adopt", namespace=self.namespace, ids=derived, now=self._now)
         outcome = [
             Inserted(found[item.digest]["id"], bool(found[item.digest]["is_new"]) and first[item.digest] == place)
             for place, item in enumerate(batch)
@@ -116,7 +116,7 @@ class NamespaceTransaction:
         rows = [
             {
                 **columns_of(item.draft),
-                "idempotency_key": item.draft.idempotency_key,
+                
                 "id": str(item.id),
                 "step": step,
                 "author": item.draft.author or self._caller.author,
@@ -140,7 +140,6 @@ class NamespaceTransaction:
             return [None] * len(keys)
         rows = await self._session.rows("keys/find", namespace=self.namespace, keys=given)
         if forgotten := [row["key"] for row in rows if row["forgotten"]]:
-            await self._session.rows("memories_release_keys", namespace=self.namespace, keys=forgotten)
             await self._session.rows("keys/release", namespace=self.namespace, keys=forgotten)
         known = {row["key"]: KeyAnswer(row["id"], bytes(row["request"])) for row in rows if not row["forgotten"]}
         return [None if key is None else known.get(key) for key in keys]

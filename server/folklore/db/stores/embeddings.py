@@ -1,25 +1,33 @@
-"""Embedding debt: memories without a vector in a model, read and paid in batches."""
+"""The embeddings table: pending embeddings, coverage, near-duplicates, and the HNSW indexes of large namespaces."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
+import numpy as np
+from numpy.typing import NDArray
 from pgvector import HalfVector
 
 from folklore.db.database import Database
 from folklore.db.stores.memories import Vectors
 from folklore.db.stores.models import register
+from folklore.errors import Refused
+from folklore.model import Similar
 
-# Before every id.
+# Sorts before every id.
 FIRST = UUID(int=0)
+
+# An older pgvector may build corrupt HNSW indexes, in parallel or at a vacuum.
+_OLDEST_PGVECTOR = (0, 8, 4)
 
 
 @dataclass(frozen=True, slots=True)
-class Owing:
-    """A memory that owes its vector: the text to embed, and its digest at the time it was read."""
+class PendingMemory:
+    """A memory without an embedding: its text, and the digest that the text had when it was read."""
 
     id: UUID
     content: str
@@ -28,63 +36,149 @@ class Owing:
 
 @dataclass(frozen=True, slots=True)
 class Coverage:
-    """How many memories a namespace holds, the forgotten apart, and how many of them have their vector."""
+    """The number of memories in a namespace, without forgotten ones, and of those with an embedding in one model."""
 
     memories: int
     embedded: int
 
     @property
-    def owed(self) -> int:
-        """Those without."""
+    def pending(self) -> int:
+        """The number of memories without an embedding."""
         return self.memories - self.embedded
 
 
-class Debts:
-    """What is owed in any model. Paging by id makes it resumable: whoever starts anew finds only what is still owed."""
+class Embeddings:
+    """The embeddings of all models. Every method but `backfill` and `delete` is one statement."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def batch(self, namespace: UUID, model: UUID, *, most: int, after: UUID = FIRST) -> list[Owing]:
-        """The next memories after that id which owe their vector in a model, at most `most`. One statement.
+    async def pending(self, namespace: UUID, model: UUID, *, most: int, after: UUID = FIRST) -> list[PendingMemory]:
+        """Return at most `most` memories without an embedding in a model, in order of id, after that id.
 
-        A text that no vector can be made of stays owed: go on after the last id of a batch, or it comes again for ever.
+        A text that no embedding can be made of stays pending: a caller that always begins at FIRST reads it forever.
         """
         async with self._database.session("fresh") as session:
-            rows = await session.rows("debt_batch", namespace=namespace, model=model, after=after, most=most)
-        return [Owing(row["id"], row["content"], bytes(row["digest"])) for row in rows]
+            rows = await session.rows("embeddings_pending", namespace=namespace, model=model, after=after, most=most)
+        return [PendingMemory(row["id"], row["content"], bytes(row["digest"])) for row in rows]
 
-    async def pay(self, namespace: UUID, owing: Sequence[Owing], vectors: Vectors, now: datetime) -> int:
-        """Write the vectors of these, in one transaction; how many were written.
+    async def backfill(self, namespace: UUID, pending: Sequence[PendingMemory], vectors: Vectors, now: datetime) -> int:
+        """Write the embeddings of a batch in one transaction and return how many were written.
 
-        Left out are texts that changed since they were read, memories that somebody holds, and those whose vector is
-        None.
+        Left out are texts that changed since they were read, memories that another transaction has locked, and
+        memories whose vector is None.
         """
-        held = [
+        made = [
             (item, HalfVector(vector))
-            for item, vector in zip(owing, vectors.vectors, strict=True)
+            for item, vector in zip(pending, vectors.vectors, strict=True)
             if vector is not None
         ]
-        if not held:
+        if not made:
             return 0
         async with self._database.transaction() as session:
             await register(session, vectors.by, now)
             rows = await session.rows(
-                "debt_pay",
+                "embeddings_backfill",
                 namespace=namespace,
                 model=vectors.model,
-                ids=[item.id for item, _ in held],
-                digests=[item.digest for item, _ in held],
-                vectors=[vector for _, vector in held],
+                ids=[item.id for item, _ in made],
+                digests=[item.digest for item, _ in made],
+                vectors=[vector for _, vector in made],
             )
         return len(rows)
 
-    async def count(self, namespaces: Sequence[UUID], model: UUID) -> dict[UUID, int]:
-        """How many memories of each of these namespaces owe their vector in a model. One statement."""
-        return {namespace: held.owed for namespace, held in (await self.coverage(namespaces, model)).items()}
-
     async def coverage(self, namespaces: Sequence[UUID], model: UUID) -> dict[UUID, Coverage]:
-        """What each of these namespaces holds and owes in a model; an empty one is left out. One statement."""
+        """Count memories and embeddings in a model exactly; a namespace without memories is left out."""
         async with self._database.session("fresh") as session:
-            rows = await session.rows("debt_count", namespaces=list(namespaces), model=model)
+            rows = await session.rows("embeddings_coverage", namespaces=list(namespaces), model=model)
         return {row["namespace"]: Coverage(row["memories"], row["embedded"]) for row in rows}
+
+    async def similar(
+        self, namespace: UUID, ids: Sequence[UUID], model: UUID, *, nearest: float, newest: int, now: datetime
+    ) -> dict[UUID, tuple[Similar, ...]]:
+        """Return, for each memory, at most three others in force with a cosine of `nearest` or more.
+
+        Compares with the `newest` memories of the namespace, and with older ones that share a rare word.
+        """
+        async with self._database.session("fresh") as session:
+            rows = await session.rows(
+                "memories_similar",
+                namespace=namespace,
+                ids=list(ids),
+                model=model,
+                distance=1 - nearest,
+                newest=newest,
+                now=now,
+            )
+        found: dict[UUID, tuple[Similar, ...]] = {}
+        for row in rows:
+            other = Similar(row["id"], round(row["similarity"], 3), row["content"], row["author"])
+            found[row["memory_id"]] = (*found.get(row["memory_id"], ()), other)
+        return found
+
+    async def sample(self, namespace: UUID, one: UUID, other: UUID, *, most: int) -> list[tuple[UUID, str]]:
+        """Return ids and texts of some memories with an embedding in both models, the same ones at every call."""
+        async with self._database.session("fresh") as session:
+            rows = await session.rows(
+                "embeddings_sample", namespace=namespace, one=one, other=other, most=most, salt=str(one)
+            )
+        return [(row["id"], row["content"]) for row in rows]
+
+    async def nearest(self, namespace: UUID, model: UUID, vector: NDArray[np.float32], *, most: int) -> frozenset[UUID]:
+        """Return the memories whose embeddings are nearest by cosine, visible to a recall or not."""
+        async with self._database.session("fresh") as session:
+            rows = await session.rows(
+                "embeddings_nearest", namespace=namespace, model=model, query=HalfVector(vector), most=most
+            )
+        return frozenset(row["memory_id"] for row in rows)
+
+    async def delete(self, namespace: UUID, model: UUID, *, most: int) -> int:
+        """Delete at most `most` embeddings of a model in one transaction and return how many were deleted."""
+        async with self._database.transaction() as session:
+            return len(await session.rows("embeddings_delete", namespace=namespace, model=model, most=most))
+
+
+@dataclass(frozen=True, slots=True)
+class IndexChanges:
+    """Commands that drop unneeded or invalid HNSW indexes, and commands that build missing ones; drops come first."""
+
+    drops: Sequence[str]
+    builds: Sequence[str]
+
+
+class VectorIndexes:
+    """The HNSW indexes of large namespaces. Reads and writes go on while one is built."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def predicates(self) -> list[str]:
+        """Return the predicate of every valid index, as Postgres prints it. One statement."""
+        async with self._database.session() as session:
+            return [row["predicate"] for row in await session.rows("hnsw_read") if row["valid"]]
+
+    async def changes(self, threshold: int) -> IndexChanges:
+        """Compare the indexes with the namespaces of at least `threshold` vectors (0: none). One statement."""
+        async with self._database.session("fresh") as session:
+            rows = await session.rows("hnsw_changes", threshold=threshold)
+        commands = [(row["action"], row["command"]) for row in rows]
+        return IndexChanges(
+            [command for action, command in commands if action == "drop"],
+            [command for action, command in commands if action == "build"],
+        )
+
+    async def require_pgvector(self) -> None:
+        """Raise Refused if this version of pgvector may build indexes that lose rows."""
+        async with self._database.session("fresh") as session:
+            row = await session.row("server/info")
+        version = "" if row is None else row["pgvector"] or ""
+        if tuple(map(int, re.findall(r"\d+", version)[:3])) < _OLDEST_PGVECTOR:
+            raise Refused(
+                f"pgvector {version} may build corrupt HNSW indexes; search stays exact.",
+                hint="Install pgvector 0.8.4 or newer and run `alter extension vector update`, or set hnsw_from: 0.",
+            )
+
+    async def apply(self, command: str) -> None:
+        """Run one of the commands. A build that is cut off leaves an invalid index, which the next changes replace."""
+        async with self._database.build_session() as session:
+            await session.execute(command)

@@ -1,4 +1,4 @@
-"""Who is at which chore of upkeep, and how the last run of each went: one row a chore, taken by a lease."""
+"""The jobs table: one row for each background job, with its lease and the outcome of its last run."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ Outcome = Literal["done", "failed", "cancelled"]
 
 
 @dataclass(frozen=True, slots=True)
-class ChoreState:
-    """What is known of a chore; `done` counts what the last run did, or the present one has done so far."""
+class JobState:
+    """The row of a job. `done` counts the work of the last run, or of the present one so far."""
 
     name: str
     holder: str | None = None
@@ -31,8 +31,8 @@ class ChoreState:
 
 
 @dataclass(frozen=True, slots=True)
-class Finished:
-    """How a run ended; `notes` is what the next one must know."""
+class RunRecord:
+    """The outcome of a run as it is recorded; the next run receives `notes`."""
 
     outcome: Outcome
     seconds: float
@@ -42,67 +42,52 @@ class Finished:
     error: str | None = None
 
 
-class Chores:
-    """The chores table. Every method is one statement."""
+class Jobs:
+    """The jobs table. Every method is one statement."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
     async def claim(
-        self, chore: str, holder: str, *, now: datetime, until: datetime, forced: bool = False
+        self, job: str, holder: str, *, now: datetime, until: datetime, forced: bool = False
     ) -> dict[str, object] | None:
-        """Take a chore that nobody has and that is due (`forced`: due or not); its notes, or None if it is not to be
-        had. Two that claim at the same time: the second waits for the first's commit and gets None.
+        """Lease a job that is free and due (`forced`: due or not) and return its notes, or None if it is not.
+
+        Of two claims at the same time, the second waits for the commit of the first and gets None.
         """
         async with self._database.session() as session:
-            row = await session.row("chores_claim", chore=chore, holder=holder, now=now, until=until, forced=forced)
+            row = await session.row("jobs_claim", job=job, holder=holder, now=now, until=until, forced=forced)
         if row is None:
             return None
         notes: dict[str, object] = {} if row["notes"] is None else json.loads(row["notes"])
         return notes
 
-    async def renew(self, chore: str, holder: str, *, until: datetime, done: Mapping[str, int]) -> bool:
-        """Keep a chore for longer; False when another has it now."""
-        # Not among the connections that a chore's own transactions hold.
+    async def renew(self, job: str, holder: str, *, until: datetime, done: Mapping[str, int]) -> bool:
+        """Extend the lease of a job; return False if another process holds it by now."""
+        # From another pool than the job's own transactions, which may have taken every connection of theirs.
         async with self._database.session("fresh") as session:
-            row = await session.row(
-                "chores_renew", chore=chore, holder=holder, until=until, done=json.dumps(dict(done))
-            )
+            row = await session.row("jobs_renew", job=job, holder=holder, until=until, done=json.dumps(dict(done)))
         return row is not None
 
-    async def finish(self, chore: str, holder: str, finished: Finished, *, now: datetime) -> bool:
-        """Give a chore back; False when another has it, and this run is not recorded."""
+    async def finish(self, job: str, holder: str, record: RunRecord, *, now: datetime) -> bool:
+        """Record a run and end its lease; return False and record nothing if another process holds it by now."""
         async with self._database.session() as session:
             row = await session.row(
-                "chores_finish",
-                chore=chore,
+                "jobs_finish",
+                job=job,
                 holder=holder,
                 now=now,
-                seconds=finished.seconds,
-                outcome=finished.outcome,
-                done=json.dumps(dict(finished.done)),
-                error=finished.error,
-                next_due=finished.next_due,
-                notes=json.dumps(dict(finished.notes)),
+                seconds=record.seconds,
+                outcome=record.outcome,
+                done=json.dumps(dict(record.done)),
+                error=record.error,
+                next_due=record.next_due,
+                notes=json.dumps(dict(record.notes)),
             )
         return row is not None
 
-    async def all(self) -> dict[str, ChoreState]:
-        """Every chore that ever ran, by name."""
+    async def all(self) -> dict[str, JobState]:
+        """Return every job that ever ran, by name."""
         async with self._database.session() as session:
-            rows = await session.rows("chores_read")
-        return {
-            row["name"]: ChoreState(
-                name=row["name"],
-                holder=row["holder"],
-                leased_until=row["leased_until"],
-                started_at=row["started_at"],
-                finished_at=row["finished_at"],
-                seconds=row["seconds"],
-                outcome=row["outcome"],
-                done={} if row["done"] is None else json.loads(row["done"]),
-                error=row["error"],
-                next_due=row["next_due"],
-            )
-            for row in rows
-        }
+            rows = await session.rows("jobs_read")
+        return {row["name"]: JobState(**dict(row) | {"done": json.loads(row["done"] or "{}")}) for row in rows}

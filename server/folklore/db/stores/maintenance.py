@@ -1,4 +1,4 @@
-"""What upkeep does to memories: forgets what expired, erases what was forgotten long ago, writes quality."""
+"""Statements of the background jobs on memories: forget expired ones, erase forgotten ones, write quality."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from folklore.db.database import Database, Session
 
 
 @dataclass(frozen=True, slots=True)
-class Worth:
-    """What the quality of a memory is made of."""
+class UsedMemory:
+    """A memory that was recalled or confirmed, with everything that its quality is computed from."""
 
     id: UUID
     kind: str
@@ -24,43 +24,44 @@ class Worth:
     used_at: datetime
 
 
-class Hygiene:
-    """Statements over one namespace each, in batches. Rows that somebody holds are passed over: nobody waits for
-    upkeep, and upkeep for nobody.
+class Maintenance:
+    """Statements over one namespace each, in batches.
+
+    Rows that another transaction has locked are skipped, so that jobs and requests never wait for each other.
     """
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def expired(self, namespace: UUID, now: datetime) -> int:
-        """How many are past their time and not forgotten."""
-        return await self._count("expiry_due", namespace=namespace, now=now)
+    async def count_expired(self, namespace: UUID, now: datetime) -> int:
+        """Count the memories that have expired and are not forgotten yet."""
+        return await self._count("expiry_count", namespace=namespace, now=now)
 
     async def forget_expired(self, namespace: UUID, now: datetime, batch: int) -> int:
-        """Forget some of them, softly; how many."""
+        """Forget at most `batch` expired memories, which undo can restore, and return how many."""
         async with self._database.session("fresh") as session:
             return len(await session.rows("expiry_forget", namespace=namespace, now=now, batch=batch))
 
-    async def forgotten(self, namespace: UUID, before: datetime) -> int:
-        """How many were forgotten before a time."""
-        return await self._count("erase_waiting", namespace=namespace, before=before)
+    async def count_forgotten(self, namespace: UUID, before: datetime) -> int:
+        """Count the memories forgotten before a time."""
+        return await self._count("erase_count", namespace=namespace, before=before)
 
     async def erase_forgotten(self, namespace: UUID, before: datetime, batch: int) -> int:
-        """Erase some of them in one transaction, with all that hangs on them; how many memories.
+        """Erase at most `batch` memories forgotten before a time, in one transaction, and return how many rows went.
 
-        Reflections made from them go too: they repeat their words.
+        Reflections derived from them are erased too, since they repeat their words.
         """
         async with self._database.transaction() as session:
             rows = await session.rows("erase_due", namespace=namespace, before=before, batch=batch)
             ids = [row["id"] for row in rows]
             return await erase(session, namespace, ids) if ids else 0
 
-    async def worths(self, namespace: UUID, *, after: UUID, batch: int) -> list[Worth]:
-        """The next memories by id that were of use at least once."""
+    async def used_memories(self, namespace: UUID, *, after: UUID, batch: int) -> list[UsedMemory]:
+        """Return the next memories by id that were recalled or confirmed at least once."""
         async with self._database.session("fresh") as session:
             rows = await session.rows("quality_read", namespace=namespace, after=after, batch=batch)
         return [
-            Worth(
+            UsedMemory(
                 id=row["id"],
                 kind=row["kind"],
                 tags=tuple(row["tags"]),
@@ -73,15 +74,17 @@ class Hygiene:
             for row in rows
         ]
 
-    async def write_qualities(self, namespace: UUID, scored: Sequence[tuple[Worth, float | None]]) -> int:
-        """Write qualities; how many. One statement."""
+    async def write_qualities(self, namespace: UUID, scored: Sequence[tuple[UsedMemory, float]]) -> int:
+        """Write qualities in one statement and return how many rows took theirs."""
+        if not scored:
+            return 0
         async with self._database.session() as session:
             rows = await session.rows(
                 "quality_write",
                 namespace=namespace,
-                ids=[worth.id for worth, _ in scored],
-                uses=[worth.recalls + worth.confirmations for worth, _ in scored],
-                qualities=[value for _, value in scored],
+                ids=[memory.id for memory, _ in scored],
+                uses=[memory.recalls + memory.confirmations for memory, _ in scored],
+                qualities=[quality for _, quality in scored],
             )
         return len(rows)
 
@@ -92,12 +95,13 @@ class Hygiene:
 
 
 async def erase(session: Session, namespace: UUID, ids: Sequence[UUID]) -> int:
-    """Erase memories within the caller's transaction, which holds them: rows, vectors, postings, relations, usage, and
-    the reflections that repeat their words. Five statements.
+    """Erase memories within the caller's transaction, which has locked them, and return how many rows went.
+
+    Embeddings, postings, relations, usage and the reflections derived from them go too. Five statements.
     """
     derived = await session.rows("memories/derived", namespace=namespace, ids=list(ids))
     every = sorted({*ids, *(row["id"] for row in derived)})
-    # Postings are found by the words of the row, so they go before it.
+    # Postings are found by the words of the memory, so they are deleted before it.
     await session.rows("transfer_postings_delete", namespace=namespace, ids=every)
     await session.rows("transfer_embeddings_delete", namespace=namespace, ids=every)
     await session.rows("memories/clear_successor", namespace=namespace, ids=every)

@@ -167,7 +167,7 @@ class Namespaces:
             if deleted_before is not None and (deleted_at is None or deleted_at >= deleted_before):
                 return False
             for part in ("postings", "memories", "audit"):
-                await session.rows(f"namespaces_erase_{part}", namespace=namespace)
+                await session.rows(f"namespaces/erase_{part}", namespace=namespace)
             await session.rows("namespaces/erase", namespace=namespace)
             detail = str(namespace)
             await note(session, NOWHERE, "namespace_erase", caller=caller, now=now, amount=1, detail=detail)
@@ -177,7 +177,7 @@ class Namespaces:
         """Change a namespace's row; false if its name is taken."""
         try:
             async with self._database.transaction() as session:
-                await session.rows(f"namespaces_{action.removeprefix('namespace_')}", namespace=namespace, **values)
+                await session.rows(f"namespaces/{action.removeprefix('namespace_')}", namespace=namespace, **values)
                 await note(session, namespace, action, caller=caller, now=at, amount=1)
         except ConcurrentChange:
             return False

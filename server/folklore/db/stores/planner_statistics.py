@@ -1,4 +1,4 @@
-"""Keep the planner's statistics near the truth where autovacuum, which looks once a minute, would come too late."""
+"""Statistics of the query planner, renewed sooner than autovacuum, which looks once a minute, would."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from folklore.errors import FolkloreError
 
 log = structlog.get_logger(__name__)
 
-# A table that was empty when its plans were made answers slowly until it is analyzed; so many rows are noticed.
+# Plans made for an empty table are slow until it is analyzed; from so many rows on the difference is noticeable.
 _FIRST = 1_000
 
 
 class PlannerStatistics:
-    """Counts what this process stores and analyzes at 1,000, 2,000, 4,000 … memories, behind the answer.
+    """Counts the memories that this process stores and analyzes at 1,000, 2,000, 4,000 … of them, after the answer.
 
-    It doubles, so the cost a memory stays constant. A role that may not analyze loses nothing but the head start.
+    The interval doubles, so the cost per memory stays constant. A role that may not analyze waits for autovacuum.
     """
 
     def __init__(self, database: Database) -> None:
@@ -28,14 +28,14 @@ class PlannerStatistics:
         self._running: asyncio.Task[None] | None = None
 
     def stored(self, count: int) -> None:
-        """So many memories were committed."""
+        """Count memories that were committed; start analyzing in the background when it is due."""
         self._stored += count
         if self._stored >= self._next and (self._running is None or self._running.done()):
             self._next = 2 * self._stored
             self._running = asyncio.create_task(self._analyze(), name="folklore-analyze")
 
     async def analyze(self) -> None:
-        """Analyze now."""
+        """Analyze every large table now."""
         async with self._database.session("fresh") as session:
             await session.rows("analyze")
 
@@ -43,4 +43,4 @@ class PlannerStatistics:
         try:
             await self.analyze()
         except FolkloreError as error:
-            log.info("not_analyzed", reason=error.message)
+            log.info("analyze_failed", reason=error.message)

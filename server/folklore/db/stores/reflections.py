@@ -1,4 +1,4 @@
-"""Reflections: memories that upkeep derives from others, tied to their members by `derived_from`."""
+"""Reflections: memories derived from others, their members, and related to them by `derived_from`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from uuid import UUID
 import numpy as np
 from numpy.typing import NDArray
 
-from folklore.db.database import Database
+from folklore.db.database import Database, Session
 from folklore.db.stores.maintenance import erase
 from folklore.db.stores.memories import PreparedMemory, Vectors, index
 from folklore.db.stores.transfer_rows import Arrival, Past, arrivals_json
@@ -21,7 +21,7 @@ DERIVED = "derived"
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """What reflections may be made of: ids, digests of the texts, unit vectors as rows (n, dimensions)."""
+    """Memories that reflections may be made from: ids, digests of the texts, unit vectors as rows (n, dimensions)."""
 
     ids: tuple[UUID, ...]
     digests: tuple[bytes, ...]
@@ -29,8 +29,8 @@ class Sources:
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
-    """A reflection that is there. `key` follows from its members and their texts; `whole` while all of them stand."""
+class ExistingReflection:
+    """A stored reflection. `key` follows from its members and their texts; `whole` while no member has changed."""
 
     id: UUID
     key: str
@@ -40,18 +40,17 @@ class Known:
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """What a reflection says of one of its members."""
+    """A member as a reflection quotes it."""
 
     id: UUID
     content: str
-    summary: str | None
     language: str
     happened: datetime
 
 
 @dataclass(frozen=True, slots=True)
 class Reflection:
-    """A reflection to be made: a checked memory, and its members with the digests of their texts."""
+    """A reflection to be stored: a checked memory, and its members with the digests of their texts."""
 
     prepared: PreparedMemory
     members: tuple[UUID, ...]
@@ -64,14 +63,14 @@ class Reflections:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def mark(self, namespace: UUID, model: UUID) -> str:
-        """A mark that differs when anything changed that reflections are made of."""
+    async def fingerprint(self, namespace: UUID, model: UUID) -> str:
+        """Return a text that differs whenever anything changed that reflections are made from."""
         async with self._database.session("fresh") as session:
-            row = await session.row("reflections_mark", namespace=namespace, model=model)
-        return "" if row is None else str(row["mark"])
+            row = await session.row("reflections_fingerprint", namespace=namespace, model=model)
+        return "" if row is None else str(row["fingerprint"])
 
     async def sources(self, namespace: UUID, model: UUID, most: int) -> Sources:
-        """The newest memories with a vector, by id."""
+        """Return the newest memories with an embedding, in order of id."""
         async with self._database.session("fresh") as session:
             rows = await session.rows("reflections_sources", namespace=namespace, model=model, most=most)
         rows.reverse()
@@ -82,27 +81,26 @@ class Reflections:
         np.divide(vectors, lengths, out=vectors, where=lengths > 0)
         return Sources(tuple(row["id"] for row in rows), tuple(bytes(row["digest"]) for row in rows), vectors)
 
-    async def known(self, namespace: UUID) -> list[Known]:
-        """The reflections that are there, forgotten ones too."""
+    async def existing(self, namespace: UUID) -> list[ExistingReflection]:
+        """Return the stored reflections, forgotten ones too."""
         async with self._database.session("fresh") as session:
             rows = await session.rows("reflections_known", namespace=namespace)
-        return [Known(row["id"], row["idempotency_key"] or "", row["forgotten"], row["whole"]) for row in rows]
+        return [
+            ExistingReflection(row["id"], row["idempotency_key"] or "", row["forgotten"], row["whole"]) for row in rows
+        ]
 
     async def members(self, namespace: UUID, ids: Sequence[UUID]) -> dict[UUID, Member]:
-        """Memories as reflections see them."""
+        """Return these memories as a reflection quotes them; erased ones are left out."""
         async with self._database.session() as session:
             rows = await session.rows("reflections_members", namespace=namespace, ids=list(ids))
-        return {
-            row["id"]: Member(row["id"], row["content"], row["summary"], row["language"], row["happened"])
-            for row in rows
-        }
+        return {row["id"]: Member(row["id"], row["content"], row["language"], row["happened"]) for row in rows}
 
     async def withdraw(self, namespace: UUID, ids: Sequence[UUID]) -> int:
-        """Erase reflections, in one transaction; how many."""
+        """Erase reflections in one transaction and return how many."""
         async with self._database.transaction() as session:
             return await erase(session, namespace, ids)
 
-    async def make(
+    async def store(
         self,
         namespace: UUID,
         reflections: Sequence[Reflection],
@@ -112,21 +110,12 @@ class Reflections:
         language: str,
         now: datetime,
     ) -> int:
-        """Write reflections in one transaction and a constant number of statements; how many.
+        """Store reflections in one transaction with a constant number of statements and return how many.
 
-        Not written: one of which a member changed meanwhile, and one that is there.
+        A reflection is left out if it exists already, or if one of its members has changed.
         """
         async with self._database.transaction() as session:
-            pairs = {pair for one in reflections for pair in zip(one.members, one.digests, strict=True)}
-            ordered = sorted(pairs)
-            rows = await session.rows(
-                "reflections_hold",
-                namespace=namespace,
-                ids=[id_ for id_, _ in ordered],
-                digests=[text for _, text in ordered],
-            )
-            standing = {row["id"] for row in rows}
-            whole = [one for one in reflections if standing.issuperset(one.members)]
+            whole = await _with_unchanged_members(session, namespace, reflections)
             arrivals = [Arrival(0, one.prepared, Past(trust=DERIVED, updated_at=now)) for one in whole]
             rows = await session.rows(
                 "transfer_insert", namespace=namespace, arrivals=arrivals_json(arrivals, caller, language, now)
@@ -145,3 +134,14 @@ class Reflections:
                 now=now,
             )
         return len(written)
+
+
+async def _with_unchanged_members(
+    session: Session, namespace: UUID, reflections: Sequence[Reflection]
+) -> list[Reflection]:
+    """Lock the members and return the reflections of which all members are unchanged and in force."""
+    digests = {id_: text for one in reflections for id_, text in zip(one.members, one.digests, strict=True)}
+    ids = sorted(digests)
+    rows = await session.rows("reflections_lock", namespace=namespace, ids=ids, digests=[digests[id_] for id_ in ids])
+    unchanged = {row["id"] for row in rows}
+    return [one for one in reflections if unchanged.issuperset(one.members)]

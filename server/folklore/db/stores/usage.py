@@ -1,4 +1,4 @@
-"""The usage log: which memory was put into which answer."""
+"""The usage table: which memory was put into which answer."""
 
 from __future__ import annotations
 
@@ -6,14 +6,16 @@ import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import TYPE_CHECKING
 from uuid import UUID
 
-from folklore.db.database import Database
+if TYPE_CHECKING:  # a server on stdio imports UsageEntry before it may take the time to import a driver
+    from folklore.db.database import Database
 
 
 @dataclass(frozen=True, slots=True)
-class Used:
-    """A memory in an answer: at which rank (from 1), with which score; `query` is a digest of the question."""
+class UsageEntry:
+    """Memory in an answer, with its rank from 1 and its score; `query` is a digest of the query."""
 
     namespace: str
     memory: UUID
@@ -27,44 +29,43 @@ class Used:
 
 
 class UsageStore:
-    """The usage table, and the counts it keeps on memories."""
+    """The usage table, and the recall counts of memories that it keeps up to date."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def record(self, entries: Iterable[Used]) -> list[Used]:
-        """Log entries, a statement a namespace; those whose memory is held by somebody come back, to be tried again.
+    async def record(self, entries: Iterable[UsageEntry]) -> list[UsageEntry]:
+        """Log entries with one statement a namespace and return those whose memory was not found or is locked.
 
-        What is logged already is not counted twice. An entry of a namespace that is gone is dropped. Of those that
-        come back some may be of memories that were erased: nobody can tell them from those that are held.
+        The caller tries those again. Nothing is counted twice. Entries of a deleted namespace are dropped.
         """
-        by_name: dict[str, list[Used]] = {}
+        by_name: dict[str, list[UsageEntry]] = {}
         for entry in entries:
             by_name.setdefault(entry.namespace, []).append(entry)
         async with self._database.session() as session:
             rows = await session.rows("namespaces/find", names=list(by_name), within=None)
-        left: list[Used] = []
+        left: list[UsageEntry] = []
         for row in rows:
             batch = by_name.get(row["name"], [])
             async with self._database.session() as session:
-                held = await session.rows("usage_record", namespace=row["id"], used=_as_json(batch))
-            counted = {found["id"] for found in held}
-            left += [entry for entry in batch if entry.memory not in counted]
+                counted = await session.rows("usage_record", namespace=row["id"], used=_as_json(batch))
+            ids = {found["id"] for found in counted}
+            left += [entry for entry in batch if entry.memory not in ids]
         return left
 
-    async def old(self, namespace: UUID, before: datetime) -> int:
-        """How many entries are from before a time."""
+    async def count_before(self, namespace: UUID, before: datetime) -> int:
+        """Count the entries from before a time."""
         async with self._database.session("fresh") as session:
-            row = await session.row("usage_old", namespace=namespace, before=before)
+            row = await session.row("usage_count", namespace=namespace, before=before)
         return 0 if row is None else int(row["count"])
 
-    async def drop(self, namespace: UUID, before: datetime, batch: int) -> int:
-        """Drop at most `batch` entries from before a time; how many."""
+    async def delete_before(self, namespace: UUID, before: datetime, batch: int) -> int:
+        """Delete at most `batch` entries from before a time and return how many."""
         async with self._database.session("fresh") as session:
-            return len(await session.rows("usage_forget", namespace=namespace, before=before, batch=batch))
+            return len(await session.rows("usage_delete", namespace=namespace, before=before, batch=batch))
 
 
-def _as_json(batch: Sequence[Used]) -> str:
+def _as_json(batch: Sequence[UsageEntry]) -> str:
     return json.dumps(
         [
             {

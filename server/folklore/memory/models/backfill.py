@@ -1,9 +1,9 @@
-"""Make the vectors a model lacks, page by page, while stores and recalls go on."""
+"""Backfill: make pending embeddings batch by batch, while stores and recalls go on."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from time import monotonic
@@ -11,24 +11,24 @@ from uuid import UUID
 
 import structlog
 
-from folklore.db.stores.embeddings import FIRST, Debts, Owing
+from folklore.db.stores.embeddings import FIRST, Embeddings
 from folklore.db.stores.memories import Vectors
 from folklore.embedding.protocol import Embedder
 from folklore.errors import EmbedderUnavailable
-from folklore.memory.models.vectors import vectors_of
+from folklore.memory.models.active_model import embed_texts
 
 log = structlog.get_logger(__name__)
 
 Clock = Callable[[], datetime]
-# Told after every page: how many memories were paid by now, and what is going on, for a person.
-Tell = Callable[[int, str], None]
+# Receives after every batch the number of memories so far and a text for the user.
+Report = Callable[[int, str], None]
 
 _LONGEST_PAUSE = 15.0
 
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """How fast to go: memories a page, at most so many a second, how many seconds a failing service is waited for."""
+    """Memories in a batch, at most so many a second, and for how many seconds a failing service is tried again."""
 
     batch: int = 256
     per_second: float | None = None
@@ -37,58 +37,87 @@ class Pace:
 
 @dataclass(frozen=True, slots=True)
 class Filled:
-    """What was done: vectors written, and texts that no vector can be made of (not a single known word)."""
+    """Counts of a backfill: memories read, embeddings written, texts without a word that the model knows."""
 
-    paid: int
-    wordless: int
+    memories: int = 0
+    written: int = 0
+    wordless: int = 0
+
+    @property
+    def skipped(self) -> int:
+        """Memories that were changed or locked meanwhile; they stay pending."""
+        return self.memories - self.written - self.wordless
+
+    def __add__(self, more: Filled) -> Filled:
+        return Filled(self.memories + more.memories, self.written + more.written, self.wordless + more.wordless)
 
 
 class Backfill:
-    """Fills one model. What is done stays done: broken off at any point, the next run finds only what is still owed."""
+    """Makes the pending embeddings of one model. Every batch is committed; a new run finds only what is pending."""
 
-    def __init__(self, debts: Debts, embedder: Embedder, model: UUID, *, now: Clock, pace: Pace = Pace()) -> None:
-        self._debts = debts
+    def __init__(
+        self,
+        embeddings: Embeddings,
+        embedder: Embedder,
+        model: UUID,
+        *,
+        now: Clock,
+        pace: Pace = Pace(),
+        report: Report = lambda _done, _text: None,
+    ) -> None:
+        self._embeddings = embeddings
         self._embedder = embedder
         self._model = model
         self._now = now
         self._pace = pace
+        self._report = report
         self._done = 0
 
-    async def fill(self, namespaces: Sequence[UUID], tell: Tell = lambda _done, _words: None) -> Filled:
-        """Make every vector that these namespaces owe.
+    async def fill(self, namespaces: Sequence[UUID]) -> Filled:
+        """Make every pending embedding of these namespaces at the configured pace and report progress.
 
-        Raises EmbedderUnavailable when the service fails for longer than the pace's patience.
+        Raises EmbedderUnavailable if the service fails for longer than the pace's patience.
         """
-        paid = wordless = 0
+        total = Filled()
         began = monotonic()
+        async for filled in self.batches(namespaces):
+            total += filled
+            speed = total.written / max(monotonic() - began, 0.01)
+            self._report(self._done, f"{self._done:,} memories, {speed:,.0f} a second")
+            if self._pace.per_second is not None:
+                due = began + (total.written + total.wordless) / self._pace.per_second
+                await asyncio.sleep(max(0.0, due - monotonic()))
+        return total
+
+    async def batches(self, namespaces: Sequence[UUID]) -> AsyncIterator[Filled]:
+        """Make the pending embeddings of these namespaces; yield the counts of each batch after its commit."""
+        most = self._pace.batch
         for namespace in namespaces:
             after = FIRST
-            while page := await self._debts.batch(namespace, self._model, most=self._pace.batch, after=after):
-                vectors = await self._patiently(page, tell)
-                paid += await self._debts.pay(namespace, page, vectors, self._now())
-                wordless += sum(vector is None for vector in vectors.vectors)
-                self._done += len(page)
-                after = page[-1].id
-                tell(self._done, f"{self._done:,} memories, {paid / max(monotonic() - began, 0.01):,.0f} a second")
-                if self._pace.per_second is not None:
-                    await asyncio.sleep(max(0.0, began + (paid + wordless) / self._pace.per_second - monotonic()))
-        return Filled(paid, wordless)
+            while pending := await self._embeddings.pending(namespace, self._model, most=most, after=after):
+                vectors = await self._embed([memory.content for memory in pending])
+                written = await self._embeddings.backfill(namespace, pending, vectors, self._now())
+                self._done += len(pending)
+                yield Filled(len(pending), written, sum(vector is None for vector in vectors.vectors))
+                if len(pending) < most:
+                    break
+                after = pending[-1].id
 
-    async def _patiently(self, page: Sequence[Owing], tell: Tell) -> Vectors:
+    async def _embed(self, texts: Sequence[str]) -> Vectors:
         began, pause = monotonic(), 1.0
         while True:
             try:
-                vectors = await vectors_of(self._embedder, [item.content for item in page])
+                vectors = await embed_texts(self._embedder, texts)
             except EmbedderUnavailable as error:
                 if monotonic() - began + pause > self._pace.patience:
                     raise
-                log.info("backfill_waits", seconds=pause, reason=error.message)
-                tell(self._done, f"waiting: {error.message}")
+                log.info("backfill_waiting", seconds=pause, reason=error.message)
+                self._report(self._done, f"waiting: {error.message}")
                 await asyncio.sleep(pause)
                 pause = min(2 * pause, _LONGEST_PAUSE)
                 continue
             if vectors.model != self._model:
                 raise EmbedderUnavailable(
-                    f"The service answers with another model than the one being filled ({vectors.by.label})."
+                    f"The service answers with {vectors.by.label}, which is not the model being filled."
                 )
             return vectors

@@ -1,44 +1,49 @@
-"""Change the embedding model of a store while everybody goes on using it.
+"""Switch of the active embedding model while servers go on storing and recalling.
 
-A second generation of vectors is filled beside the first, by which recall goes on. When nothing is owed and a sample
-agrees, one transaction lets the new one count. Running servers notice (active_model.py); what they stored by the
-old model in the moment between owes its new vector like any other debt, and is swept up at the end. Nothing is kept but
-in the database, so a switch that was broken off goes on where it was when it is asked for again.
+The state of a model is its role in the models table, changed in one transaction each:
+
+    role        next step
+    none        begin            -> next       (the first model of a database is active at once)
+    next        activate         -> active     drop -> deleted
+    active      activate another -> previous
+    previous    rollback         -> active     drop -> deleted     activate another -> none
+
+At most one model is next, one active, one previous. Recall and store use the active one. A switch begins, fills the new
+model's pending embeddings, validates them against the active ones (validation.py), activates the new model, and sweeps:
+it fills what servers stored by the former model before they noticed. All state is in the database, so a switch that was
+cut off continues where it was when it is run again.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from uuid import UUID
 
 import structlog
 
-from folklore.db.stores.embeddings import Coverage, Debts
+from folklore.db.stores.embeddings import Coverage, VectorIndexes
 from folklore.db.stores.models import KnownModel, Models
 from folklore.embedding.protocol import SAME_MODEL, Embedder, ModelChoice
 from folklore.errors import Conflict, EmbedderUnavailable, FolkloreError, NotFound
 from folklore.memory.context import MemoryContext
-from folklore.memory.models.active_model import NOTICED_WITHIN, alike, choice_of
-from folklore.memory.models.backfill import Backfill, Clock, Pace, Tell
-from folklore.memory.models.validation import Agreement, Side, agreement
-from folklore.memory.models.vectors import known
+from folklore.memory.models.active_model import REFRESH_SECONDS, Build, choice_of, fingerprint_cosine, model_of
+from folklore.memory.models.backfill import Backfill, Clock, Pace, Report
+from folklore.memory.models.validation import Generation, Validation, validate
 
 log = structlog.get_logger(__name__)
 
-# Stores that go on leave a few to be made whenever one looks; what is left at the switch is swept up after it.
+# Concurrent stores leave a few memories pending in every round; the sweep makes the rest.
 _ROUNDS = 10
-# How long after the switch to look for what servers stored that had not noticed yet, in seconds.
-_SWEEP = 2 * NOTICED_WITHIN + 1.0
-_DROPPED_AT_ONCE = 5_000
-
-Build = Callable[[ModelChoice], Embedder]
+# Servers have noticed the switch after this many seconds.
+_SWEEP_SECONDS = 2 * REFRESH_SECONDS + 1.0
+_DELETED_AT_ONCE = 5_000
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A model to go to and its embedder."""
+    """The model to switch to, and its embedder."""
 
     model: KnownModel
     embedder: Embedder
@@ -46,155 +51,170 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Switched:
-    """What a switch did: from which model (None: from nothing) to which, vectors made, how far the two agree."""
+    """The result of a switch: the former model (None if there was none), the new one, the embeddings made."""
 
     old: KnownModel | None
     new: KnownModel
     made: int
-    agreement: Agreement | None
+    validation: Validation | None
 
 
-class Switch:
-    """The steps of a change of model over one store."""
+class ModelSwitch:
+    """Switch, rollback and drop of embedding models in one database."""
 
-    def __init__(
-        self, library: MemoryContext, models: Models, debts: Debts, *, now: Clock, pace: Pace = Pace(), tell: Tell
-    ) -> None:
-        self._library = library
-        self._models = models
-        self._debts = debts
+    def __init__(self, context: MemoryContext, *, now: Clock, pace: Pace = Pace(), report: Report) -> None:
+        self._context = context
+        self._models = Models(context.database)
         self._now = now
         self._pace = pace
-        self._tell = tell
+        self._report = report
 
     async def to(self, target: Target, *, force: bool = False) -> Switched:
-        """Fill the target's generation, compare a sample, let it count; what is broken off goes on when called again.
+        """Switch to a model; `force` switches even if the validation fails.
 
-        Raises Conflict while another switch is under way, FolkloreError if the sample does not agree (`force` goes on),
-        EmbedderUnavailable if the new model's service fails for too long. Recall goes by the old model until the end.
+        Raises Conflict while another switch is under way, FolkloreError if the validation fails, EmbedderUnavailable
+        if the new model's service fails for too long. Then recall goes on with the active model.
         """
         role = await self._models.begin(target.model, now=self._now())
         made = await self._fill(target)
         if role == "active":
             return Switched(None, target.model, made, None)
-        old = next((model for model in await self._models.all() if model.role == "active"), None)
-        compared = None
-        if old is not None and (asked := self._library.embedder) is not None:
-            compared = await agreement(
-                self._models,
+        old = await self._with_role("active")
+        validation = None
+        if old is not None and (embedder := self._context.embedder) is not None:
+            validation = await validate(
+                self._context.embeddings,
                 await self._namespaces(),
-                Side(target.model.id, target.embedder),
-                Side(old.id, asked),
+                Generation(target.model.id, target.embedder),
+                Generation(old.id, embedder),
             )
-            if not compared.holds and not force:
+            if not validation.passed and not force:
+                found = "cannot be reached" if validation.old is None else f"finds {validation.old}"
                 raise FolkloreError(
-                    f"The new model finds {compared.new} of {compared.sample} memories by their own first words, the "
-                    f"present one {compared.old if compared.old is not None else 'is not there to be asked'}. "
-                    "Recall goes on by the present one.",
-                    hint="Check the model and its prefixes, or switch all the same with --force.",
+                    f"The new model finds {validation.new} of {validation.sample} memories by their own first words; "
+                    f"the active model {found}. The active model stays.",
+                    hint="Check the new model and its prefixes, or switch anyway with --force.",
                 )
-        await self._models.switch(target.model.id, now=self._now())
-        log.info("model_switched", to=target.model.label)
-        return Switched(old, target.model, made + await self._sweep(target), compared)
+        return await self._activate(old, target, made, validation)
 
     async def back(self, build: Build, *, at_once: bool = False) -> Switched:
-        """Go back to the model that counted before; the vectors it lacks are made first, or afterwards (`at_once`).
+        """Switch back to the previous model; make the embeddings it lacks first, or afterwards (`at_once`).
 
-        Raises NotFound if there is none, because its vectors were dropped or nothing was ever switched.
+        Raises NotFound if no model is previous, because none was switched from or its embeddings were dropped.
         """
-        models = await self._models.all()
-        old = next((model for model in models if model.role == "active"), None)
-        before = next((model for model in models if model.role == "previous"), None)
-        if before is None:
-            raise NotFound("There is no previous model to go back to.", hint="`folklore embeddings status` shows all.")
-        target = Target(before, build(choice_of(before)))
+        old, previous = await self._with_role("active"), await self._with_role("previous")
+        if previous is None:
+            raise NotFound("There is no previous model.", hint="`folklore embeddings status` lists the models.")
+        target = Target(previous, build(choice_of(previous)))
         try:
+            made = 0
             if not at_once:
-                await self._check(target)
-            made = 0 if at_once else await self._fill(target)
-            await self._models.switch(before.id, now=self._now())
-            return Switched(old, before, made + await self._sweep(target), None)
+                await self._require_same_model(target)
+                made = await self._fill(target)
+            return await self._activate(old, target, made, None)
         finally:
             await target.embedder.close()
 
     async def drop(self, model: KnownModel) -> int:
-        """Delete a generation that does not count; how many vectors it had. Raises Conflict for the one that does."""
-        if model.since is not None and (self._now() - model.since).total_seconds() < 5 * NOTICED_WITHIN:
-            raise Conflict("This model counted a moment ago; somebody may still ask by it.", hint="Wait a little.")
+        """Delete a model and its embeddings and return their number. Raises Conflict for the active model."""
+        if model.since is not None and (self._now() - model.since).total_seconds() < 5 * REFRESH_SECONDS:
+            raise Conflict(
+                "This model was active seconds ago and may still be in use.", hint="Try again in ten seconds."
+            )
         await self._models.retire(model.id, now=self._now())
         dropped = 0
         for namespace in await self._namespaces():
-            while gone := await self._models.drop_vectors(namespace, model.id, size=_DROPPED_AT_ONCE):
-                dropped += gone
-                self._tell(dropped, f"{dropped:,} vectors dropped")
-        await self._models.forget(model.id)
+            while deleted := await self._context.embeddings.delete(namespace, model.id, most=_DELETED_AT_ONCE):
+                dropped += deleted
+                self._report(dropped, f"{dropped:,} embeddings dropped")
+        await self._models.delete(model.id)
         return dropped
 
-    async def _check(self, target: Target) -> None:
-        found = await known(target.embedder)
+    async def _activate(
+        self, old: KnownModel | None, target: Target, made: int, validation: Validation | None
+    ) -> Switched:
+        await self._models.activate(target.model.id, now=self._now())
+        log.info("model_switched", to=target.model.label)
+        return Switched(old, target.model, made + await self._sweep(target), validation)
+
+    async def _with_role(self, role: str) -> KnownModel | None:
+        return next((model for model in await self._models.all() if model.role == role), None)
+
+    async def _require_same_model(self, target: Target) -> None:
+        found = await model_of(target.embedder)
         if found.id != target.model.id or not _same(target.model, found):
             raise FolkloreError(
-                f"The model behind {target.model.label} is not the one its vectors were made with.",
-                hint="Switch to it anew: `folklore embeddings switch`.",
+                f"The model behind {target.model.label} is not the one that made its embeddings.",
+                hint="Make them again with `folklore embeddings switch`.",
             )
 
     async def _fill(self, target: Target) -> int:
-        backfill = Backfill(self._debts, target.embedder, target.model.id, now=self._now, pace=self._pace)
+        backfill = self._backfill(target, self._report)
         made = 0
         for _ in range(_ROUNDS):
-            filled = await backfill.fill(await self._namespaces(), self._tell)
-            made += filled.paid
-            if filled.paid <= self._pace.batch:
+            filled = await backfill.fill(await self._namespaces())
+            made += filled.written
+            if filled.written <= self._pace.batch:
                 break
         return made
 
     async def _sweep(self, target: Target) -> int:
-        """Make what was stored by the old model until every server noticed, and look once more after that."""
-        backfill = Backfill(self._debts, target.embedder, target.model.id, now=self._now, pace=self._pace)
+        """Fill what is stored by the former model until every server has noticed the switch."""
+        backfill = self._backfill(target, lambda _done, _text: None)
         made, waited = 0, 0.0
         try:
             while True:
-                made += (await backfill.fill(await self._namespaces())).paid
-                if waited >= _SWEEP:
+                made += (await backfill.fill(await self._namespaces())).written
+                if waited >= _SWEEP_SECONDS:
                     break
                 await asyncio.sleep(1.0)
                 waited += 1.0
-        except EmbedderUnavailable as error:  # the switch is done; what is owed now is debt as any other
-            log.warning("not_swept", reason=error.message)
+        except EmbedderUnavailable as error:  # the switch is done; the rest is left to the job `embeddings`
+            log.warning("sweep_stopped", reason=error.message)
         return made
 
+    def _backfill(self, target: Target, report: Report) -> Backfill:
+        return Backfill(
+            self._context.embeddings,
+            target.embedder,
+            target.model.id,
+            now=self._now,
+            pace=self._pace,
+            report=report,
+        )
+
     async def _namespaces(self) -> list[UUID]:
-        return [notebook.id for notebook in await self._library.namespaces.find(None)]
+        return [namespace.id for namespace in await self._context.namespaces.find(None)]
 
 
 async def target_of(choice: ModelChoice, models: Models, build: Build) -> Target:
-    """The model that a choice leads to, reached and measured.
+    """Reach the model of a choice and return it.
 
-    One whose vectors are here but that answers another way now is another model of the same name, and gets a revision
-    of its own. Raises EmbedderUnavailable, ConfigInvalid.
+    If another model was registered under the same name and dimensions, as its fingerprint shows, the new one gets a
+    revision of its own. Raises EmbedderUnavailable, ConfigInvalid.
     """
-    rows = {model.id: model for model in await models.all()}
+    known = {model.id: model for model in await models.all()}
     for number in range(1, 100):
         embedder = build(choice if number == 1 else replace(choice, revision=str(number)))
         try:
-            model = await known(embedder)
+            model = await model_of(embedder)
         except BaseException:
             await embedder.close()
             raise
-        row = rows.get(model.id)
-        if row is None or _same(row, model):
-            return Target(model if row is None else row, embedder)
+        registered = known.get(model.id)
+        if registered is None or _same(registered, model):
+            return Target(registered or model, embedder)
         await embedder.close()
-    raise Conflict("There are too many models of this name.", hint="Drop some: `folklore embeddings drop`.")
+    raise Conflict("99 models have this name already.", hint="Drop some with `folklore embeddings drop`.")
 
 
 def _same(one: KnownModel, other: KnownModel) -> bool:
-    return one.probe is None or other.probe is None or alike(one.probe, other.probe) >= SAME_MODEL
+    return one.probe is None or other.probe is None or fingerprint_cosine(one.probe, other.probe) >= SAME_MODEL
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
-    """What a namespace holds in one model, and which way a search goes through it."""
+class NamespaceCoverage:
+    """The coverage of a namespace in one model, and the path of a search there: exact or hnsw."""
 
     namespace: str
     model: KnownModel
@@ -202,18 +222,18 @@ class Held:
     path: str
 
 
-async def holdings(library: MemoryContext, models: Models, debts: Debts) -> tuple[Sequence[KnownModel], Sequence[Held]]:
-    """Every model, and what each namespace has of those with a role or a vector."""
-    rows = await models.all()
-    notebooks = await library.namespaces.find(None)
-    indexed = await models.paths()
-    held = []
-    for model in rows:
-        coverage = await debts.coverage([notebook.id for notebook in notebooks], model.id)
-        for notebook in notebooks:
-            found = coverage.get(notebook.id, Coverage(0, 0))
-            if model.role is None and not found.embedded:
+async def model_coverage(context: MemoryContext) -> tuple[Sequence[KnownModel], Sequence[NamespaceCoverage]]:
+    """Return every model, and the coverage of each namespace in those that have a role or embeddings there."""
+    models = await Models(context.database).all()
+    namespaces = await context.namespaces.find(None)
+    indexed = await VectorIndexes(context.database).predicates()
+    found = []
+    for model in models:
+        coverage = await context.embeddings.coverage([namespace.id for namespace in namespaces], model.id)
+        for namespace in namespaces:
+            covered = coverage.get(namespace.id, Coverage(0, 0))
+            if model.role is None and not covered.embedded:
                 continue
-            by_index = any(str(notebook.id) in path and str(model.id) in path for path in indexed)
-            held.append(Held(notebook.name, model, found, "hnsw" if by_index else "exact"))
-    return rows, held
+            by_index = any(str(namespace.id) in predicate and str(model.id) in predicate for predicate in indexed)
+            found.append(NamespaceCoverage(namespace.name, model, covered, "hnsw" if by_index else "exact"))
+    return models, found

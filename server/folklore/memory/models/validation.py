@@ -1,4 +1,4 @@
-"""Does a new generation of vectors find what the old one finds? Asked of a sample before recall goes by it."""
+"""Validation of a new embedding generation against the active one, over a sample of the memories."""
 
 from __future__ import annotations
 
@@ -6,23 +6,27 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
-from folklore.db.stores.models import Models
+from folklore.db.stores.embeddings import Embeddings
 from folklore.embedding.protocol import Embedder
 from folklore.errors import EmbedderUnavailable
 
-SAMPLE = 60
+_SAMPLE = 60
+_MOST_SAMPLED = 120
 _NEAREST = 10
-_WORDS = 12
-# Of a sample this small nothing follows.
-_TOO_FEW = 5
+_QUERY_WORDS = 12
+# From a smaller sample nothing is concluded, and so many are taken of each namespace at least.
+_SMALLEST = 5
+
+# A namespace, a memory in it, and the memory's first words as a query.
+Sampled = tuple[UUID, UUID, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Agreement:
-    """Of `sample` memories, asked for by their own first words, how many each generation finds among its ten nearest.
+class Validation:
+    """Of `sample` memories, the number that each generation finds among the ten nearest to their own first words.
 
-    `shared` is the mean share of the ten that both have in common. `old` and `shared` are None when the old model
-    cannot be asked any more.
+    `shared` is the mean share of the ten that both generations have in common. `old` and `shared` are None if the old
+    model could not be reached.
     """
 
     sample: int
@@ -31,9 +35,9 @@ class Agreement:
     shared: float | None
 
     @property
-    def holds(self) -> bool:
-        """The new one finds at least as many but for a tenth; half of all where the old one cannot be asked."""
-        if self.sample < _TOO_FEW:
+    def passed(self) -> bool:
+        """True if new >= old - max(1, old / 10); without the old model, if 2 · new >= sample."""
+        if self.sample < _SMALLEST:
             return True
         if self.old is None:
             return 2 * self.new >= self.sample
@@ -41,48 +45,41 @@ class Agreement:
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
-    """One generation: its model's id and who embeds questions for it."""
+class Generation:
+    """The embeddings of one model, and the embedder of queries to them."""
 
     model: UUID
     embedder: Embedder
 
 
-async def agreement(
-    models: Models,
-    namespaces: Sequence[UUID],
-    new: Side,
-    old: Side,
-) -> Agreement:
-    """Compare two generations over a sample of these namespaces. Raises EmbedderUnavailable if the new one is down."""
-    each = max(_TOO_FEW, SAMPLE // max(len(namespaces), 1))
-    sample = []
-    for namespace in namespaces[:SAMPLE]:
-        taken = await models.sample(namespace, new.model, old.model, size=each, salt=str(new.model))
-        sample += [(namespace, id_, " ".join(text.split()[:_WORDS])) for id_, text in taken]
-    sample = sample[: 2 * SAMPLE]
-    found_new = found_old = 0
-    common: list[float] = []
-    old_answers = True
-    for namespace, id_, question in sample:
-        nearest = await _nearest(models, namespace, new, question)
-        found_new += id_ in nearest
-        if old_answers:
-            try:
-                before = await _nearest(models, namespace, old, question)
-            except EmbedderUnavailable:
-                old_answers = False
-            else:
-                found_old += id_ in before
-                common.append(len(nearest & before) / max(len(before), 1))
-    if not old_answers or not sample:
-        return Agreement(len(sample), found_new, None, None)
-    return Agreement(len(sample), found_new, found_old, sum(common) / len(common))
+async def validate(embeddings: Embeddings, namespaces: Sequence[UUID], new: Generation, old: Generation) -> Validation:
+    """Compare two generations over a sample of these namespaces. Raises EmbedderUnavailable if the new model fails."""
+    each = max(_SMALLEST, _SAMPLE // max(len(namespaces), 1))
+    sample: list[Sampled] = []
+    for namespace in namespaces[:_SAMPLE]:
+        taken = await embeddings.sample(namespace, new.model, old.model, most=each)
+        sample += [(namespace, id_, " ".join(text.split()[:_QUERY_WORDS])) for id_, text in taken]
+    del sample[_MOST_SAMPLED:]
+    found_new = await _nearest(embeddings, sample, new)
+    number_new = _hits(sample, found_new)
+    try:
+        found_old = await _nearest(embeddings, sample, old)
+    except EmbedderUnavailable:
+        return Validation(len(sample), number_new, None, None)
+    shared = [len(one & other) / max(len(other), 1) for one, other in zip(found_new, found_old, strict=True)]
+    return Validation(len(sample), number_new, _hits(sample, found_old), sum(shared) / max(len(shared), 1))
 
 
-async def _nearest(models: Models, namespace: UUID, side: Side, question: str) -> frozenset[UUID]:
-    pieces = question.split()
-    vector = await side.embedder.embed_question(pieces, [1.0] * len(pieces))
-    if not vector.any():
-        return frozenset()
-    return await models.nearest(namespace, side.model, vector, size=_NEAREST)
+async def _nearest(embeddings: Embeddings, sample: Sequence[Sampled], generation: Generation) -> list[frozenset[UUID]]:
+    """Return the nearest memories to each query of the sample."""
+    found = []
+    for namespace, _, query in sample:
+        words = query.split()
+        vector = await generation.embedder.embed_question(words, [1.0] * len(words))
+        near = await embeddings.nearest(namespace, generation.model, vector, most=_NEAREST) if vector.any() else ()
+        found.append(frozenset(near))
+    return found
+
+
+def _hits(sample: Sequence[Sampled], found: Sequence[frozenset[UUID]]) -> int:
+    return sum(id_ in near for (_, id_, _), near in zip(sample, found, strict=True))

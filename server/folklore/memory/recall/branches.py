@@ -27,7 +27,7 @@ from folklore.ranking.standard_scores import piece_weights, rarest_weights, samp
 from folklore.ranking.weights import Branch, Ranking
 from folklore.telemetry import stage
 from folklore.text.query.parser import KeywordQuery
-from folklore.text.sampled_frequencies import UsualWords
+from folklore.text.words import SampledFrequencies
 
 log = structlog.get_logger(__name__)
 
@@ -118,7 +118,7 @@ class Branches:
                 raise outcome
             else:
                 self._found.hits[branch] = outcome
-        if "dense" in self._found.hits and (mismatch := self._library.generations.mismatch) is not None:
+        if "dense" in self._found.hits and (mismatch := self._library.active_model.mismatch) is not None:
             self._found.degraded.append(Degraded("dense", mismatch))
         if not self._found.hits:
             reasons = "; ".join(f"{item.branch}: {item.reason}" for item in self._found.degraded)
@@ -128,7 +128,7 @@ class Branches:
     @property
     def _is_expression(self) -> bool:
         query = self._query
-        return query.expert and (not query.only_alternatives or (self._literal and bool(query.phrases)))
+        return query.is_expression and (not query.only_alternatives or (self._literal and bool(query.phrases)))
 
     async def _timed(self, branch: Branch, work: Callable[[int], Awaitable[Hits]], fetch: int) -> Hits:
         start = perf_counter()
@@ -186,7 +186,7 @@ class Branches:
             recent.put_sampled(spaces, model, sampled)
         return sampled
 
-    async def _vector(self, embedder: Embedder, usual: UsualWords | None) -> NDArray[np.float32]:
+    async def _vector(self, embedder: Embedder, usual: SampledFrequencies | None) -> NDArray[np.float32]:
         """Return the vector the caller gave, else that of the question, in which rare words may count more.
 
         They do if the model can weigh words. The usual words of the scope say how rare they are, so that this branch
@@ -198,7 +198,8 @@ class Branches:
         weights = [1.0] * len(pieces)
         if embedder.weighs_words and not self._is_expression:
             if usual is not None:
-                weights = piece_weights(sampled_weights([usual.holding(piece) for piece in pieces], usual.total))
+                frequencies = [usual.document_frequency(piece) for piece in pieces]
+                weights = piece_weights(sampled_weights(frequencies, usual.total))
             else:
                 await self._read.wait()
                 if (read := self._found.reading) is not None:

@@ -7,7 +7,7 @@ from uuid import UUID
 
 from folklore.memory.recall.branches import Found
 from folklore.ranking.confidence import Asked, calibrated
-from folklore.text.dates.date_terms import dated_pieces
+from folklore.text.dates.date_terms import pieces_with_dates
 
 
 def assured(
@@ -37,6 +37,6 @@ def _asked(found: Found) -> Asked | None:
     reading = found.reading.reading
     dated: set[str] = set()
     if any(lexeme[:1] == "@" for lexeme in reading.documents):
-        of_dates = dated_pieces(found.pieces)
+        of_dates = pieces_with_dates(found.pieces)
         dated = {lexeme for lexeme, places in reading.places.items() if places and of_dates.issuperset(places)}
     return Asked.of(found.reading.weights, reading.documents, dated, reading.total, reading.spelled)

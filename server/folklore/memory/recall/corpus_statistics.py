@@ -10,7 +10,7 @@ from uuid import UUID
 
 from folklore.db.stores.recall_rows import Lexemes, Measures, Sample
 from folklore.ranking.length import LengthLine
-from folklore.text.sampled_frequencies import UsualWords
+from folklore.text.words import SampledFrequencies
 
 Key = TypeVar("Key")
 Value = TypeVar("Value")
@@ -57,12 +57,12 @@ class Sampled:
     """The length line of a scope in one model, from a sample of its vectors, and its usual words if it holds many."""
 
     line: LengthLine | None
-    usual: UsualWords | None
+    usual: SampledFrequencies | None
     indexed: bool
     many: bool
 
     @classmethod
-    def of(cls, sample: Sample, usual: UsualWords | None) -> Sampled:
+    def of(cls, sample: Sample, usual: SampledFrequencies | None) -> Sampled:
         """Learn from a sample, which is not kept."""
         line = LengthLine.through(sample.vectors, sample.sizes)
         return cls(line, usual if sample.many else None, sample.indexed, sample.many)
@@ -106,7 +106,7 @@ class RecentMeasures:
     def __init__(self) -> None:
         self._measured: _Kept[frozenset[UUID], Measured] = _Kept()
         self._sampled: _Kept[tuple[frozenset[UUID], UUID], Sampled] = _Kept()
-        self._usual: _Kept[frozenset[UUID], UsualWords] = _Kept()
+        self._usual: _Kept[frozenset[UUID], SampledFrequencies] = _Kept()
 
     def get(self, namespaces: Iterable[UUID]) -> Measured | None:
         """Return the measures of a scope, unless they are too old."""
@@ -124,13 +124,13 @@ class RecentMeasures:
         """Remember what the samples of a scope said in a model."""
         self._sampled.put((frozenset(namespaces), model), sampled, _seconds(many=sampled.many))
 
-    def usual(self, namespaces: Iterable[UUID]) -> UsualWords | None:
+    def usual(self, namespaces: Iterable[UUID]) -> SampledFrequencies | None:
         """Return the usual words of a scope, if they were learned within the hour."""
         return self._usual.get(frozenset(namespaces))
 
-    def learn(self, namespaces: Iterable[UUID], texts: Sequence[str]) -> UsualWords:
+    def learn(self, namespaces: Iterable[UUID], texts: Sequence[str]) -> SampledFrequencies:
         """Learn the usual words of a scope from its oldest texts, which stay while others come."""
-        usual = UsualWords.of(texts)
+        usual = SampledFrequencies.of(texts)
         self._usual.put(frozenset(namespaces), usual, _SECONDS_OF_USUAL)
         return usual
 

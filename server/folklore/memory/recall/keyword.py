@@ -11,7 +11,7 @@ from folklore.memory.recall.corpus_statistics import Measured, Read, Way
 from folklore.ranking.length import score_line
 from folklore.ranking.standard_scores import question_mass, taken_for, weigh
 from folklore.ranking.weights import Ranking
-from folklore.text.dates.date_terms import marks_asked
+from folklore.text.dates.date_terms import date_terms
 from folklore.text.query.parser import KeywordQuery, Term
 from folklore.text.query.tsquery import to_tsquery_text
 
@@ -31,7 +31,7 @@ async def read_question(
 ) -> tuple[Bm25, Measured]:
     """Weigh the words of a question in scope, with the measures of the scope. One statement at most."""
     bound = ranking.bound(len(query.bag))
-    marks = marks_asked(query.bag)
+    marks = date_terms(query.bag)
     measured = library.measured.get(scope.namespaces)
     way: Way = (tuple(languages), ranking.saturation, ranking.length_prior)
     known = {} if measured is None else measured.known(way)

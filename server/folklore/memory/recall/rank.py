@@ -25,8 +25,8 @@ from folklore.ranking.signals import factors, recency
 from folklore.ranking.standard_scores import dense_weight, rarest_weights, sharpness, standing
 from folklore.ranking.weights import Ranking
 from folklore.telemetry import stage
-from folklore.text.asking import asks
-from folklore.text.exact import ExactQuestion
+from folklore.text.exact import ExactMatch
+from folklore.text.words import is_question
 
 # So many beyond those wanted may lend to their neighbours.
 _MORE_LENDERS = 5
@@ -126,7 +126,7 @@ def _factors(
     words: list[float] = []
     if found.reading is not None:
         words = rarest_weights(found.reading.reading.places, found.reading.weights, len(found.pieces))
-    exact = ExactQuestion.of(found.pieces, words or [0.0] * len(found.pieces))
+    exact = ExactMatch.of(found.pieces, words or [0.0] * len(found.pieces))
     asked = {piece.strip(".,;:!?").casefold() for piece in found.pieces}
     values: list[dict[str, float | None]] = []
     for id_, candidate in candidates.items():
@@ -137,7 +137,7 @@ def _factors(
         if (priority := candidate.priority) is not None:
             value["priority"] = (_LOWEST_PRIORITY - priority) / (_LOWEST_PRIORITY - 1)
         if signals.exact > 0 and exact.total > 0:
-            value["exact"] = exact.likeness(candidate.content)
+            value["exact"] = exact.score(candidate.content)
         if signals.overlap > 0:
             value["overlap"] = coverage.get(id_, 0.0)
         if signals.tags > 0 and candidate.tags:
@@ -206,7 +206,7 @@ def _beside(
 
 
 def _room(gainer: Candidate, ranking: Ranking) -> float:
-    return room(_length(gainer), ranking, asks=asks(gainer.content))
+    return room(_length(gainer), ranking, asks=is_question(gainer.content))
 
 
 def _length(candidate: Candidate) -> int:

@@ -30,7 +30,7 @@ async def find_similar(
     if not ids:
         return {}, None
     try:
-        found = await context.memory.similarities.of(
+        found = await context.memory.embeddings.similar(
             namespace, ids, model, nearest=_NEAREST, newest=_NEWEST, now=context.now
         )
     except FolkloreError as error:

@@ -16,7 +16,7 @@ from folklore.db.stores.namespaces import NewNamespace
 from folklore.errors import ConcurrentChange, EmbedderUnavailable, InvalidInput, NotFound
 from folklore.memory.context import MemoryContext, RequestContext
 from folklore.memory.ids import new_id
-from folklore.memory.models.vectors import vectors_of
+from folklore.memory.models.active_model import embed_texts
 from folklore.memory.permissions import require
 from folklore.memory.records.similar import find_similar, unknown_similar
 from folklore.memory.records.supersede import Replacement, supersede
@@ -243,12 +243,12 @@ async def _embed_batch(memory: MemoryContext, batch: Sequence[PreparedMemory]) -
 
 async def embed(memory: MemoryContext, texts: Sequence[str]) -> Vectors | None:
     """Embed texts with the active model; None if there is none or it is unreachable: the embeddings are pending."""
-    await memory.generations.look()
+    await memory.active_model.refresh()
     embedder = memory.embedder
     if embedder is None:
         return None
     try:
-        return await vectors_of(embedder, texts)
+        return await embed_texts(embedder, texts)
     except EmbedderUnavailable as error:
         log.warning("stored_without_vectors", count=len(texts), reason=error.message)
         return None

@@ -15,7 +15,7 @@ from folklore.db.stores.transfer import Transfers
 from folklore.db.stores.transfer_rows import HALF_BYTES, Arrival, Carried
 from folklore.errors import EmbedderUnavailable
 from folklore.memory.context import MemoryContext
-from folklore.memory.models.vectors import known
+from folklore.memory.models.active_model import model_of
 from folklore.memory.records.store import embed
 from folklore.memory.transfer.report import Report
 from folklore.memory.transfer.vector_lines import FIELD
@@ -67,11 +67,11 @@ class CarriedVectors:
     async def _active(self) -> KnownModel | None:
         if (model := await self._transfers.active_model()) is not None:
             return model
-        await self._library.generations.look()
+        await self._library.active_model.refresh()
         if (embedder := self._library.embedder) is None:
             return None
         try:
-            return await known(embedder)
+            return await model_of(embedder)
         except EmbedderUnavailable:
             return None
 

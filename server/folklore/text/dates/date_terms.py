@@ -1,28 +1,28 @@
-"""Dates that a question names, as marks under which memories of that time are posted.
+"""Date terms: dates as search terms, under which memories of that time are indexed.
 
-A memory of 8 May 2023 is posted under its day (@2023-05-08, @05-08), its month (@2023-05, @05) and its year (@2023). A
-question that names a date asks for the same marks, so that time weighs as a rare word does: by how few share it.
+`postings_insert.sql` indexes a memory of 8 May 2023 under its day (@2023-05-08, @05-08), its month (@2023-05, @05) and
+its year (@2023). A query that names a date searches for the same terms, so that a date is weighed like a word: by its
+document frequency.
 """
 
 from __future__ import annotations
 
-import calendar
 import math
 import re
 from collections.abc import Iterator, Sequence
 from datetime import date, timedelta
 
-_MONTHS = {name.lower(): number for number, name in enumerate(calendar.month_name) if name}
-_MONTHS |= {name[:3]: number for name, number in _MONTHS.items()} | {"sept": 9}
-# By ASCII alone: else "i" stands for the Turkish dotless ı too, and "s" for the long ſ, and no month is spelled so.
-_MONTH = r"(?P<month>(?a:" + "|".join(sorted(_MONTHS, key=len, reverse=True)) + r"))\.?"
+from folklore.text.dates.periods import MONTHS
+
+# ASCII only: otherwise "i" would match the Turkish dotless ı too, and "s" the long ſ.
+_MONTH = r"(?P<month>(?a:" + "|".join(sorted(MONTHS, key=len, reverse=True)) + r"))\.?"
 _DAY = r"(?P<day>\d{1,2})(?:st|nd|rd|th)?"
 _YEAR = r"(?P<year>(?:19|20)\d\d)"
-# Behind a word and a sign that joins it is part of a name (CVE-2025-1003, blog/2024/post), but for words of time.
-_NO_NAME = (
+# A year that a sign joins to a word is part of a name (CVE-2025-1003, blog/2024/post), except after words of time.
+_NOT_IN_NAME = (
     r"(?:(?<![^\W\d_][-./#])" + "".join(rf"|(?<=\b{word}-)" for word in ("mid", "end", "pre", "early", "late")) + ")"
 )
-# The more a pattern says the earlier it stands: what it took, later ones do not read again.
+# The most specific pattern first: later ones skip the text that an earlier one matched.
 _PATTERNS = tuple(
     re.compile(rf"\b{pattern}\b", re.IGNORECASE)
     for pattern in (
@@ -32,79 +32,67 @@ _PATTERNS = tuple(
         rf"{_MONTH},?\s{_YEAR}",
         rf"{_DAY}\s(?:of\s)?{_MONTH}",
         rf"{_MONTH}\s{_DAY}",
-        # A month alone only after a word of time: "may" and "march" are verbs too.
+        # A month alone needs a word of time before it: "may" and "march" are verbs too.
         rf"(?:in|of|during|since|by|until|before|after|last|this|early|late|mid)\s{_MONTH}",
-        _NO_NAME + _YEAR,
+        _NOT_IN_NAME + _YEAR,
     )
 )
-_LONGEST_READ = 2_000
-_DAYS_NEAR = 4
-_DAYS_FADE = 2.0
+_MAX_CHARACTERS = 2_000
+_MAX_DAYS_AWAY = 4
+_FADING_DAYS = 2.0
 
 
-def marks_of(day: date) -> tuple[str, ...]:
-    """The marks a memory of this day is posted under; `postings/insert.sql` writes the same."""
-    return (f"@{day:%Y-%m-%d}", f"@{day:%m-%d}", f"@{day:%Y-%m}", f"@{day:%m}", f"@{day:%Y}")
+def date_terms(query: str) -> dict[str, float]:
+    """Return the date terms of a query with their weights: 1, or exp(-days / 2) for a day up to four days away.
 
-
-def marks_asked(question: str) -> dict[str, float]:
-    """The marks a question asks for, each with how much it counts (1, less for the days around a day it names).
-
-    Relative times (`last week`) are filters' business: they say when the question is asked, not what it is about.
+    Relative times (`last week`) give no terms: they filter by when something was stored.
     """
-    text = " ".join(question[:_LONGEST_READ].split())
-    marks: dict[str, float] = {}
-    for year, month, day in _dates(text):
-        for mark, weight in _around(year, month, day):
-            marks[mark] = max(weight, marks.get(mark, 0.0))
-    return marks
+    terms: dict[str, float] = {}
+    for match in _matches(" ".join(query[:_MAX_CHARACTERS].split())):
+        for term, weight in _terms_of(match.groupdict()):
+            terms[term] = max(weight, terms.get(term, 0.0))
+    return terms
 
 
-def dated_pieces(pieces: Sequence[str]) -> set[int]:
-    """Which pieces of a question name a day, a month or a year, but not the words around them."""
-    text = " ".join(pieces)[:_LONGEST_READ]
+def pieces_with_dates(pieces: Sequence[str]) -> set[int]:
+    """Return the positions of the pieces of a query that name a day, a month or a year."""
+    text = " ".join(pieces)[:_MAX_CHARACTERS]
     return {
         text.count(" ", 0, match.start(group))
         for match in _matches(text)
-        for group, named in match.groupdict().items()
-        if named is not None
+        for group, value in match.groupdict().items()
+        if value is not None
     }
 
 
-def _dates(text: str) -> Iterator[tuple[int | None, int | None, int | None]]:
-    for match in _matches(text):
-        found = match.groupdict()
-        named = found.get("month")
-        month = _MONTHS[named.lower()] if named else int(found.get("number") or 0) or None
-        yield _number(found.get("year")), month, _number(found.get("day"))
-
-
 def _matches(text: str) -> Iterator[re.Match[str]]:
-    taken: list[tuple[int, int]] = []
+    """Yield the dates of a text without overlaps."""
+    matched: list[tuple[int, int]] = []
     for pattern in _PATTERNS:
         for match in pattern.finditer(text):
-            if any(start < match.end() and match.start() < end for start, end in taken):
-                continue
-            taken.append(match.span())
-            yield match
+            if not any(start < match.end() and match.start() < end for start, end in matched):
+                matched.append(match.span())
+                yield match
 
 
-def _number(text: str | None) -> int | None:
-    return None if text is None else int(text)
-
-
-def _around(year: int | None, month: int | None, day: int | None) -> Iterator[tuple[str, float]]:
-    if month is None or not 1 <= month <= 12:
-        if year is not None:
+def _terms_of(groups: dict[str, str | None]) -> Iterator[tuple[str, float]]:
+    year, day = int(groups.get("year") or 0), int(groups.get("day") or 0)
+    name, number = groups.get("month"), groups.get("number")
+    month = MONTHS[name.lower()] if name else int(number or 0)
+    if not 1 <= month <= 12:
+        if year:
             yield f"@{year}", 1.0
-        return
-    if day is None:
-        yield (f"@{month:02}" if year is None else f"@{year}-{month:02}"), 1.0
-        return
+    elif "day" not in groups:
+        yield (f"@{year}-{month:02}" if year else f"@{month:02}"), 1.0
+    else:
+        yield from _days_around(year, month, day)
+
+
+def _days_around(year: int, month: int, day: int) -> Iterator[tuple[str, float]]:
     try:
-        named = date(2024 if year is None else year, month, day)  # a leap year has every day
+        named = date(year or 2024, month, day)  # a leap year has every day
     except ValueError:
         return
-    for offset in range(-_DAYS_NEAR, _DAYS_NEAR + 1):
+    for offset in range(-_MAX_DAYS_AWAY, _MAX_DAYS_AWAY + 1):
         near = named + timedelta(days=offset)
-        yield (f"@{near:%m-%d}" if year is None else f"@{near:%Y-%m-%d}"), math.exp(-abs(offset) / _DAYS_FADE)
+        yield (f"@{near:%Y-%m-%d}" if year else f"@{near:%m-%d}"), math.exp(-abs(offset) / _FADING_DAYS)

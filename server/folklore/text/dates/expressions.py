@@ -1,18 +1,20 @@
 """Time expressions: `last week`, `since March`, `between Monday and yesterday`, ISO 8601 dates, times and ranges.
 
-An expression that is not understood is an error that lists what is; it is never silently ignored.
+A date without its year or week means the latest one that has begun, since memories are about the past. An expression
+that is not understood is an error, whose hint lists what is understood; it is never ignored.
 """
 
 from __future__ import annotations
 
+import calendar
 import re
-from dataclasses import dataclass
-from datetime import datetime, timedelta, tzinfo
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from datetime import date, datetime, time, timedelta, tzinfo
 
 from folklore.errors import InvalidInput
 from folklore.text.clean import clean
-from folklore.text.dates.named import NUMBER, read_clock_time, read_count, read_span
-from folklore.text.dates.periods import Clock, Span
+from folklore.text.dates.periods import MONTHS, Clock, Period, Unit
 
 MAX_LENGTH = 200
 UNDERSTOOD = (
@@ -21,7 +23,340 @@ UNDERSTOOD = (
     "times such as 2025-03-01 or 2025-03-01T10:00+01:00; since, after, before or until one of these; between X and Y, "
     "X to Y, X..Y, 1 to 3 March; all time."
 )
-_EVERYTHING = frozenset(["all", "all time", "any", "any time", "anytime", "always", "ever"])
+
+
+@dataclass(frozen=True, slots=True)
+class TimeRange:
+    """A half-open range of time [since, until) in UTC; None is open."""
+
+    since: datetime | None
+    until: datetime | None
+
+
+def parse_time(expression: str, *, now: datetime, zone: tzinfo) -> TimeRange:
+    """Parse a time expression relative to `now`, an aware time, in the caller's time zone.
+
+    Days and longer units follow the local calendar; weeks begin on Monday. `last week` is the calendar week before this
+    one, `past week` and `last 7 days` end now. `after March` begins with April, `until March` includes March. Raises
+    InvalidInput for anything else.
+    """
+    text = _normal(expression) if len(expression) <= MAX_LENGTH else ""
+    if text in _ALL_TIME:
+        return TimeRange(None, None)
+    try:
+        found = _time_range(text, Clock(now, zone))
+    except (OverflowError, ValueError):
+        raise InvalidInput("time", "there is no such date in the calendar.", hint=UNDERSTOOD) from None
+    if found is None:
+        raise InvalidInput("time", "this time expression is not understood.", hint=UNDERSTOOD)
+    if found.since and found.until and found.since > found.until:
+        raise InvalidInput("time", "the range ends before it begins.", hint="Exchange the two times.")
+    return found
+
+
+def _normal(expression: str) -> str:
+    """Return an expression in lower case with plain dashes and single blanks."""
+    text = re.sub("[\u2010-\u2015\u2212]", "-", clean(expression).text.casefold()).replace(",", " ")
+    text = " ".join(text.split()).strip("!?;: ").replace("this past ", "past ")
+    return text if text.endswith("..") else text.removesuffix(".")
+
+
+# Periods: `yesterday`, `March 2025`, `3 days ago`, ISO 8601
+
+_NUMBERS = {
+    "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10,
+    "eleven": 11, "twelve": 12, "a": 1, "an": 1, "a couple of": 2, "couple of": 2, "a few": 3, "few": 3,
+}  # fmt: skip
+_UNITS: dict[str, Unit] = {
+    "second": "second", "seconds": "second", "sec": "second", "secs": "second",
+    "minute": "minute", "minutes": "minute", "min": "minute", "mins": "minute",
+    "hour": "hour", "hours": "hour", "hr": "hour", "hrs": "hour", "h": "hour",
+    "day": "day", "days": "day", "d": "day",
+    "week": "week", "weeks": "week", "wk": "week", "wks": "week", "w": "week",
+    "month": "month", "months": "month", "mo": "month",
+    "quarter": "quarter", "quarters": "quarter",
+    "year": "year", "years": "year", "yr": "year", "yrs": "year", "y": "year",
+}  # fmt: skip
+_WEEKDAYS = {"monday": 0, "tuesday": 1, "wednesday": 2, "thursday": 3, "friday": 4, "saturday": 5, "sunday": 6}
+_WEEKDAYS |= {name[:3]: number for name, number in _WEEKDAYS.items()} | {"tues": 1, "thur": 3, "thurs": 3}
+_DAYS = {"the day before yesterday": -2, "yesterday": -1, "today": 0, "tomorrow": 1, "the day after tomorrow": 2}
+_DAYS |= {name.removeprefix("the "): offset for name, offset in _DAYS.items()}
+_NAMED_TIMES = {"noon": time(12), "midnight": time()}
+_PARTS_OF_DAY = {"morning": (6, 12), "afternoon": (12, 18), "evening": (18, 24), "night": (18, 30)}  # in hours
+_OFFSETS = {"last": -1, "previous": -1, "this": 0, "current": 0, "next": 1, "coming": 1, "following": 1}
+_ORDINALS = {"first": 1, "1st": 1, "second": 2, "2nd": 2, "third": 3, "3rd": 3, "fourth": 4, "4th": 4}
+_SECOND, _MINUTE, _HOUR = timedelta(seconds=1), timedelta(minutes=1), timedelta(hours=1)
+
+
+def _any_of(names: Iterable[str]) -> str:
+    return "|".join(sorted(names, key=len, reverse=True))
+
+
+def _pattern(text: str) -> re.Pattern[str]:
+    return re.compile(text, re.ASCII)
+
+
+_NUMBER = rf"\d{{1,7}}|{_any_of(_NUMBERS)}"
+_UNIT = _any_of(_UNITS)
+_MONTH = _any_of(MONTHS)
+_WHICH = _any_of(_OFFSETS)
+_DAY_OF_MONTH = r"(?P<day>\d{1,2})(?:st|nd|rd|th)?"
+_YEAR = r"(?P<year>\d{4})"
+_TIME = r"(?P<time>\d{1,2}(?::\d{2}){0,2} ?(?:[ap]\.?m)?|noon|midnight)"
+
+_COUNTED = _pattern(rf"(?:(?P<which>last|past|previous|next|coming) )?(?P<count>{_NUMBER}) ?(?P<unit>{_UNIT})")
+_DISTANT = _pattern(rf"(?P<ahead>in )?(?P<count>{_NUMBER}) ?(?P<unit>{_UNIT})(?P<way> ago| back| earlier| from now)?")
+_CALENDAR_UNIT = _pattern(rf"(?P<which>{_WHICH}|past) (?P<unit>{_UNIT})")
+_UNIT_BEFORE_LAST = _pattern(rf"({_UNIT}) before last")
+_NAMED_WEEKDAY = _pattern(rf"(?:(?P<which>{_WHICH}) )?(?P<weekday>{_any_of(_WEEKDAYS)})")
+_NAMED_MONTH = _pattern(rf"(?:(?P<which>{_WHICH}) )?(?P<month>{_MONTH})\.?(?:(?: of)? {_YEAR})?")
+_MONTH_DAY = _pattern(rf"(?P<month>{_MONTH})\.? (?:the )?{_DAY_OF_MONTH}(?: (?:of )?{_YEAR})?")
+_DAY_MONTH = _pattern(rf"(?:the )?{_DAY_OF_MONTH} (?:of )?(?P<month>{_MONTH})\.?(?: (?:of )?{_YEAR})?")
+_QUARTER = _pattern(rf"(?:{_YEAR}[ -])?q(?P<quarter>[1-4])(?:(?: of)?[ -](?P<after>\d{{4}}))?")
+_ORDINAL_QUARTER = _pattern(rf"(?:the )?(?P<quarter>{_any_of(_ORDINALS)}) quarter(?:(?: of)? (?P<after>\d{{4}}))?")
+_ONLY_YEAR = _pattern(rf"(?:the )?(?:year )?{_YEAR}")
+_ONLY_MONTH = _pattern(rf"{_YEAR}[-/](?P<month>\d{{1,2}})")
+_ISO_DAY = _pattern(rf"{_YEAR}([-/])(?P<month>\d{{1,2}})\2(?P<day>\d{{1,2}})|(?P<basic>\d{{8}})")
+_ISO_WEEK = _pattern(rf"{_YEAR}-?w(?P<week>\d{{2}})(?:-?(?P<day>[1-7]))?")
+_ISO_TIME = _pattern(
+    r"(?P<date>\d{4}-\d{2}-\d{2}|\d{8})[t ](?P<time>\d{2}(?::?\d{2}(?::?\d{2}(?:\.\d{1,9})?)?)?)"
+    r" ?(?P<zone>z|utc|gmt|[+-]\d{2}(?::?\d{2})?)?"
+)
+_CLOCK_TIME = _pattern(r"(?P<hour>\d{1,2})(?::(?P<minute>[0-5]\d)(?::(?P<second>[0-5]\d))?)? ?(?:(?P<half>[ap])\.?m)?")
+_DAY_THEN_TIME = _pattern(rf"(?P<day>.+?)(?: at| @)? {_TIME}")
+_TIME_THEN_DAY = _pattern(rf"{_TIME}(?: on)? (?P<day>.+)")
+_PART_OF_DAY = _pattern(r"(?P<day>.+) (?P<part>morning|afternoon|evening|night)")
+
+
+def _period(text: str, clock: Clock) -> Period | None:
+    """Parse a period, with or without a preposition and an article.
+
+    Raises OverflowError or ValueError for a date outside the calendar.
+    """
+    if period := _bare_period(text, clock):
+        return period
+    found = _PREPOSITION.match(text)
+    return _bare_period(text[found.end() :], clock) if found else None
+
+
+def _bare_period(text: str, clock: Clock) -> Period | None:
+    for parser in _PARSERS:
+        if (period := parser(text, clock)) is not None:
+            return period
+    return None
+
+
+def _now(text: str, clock: Clock) -> Period | None:
+    return clock.point(clock.now, _MINUTE) if text in ("now", "right now", "just now") else None
+
+
+def _counted(text: str, clock: Clock) -> Period | None:
+    """Parse `last 3 days`, `next two weeks`; a bare `24h` or `7 days` ends now."""
+    found = _COUNTED.fullmatch(text)
+    if not found or (found["which"] is None and found["count"] in ("a", "an")):
+        return None
+    count = _number(found["count"])
+    return clock.rolling(-count if found["which"] in ("next", "coming") else count, _UNITS[found["unit"]])
+
+
+def _distant(text: str, clock: Clock) -> Period | None:
+    """Parse `3 days ago`, `an hour from now`, `in two weeks`."""
+    found = _DISTANT.fullmatch(text)
+    if not found or bool(found["ahead"]) == bool(found["way"]):
+        return None
+    count = _number(found["count"])
+    return clock.ago(-count if found["ahead"] or found["way"] == " from now" else count, _UNITS[found["unit"]])
+
+
+def _calendar_unit(text: str, clock: Clock) -> Period | None:
+    """Parse `last week`, `this month`, `next year`. `past week` ends now, and so do `last hour` and shorter units."""
+    if found := _UNIT_BEFORE_LAST.fullmatch(text):
+        return clock.unit(_UNITS[found[1]], -2)
+    found = _CALENDAR_UNIT.fullmatch(text)
+    if not found:
+        return None
+    unit = _UNITS[found["unit"]]
+    offset = _OFFSETS.get(found["which"], -1)
+    if found["which"] == "past" or (offset and unit in ("second", "minute", "hour")):
+        return clock.rolling(-offset, unit)
+    return clock.unit(unit, offset)
+
+
+def _day(text: str, clock: Clock) -> Period | None:
+    if named := _named_day(text, clock):
+        day, recurring = named
+        return clock.days(day, day + timedelta(days=1), recurring=recurring)
+    return None
+
+
+def _named_day(text: str, clock: Clock) -> tuple[date, bool] | None:
+    """Parse a single day; return it and whether its name recurs."""
+    if text in _DAYS:
+        return clock.today + timedelta(days=_DAYS[text]), False
+    if found := _ISO_DAY.fullmatch(text):
+        basic = found["basic"]
+        parts = (basic[:4], basic[4:6], basic[6:]) if basic else (found["year"], found["month"], found["day"])
+        return date(*map(int, parts)), False
+    if found := _NAMED_WEEKDAY.fullmatch(text):
+        return _weekday(_WEEKDAYS[found["weekday"]], found["which"], clock.today), found["which"] is None
+    if found := _MONTH_DAY.fullmatch(text) or _DAY_MONTH.fullmatch(text):
+        month, day = MONTHS[found["month"]], int(found["day"])
+        if found["year"]:
+            return date(int(found["year"]), month, day), False
+        return _latest(month, day, clock.today), True
+    if (found := _ISO_WEEK.fullmatch(text)) and found["day"]:
+        return date.fromisocalendar(int(found["year"]), int(found["week"]), int(found["day"])), False
+    return None
+
+
+def _weekday(weekday: int, which: str | None, today: date) -> date:
+    offset = _OFFSETS.get(which or "")
+    if offset == 0:
+        return today + timedelta(days=weekday - today.weekday())
+    if offset == 1:
+        return today + timedelta(days=(weekday - today.weekday() - 1) % 7 + 1)
+    back = (today.weekday() - weekday) % 7
+    return today - timedelta(days=back or (7 if offset else 0))
+
+
+def _latest(month: int, day: int, today: date) -> date:
+    """Return the latest such day up to today; for the 29th of February that may be years ago."""
+    for year in range(today.year, max(today.year - 9, 0), -1):
+        if (month, day) == (2, 29) and not calendar.isleap(year):
+            continue
+        if (found := date(year, month, day)) <= today:
+            return found
+    raise OverflowError
+
+
+def _month(text: str, clock: Clock) -> Period | None:
+    if found := _ONLY_MONTH.fullmatch(text):
+        return clock.months(date(int(found["year"]), int(found["month"]), 1), 1)
+    found = _NAMED_MONTH.fullmatch(text)
+    if not found or (found["which"] and found["year"]):
+        return None
+    month, today = MONTHS[found["month"]], clock.today
+    if found["year"]:
+        return clock.months(date(int(found["year"]), month, 1), 1)
+    year = today.year - (month > today.month)
+    if found["which"]:
+        offset = _OFFSETS[found["which"]]
+        year = today.year + {-1: -(month >= today.month), 0: 0, 1: month <= today.month}[offset]
+    return clock.months(date(year, month, 1), 1, recurring=not found["which"])
+
+
+def _quarter(text: str, clock: Clock) -> Period | None:
+    if found := _QUARTER.fullmatch(text):
+        if found["year"] and found["after"]:
+            return None
+        quarter, named = int(found["quarter"]), found["year"] or found["after"]
+    elif found := _ORDINAL_QUARTER.fullmatch(text):
+        quarter, named = _ORDINALS[found["quarter"]], found["after"]
+    else:
+        return None
+    month, today = quarter * 3 - 2, clock.today
+    year = int(named) if named else today.year - (month > today.month)
+    return clock.months(date(year, month, 1), 3, recurring=not named)
+
+
+def _year(text: str, clock: Clock) -> Period | None:
+    found = _ONLY_YEAR.fullmatch(text)
+    return clock.months(date(int(found["year"]), 1, 1), 12) if found else None
+
+
+def _iso_week(text: str, clock: Clock) -> Period | None:
+    found = _ISO_WEEK.fullmatch(text)
+    if not found or found["day"]:
+        return None
+    monday = date.fromisocalendar(int(found["year"]), int(found["week"]), 1)
+    return clock.days(monday, monday + timedelta(days=7))
+
+
+def _iso_time(text: str, clock: Clock) -> Period | None:
+    found = _ISO_TIME.fullmatch(text)
+    if not found:
+        return None
+    zone = {"z": "+00:00", "utc": "+00:00", "gmt": "+00:00", None: ""}.get(found["zone"], found["zone"])
+    moment = datetime.fromisoformat(f"{found['date']}T{found['time']}{zone}")
+    digits = len(found["time"].split(".")[0].replace(":", ""))
+    precision = {2: _HOUR, 4: _MINUTE}.get(digits, _SECOND)
+    return clock.point(moment if moment.tzinfo else clock.at(moment.date(), moment.time()), precision)
+
+
+def _time_of_day(text: str, clock: Clock) -> Period | None:
+    """Parse `10:30` today, `yesterday at 9am`, `noon on Monday`."""
+    if alone := _clock_time(text):
+        return clock.point(clock.at(clock.today, alone[0]), alone[1])
+    found = _DAY_THEN_TIME.fullmatch(text) or _TIME_THEN_DAY.fullmatch(text)
+    if not found:
+        return None
+    day, moment = _named_day(found["day"], clock), _clock_time(found["time"])
+    if not day or not moment:
+        return None
+    return replace(clock.point(clock.at(day[0], moment[0]), moment[1]), recurring=day[1])
+
+
+def _clock_time(text: str) -> tuple[time, timedelta] | None:
+    """Parse a time of day (`9am`, `10:30`, `10:30:15`, `noon`); return it and its precision."""
+    if text in _NAMED_TIMES:
+        return _NAMED_TIMES[text], _MINUTE
+    found = _CLOCK_TIME.fullmatch(text)
+    if not found or not (found["minute"] or found["half"]):
+        return None
+    hour = _hour(int(found["hour"]), found["half"])
+    if hour is None:
+        return None
+    precision = _SECOND if found["second"] else _MINUTE if found["minute"] else _HOUR
+    return time(hour, int(found["minute"] or 0), int(found["second"] or 0)), precision
+
+
+def _hour(hour: int, half: str | None) -> int | None:
+    if half is None:
+        return hour if hour < 24 else None
+    return hour % 12 + (12 if half == "p" else 0) if 1 <= hour <= 12 else None
+
+
+def _part_of_day(text: str, clock: Clock) -> Period | None:
+    """Parse `this morning`, `yesterday evening`, `last night`, `tonight`."""
+    text = {"tonight": "today night", "last night": "yesterday night"}.get(text, text)
+    found = _PART_OF_DAY.fullmatch(text)
+    day = _named_day("today" if found["day"] == "this" else found["day"], clock) if found else None
+    if not found or not day:
+        return None
+    start, end = (
+        clock.at(day[0] + timedelta(days=hour // 24), time(hour % 24)) for hour in _PARTS_OF_DAY[found["part"]]
+    )
+    return Period.whole(start, end)
+
+
+def _length(text: str) -> tuple[int, Unit] | None:
+    """Parse a number of units: `three days`, `24h`, `a couple of weeks`."""
+    found = _COUNTED.fullmatch(text)
+    return (_number(found["count"]), _UNITS[found["unit"]]) if found and not found["which"] else None
+
+
+def _number(text: str) -> int:
+    return _NUMBERS.get(text) or int(text)
+
+
+_PARSERS: tuple[Callable[[str, Clock], Period | None], ...] = (
+    _now,
+    _day,
+    _calendar_unit,
+    _distant,
+    _counted,
+    _month,
+    _quarter,
+    _year,
+    _iso_week,
+    _iso_time,
+    _time_of_day,
+    _part_of_day,
+)
+
+# Ranges of periods: `since March`, `between X and Y`
+
+_ALL_TIME = frozenset(["all", "all time", "any", "any time", "anytime", "always", "ever"])
 _PREPOSITION = re.compile(r"(?:in|on|at|during|within|over|for|throughout) (?:the )?|the ")
 _RANGES = tuple(
     re.compile(pattern)
@@ -40,76 +375,32 @@ _BOUND = re.compile(
 )
 _OPEN_END = re.compile(r"(?:from |since )?(.+?) ?(?:\.\.\.?|…|onwards?)")
 _AGE = re.compile(r"(older|more|newer|younger|less) than (.+?)(?: ago| old)?")
-_DAY = r"(?:the )?\d{1,2}(?:st|nd|rd|th)?"
-_BARE_NUMBER = re.compile(rf"{_DAY}|{NUMBER}")
-_NUMBER_FIRST = re.compile(rf"(?:{_DAY}|{NUMBER}) (?P<rest>.+)")
-_BARE_DAY = re.compile(rf"{_DAY}(?: \d{{4}})?")
-_DAY_LAST = re.compile(rf"(?P<rest>.+) {_DAY}")
+_BARE_DAY_NUMBER = r"(?:the )?\d{1,2}(?:st|nd|rd|th)?"
+_BARE_NUMBER = re.compile(rf"{_BARE_DAY_NUMBER}|{_NUMBER}")
+_NUMBER_FIRST = re.compile(rf"(?:{_BARE_DAY_NUMBER}|{_NUMBER}) (?P<rest>.+)")
+_BARE_DAY = re.compile(rf"{_BARE_DAY_NUMBER}(?: \d{{4}})?")
+_DAY_LAST = re.compile(rf"(?P<rest>.+) {_BARE_DAY_NUMBER}")
 _INCLUSIVE_ENDS = ("until", "till", "up to", "through", "by", "..")
 
 
-@dataclass(frozen=True, slots=True)
-class TimeRange:
-    """A half-open stretch of time [since, until), in UTC; None is open."""
-
-    since: datetime | None
-    until: datetime | None
-
-
-def parse_time(expression: str, *, now: datetime, zone: tzinfo) -> TimeRange:
-    """Understand a time expression as of `now`, an aware time, in the caller's zone.
-
-    Days and longer follow the calendar there, weeks begin on Monday. `last week` is the calendar week before this one,
-    `past week` and `last 7 days` end now. `after March` begins with April, `until March` includes it. Raises
-    InvalidInput for anything else.
-    """
-    text = _spelled(expression) if len(expression) <= MAX_LENGTH else ""
-    if text in _EVERYTHING:
-        return TimeRange(None, None)
-    try:
-        found = _read(text, Clock(now, zone))
-    except (OverflowError, ValueError):
-        raise InvalidInput("time", "there is no such date in the calendar.", hint=UNDERSTOOD) from None
-    if found is None:
-        raise InvalidInput("time", "this time expression is not understood.", hint=UNDERSTOOD)
-    if found.since and found.until and found.since > found.until:
-        raise InvalidInput("time", "the range ends before it begins.", hint="Exchange the two times.")
-    return found
-
-
-def _spelled(expression: str) -> str:
-    """Bring an expression to lower case, plain dashes and single blanks."""
-    text = re.sub("[\u2010-\u2015\u2212]", "-", clean(expression).text.casefold()).replace(",", " ")
-    text = " ".join(text.split()).strip("!?;: ").replace("this past ", "past ")
-    return text if text.endswith("..") else text.removesuffix(".")
-
-
-def _read(text: str, clock: Clock) -> TimeRange | None:
-    if span := _span(text, clock):
-        return TimeRange(span.start, span.end)
+def _time_range(text: str, clock: Clock) -> TimeRange | None:
+    if period := _period(text, clock):
+        return TimeRange(period.start, period.end)
     return _age(text, clock) or _two_bounds(text, clock) or _range(text, clock) or _one_bound(text, clock)
 
 
-def _span(text: str, clock: Clock) -> Span | None:
-    """Read a name of a stretch, with or without a preposition and an article."""
-    if span := read_span(text, clock):
-        return span
-    found = _PREPOSITION.match(text)
-    return read_span(text[found.end() :], clock) if found else None
-
-
 def _age(text: str, clock: Clock) -> TimeRange | None:
-    """`older than 2 weeks`, `less than an hour ago`."""
+    """Parse `older than 2 weeks`, `less than an hour ago`."""
     found = _AGE.fullmatch(text)
-    count = read_count(found[2]) if found else None
-    if not found or not count:
+    length = _length(found[2]) if found else None
+    if not found or not length:
         return None
-    moment = clock.shifted(-count[0], count[1])
+    moment = clock.shifted(-length[0], length[1])
     return TimeRange(None, moment) if found[1] in ("older", "more") else TimeRange(moment, None)
 
 
 def _two_bounds(text: str, clock: Clock) -> TimeRange | None:
-    """`after Monday and before Friday`."""
+    """Parse `after Monday and before Friday`."""
     found = _BOUNDS.fullmatch(text)
     if not found:
         return None
@@ -118,63 +409,70 @@ def _two_bounds(text: str, clock: Clock) -> TimeRange | None:
 
 
 def _one_bound(text: str, clock: Clock) -> TimeRange | None:
-    """`since March`, `before 2024`, `until Friday`, `2024..`."""
+    """Parse `since March`, `before 2024`, `until Friday`, `2024..`."""
     if found := _OPEN_END.fullmatch(text):
-        span = _span(found[1], clock)
-        return TimeRange(span.low, None) if span else None
+        period = _period(found[1], clock)
+        return TimeRange(period.low, None) if period else None
     found = _BOUND.fullmatch(text)
-    span = _span(found[2], clock) if found else None
-    if not found or not span:
+    period = _period(found[2], clock) if found else None
+    if not found or not period:
         return None
     word = found[1]
     if word in ("after", "later than"):
-        return TimeRange(span.high, None)
+        return TimeRange(period.high, None)
     if word in ("since", "from", "starting"):
-        return TimeRange(span.low, None)
-    return TimeRange(None, span.high if word in _INCLUSIVE_ENDS else span.low)
+        return TimeRange(period.low, None)
+    return TimeRange(None, period.high if word in _INCLUSIVE_ENDS else period.low)
 
 
 def _range(text: str, clock: Clock) -> TimeRange | None:
-    """`between X and Y`, `from X to Y`, `X..Y`, `X - Y`: from the beginning of the one to the end of the other."""
+    """Parse `between X and Y`, `from X to Y`, `X..Y`, `X - Y`, all including the last day."""
     candidates = [found.groups() for pattern in _RANGES if (found := pattern.fullmatch(text))]
-    candidates += [(text[:place], text[place + 1 :]) for place, char in enumerate(text) if char == "-"]
+    candidates += [(text[:position], text[position + 1 :]) for position, char in enumerate(text) if char == "-"]
     for first, last in candidates:
-        pair = _pair(first.strip(), last.strip(), clock)
-        if pair:
-            low, high = min(pair, key=lambda span: span.low), max(pair, key=lambda span: span.high)
+        ends = _ends(first.strip(), last.strip(), clock)
+        if ends:
+            low, high = min(ends, key=lambda period: period.low), max(ends, key=lambda period: period.high)
             return TimeRange(low.low, high.high)
     return None
 
 
-def _pair(first: str, last: str, clock: Clock) -> tuple[Span, Span] | None:
-    """Read both ends of a range, each in the light of the other."""
-    start, end = _span(first, clock), _span(last, clock)
-    if completed := start is None or end is None:
-        first, last = _completed(first, last)
-        start, end = _span(first, clock), _span(last, clock)
+def _ends(first: str, last: str, clock: Clock) -> tuple[Period, Period] | None:
+    """Parse both ends of a range; an end that is a bare number takes its unit or month from the other end."""
+    if ends := _complete_ends(first, last, clock):
+        return ends
+    ends = _complete_ends(*_completed(first, last), clock)
+    if ends and ends[0].recurring and ends[1].low - ends[0].low > timedelta(days=31):  # 30 to 2 May
+        return None
+    return ends
+
+
+def _complete_ends(first: str, last: str, clock: Clock) -> tuple[Period, Period] | None:
+    start, end = _period(first, clock), _period(last, clock)
     if start is None or end is None:
         return None
-    end_time = read_clock_time(last)
-    if end_time and not read_clock_time(first):  # yesterday 9:00 to 11:00
-        there = clock.moved(start.low)
-        end = there.point(there.at(there.today, end_time[0]), end_time[1])
-        return start, end if end.low >= start.low else there.point(end.low + timedelta(days=1), end_time[1])
+    end_time = _clock_time(last)
+    if end_time and not _clock_time(first):  # yesterday 9:00 to 11:00
+        return start, _next_time(*end_time, clock.moved(start.low))
     if end_time and start.low > end.low:  # 22:00 to 6:00
-        yesterday = clock.moved(clock.shifted(-1, "day"))
-        start = _span(first, yesterday) or start
-    if start.cyclic:  # Monday to Friday, October to February 2024: the first before the second
-        start = _span(first, clock.moved(end.low)) or start
-    if completed and start.cyclic and end.low - start.low > timedelta(days=31):  # 30 to 2 May
-        return None
+        start = _period(first, clock.moved(clock.shifted(-1, "day"))) or start
+    if start.recurring:  # Monday to Friday, October to February 2024: the latest start before the end
+        start = _period(first, clock.moved(end.low)) or start
     return start, end
 
 
-def _completed(first: str, last: str) -> tuple[str, str]:
-    """Give an end that is a bare number what the other says beside its own: `3 to 5 days ago`, `March 1 to 3`.
+def _next_time(clock_time: time, precision: timedelta, clock: Clock) -> Period:
+    """Return the next such time of day at or after now."""
+    period = clock.point(clock.at(clock.today, clock_time), precision)
+    return period if period.low >= clock.now else clock.point(period.low + timedelta(days=1), precision)
 
-    Not a bare length: `3 to 5 days` are neither days of a month nor ago.
+
+def _completed(first: str, last: str) -> tuple[str, str]:
+    """Extend an end that is a bare number by the other end's unit or month: `3 to 5 days ago`, `March 1 to 3`.
+
+    `3 to 5 days` is ambiguous and remains as it is.
     """
-    if (after := _NUMBER_FIRST.fullmatch(last)) and _BARE_NUMBER.fullmatch(first) and not read_count(last):
+    if (after := _NUMBER_FIRST.fullmatch(last)) and _BARE_NUMBER.fullmatch(first) and not _length(last):
         return f"{first} {after['rest']}", last
     if (before := _DAY_LAST.fullmatch(first)) and _BARE_DAY.fullmatch(last):
         return first, f"{before['rest']} {last}"

@@ -1,7 +1,7 @@
-"""Entities a text names: people, organisations, tools, projects, files, symbols, codes and hosts, found by rules.
+"""Entities of a text: people, organisations, tools, projects, files, symbols, codes and hosts, found by rules.
 
-No model and no dictionary of the world: capital letters, shapes of code and a short list of tools. The rules would
-rather miss a name than invent one, since every entity is offered as a tag.
+The rules use capital letters, the shapes of identifiers and a short lexicon; no model. They prefer precision to recall,
+because every entity is offered as a tag.
 """
 
 from __future__ import annotations
@@ -13,18 +13,18 @@ from typing import Literal
 from urllib.parse import unquote
 
 from folklore.text.entities import lexicon
+from folklore.text.entities.identifiers import MAX_TEXT, Identifier, find_identifiers
 from folklore.text.entities.proper_nouns import find_proper_nouns
-from folklore.text.identifiers import MAX_TEXT, Identifier, find_identifiers
 from folklore.text.tags import MAX_LENGTH, spell
 
 Kind = Literal["person", "organisation", "tool", "project", "file", "symbol", "code", "host"]
-Sighting = tuple[int, Kind, str]
+Mention = tuple[int, Kind, str]  # position, kind, name
 
 MAX_ENTITIES = 32
 _LOWER_WORDS = re.compile(r"[a-z][a-z0-9]*+(?:[.+#-]+[a-z0-9]++)*+[+#]*+")
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://(?:[^/@\s]*@)?([\w.-]+)(?::\d+)?(?:/([\w.-]+)/([\w.-]+))?", re.ASCII)
 _REPOSITORY = re.compile(r"(repo:)?([A-Za-z0-9][\w-]*/[A-Za-z0-9][\w.-]*)(#\d+)?", re.ASCII)
-_TICKET = re.compile(
+_CODE = re.compile(
     r"([A-Z][A-Z0-9]*)(?:-[A-Z0-9]+)*-\d+|[A-Z]{1,8}\d{2,}[A-Z]?|\d\d[A-Z]\d\d|[A-Z0-9_]*ERR(?:OR)?_[A-Z0-9_]+",
     re.ASCII,
 )
@@ -35,7 +35,7 @@ _LINE_NUMBERS = re.compile(r"(?::\d+)+$")
 
 @dataclass(frozen=True, slots=True)
 class Entity:
-    """Something a text names. `slug` is the name as it stands in a tag."""
+    """An entity that a text mentions. `slug` is its name in the normal form of tags."""
 
     kind: Kind
     name: str
@@ -43,41 +43,47 @@ class Entity:
 
     @property
     def tag(self) -> str:
-        """The tag under which memories that name it are found: `entity:person:sarah`."""
+        """The tag of memories that mention the entity: `entity:person:sarah`."""
         return f"entity:{self.kind}:{self.slug}"
 
 
-def find_entities(text: str, limit: int = MAX_ENTITIES) -> tuple[Entity, ...]:
-    """Find what a text names, each once, in order of appearance.
+def find_entities(text: str) -> tuple[Entity, ...]:
+    """Return at most 32 different entities of a text in order of appearance.
 
-    Looks at the first 32,000 characters, in time linear in them.
+    Searches the first 32,000 characters in linear time.
     """
-    text = text[:MAX_TEXT]
-    lower_words = frozenset(_LOWER_WORDS.findall(text))
-    nouns = find_proper_nouns(text, lower_words)
-    sightings: list[Sighting] = [(noun.start, noun.kind, noun.name) for noun in nouns]
-    sightings += ((text.find(word), "tool", lexicon.TOOLS[word]) for word in lower_words & lexicon.TOOLS.keys())
-    within_nouns = frozenset(place for noun in nouns for place in range(noun.start, noun.end))
-    sightings += (sighting for sighting in _technical(text) if sighting[0] not in within_nouns)
-    sightings += _repositories(text)
     found: dict[str, Entity] = {}
-    for kind, name in dict.fromkeys((kind, name) for _, kind, name in sorted(sightings)):
+    for kind, name in dict.fromkeys((kind, name) for _, kind, name in sorted(_mentions(text[:MAX_TEXT]))):
         entity = Entity(kind, name, spell(name))
         if entity.slug and len(entity.tag) <= MAX_LENGTH:
             found.setdefault(entity.tag, entity)
-        if len(found) >= limit:
+        if len(found) >= MAX_ENTITIES:
             break
-    return tuple(found.values())[:limit]
+    return tuple(found.values())
 
 
-def _technical(text: str) -> Iterator[Sighting]:
-    """Find hosts, files, symbols and codes among the identifiers."""
+def _mentions(text: str) -> Iterator[Mention]:
+    lower_words = frozenset(_LOWER_WORDS.findall(text))
+    nouns = find_proper_nouns(text, lower_words)
+    for noun in nouns:
+        yield noun.start, noun.kind, noun.name
+    for word in lower_words & lexicon.TOOLS.keys():
+        yield text.find(word), "tool", lexicon.TOOLS[word]
+    within_nouns = frozenset(position for noun in nouns for position in range(noun.start, noun.end))
+    for mention in _identifiers(text):
+        if mention[0] not in within_nouns:
+            yield mention
+    yield from _repositories(text)
+
+
+def _identifiers(text: str) -> Iterator[Mention]:
+    """Yield the tools, hosts, projects, files, symbols and codes among the identifiers of a text."""
     for identifier in find_identifiers(text):
         low = identifier.text.lower()
         if low in lexicon.TOOLS:
             yield identifier.start, "tool", lexicon.TOOLS[low]
         elif identifier.shape == "url":
-            yield from _of_url(identifier)
+            yield from _host_and_project(identifier)
         elif identifier.shape == "path" and (name := _file(identifier.text)):
             yield identifier.start, "file", name
         elif identifier.shape == "symbol" and _is_symbol(identifier.text):
@@ -86,24 +92,24 @@ def _technical(text: str) -> Iterator[Sighting]:
             yield identifier.start, "code", identifier.text
 
 
-def _of_url(identifier: Identifier) -> Iterator[Sighting]:
-    found = _URL.match(unquote(identifier.text))
+def _host_and_project(url: Identifier) -> Iterator[Mention]:
+    found = _URL.match(unquote(url.text))
     if not found or "." not in found[1]:
         return
     host = found[1].lower().removeprefix("www.").strip(".")
-    yield identifier.start, "host", host
+    yield url.start, "host", host
     if host in lexicon.HOSTS_OF_PROJECTS and found[3]:
-        yield identifier.start, "project", f"{found[2]}/{found[3].removesuffix('.git')}"
+        yield url.start, "project", f"{found[2]}/{found[3].removesuffix('.git')}"
 
 
 def _file(path: str) -> str:
-    """Give a path without its line numbers and leading marks; a single folder is no file."""
+    """Return a path without line numbers and leading `./` or `~`; "" for a top-level folder."""
     name = _LINE_NUMBERS.sub("", path).removeprefix("./").removeprefix("~").strip("/")
     return name if "." in name or "/" in name or not path.startswith("/") else ""
 
 
 def _is_symbol(text: str) -> bool:
-    """Say whether a name tells code from prose by itself: `pool.acquire`, `max_size`, `getUser`; not `print`."""
+    """Return whether a name is recognisably code by itself: `pool.acquire`, `max_size`, `getUser`; not `print`."""
     return (
         text[0] not in "@$."
         and _STRUCTURED.search(text) is not None
@@ -113,19 +119,19 @@ def _is_symbol(text: str) -> bool:
 
 
 def _is_code(text: str) -> bool:
-    found = _TICKET.fullmatch(text)
+    found = _CODE.fullmatch(text)
     return found is not None and (found[1] or "").lower() not in lexicon.NO_CODES
 
 
-def _repositories(text: str) -> Iterator[Sighting]:
-    """Find `owner/name` where something says that it is a repository: a word before it, `repo:` or `#12`."""
+def _repositories(text: str) -> Iterator[Mention]:
+    """Yield each `owner/name` that is marked as a repository by the word before it, by `repo:` or by `#12`."""
     if "/" not in text:
         return
-    place, before = 0, ""
+    position, before = 0, ""
     for word in text.split():
-        place = text.index(word, place)
+        position = text.index(word, position)
         if "/" in word and len(word) <= MAX_LENGTH:
             found = _REPOSITORY.fullmatch(word.strip("()[]{}<>\"'`,;:.!?"))
             if found and (found[1] or found[3] or before.lower() in lexicon.REPOSITORY_WORDS):
-                yield place, "project", found[2].removesuffix(".git")
-        place, before = place + len(word), word.strip(":,`")
+                yield position, "project", found[2].removesuffix(".git")
+        position, before = position + len(word), word.strip(":,`")

@@ -1,4 +1,4 @@
-"""Words that rules about names need to know: tools, organisations, and capitalised words that name nobody."""
+"""Lexicon for the entity rules: tools, organisations, and capitalised words that are no names."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ def _words(text: str) -> frozenset[str]:
 
 
 def _aliases(text: str) -> dict[str, str]:
-    """Read `name` and `name=alias=alias` entries, parted by commas; every spelling leads to the name."""
+    """Map every spelling to its name, from `name` and `name=alias=alias` entries separated by commas."""
     entries = (entry.strip().split("=") for entry in text.split(","))
     return {spelling: names[0] for names in entries for spelling in names}
 
 
-# Spelled in any case these are tools, languages and products.
+# Tools, languages and products in any case.
 TOOLS: Final = _aliases(
     "postgres=postgresql, pgvector, mysql, mariadb, sqlite, mongodb=mongo, redis, valkey, memcached, clickhouse, "
     "duckdb, dynamodb, elasticsearch, opensearch, kafka, rabbitmq, celery, bigquery, databricks, dbt, supabase, "
@@ -35,7 +35,7 @@ TOOLS: Final = _aliases(
     "face, llama.cpp, mcp, whatsapp, google docs, google sheets, google drive, iphone, ipad, macbook, airpods, "
     "firefox, wordpress, shopify"
 )
-# Tools whose names are ordinary words: only with a capital.
+# Tools whose names are ordinary words, so that only a capital makes them names.
 CAPITALISED_TOOLS: Final = _aliases(
     "go, rust, swift, ruby, java, react, flask, express, spring, helm, cargo, yarn, bun, consul, vault, packer, chef, "
     "puppet, argo, loki, tempo, jaeger, notion, linear, cursor, copilot, gemini, git, bash, poetry, excel, zoom, "
@@ -53,7 +53,7 @@ ORGANISATION_ENDINGS: Final = _words(
     "inc corp corporation gmbh ltd llc ag plc company co university institute foundation bank labs group team "
     "department college school hospital ministry agency union association society"
 )
-# Capitalised, yet nobody's name: times, peoples, places, and the nouns of headings and class names.
+# Capitalised words that are no names here: times, peoples, places, and the nouns of headings and class names.
 NO_NAMES: Final = _words(
     "january february march april may june july august september october november december jan feb mar apr jun jul "
     "aug sep sept oct nov dec monday tuesday wednesday thursday friday saturday sunday mon tue tues wed thu thur "
@@ -80,7 +80,7 @@ NO_NAMES: Final = _words(
     "input output result results value values number name title description status state default option options "
     "parameter parameters argument arguments variable variables method methods import imports"
 )
-# Words that begin a sentence, or stand capitalised in a heading, far more often than a name does.
+# Words that open a sentence, or are capitalised in a heading, far more often than a name.
 STARTERS: Final = _words(
     "a an the this that these those there here i we you he she it they me us him her them my our your his its their "
     "who what when where why which how whose is are was were be been am do does did have has had can could should "
@@ -105,7 +105,7 @@ STARTERS: Final = _words(
     "best common potential further define adjust validate render failed invalid received connected lots tons having "
     "i'm i've i'll i'd it's we're we've that's there's he's she's they're you're alright"
 )
-# What follows a person's name.
+# Verbs that follow a person's name.
 PERSON_VERBS: Final = _words(
     "said says asked asks told tells wants wanted prefers preferred likes liked loves loved thinks thought suggested "
     "suggests decided decides wrote writes reported reports joined joins left leads led owns owned agreed agrees "
@@ -113,7 +113,7 @@ PERSON_VERBS: Final = _words(
     "knew works worked lives lived went came is was has had will would can and"
 )
 ARTICLES: Final = _words("the a an this that our your their every each any no")
-# Most words with these endings are no names; the exceptions are.
+# Most words with these endings are no names; the exceptions follow.
 NOUN_ENDINGS: Final = (
     "tion", "sion", "ment", "ness", "ity", "ance", "ence", "ology", "ship", "able", "ible", "ism", "ware", "ized",
     "ated", "ful", "less", "ics", "hood", "ings",
@@ -121,5 +121,5 @@ NOUN_ENDINGS: Final = (
 NAMES_WITH_NOUN_ENDINGS: Final = _words("florence clarence clement constance felicity charity trinity terrance terence")
 HOSTS_OF_PROJECTS: Final = _words("github.com gitlab.com bitbucket.org codeberg.org")
 REPOSITORY_WORDS: Final = _words("repo repository project fork clone cloned package github gitlab")
-# What looks like a ticket's prefix and is part of a standard's or a product's name.
+# Prefixes of standards and products, which look like those of tickets.
 NO_CODES: Final = _words("utf sha iso md gpt aes rsa covid usb mp h x q v t")

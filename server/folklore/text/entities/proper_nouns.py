@@ -1,7 +1,7 @@
-"""Proper nouns: capitalised names in prose, told apart into people, organisations and tools.
+"""Proper nouns: capitalised names in prose, classified as people, organisations or tools.
 
-A capital at the beginning of a sentence, in a heading or in code says little, so such a word counts as a name only if
-something else speaks for it: a second word, what follows it, or another sentence that uses it.
+A capital at the beginning of a sentence, in a heading or in code is weak evidence. Such a word counts as a name only
+with more evidence: a second word, the words after it, or another sentence that uses it.
 """
 
 from __future__ import annotations
@@ -16,23 +16,23 @@ from folklore.text.entities import lexicon
 Kind = Literal["person", "organisation", "tool"]
 Place = Literal["opening", "within", "after article"]  # of a sentence
 
-# Possessive and bounded quantifiers: a run of capitals must not be read again from each of its letters to its end.
+# Possessive and bounded quantifiers prevent that a run of capitals is read again from each of its letters.
 _CAPITAL = "A-ZÀ-ÖØ-ÞĀĆČĐĒĞĪŁŃŌŚŞŠŪŹŻŽΑ-ΩА-Я"
 _WORD = rf"[{_CAPITAL}](?:['’](?=[{_CAPITAL}]))?[^\W\d_]{{0,40}}+(?:['’-](?=[{_CAPITAL}])[^\W\d_]{{1,40}}+)?"
 _NAMES = re.compile(rf"{_WORD}(?: (?:(?:van|von|de|der|den|la|da|bin) ){{0,2}}{_WORD}){{0,3}}")
 _FENCED_CODE = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
-_GOES_ON = re.compile(r"(?:['’]s)?(?:,| [a-z(])")
+_SENTENCE_CONTINUES = re.compile(r"(?:['’]s)?(?:,| [a-z(])")
 _NEXT_WORD = re.compile(r"(?:['’]s)?,? ([a-z]+)")
 _LABEL = re.compile(r": ?\S")
 _WORD_BEFORE = re.compile(r"(\w+) \Z")
-_GLUED_BEFORE = frozenset("@/.\\#$-_`&=<'’")
-_GLUED_AFTER = frozenset("/\\_(=@`")
+_CODE_BEFORE = frozenset("@/.\\#$-_`&=<'’")
+_CODE_AFTER = frozenset("/\\_(=@`")
 _WITHIN_SENTENCE = frozenset(",;'\"’”)&/…")
 
 
 @dataclass(frozen=True, slots=True)
 class ProperNoun:
-    """A name in prose, what bears it, and where it stands."""
+    """A name in prose, the kind of its bearer, and its position."""
 
     name: str
     kind: Kind
@@ -41,45 +41,54 @@ class ProperNoun:
 
 
 def find_proper_nouns(text: str, lower_words: Set[str]) -> list[ProperNoun]:
-    """Find the names in a text, given the words that stand in it in lower case, which are nobody's names."""
-    found: list[ProperNoun] = []
-    doubtful: list[ProperNoun] = []
+    """Return the names in a text. `lower_words` are the words that it also has in lower case: they are no names."""
+    nouns = list(_candidates(text, lower_words))
+    people = {noun.name for noun, certain in nouns if certain and noun.kind == "person"}
+    return [noun for noun, certain in nouns if certain or noun.name in people]
+
+
+def _candidates(text: str, lower_words: Set[str]) -> Iterator[tuple[ProperNoun, bool]]:
+    """Yield possible names, and whether each is certain without another sentence that uses it."""
     for words, start, end, place in _capitalised(text):
-        kind, name = _known(words, sure=place != "opening")
+        kind, name = _known(words, certain=place != "opening")
         if kind:
-            found.append(ProperNoun(name, kind, start, end))
+            yield ProperNoun(name, kind, start, end), True
         elif place != "after article" and _could_be_person(words, lower_words):
-            if place == "within" or _speaks_for_person(text, start, end, words):
-                found.append(ProperNoun(name, "person", start, end))
-            else:
-                doubtful.append(ProperNoun(name, "person", start, end))
-    people = {noun.name for noun in found if noun.kind == "person"}
-    return found + [noun for noun in doubtful if noun.name in people]
+            certain = place == "within" or _followed_as_person(text, start, end, words)
+            yield ProperNoun(name, "person", start, end), certain
 
 
 def _capitalised(text: str) -> Iterator[tuple[list[str], int, int, Place]]:
-    """Give runs of capitalised words in prose, without a sentence's opening word: words, start, end and place."""
+    """Yield runs of capitalised words in prose without a sentence's opening word: words, start, end and place."""
     if "```" in text:
         text = _FENCED_CODE.sub(lambda block: " " * len(block.group()), text)
     for match in _NAMES.finditer(text):
         start, end = match.span()
-        if (start and (text[start - 1].isalnum() or text[start - 1] in _GLUED_BEFORE)) or (
-            end < len(text) and (text[end].isalnum() or text[end] in _GLUED_AFTER)
-        ):
-            continue
-        words = match.group().split(" ")
-        place: Place = "opening" if _opens_sentence(text, start) else "within"
-        before = ""
-        if place == "within":
-            before = found[1].lower() if (found := _WORD_BEFORE.search(text, max(start - 12, 0), start)) else ""
-        elif before := _opening_word(words):
-            words, place = words[1:], "within"
-        if words:
-            yield words, start, end, "after article" if before in lexicon.ARTICLES else place
+        if not _part_of_code(text, start, end):
+            words, place = _placed(match.group().split(" "), text, start)
+            if words:
+                yield words, start, end, place
+
+
+def _part_of_code(text: str, start: int, end: int) -> bool:
+    before, after = text[start - 1 : start], text[end : end + 1]
+    return before.isalnum() or before in _CODE_BEFORE or after.isalnum() or after in _CODE_AFTER
+
+
+def _placed(words: list[str], text: str, start: int) -> tuple[list[str], Place]:
+    """Return a run's words without a sentence's opening word, and their place in the sentence."""
+    if not _opens_sentence(text, start):
+        found = _WORD_BEFORE.search(text, max(start - 12, 0), start)
+        before = found[1].lower() if found else ""
+    elif before := _opening_word(words):
+        words = words[1:]
+    else:
+        return words, "opening"
+    return words, "after article" if before in lexicon.ARTICLES else "within"
 
 
 def _opening_word(words: list[str]) -> str:
-    """Give a sentence's first word if it has its capital only from there, else nothing."""
+    """Return a sentence's first word if only its position explains the capital, else ""."""
     first = words[0].lower().replace("’", "'")
     if first in lexicon.STARTERS or (first.endswith("'s") and first[:-2] in lexicon.STARTERS):
         return first
@@ -88,19 +97,19 @@ def _opening_word(words: list[str]) -> str:
 
 
 def _opens_sentence(text: str, start: int) -> bool:
-    """Say whether a capital here may be there for its place: only after a word or a comma it is surely meant."""
+    """Return whether a sentence may begin here: anywhere but after a word or a comma."""
     before = text[max(start - 2, 0) : start].rstrip(" ")
     return not before or not (before[-1].isalnum() or before[-1] in _WITHIN_SENTENCE)
 
 
-def _known(words: list[str], *, sure: bool) -> tuple[Kind | None, str]:
-    """Recognise tools and organisations; the name comes back in its usual spelling."""
+def _known(words: list[str], *, certain: bool) -> tuple[Kind | None, str]:
+    """Return the kind of a known tool or organisation and its usual spelling, or None and the name as written."""
     name = " ".join(words)
     low = name.lower()
     if tool := lexicon.TOOLS.get(low):
         return "tool", tool
     if low in lexicon.CAPITALISED_TOOLS:
-        return ("tool", low) if sure or low not in lexicon.STARTERS else (None, "")
+        return ("tool" if certain or low not in lexicon.STARTERS else None), low
     if organisation := lexicon.ORGANISATIONS.get(low):
         return "organisation", organisation
     if len(words) > 1:
@@ -113,7 +122,6 @@ def _known(words: list[str], *, sure: bool) -> tuple[Kind | None, str]:
 
 
 def _could_be_person(words: list[str], lower_words: Set[str]) -> bool:
-    """Say whether each capitalised word may be part of somebody's name."""
     if len(words) == 1 and words[0].endswith("ing"):
         return False
     return all(_could_be_name(word, lower_words) for word in words if word[0].isupper())
@@ -128,8 +136,8 @@ def _could_be_name(word: str, lower_words: Set[str]) -> bool:
     return word[1:].islower() or not word.isalpha() or word.startswith("Mc")
 
 
-def _speaks_for_person(text: str, start: int, end: int, words: list[str]) -> bool:
-    """Say whether what follows a sentence's first words makes them a person: a label, an address, what people do."""
+def _followed_as_person(text: str, start: int, end: int, words: list[str]) -> bool:
+    """Return whether the text after a sentence's first words marks a person: possessive, label, or a person's verb."""
     if text.startswith(("'s ", "’s "), end):
         return True
     if _LABEL.match(text, end):
@@ -137,4 +145,4 @@ def _speaks_for_person(text: str, start: int, end: int, words: list[str]) -> boo
     following = _NEXT_WORD.match(text, end)
     if following and following[1] in lexicon.PERSON_VERBS:
         return True
-    return len(words) > 1 and _GOES_ON.match(text, end) is not None
+    return len(words) > 1 and _SENTENCE_CONTINUES.match(text, end) is not None

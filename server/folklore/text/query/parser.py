@@ -1,42 +1,44 @@
 """The keyword query language: bare words, or an expression of words, phrases, columns and operators.
 
-    connection pool timeout              any of the words; the rare ones count most
+    connection pool timeout              any of the words; rare words count most
     "connection pool" timeout            a phrase or a word
-    redis AND (cluster OR sentinel)      AND binds closer than OR
+    redis AND (cluster OR sentinel)      AND has precedence over OR
     redis -cluster    redis NOT cluster  without a word, phrase, column or group
-    authent*                             every word that begins so
+    authent*                             words with this prefix
     tag:billing  summary:"rate limit"    in one column only: content, summary, tag, source
 
-Words side by side are joined by OR, in an expression too. A negation right after AND or OR is an operand of it; any
-other one excludes from its whole group: `redis cache -cluster` is `(redis OR cache) AND NOT cluster`. Operators are
-upper case. Prose and code are no expressions: `foo(bar)`, `--no-verify`, `grep -v`, `NOT NULL`, a shouted sentence,
+Adjacent words are joined by OR, in an expression too. A negation directly after AND or OR is its operand; any other
+negation excludes from its whole group: `redis cache -cluster` is `(redis OR cache) AND NOT cluster`. Operators are in
+upper case. Prose and code are no expressions: `foo(bar)`, `--no-verify`, `grep -v`, `NOT NULL`, a sentence in capitals,
 anything of several lines or over 2,000 characters.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from folklore.text.clean import clean
-from folklore.text.query.syntax import Column, Token, tokenise
+from folklore.text.query.syntax import Column, Kind, Token, tokenise
 
 MAX_BAG = 32_000
 MAX_EXPRESSION = 2_000
 MAX_TERMS = 64
 MAX_DEPTH = 32
+_STRAIGHT_QUOTES = str.maketrans(dict.fromkeys("\u201c\u201d\u201e\u201f\uff02", '"'))
 
 Operator = Literal["&", "|", "!"]
 Program = tuple[Operator | int, ...]
+Steps = list[Operator | int]
 
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """One operand of an expression: words as typed, which the database cuts into lexemes of its language.
+    """An operand of an expression: words as typed, from which the database makes lexemes of its language.
 
-    `prefix`: the last lexeme may go on. `phrase`: the words stood in quotes. `column`: only there. `negated`: under an
-    odd number of negations, so it is no evidence that a memory fits.
+    `prefix`: the last lexeme is a prefix. `phrase`: the words were in quotes. `column`: the only column to search.
+    `negated`: under an odd number of negations, so a match is no evidence for a memory.
     """
 
     text: str
@@ -48,183 +50,148 @@ class Term:
 
 @dataclass(frozen=True, slots=True)
 class KeywordQuery:
-    """A parsed query. `bag` holds the words that speak for a memory, to be joined by OR.
+    """A parsed query.
 
-    `program` is the expression in postfix order over `terms`, empty for bare words: numbers are places in `terms`,
-    `&` and `|` take two operands, `!` one. `malformed`: there was syntax, but broken, so only the bag counts.
+    `bag` has the words that are evidence for a memory, to be joined by OR. `program` is the expression in postfix
+    order, empty for bare words: a number is a position in `terms`, `&` and `|` take two operands, `!` takes one.
     """
 
     bag: str
     phrases: tuple[str, ...] = ()
     terms: tuple[Term, ...] = ()
     program: Program = ()
-    malformed: bool = False
 
     @property
-    def expert(self) -> bool:
-        """True when an expression is to be obeyed."""
+    def is_expression(self) -> bool:
+        """True for an expression, False for bare words."""
         return bool(self.program)
 
     @property
-    def only_negative(self) -> bool:
-        """True when a memory with none of the words satisfies the expression (`-a`, `a OR NOT b`).
-
-        No index can serve it alone: the caller needs other filters, or ranks by another branch.
-        """
-        return bool(self.program) and _holds_without_words(self.program)
-
-    @property
     def only_alternatives(self) -> bool:
-        """True for an OR of words and phrases anywhere: the bag finds the same, and more if a phrase is no demand."""
-        steps = {step for step in self.program if not isinstance(step, int)}
-        return self.expert and steps <= {"|"} and not any(term.prefix or term.column for term in self.terms)
+        """True for an OR of words and phrases in any column, which the bag finds too if no phrase is required."""
+        operators = {step for step in self.program if not isinstance(step, int)}
+        return self.is_expression and operators <= {"|"} and not any(term.prefix or term.column for term in self.terms)
 
 
 def parse(text: str) -> KeywordQuery:
-    """Understand a query. Never fails: a malformed expression becomes the bag of all its words, and says so."""
-    seen = clean(text[: MAX_BAG * 4]).text.strip()
-    bag = _shortened(" ".join(seen.split()))
-    if len(seen) > MAX_EXPRESSION or "\n" in seen:
-        return KeywordQuery(bag)
-    read = tokenise(seen.translate(_STRAIGHT_QUOTES))
-    if read.unclosed:
-        return KeywordQuery(bag, malformed=True)
-    if not read.expert:
-        return KeywordQuery(bag)
+    """Parse a query. Never fails: a malformed expression becomes the bag of all its words."""
+    visible = clean(text[: MAX_BAG * 4]).text.strip()
+    bag = KeywordQuery(_shortened(" ".join(visible.split())))
+    if len(visible) > MAX_EXPRESSION or "\n" in visible:
+        return bag
+    tokens = tokenise(visible.translate(_STRAIGHT_QUOTES))
+    if not tokens:
+        return bag
+    parser = _Parser(tokens)
     try:
-        parser = _Parser(read.tokens)
-        program = parser.whole()
-    except _Broken:
-        return KeywordQuery(bag, malformed=True)
-    wanted = [term for term in parser.terms if not term.negated]
-    phrases = tuple(dict.fromkeys(term.text for term in wanted if term.phrase))
-    return KeywordQuery(
-        " ".join(term.text for term in wanted if term.text), phrases, tuple(parser.terms), tuple(program)
-    )
+        program = parser.parse()
+    except _MalformedError:
+        return bag
+    return _expression(parser.terms, program)
 
 
-_STRAIGHT_QUOTES = str.maketrans(dict.fromkeys("\u201c\u201d\u201e\u201f\uff02", '"'))
+def _expression(terms: Iterable[Term], program: Iterable[Operator | int]) -> KeywordQuery:
+    wanted = [term for term in terms if not term.negated]
+    phrases = dict.fromkeys(term.text for term in wanted if term.phrase)
+    words = " ".join(term.text for term in wanted if term.text)
+    return KeywordQuery(words, tuple(phrases), tuple(terms), tuple(program))
 
 
-class _Broken(Exception):
+class _MalformedError(Exception):
     """The tokens are no expression."""
 
 
 class _Parser:
-    """Recursive descent to postfix, at most MAX_DEPTH groups deep."""
+    """Recursive descent parser from tokens to postfix order, at most MAX_DEPTH groups deep."""
 
     def __init__(self, tokens: Sequence[Token]) -> None:
         self.terms: list[Term] = []
         self._tokens = tokens
-        self._place = 0
+        self._position = 0
 
-    def whole(self) -> list[Operator | int]:
-        """Read everything as one group."""
+    def parse(self) -> Steps:
+        """Parse all tokens as one group."""
         program = self._group(None, negated=False, depth=0)
-        if self._place < len(self._tokens) or not program:
-            raise _Broken
+        if self._position < len(self._tokens) or not program:
+            raise _MalformedError
         return program
 
-    def _kind(self) -> str | None:
-        return self._tokens[self._place].kind if self._place < len(self._tokens) else None
+    def _kind(self) -> Kind | None:
+        return self._tokens[self._position].kind if self._position < len(self._tokens) else None
 
-    def _group(self, column: Column | None, *, negated: bool, depth: int) -> list[Operator | int]:
-        """Read alternatives up to a closing bracket or the end; nothing in it gives an empty program."""
-        wanted: list[list[Operator | int]] = []
-        excluded: list[list[Operator | int]] = []
-        while (kind := self._kind()) not in (None, "close"):
-            explicit = kind == "or"
-            if explicit:
-                if not wanted and not excluded:
-                    raise _Broken
-                self._place += 1
+    def _skip(self, kind: Kind) -> bool:
+        """Skip a token of this kind; return False if the next token has another kind."""
+        found = self._kind() == kind
+        self._position += found
+        return found
+
+    def _group(self, column: Column | None, *, negated: bool, depth: int) -> Steps:
+        """Parse alternatives up to a closing bracket or the end; an empty group gives an empty program."""
+        alternatives: list[Steps] = []
+        excluded: list[Steps] = []
+        while self._kind() not in (None, "close"):
+            after_or = self._skip("or")
             operand, inverted = self._conjunction(column, negated=negated, depth=depth)
+            if after_or and not (operand and (alternatives or excluded)):
+                raise _MalformedError
             if not operand:
-                if explicit:
-                    raise _Broken
-            elif inverted and not explicit:
+                continue
+            if inverted and not after_or:
                 excluded.append(operand)
             else:
-                wanted.append([*operand, "!"] if inverted else operand)
-        program = _folded(wanted, "|")
-        return _folded([program, *([*operand, "!"] for operand in excluded)] if program else _inverted(excluded), "&")
+                alternatives.append(_inverted(operand) if inverted else operand)
+        return _joined([_joined(alternatives, "|"), *map(_inverted, excluded)], "&")
 
-    def _conjunction(self, column: Column | None, *, negated: bool, depth: int) -> tuple[list[Operator | int], bool]:
-        """Read operands joined by AND; a lone one is given back as it is, with whether it is to be inverted."""
+    def _conjunction(self, column: Column | None, *, negated: bool, depth: int) -> tuple[Steps, bool]:
+        """Parse operands joined by AND. A single operand is returned as it is, with True if it must be inverted."""
         operands = [self._unary(column, negated=negated, depth=depth)]
-        while self._kind() == "and":
-            self._place += 1
+        while self._skip("and"):
             operands.append(self._unary(column, negated=negated, depth=depth))
         if len(operands) == 1:
             return operands[0]
         if not all(operand for operand, _ in operands):
-            raise _Broken
-        return _folded([[*operand, "!"] if inverted else operand for operand, inverted in operands], "&"), False
+            raise _MalformedError
+        return _joined([_inverted(operand) if inverted else operand for operand, inverted in operands], "&"), False
 
-    def _unary(self, column: Column | None, *, negated: bool, depth: int) -> tuple[list[Operator | int], bool]:
+    def _unary(self, column: Column | None, *, negated: bool, depth: int) -> tuple[Steps, bool]:
         inverted = False
-        while self._kind() == "not":
+        while self._skip("not"):
             inverted = not inverted
-            self._place += 1
-        before = self._place
-        operand = self._atom(column, negated=negated != inverted, depth=depth)
-        if not operand and inverted and before == self._place:
-            raise _Broken
-        return operand, inverted
+        return self._atom(column, negated=negated != inverted, depth=depth), inverted
 
-    def _atom(self, column: Column | None, *, negated: bool, depth: int) -> list[Operator | int]:
-        """Read a word, a phrase, a column with its operand, or a group."""
-        if self._place >= len(self._tokens) or depth > MAX_DEPTH:
-            raise _Broken
-        token = self._tokens[self._place]
-        self._place += 1
+    def _atom(self, column: Column | None, *, negated: bool, depth: int) -> Steps:
+        """Parse a word, a phrase, a column with its operand, or a group."""
+        if self._position >= len(self._tokens) or depth > MAX_DEPTH:
+            raise _MalformedError
+        token = self._tokens[self._position]
+        self._position += 1
         if token.kind == "column":
-            return self._atom(_column(token.text), negated=negated, depth=depth)
+            return self._atom(token.column, negated=negated, depth=depth)
         if token.kind == "open":
             group = self._group(column, negated=negated, depth=depth + 1)
-            if self._kind() != "close":
-                raise _Broken
-            self._place += 1
+            if not self._skip("close"):
+                raise _MalformedError
             return group
         if token.kind not in ("word", "phrase") or len(self.terms) == MAX_TERMS:
-            raise _Broken
+            raise _MalformedError
         self.terms.append(Term(token.text, token.prefix, token.kind == "phrase", column, negated))
         return [len(self.terms) - 1]
 
 
-def _column(name: str) -> Column:
-    columns: dict[str, Column] = {"content": "content", "summary": "summary", "tag": "tag", "source": "source"}
-    return columns[name]
+def _inverted(program: Steps) -> Steps:
+    return [*program, "!"] if program else []
 
 
-def _inverted(operands: Sequence[list[Operator | int]]) -> list[list[Operator | int]]:
-    return [[*operand, "!"] for operand in operands]
-
-
-def _folded(operands: Sequence[list[Operator | int]], operator: Operator) -> list[Operator | int]:
-    """Join programs by an operator, the first two first."""
-    program: list[Operator | int] = []
-    for operand in operands:
-        program += [*operand, operator] if program else operand
-    return program
-
-
-def _holds_without_words(program: Program) -> bool:
-    stack: list[bool] = []
-    for step in program:
-        if step == "!":
-            stack.append(not stack.pop())
-        elif step == "&":
-            stack.append(stack.pop() & stack.pop())
-        elif step == "|":
-            stack.append(stack.pop() | stack.pop())
-        else:
-            stack.append(False)
-    return stack.pop()
+def _joined(programs: Iterable[Steps], operator: Operator) -> Steps:
+    """Join programs by an operator from left to right, without the empty ones."""
+    joined: Steps = []
+    for program in filter(None, programs):
+        joined += [*program, operator] if joined else program
+    return joined
 
 
 def _shortened(bag: str) -> str:
-    """Cut a bag to its maximal length at a blank, if there is one."""
+    """Cut a bag to its maximal length, at a blank if there is one."""
     if len(bag) <= MAX_BAG:
         return bag
     return bag[: bag.rfind(" ", 0, MAX_BAG + 1)] if " " in bag[: MAX_BAG + 1] else bag[:MAX_BAG]

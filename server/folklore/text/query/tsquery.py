@@ -1,7 +1,7 @@
-"""A Postgres tsquery, written out from an expression and the lexemes its words have in a language.
+"""Translation of a query expression to a Postgres tsquery, given the lexemes that its terms have in a language.
 
-The database says which lexemes a term has (`to_tsvector`, so stemming follows the language); this module puts them
-together, quoted, so that the result may be cast with `::tsquery` whatever the words were.
+The database makes the lexemes (`to_tsvector`, which stems by language). This module joins and quotes them, so that the
+result can be cast with `::tsquery` for any text.
 """
 
 from __future__ import annotations
@@ -11,20 +11,20 @@ from collections.abc import Sequence
 from folklore.text.query.parser import KeywordQuery, Term
 from folklore.text.query.syntax import Column
 
-# The labels under which the generated column holds each part of a memory (setweight).
+# The labels that setweight gives each part of a memory in the generated column.
 WEIGHTS: dict[Column, str] = {"tag": "A", "summary": "B", "source": "C", "content": "D"}
-_LONGEST_LEXEME = 2_046  # bytes; Postgres refuses longer ones in a tsquery
-_FARTHEST = 16_384  # the greatest distance <N> may have
+_MAX_LEXEME_BYTES = 2_046  # Postgres rejects longer ones in a tsquery
+_MAX_DISTANCE = 16_384  # of <N>
 
 Forms = Sequence[Sequence[str]]
 
 
 def to_tsquery_text(query: KeywordQuery, lexemes: Sequence[Forms]) -> str:
-    """Write the query's expression as a tsquery, given for each term its forms: alternative lists of lexemes in order.
+    """Return the tsquery of an expression, given the forms of each term: alternative lists of lexemes in order.
 
-    `query getUserById` may give the term `getUserById` the forms `[["getuserbyid"], ["get", "user", "by", "id"]]`. An
-    empty text in a list stands for a word without a lexeme (a stop word) and widens the distance. A term without any
-    lexeme leaves the expression together with its operator, as in Postgres; with none left the result is "".
+    The term `getUserById` may have the forms `[["getuserbyid"], ["get", "user", "by", "id"]]`. "" in a form represents
+    a stop word and widens the distance. A term without any lexeme is removed together with its operator, as Postgres
+    does; the result is "" if no term remains.
     """
     stack: list[str] = []
     for step in query.program:
@@ -40,26 +40,26 @@ def to_tsquery_text(query: KeywordQuery, lexemes: Sequence[Forms]) -> str:
 
 
 def quoted(lexeme: str) -> str:
-    """Quote a lexeme for a tsquery: single quotes around it, quotes and backslashes inside doubled."""
+    """Quote a lexeme for a tsquery: in single quotes, with quotes and backslashes doubled."""
     return "'" + lexeme.replace("\\", "\\\\").replace("'", "''") + "'"
 
 
 def _operand(term: Term, forms: Forms) -> str:
-    written = dict.fromkeys(filter(None, (_sequence(term, form) for form in forms)))
-    if len(written) < 2:
-        return next(iter(written), "")
-    return "(" + " | ".join(written) + ")"
+    sequences = dict.fromkeys(filter(None, (_sequence(term, form) for form in forms)))
+    if len(sequences) < 2:
+        return next(iter(sequences), "")
+    return "(" + " | ".join(sequences) + ")"
 
 
 def _sequence(term: Term, form: Sequence[str]) -> str:
     """Write lexemes in order: `('a' <-> 'b' <2> 'd')`."""
-    places = [place for place, lexeme in enumerate(form) if _usable(lexeme)]
+    positions = [position for position, lexeme in enumerate(form) if _is_valid(lexeme)]
     text = ""
-    for before, place in zip([None, *places], places, strict=False):
-        distance = min(place - before, _FARTHEST) if before is not None else 0
+    for before, position in zip([None, *positions], positions, strict=False):
+        distance = min(position - before, _MAX_DISTANCE) if before is not None else 0
         text += {0: "", 1: " <-> "}.get(distance, f" <{distance}> ")
-        text += quoted(form[place]) + _label(term, last=place == places[-1])
-    return f"({text})" if len(places) > 1 else text
+        text += quoted(form[position]) + _label(term, last=position == positions[-1])
+    return f"({text})" if len(positions) > 1 else text
 
 
 def _label(term: Term, *, last: bool) -> str:
@@ -67,5 +67,5 @@ def _label(term: Term, *, last: bool) -> str:
     return f":{label}" if label else ""
 
 
-def _usable(lexeme: str) -> bool:
-    return bool(lexeme) and "\x00" not in lexeme and len(lexeme.encode("utf-8", "replace")) <= _LONGEST_LEXEME
+def _is_valid(lexeme: str) -> bool:
+    return bool(lexeme) and "\x00" not in lexeme and len(lexeme.encode("utf-8", "replace")) <= _MAX_LEXEME_BYTES

@@ -1,14 +1,16 @@
-"""Is this what a secret looks like? Judges a value that stands where a password, a key or a token would stand.
+"""Classification of values at the position of a password, a key or a token.
 
-A name such as `password` says that a secret may follow; most often a placeholder does, a variable, a call, a word of
-the sentence. What is left when those are taken away is refused.
+After a name such as `password` most texts have a placeholder, a variable, a call or a word of the sentence. Any other
+value counts as a secret.
 """
 
 from __future__ import annotations
 
 import re
 
-# Nobody's secret: what documentation writes where a secret belongs.
+Found = tuple[str, int, int]  # kind, start and end of a secret
+
+# Placeholders of documentation.
 _PLACEHOLDER = re.compile(
     r"""(?xi)
     ^[<{\[(]{1,2}[^>}\])]*[>}\])]*$ | ^\$[a-z_]\w*$ | ^\$[({] | \$\{[a-z_] | ^%\w+%$ | ^%[(] | ^%[sdrfvq]$ | ^@\w+@$
@@ -19,7 +21,7 @@ _PLACEHOLDER = re.compile(
     | (?:^|[^a-z0-9])(?:insert|masked|removed|hidden|omitted|todo|tbd|fixme|sample|foobar)(?![a-z0-9]) | example$
     """
 )
-# What sample code has for a password: such words alone, joined, with a number that nobody had to think of.
+# Passwords of sample code: such words joined, with a short number.
 _SAMPLE = re.compile(
     r"""(?xi)
     (?:(?:my|your|the|a|some|new|old|test(?:ing)?|secure|hashed|valid|invalid|wrong|correct|strong|plain|raw|user|admin
@@ -31,7 +33,7 @@ _KEY_PLACEHOLDER = re.compile(
     r"(?i)^[x*.\-_#?0]{6,}$|[x*.]{8}|\*{3}|\.\.\.|…|<[^>]*>?|\{|\$\{"
     r"|(?:^|[^a-z0-9])(?:your|example|placeholder|redacted|replace|changeme|dummy)(?:$|[^a-z0-9])|EXAMPLE$|EXAMPLEKEY$"
 )
-# Words that follow "password" or "token" without being one.
+# Words that often follow "password" or "token".
 _WORDS = frozenset(
     """
     true false null none nil undefined void string str text bytes int integer number bool boolean object any array list
@@ -56,10 +58,10 @@ _EXPRESSION = re.compile(
     | ^[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+$                         # OPENAI_API_KEY
     | ^/?(?:[a-z][a-z0-9._-]*/)+[\w.*-]{0,24}$ | ^(?:\.\.?|~)/ | ^[A-Za-z]:\\   # a path
     | ^[\w-]+\.(?:ya?ml|json|txt|pem|key|crt|env|toml|ini|conf|cfg|py|js|ts|go|rs|java|md|sh|sql|gpg|enc|asc|pub)$
-    | ://                                                     # an address; what it holds is looked at by itself
+    | ://                                                     # a URL; a password in it is found by its position
     | ^(?:arn|op|vault|secret|secrets|env|file|ref|ssm|sm|awssm|gcpsm|akv|projects)[:/]
-    | ^(?:sha(?:1|224|256|384|512)|md5|blake2b?|blake3)[:\-=]                # a digest says so
-    | ^\$(?:2[abxy]|argon2\w*|5|6|1|y|7|apr1|pbkdf2[\w-]*|scrypt)\$             # so does a password's hash
+    | ^(?:sha(?:1|224|256|384|512)|md5|blake2b?|blake3)[:\-=]                # a digest
+    | ^\$(?:2[abxy]|argon2\w*|5|6|1|y|7|apr1|pbkdf2[\w-]*|scrypt)\$             # the hash of a password
     """
 )
 _NUMBERS = re.compile(
@@ -69,6 +71,7 @@ _NUMBERS = re.compile(
 _UUID = re.compile(r"(?i)^\{?[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\}?$")
 _HEX = re.compile(r"^(?:0x)?[0-9a-fA-F]+$")
 _RUN = re.compile(r"[A-Za-z0-9+/=]{12,}")
+_NOT_A_PASSWORD = re.compile(r"[ \t]|\A[|(\[{]|=\Z")
 _LETTERS = re.compile(r"^[^\W\d_]+$")
 _WORDY = re.compile(r"^[A-Za-z]+(?:[-_./:][A-Za-z]+)*$")
 _NAME = re.compile(r"^[A-Za-z]{2,}(?:[-_./:][A-Za-z]*\d{0,4}[a-z]?)+$|^[A-Za-z]{3,}\d{1,2}$")
@@ -77,25 +80,24 @@ _CASES = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[a-z])")
 
 
 def is_placeholder_key(body: str) -> bool:
-    """True for what stands in for a key of a known form: `xxxxxxxx`, `…EXAMPLE`, `<your-key>`.
+    """Return whether the body of a key is a placeholder: `xxxxxxxx`, `…EXAMPLE`, `<your-key>`.
 
-    Only what nobody could take for a key: a key of one repeated letter counts as one.
+    A key of one repeated letter counts as a key, for it cannot be distinguished with certainty.
     """
     return bool(_KEY_PLACEHOLDER.search(body))
 
 
 def is_mixed(body: str) -> bool:
-    """True if a text changes between letters and digits, or between cases, as made-up keys do and words do not."""
-    if any(
-        _TURNS.search(run) and not re.fullmatch(r"[a-z]+\d{1,4}", run) for run in re.findall("[A-Za-z0-9]{8,}", body)
-    ):
-        return True
+    """Return whether a text alternates between letters and digits, or between cases, as keys do and words do not."""
+    for run in re.findall("[A-Za-z0-9]{8,}", body):
+        if _TURNS.search(run) and not re.fullmatch(r"[a-z]+\d{1,4}", run):
+            return True
     whole = re.sub("[^A-Za-z0-9]", "", body)
     return len(_TURNS.findall(whole)) >= 4 or (len(whole) >= 16 and len(_CASES.findall(whole)) >= 5)
 
 
 def is_placeholder(value: str) -> bool:
-    """True for what documentation writes where a secret belongs, and for what the program puts there when it runs."""
+    """Return whether a value is a placeholder of documentation, or an expression that the program evaluates."""
     bare = value.strip("'\"`")
     return (
         bool(_PLACEHOLDER.search(value) or _EXPRESSION.search(value) or _SAMPLE.fullmatch(bare))
@@ -104,56 +106,58 @@ def is_placeholder(value: str) -> bool:
 
 
 def is_password(value: str, *, stated: bool, quoted: bool) -> bool:
-    """True for what somebody could have chosen as a password.
+    """Return whether a value could be a password that a person chose.
 
-    `stated` values follow an equals sign or stand in quotes, so that a plain word may be one; others are words of a
-    sentence until a digit or a sign among their letters says otherwise.
+    A `stated` value follows an equals sign or is in quotes, so that a plain word can be one. Any other value counts as
+    a word of the sentence unless it has a digit or a sign among its letters.
     """
-    if len(value) < 4 or is_placeholder(value) or (_NUMBERS.search(value) and not (stated and _long_number(value))):
+    if len(value) < 4 or is_placeholder(value) or _NOT_A_PASSWORD.search(value):
         return False
-    if " " in value or "\t" in value or value[0] in "|([{" or value[-1] == "=":
+    if stated:
+        return _is_stated_password(value, quoted=quoted)
+    if _NUMBERS.search(value) or _WORDY.match(value) or _NAME.match(value):
         return False
-    if _LETTERS.match(value):
-        return stated and len(value) >= 6 and (value.islower() or (quoted and len(_CASES.findall(value)) >= 2))
-    if _WORDY.match(value):  # words joined: a name of something, unless there are as many as in a passphrase
-        return stated and len(re.split(r"[-_./:]", value)) >= 4 and "/" not in value and "." not in value
-    if not stated:
-        return len(value) >= 6 and not _NAME.match(value) and _strong(value)
-    return True
+    return len(value) >= 6 and _has_digit_or_sign(value)
 
 
 def is_token(value: str, *, stated: bool, qualified: bool) -> bool:
-    """True for what a machine could have made as a key or a token: long enough, and no name and no number.
+    """Return whether a value could be a generated key or token: long enough, and neither a name nor a number.
 
-    `qualified` names ("API key", "client secret") make secrets of plain hexadecimal and of UUIDs, which are nobody's
-    secret under a bare "token".
+    Plain hexadecimal and UUIDs are tokens only after a `qualified` name ("API key", "client secret").
     """
     if len(value) < 12 or is_placeholder(value) or _NUMBERS.search(value) or " " in value:
         return False
     if _UUID.match(value):
         return qualified
     if _HEX.match(value):
-        return (qualified and len(value) >= 16) or (len(value) in (32, 40, 48, 64) and stated)
+        return (qualified and len(value) >= 16) or (stated and len(value) in (32, 40, 48, 64))
+    return _is_random(value)
+
+
+def kinds_of_characters(value: str) -> int:
+    """Count which of lower case, upper case, digits and signs a value has (0 – 4)."""
+    return sum(bool(re.search(kind, value)) for kind in ("[a-z]", "[A-Z]", r"\d", r"[!@#$%^&*+=?~]"))
+
+
+def _is_stated_password(value: str, *, quoted: bool) -> bool:
+    if _LETTERS.match(value):
+        return len(value) >= 6 and (value.islower() or (quoted and len(_CASES.findall(value)) >= 2))
+    if _WORDY.match(value):  # joined words are a name, unless there are as many as in a passphrase
+        return len(re.split(r"[-_./:]", value)) >= 4 and "/" not in value and "." not in value
+    return value.isdigit() or not _NUMBERS.search(value)
+
+
+def _is_random(value: str) -> bool:
     if _NAME.match(value) or _WORDY.match(value):
         return len(value) >= 20 and len(_CASES.findall(value)) >= 5
-    turns = max((len(_TURNS.findall(run)) for run in _RUN.findall(value)), default=0)
-    if turns >= 2:
+    if any(len(_TURNS.findall(run)) >= 2 for run in _RUN.findall(value)):
         return True
     signs = len(set(re.findall(r"[^\w\s.,:/-]", value)))
     return (signs >= 2 and bool(re.search(r"\d", value))) or len(_CASES.findall(value)) >= 5
 
 
-def kinds_of_characters(value: str) -> int:
-    """How many of lower case, upper case, digits and signs a value has."""
-    return sum(bool(re.search(kind, value)) for kind in ("[a-z]", "[A-Z]", r"\d", r"[!@#$%^&*+=?~]"))
-
-
-def _long_number(value: str) -> bool:
-    return value.isdigit() and len(value) >= 4
-
-
-def _strong(value: str) -> bool:
-    """A digit among letters, or a sign within a word that no word has there."""
+def _has_digit_or_sign(value: str) -> bool:
+    """Return whether a value has letters and a digit, or a sign that no word has inside."""
     inner = value.strip(".,;:!?)(*_`'\"")
     letters, digits = bool(re.search(r"[A-Za-z]", inner)), bool(re.search(r"\d", inner))
     signs = bool(re.search(r"[!@#$%^&*+=?~|\\]", inner[1:]))

@@ -1,4 +1,4 @@
--- A memory whose words changed has another length; its vectors in every model learn it from the postings.
+-- Copy the length of a changed text from its postings to its embeddings in every model.
 update embeddings e set length = p.length
 from postings p
 where e.namespace_id = :namespace::uuid and e.model_id = any(array(select id from models))

@@ -1,6 +1,6 @@
 -- Included by alive.sql and visible.sql: m is a memory.
-    -- What upkeep derived from others is seen as long as all of them are, as they were then. A count, so that the
-    -- planner has no set of all such memories to make first.
+    -- A reflection is visible while all of its members are, unchanged. A count, so that the planner does not first build
+    -- the set of all such memories.
     and (m.trust <> 'derived' or m.metadata->>'members' = (
         select count(*)::text
         from relations r

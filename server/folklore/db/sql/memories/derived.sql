@@ -1,4 +1,4 @@
--- The reflections that were made from the memories :ids: they repeat their words.
+-- The reflections derived from the memories :ids, whose words they repeat.
 select distinct m.id
 from relations r
 join memories m on m.namespace_id = r.namespace_id and m.id = r.from_id

@@ -1,0 +1,11 @@
+-- The next :most memories of :namespace after :after, by id, without an embedding in :model. Forgotten memories need
+-- none until they are restored; superseded ones do, since `as_of` still finds them.
+select m.id, m.content, m.digest
+from memories m
+where m.namespace_id = :namespace::uuid and m.id > :after::uuid and m.forgotten_at is null
+    and not exists (
+        select from embeddings e
+        where e.namespace_id = m.namespace_id and e.model_id = :model::uuid and e.memory_id = m.id
+    )
+order by m.id
+limit :most::integer

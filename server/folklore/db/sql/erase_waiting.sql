@@ -1,4 +1,0 @@
--- How many memories were forgotten before :before.
-select count(*) as count
-from memories m
-where m.namespace_id = :namespace::uuid and m.forgotten_at < :before::timestamptz

@@ -1,4 +1,0 @@
--- How many memories are past their time and not forgotten yet.
-select count(*) as count
-from memories m
-where m.namespace_id = :namespace::uuid and m.expires_at <= :now::timestamptz and m.forgotten_at is null

@@ -1,0 +1,2 @@
+-- Count the entries of the usage log from before :before.
+select count(*) as count from usage u where u.namespace_id = :namespace::uuid and u.used_at < :before::timestamptz

@@ -1,2 +1,0 @@
--- How many entries of the usage log are from before :before.
-select count(*) as count from usage u where u.namespace_id = :namespace::uuid and u.used_at < :before::timestamptz

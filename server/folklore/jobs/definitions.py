@@ -1,0 +1,182 @@
+"""Every background job, in the order in which one pass runs them: each finds what those before it left."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from folklore.db.stores.audit import NOWHERE, Audit
+from folklore.db.stores.embeddings import FIRST, VectorIndexes
+from folklore.db.stores.maintenance import Maintenance, UsedMemory
+from folklore.db.stores.planner_statistics import PlannerStatistics
+from folklore.db.stores.principals import Principals
+from folklore.db.stores.usage import UsageStore
+from folklore.jobs.consolidation import consolidate
+from folklore.jobs.job import AUTHOR, Job, JobRun
+from folklore.memory.models.backfill import Backfill, Pace
+from folklore.ranking.quality import Decay, protected, quality
+
+_HOUR, _DAY = timedelta(hours=1), timedelta(days=1)
+# 64 texts take the bundled model about 50 ms. A service that fails is tried again by the next run.
+_PACE = Pace(batch=64, patience=0.0)
+_BATCH = 500
+# A memory has about fifty postings, each found by an index lookup.
+_ERASED_AT_ONCE = 100
+_ENTRIES = 2_000
+# A smaller change of quality is not worth a new version of the row: recall only compares it with 0.05.
+_LEAST_CHANGE = 0.01
+# Tokens of an identity provider are deleted so long after they expired.
+_EXPIRED_TOKENS = timedelta(days=1)
+
+
+async def make_embeddings(run: JobRun) -> None:
+    """Make the pending embeddings in the active model. Raises EmbedderUnavailable."""
+    embedder = run.context.embedder
+    if embedder is None:  # embedding is switched off
+        return
+    model = (await embedder.model()).id
+    namespaces = [namespace.id for namespace in await run.namespaces()]
+    if run.dry_run:
+        coverage = await run.context.embeddings.coverage(namespaces, model)
+        run.count(pending=sum(item.pending for item in coverage.values()))
+        return
+    run.count(embedded=0)
+    backfill = Backfill(run.context.embeddings, embedder, model, now=run.now, pace=_PACE)
+    async for filled in backfill.batches(namespaces):
+        run.count(embedded=filled.written)
+        if filled.wordless:
+            run.count(wordless=filled.wordless)
+        if filled.skipped:
+            run.count(skipped=filled.skipped)
+        await run.pause()
+
+
+async def forget_expired(run: JobRun) -> None:
+    """Forget expired memories, which recall hides already, so that retention erases them in time."""
+    maintenance = Maintenance(run.database)
+    run.count(**({"expired": 0} if run.dry_run else {"forgotten": 0}))
+    for namespace in await run.namespaces():
+        if run.dry_run:
+            run.count(expired=await maintenance.count_expired(namespace.id, run.now()))
+            continue
+        while forgotten := await maintenance.forget_expired(namespace.id, run.now(), _BATCH):
+            run.count(forgotten=forgotten)
+            await run.pause()
+
+
+async def apply_retention(run: JobRun) -> None:
+    """Erase namespaces and memories deleted before the retention time, and old entries of the logs.
+
+    Superseded memories are history and stay until they are forgotten.
+    """
+    forgotten_before, kept_from = run.now() - run.options.retention, run.now() - run.options.keep
+    if run.dry_run:
+        await _count_retention(run, forgotten_before, kept_from)
+        return
+    run.count(erased=0, namespaces_erased=0, usage_dropped=0)
+    for deleted in await run.context.namespaces.deleted_before(forgotten_before):
+        # Not if a caller has restored it since it was listed.
+        erased_it = await run.context.namespaces.erase(
+            deleted, caller=AUTHOR, now=run.now(), deleted_before=forgotten_before
+        )
+        run.count(namespaces_erased=int(erased_it))
+        await run.pause()
+    maintenance, usage = Maintenance(run.database), UsageStore(run.database)
+    for namespace in await run.namespaces():
+        while erased := await maintenance.erase_forgotten(namespace.id, forgotten_before, _ERASED_AT_ONCE):
+            run.count(erased=erased)
+            await run.pause()
+        while dropped := await usage.delete_before(namespace.id, kept_from, _ENTRIES):
+            run.count(usage_dropped=dropped)
+            await run.pause()
+    await _drop_audit_and_tokens(run, kept_from)
+
+
+async def _count_retention(run: JobRun, forgotten_before: datetime, kept_from: datetime) -> None:
+    maintenance, usage = Maintenance(run.database), UsageStore(run.database)
+    if deleted := await run.context.namespaces.deleted_before(forgotten_before):
+        run.count(namespaces_to_erase=len(deleted))
+    for namespace in await run.namespaces():
+        run.count(
+            to_erase=await maintenance.count_forgotten(namespace.id, forgotten_before),
+            usage_to_drop=await usage.count_before(namespace.id, kept_from),
+        )
+
+
+async def _drop_audit_and_tokens(run: JobRun, kept_from: datetime) -> None:
+    audit = Audit(run.database)
+    for namespace in [NOWHERE, *(item.id for item in await run.context.namespaces.find(None))]:
+        while dropped := await audit.drop(namespace, kept_from, _ENTRIES):
+            run.count(audit_dropped=dropped)
+            await run.pause()
+    if dropped := await Principals(run.database).drop_expired(run.now() - _EXPIRED_TOKENS):
+        run.count(tokens_dropped=dropped)
+
+
+async def score_quality(run: JobRun) -> None:
+    """Write the quality of every memory that was recalled or confirmed, if it has changed noticeably."""
+    maintenance = Maintenance(run.database)
+    for namespace in await run.namespaces():
+        after = FIRST
+        while used := await maintenance.used_memories(namespace.id, after=after, batch=_BATCH):
+            after = used[-1].id
+            changed = _changed_qualities(used, run.now())
+            run.count(seen=len(used))
+            if run.dry_run:
+                run.count(to_score=len(changed))
+            else:
+                run.count(scored=await maintenance.write_qualities(namespace.id, changed))
+            await run.pause()
+
+
+def _changed_qualities(used: list[UsedMemory], now: datetime) -> list[tuple[UsedMemory, float]]:
+    decay = Decay()
+    changed = []
+    for memory in used:
+        value = quality(
+            memory.recalls + memory.confirmations,
+            age=now - memory.used_at,
+            fades=not protected(memory.kind, memory.tags, memory.importance, decay),
+            decay=decay,
+        )
+        if value is not None and (memory.quality is None or abs(memory.quality - value) >= _LEAST_CHANGE):
+            changed.append((memory, value))
+    return changed
+
+
+async def analyze_tables(run: JobRun) -> None:
+    """Renew the query planner's statistics, also where autovacuum is switched off."""
+    if not run.dry_run:
+        await PlannerStatistics(run.database).analyze()
+        run.count(analyzed=1)
+
+
+async def update_indexes(run: JobRun) -> None:
+    """Drop the HNSW indexes that no namespace needs and build missing ones. Raises Refused for an old pgvector."""
+    indexes = VectorIndexes(run.database)
+    changes = await indexes.changes(run.options.hnsw_from)
+    if run.dry_run:
+        run.count(to_drop=len(changes.drops), to_build=len(changes.builds))
+        return
+    run.count(dropped=0, built=0)
+    for command in changes.drops:
+        await indexes.apply(command)
+        run.count(dropped=1)
+        await run.pause()
+    if changes.builds:
+        await indexes.require_pgvector()
+    for command in changes.builds:
+        await indexes.apply(command)
+        run.count(built=1)
+        await run.pause()
+
+
+JOBS: tuple[Job, ...] = (
+    Job("embeddings", "make pending embeddings", _HOUR, make_embeddings),
+    Job("expiry", "forget expired memories", _HOUR, forget_expired),
+    Job("retention", "erase what was forgotten long ago, drop old log entries", _DAY, apply_retention),
+    Job("quality", "score memories by their use", _DAY, score_quality, optional=True),
+    Job("consolidation", "sum up similar memories in reflections", _DAY, consolidate, optional=True),
+    Job("statistics", "renew the query planner's statistics", _DAY, analyze_tables),
+    Job("indexes", "build an HNSW index for each large namespace", _DAY, update_indexes),
+)
+BY_NAME = {job.name: job for job in JOBS}

@@ -1,0 +1,190 @@
+"""Usage record: which memory was put into which answer, written to the database after the answer has gone out.
+
+It feeds the recall counts of memories, keeps recalled texts from being stored again in quotation marks, and passes the
+numbers of calls, answers and stores to the metrics of the HTTP server.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections import OrderedDict, deque
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+from folklore.db.stores.usage import UsageEntry
+from folklore.errors import FolkloreError
+from folklore.memory.ids import new_id
+from folklore.model import Answer, Caller, Draft
+from folklore.text import names
+from folklore.text.clean import clean, digest
+from folklore.text.words import unquoted
+
+# Writes entries and returns those to be tried again.
+Write = Callable[[Sequence[UsageEntry]], Awaitable[list[UsageEntry]]]
+
+_DELAY_SECONDS = 2.0
+_CAPACITY = 5_000
+_BATCH = 500
+# An entry whose memory is locked each time is dropped after so many tries.
+_TRIES = 3
+# Recalled texts that are remembered, and their greatest length: a longer one would delay the answer.
+_REMEMBERED = 2_000
+_LONGEST = 4_000
+
+
+class CallMetrics:
+    """Receiver of counts, which ignores them; the HTTP server has one that keeps them.
+
+    An implementation keeps names of tools, codes, branches and numbers; never a text, a query, a namespace or a person.
+    """
+
+    def called(self, tool: str, outcome: str, seconds: float) -> None:
+        """Count a tool call; `outcome` is ok, the code of an error, crashed or cancelled."""
+
+    def answered(self, answer: Answer) -> None:
+        """Count a recall or keyword search."""
+
+    def stored(self, memories: int) -> None:
+        """Count a stored batch after its commit."""
+
+
+class UsageQueue:
+    """Bounded queue of usage entries with one task that writes them `delay` seconds after the first.
+
+    Entries that find the queue full or the database unavailable are dropped and counted: no answer waits for them.
+    """
+
+    def __init__(
+        self, write: Write, *, session: str | None, delay: float = _DELAY_SECONDS, capacity: int = _CAPACITY
+    ) -> None:
+        self._write = write
+        self._session = session
+        self._delay = delay
+        self._capacity = capacity
+        self._entries: deque[tuple[UsageEntry, int]] = deque()  # with the number of tries so far
+        self._closing = asyncio.Event()
+        self._writing: asyncio.Task[None] | None = None
+        self.written = 0
+        self.dropped = 0
+
+    def add(self, answer: Answer, query: str, *, caller: Caller, now: datetime) -> None:
+        """Queue the scored memories of an answer without waiting. Memories of a listing have no score."""
+        answer_id = new_id()
+        digest_of_query = query_digest(query)
+        for rank, result in enumerate(answer.memories, start=1):
+            if result.score is None:
+                continue
+            if len(self._entries) >= self._capacity or self._closing.is_set():
+                self.dropped += 1
+                continue
+            entry = UsageEntry(
+                namespace=result.memory.namespace,
+                memory=result.memory.id,
+                answer=answer_id,
+                at=now,
+                rank=rank,
+                score=result.score,
+                query=digest_of_query,
+                session=self._session,
+                caller=caller.author,
+            )
+            self._entries.append((entry, 0))
+        if self._entries and (self._writing is None or self._writing.done()):
+            self._writing = asyncio.create_task(self._write_all(), name="folklore-usage")
+
+    async def close(self, timeout: float = 3.0) -> None:
+        """Write the queued entries within `timeout` seconds and drop the rest."""
+        self._closing.set()
+        if self._writing is not None:
+            try:
+                await asyncio.wait_for(self._writing, timeout)
+            except TimeoutError:
+                _log().warning("usage_not_written_in_time")
+        self.dropped += len(self._entries)
+        self._entries.clear()
+        if self.dropped:
+            _log().info("usage_closed", written=self.written, dropped=self.dropped)
+
+    async def _write_all(self) -> None:
+        while self._entries:
+            if not self._closing.is_set():
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(self._closing.wait(), self._delay)
+            for _ in range(-(-len(self._entries) // _BATCH)):
+                await self._write_batch([self._entries.popleft() for _ in range(min(_BATCH, len(self._entries)))])
+
+    async def _write_batch(self, batch: list[tuple[UsageEntry, int]]) -> None:
+        try:
+            left = set(await self._write([entry for entry, _ in batch]))
+        except FolkloreError as error:
+            self.dropped += len(batch)
+            _log().warning("usage_not_written", entries=len(batch), reason=error.message)
+            return
+        except asyncio.CancelledError:
+            self.dropped += len(batch)
+            raise
+        self.written += len(batch) - len(left)
+        again = [(entry, tries + 1) for entry, tries in batch if entry in left and tries + 1 < _TRIES]
+        self.dropped += len(left) - len(again)
+        self._entries.extend(again)
+
+
+class UsageRecorder:
+    """Records every answer; without a queue, as on a read-only server, nothing reaches the database."""
+
+    def __init__(self, queue: UsageQueue | None = None) -> None:
+        self.queue = queue
+        self.metrics = CallMetrics()
+        # (namespace, digest of the text) of the memories recalled in this process, the latest last.
+        self._recalled: OrderedDict[tuple[str, bytes], None] = OrderedDict()
+
+    def record(self, answer: Answer, query: str, *, caller: Caller, now: datetime) -> None:
+        """Record the answer of a recall or keyword search without waiting."""
+        self.metrics.answered(answer)
+        for result in answer.memories:
+            if len(result.memory.content) <= _LONGEST:
+                key = (names.key(result.memory.namespace), digest(result.memory.content))
+                self._recalled[key] = None
+                self._recalled.move_to_end(key)
+        while len(self._recalled) > _REMEMBERED:
+            self._recalled.popitem(last=False)
+        if self.queue is not None:
+            self.queue.add(answer, query, caller=caller, now=now)
+
+    def unquote(self, namespace: str, drafts: Sequence[Draft]) -> list[Draft]:
+        """Take quotation marks, a bullet or the like off each draft that wraps a memory recalled here.
+
+        A store then confirms that memory as a duplicate. Only signs around the whole text are taken off, never a word.
+        """
+        if not self._recalled:
+            return list(drafts)
+        key = names.key(namespace.strip())
+        return [self._unquoted(key, draft) for draft in drafts]
+
+    def _unquoted(self, namespace: str, draft: Draft) -> Draft:
+        if (namespace, digest(draft.content)) in self._recalled:
+            return draft
+        for inner in unquoted(clean(draft.content).text):
+            if (namespace, digest(inner)) in self._recalled:
+                return replace(draft, content=inner)
+        return draft
+
+    async def close(self) -> None:
+        """Write the queued entries."""
+        if self.queue is not None:
+            await self.queue.close()
+
+
+def query_digest(query: str) -> bytes:
+    """Return 16 bytes that identify a query without its words; white space and case do not count."""
+    return hashlib.sha256(" ".join(query.casefold().split()).encode("utf-8", "surrogatepass")).digest()[:16]
+
+
+def _log() -> Any:
+    import structlog  # a tenth of the start of a server on stdio, which needs it only after the first answer
+
+    return structlog.get_logger(__name__)

@@ -1,0 +1,113 @@
+"""The parts of a running application: engine, pool, active model, jobs. Imports the database driver and numpy."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import partial
+
+from folklore.config import Settings
+from folklore.db.database import Database, PoolLimits, QueryLogger
+from folklore.db.migrate import migrate
+from folklore.db.stores.models import Models
+from folklore.db.stores.usage import UsageEntry, UsageStore
+from folklore.embedding.factory import build_embedder, configured_choice, configured_reranker
+from folklore.embedding.protocol import Embedder
+from folklore.engine import Engine
+from folklore.errors import EmbedderUnavailable
+from folklore.jobs.job import JobOptions
+from folklore.memory.context import MemoryContext
+from folklore.memory.models.active_model import ActiveModel, ModelSource
+
+# Connections of background jobs.
+_JOB_CONNECTIONS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Runtime:
+    """The running parts. `where` is "embedded" or "server"; `warming` loads the embedding model."""
+
+    database: Database
+    memory: MemoryContext
+    where: str
+    warming: asyncio.Task[None]
+
+    @classmethod
+    async def start(cls, settings: Settings, log_query: QueryLogger | None) -> Runtime:
+        """Start engine and pool, migrate, and look up the active model.
+
+        Raises DatabaseUnavailable, EngineFailed, ConfigInvalid.
+        """
+        choice = configured_choice(settings.embedding)
+        build = partial(build_embedder, settings=settings.embedding, home=settings.home)
+        embedder = None if choice is None else build(choice)
+        # In the background: an unreachable service must not delay what works without it.
+        warming = asyncio.create_task(_warm(embedder), name="folklore-warm")
+        dsn, where = await database_address(settings)
+        await migrate(dsn)
+        limits = PoolLimits(maximum=settings.database.pool_max, statement_cache=settings.database.statement_cache)
+        revive = partial(_revive, settings) if where == "embedded" else None
+        login = settings.database.login_url
+        database = Database(dsn, limits, log_query, revive, None if login is None else login.get_secret_value())
+        await database.open()
+        active_model = ActiveModel(embedder, ModelSource(Models(database), choice, build))
+        await active_model.refresh()
+        reranker = configured_reranker(settings.reranker)
+        memory = MemoryContext.of(database, active_model, reranker, secrets=settings.secrets)
+        return cls(database, memory, where, warming)
+
+    async def record_usage(self, entries: Sequence[UsageEntry]) -> list[UsageEntry]:
+        """Write usage entries; return those that could not be written."""
+        return await UsageStore(self.database).record(entries)
+
+    async def close(self) -> None:
+        """Close connections and models."""
+        self.warming.cancel()
+        await asyncio.wait({self.warming})
+        await self.database.close()
+        await self.memory.active_model.close()
+        if self.memory.reranker is not None:
+            await self.memory.reranker.close()
+
+
+@asynccontextmanager
+async def job_database(settings: Settings, runtime: Runtime) -> AsyncIterator[tuple[Database, MemoryContext]]:
+    """Open the database with connections of its own, so that no request waits for one that a job holds."""
+    dsn, _ = await database_address(settings)
+    limits = PoolLimits(minimum=0, maximum=_JOB_CONNECTIONS, statement_cache=settings.database.statement_cache)
+    database = Database(dsn, limits)
+    await database.open()
+    try:
+        yield database, MemoryContext.of(database, runtime.memory.embedder)
+    finally:
+        await database.close()
+
+
+def job_options(settings: Settings) -> JobOptions:
+    """Return the options of background jobs."""
+    return JobOptions(
+        retention=timedelta(days=settings.retention_days),
+        keep=timedelta(days=settings.jobs.keep_days),
+        hnsw_from=settings.jobs.hnsw_from,
+    )
+
+
+async def database_address(settings: Settings) -> tuple[str, str]:
+    """Return the DSN of the database, and "embedded" or "server"; the embedded engine is started if it is used."""
+    if settings.database_url is not None:
+        return settings.database_url.get_secret_value(), "server"
+    engine = Engine(settings.home, idle_minutes=settings.engine.idle_minutes)
+    return await asyncio.to_thread(engine.start), "embedded"
+
+
+async def _revive(settings: Settings) -> None:
+    await database_address(settings)
+
+
+async def _warm(embedder: Embedder | None) -> None:
+    if embedder is not None:
+        with suppress(EmbedderUnavailable):  # recall degrades, and the embeddings of stores are pending
+            await embedder.probe()

@@ -1,0 +1,323 @@
+"""Secrets known by their context.
+
+By name: `password = …`, `"api_key": "…"`, "the token is …". By position: user:password@host, a header, a cookie, the
+argument of a command. Each search looks for a literal in the lower-cased text and continues there with a pattern of
+bounded length, so that the time is linear for any text. Values are read from the text as written.
+"""
+
+# ruff: noqa: E501 - one row per command
+
+from __future__ import annotations
+
+import base64
+import binascii
+import re
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import NamedTuple
+from urllib.parse import unquote
+
+from folklore.text.secrets.values import (
+    Found,
+    is_mixed,
+    is_password,
+    is_placeholder,
+    is_token,
+    kinds_of_characters,
+)
+
+# Literals of the names of secrets, and the kinds of the secrets.
+_NAMES = {
+    "pass": "password", "pwd": "password", "pword": "password", "key": "key", "token": "token", "secret": "secret",
+    "credential": "secret", "kennwort": "password", "contraseña": "password", "mot de passe": "password",
+    "pw": "password",
+}  # fmt: skip
+# Words for passwords that begin with "pass"; `pass` alone must be a whole word.
+_PASS_WORD = re.compile(r"pass[_-]?(?:word|wd|wort|phrase|code)|passw(?:or)?d|pass(?=[_-]?\d|s?\b)")
+_QUALIFIER = re.compile(
+    r"(?:api|access|auth|authentication|authorization|secret|private|signing|signature|encryption|decryption|account|master"
+    r"|service|deploy|app|application|license|licence|storage|subscription|shared|webhook|jwt|session|admin|client"
+    r"|consumer|refresh|bearer|bot|security|personal|id|oauth|registry|login|user|cookie|hmac|vault|root)[_ -]?$"
+)
+_KEY_FOLLOWS = re.compile(r"[_ -]?key\b")
+_NOT_SECRET = re.compile(
+    r"(?:public|publishable|page|next|prev|previous|continuation|cursor|csrf|xsrf|idempotency|sync|resume|cancellation"
+    r"|lexer|parser?|end|start|stop|eos|bos|pad|mask|special|first|last|each|per|fencing|lock|correlation|anon|design|no"
+    r"|hashed|encrypted|bypass)[_ -]?$"
+)
+# The end of a name, the separator, and words before the value. The only suffixes of a name are those listed:
+# `max_tokens`, `password_length` and `secretName` are names of other things.
+_SEPARATOR = re.compile(
+    r"""(?x)
+    (?>s?(?:[_-]?(?:\d{1,3}|base|value|prod|production|dev|staging|stage|live|test|default|primary|secondary|root|admin
+      |old|new|str|string|raw|plain|text))?(?![a-z0-9_]))
+    (?:\\?[\"'`]|\]|\)|\*{1,2}|</\w+>)*
+    (?: (?P<typed>[ \t]*:[ \t]*[a-z_][\w\[\]., |<>?]{0,40}[ \t]*=[ \t]*(?!=))      # password: str = "…"
+      | (?P<set>[ \t]*(?:=>|:=|\?=|={1,3}|%3d)[ \t]*)
+      | (?P<call>\([ \t]*(?=[\"'`])|(?<=[\"'`])[ \t]*,[ \t]*(?=[\"'`])|(?<=[\"'])[ \t]+value[ \t]*=[ \t]*)
+      | (?P<tag>>(?=[^<>\s]{4,200}</)|[ \t]+\|[ \t]+)
+      | (?P<colon>[ \t]*(?::|%3a|->|→|–|—)\**[ \t]*\s?[ \t]*)
+      | (?P<prose>
+          (?:[ \t]+(?:for|of|on|in|to|at|from|by|with|as)[ \t]+[^\n.;:!?]{1,60}?)?
+          [ \t]+(?:is|was|are|be|became|equals|reads|set[ \t]+to|changed[ \t]+to|ist|lautet|es|est)
+          (?:[ \t]+(?:now|currently|still|simply|just|(?:re)?set[ \t]+to|(?:changed|rotated|updated)[ \t]+to|called))?
+          [ \t]*:?[ \t]+ )
+      | (?P<purpose>[ \t]+(?:for|of|on)[ \t]+[\w .'-]{1,40}?:[ \t]*)
+      | (?P<next>[ \t]+(?:of[ \t]+)?)
+    )
+    (?:(?:bearer|basic|token|apikey|literally|exactly|the[ ]string)[ \t]*:?[ \t]+)?
+    """
+)
+_QUOTED = re.compile(r"(?:[fbrFBRu@]{1,2})?(\\?[\"'`]|&quot;|“|‘|„)(?P<value>[^\n]{1,400}?)(?:\1|&quot;|”|’|“)")
+_UNQUOTED = re.compile(r"[^\s\"'`<>]{1,400}")
+_TRAILING = ".,;:!?)]}>*_`'\"”’"
+
+_USER = r"[^\s/?#:@\"'`<>%]{0,200}(?:%(?!3a)[0-9a-f]{2}[^\s/?#:@\"'`<>%]{0,200}){0,20}"
+_USERINFO = re.compile(rf"(?P<user>{_USER})(?::|%3a)(?P<value>[^\s\"'`<>]{{1,300}})")
+_AT_HOST = re.compile(r"(?:@|%40)(?=[\w\[])")
+_PORT = re.compile(r"\d{1,5}(?:[/?#]|$)")
+_PATH = re.compile(r"[/?#]")
+_URL_SIGNS = ("://", "%3a%2f%2f", ":\\/\\/")
+_SCHEMES = ("bearer", "basic", "digest")
+_AFTER_SCHEME = re.compile(r"(?:[ \t]+|%20|\+|:[ \t]*)[\"'`]?(?P<value>[a-z0-9._~+/=%:-]{8,2000})")
+_HEADERS = tuple(
+    re.compile(name + r"\\?[\"'`]?[ \t]*[:=,][ \t]*\\?[\"'`]?(?:[a-z]{3,10}[ \t]+)?(?P<value>[a-z0-9._~+/=-]{8,2000})")
+    for name in ("authorization", r"x-[a-z-]{0,30}(?:key|token|secret|auth)", "-token", "subscription-key")
+)
+_COOKIE = re.compile(r"cookie\\?[\"'`]?[ \t]*[:=][ \t]*\\?[\"'`]?[\w.-]{1,60}=(?P<value>[a-z0-9%._~+/=-]{20,2000})")
+_JWK = re.compile(r"\\?\"d\\?\"\s{0,9}:\s{0,9}\\?\"(?P<value>[A-Za-z0-9_-]{20,})")
+# Commands and statements: literals, a pattern, and whether any password is accepted there as a stated one.
+_COMMANDS = (
+    ("curl ", r"curl [^\n]{0,200}?(?<= )(?:-u|--user)[ =]?[\"']?[^\s:\"']{1,80}:(?P<value>[^\s\"'@]{4,200})", True),
+    ("http ,https ,xh ", r"(?:https?|xh) [^\n]{0,80}?(?<= )(?:-a|--auth)[ =][\"']?[^\s:\"']{1,80}:(?P<value>[^\s\"'@]{4,200})", True),
+    ("mysql,mariadb", r"(?:mysql(?:dump|admin)?|mariadb)\b[^\n]{0,200}? -p(?P<value>[^\s\"'-][^\s\"']{3,200})", True),
+    ("sshpass", r"sshpass -p ?[\"']?(?P<value>[^\s\"']{4,200})", True),
+    (" -p, -a, -w", r"(?:docker|podman|helm|oc|redis-cli|smbclient|mongo\w*|ldapsearch|sqlcmd|unzip|7z)\b[^\n]{0,200}? -[paw][ ]?[\"']?(?P<value>[^\s\"']{6,200})", False),
+    ("--", r"--[a-z-]{0,20}(?:pass(?:word|wd|phrase)?|pwd|token|secret|(?:api|access|secret)-?key)[ ]+[\"']?(?P<value>[^\s\"'-][^\s\"']{5,200})", False),
+    ("machine ,login ", r"login[ ]+\S{1,100}\s+password[ ]+(?P<value>\S{4,200})", True),
+    ("identified", r"identified[ ]+(?:with[ ]+\S{1,40}[ ]+)?by[ ]+(?:password[ ]+)?['\"](?P<value>[^'\"\n]{4,200})['\"]", True),
+    ("password '", r"password '(?P<value>[^'\n]{4,200})'", True),
+    ("requirepass,masterauth", r"(?:requirepass|masterauth)[ ]+[\"']?(?P<value>[^\s\"']{4,200})", True),
+    (":5432:,:*:,:6432:,:5433:", r"^[\w.*-]{1,100}:(?:\d{2,5}|\*):[\w*-]{1,60}:[\w*-]{1,60}:(?P<value>[^\s:]{4,100})$", True),
+    ("login,credential,creds,log in", r"(?:log ?in|credentials?|creds)(?: with| are| is| as)?[ ]*[:=]?[ ]+[\"'`]?[\w.@-]{2,60}[\"'`]?(?:[ ]?/[ ]|:|[ ][|][ ]|[ ]and[ ])[\"'`]?(?P<value>[^\s\"'`]{6,100})", False),
+)  # fmt: skip
+_IS_THE_PASSWORD = re.compile(
+    r"[\"'`)*]{0,3}[ ](?:is|was)[ ](?:(?:the|our|my|your|their|its|a)[ ])?(?:[\w-]{1,20}[ ]){0,3}?"
+    r"(?:password|passphrase|api key|access token|auth token|client secret|secret key)\b"
+)
+_LAST_WORD = re.compile(r"[^\s\"'`(*]{7,200}$")
+
+
+def find_by_context(text: str, lower: str) -> Iterator[Found]:
+    """Yield every secret that its context announces; `lower` is the text in lower case."""
+    for literal in _NAMES:
+        start = lower.find(literal)
+        while start >= 0:
+            yield from _named(text, lower, literal, start)
+            start = lower.find(literal, start + len(literal))
+    for literals, search in _SEARCHES:
+        for literal in literals:
+            if literal in lower:
+                yield from search(text, lower)
+                break
+
+
+# By name
+
+
+class _Name(NamedTuple):
+    """The name of a secret. `qualified`: with a word such as "API" or "client" before it."""
+
+    kind: str
+    end: int
+    qualified: bool
+
+
+class _Value(NamedTuple):
+    """The value after a name. `form` is the separator, a group of _SEPARATOR."""
+
+    text: str
+    start: int
+    end: int
+    form: str | None
+    quoted: bool
+
+    @property
+    def stated(self) -> bool:
+        return self.form in ("set", "typed", "tag") or (self.quoted and self.form == "colon")
+
+
+def _named(text: str, lower: str, literal: str, start: int) -> Iterator[Found]:
+    name = _name(lower, literal, start)
+    value = _value(text, lower, name.end) if name else None
+    if name and value and _is_secret(name, value):
+        yield name.kind, value.start, value.end
+
+
+def _name(lower: str, literal: str, start: int) -> _Name | None:
+    """Return the name of a secret at the position of its literal, None for other names and words."""
+    before = lower[max(0, start - 20) : start]
+    end = _end_of_name(lower, literal, start)
+    if end is None:
+        return None
+    kind, qualified = _NAMES[literal], bool(_QUALIFIER.search(before))
+    if literal == "key" and not qualified:  # the key of a table
+        return None
+    if literal == "secret" and _KEY_FOLLOWS.match(lower, end):  # "secret key" is found by its "key"
+        return None
+    if kind != "password" and _NOT_SECRET.search(before):
+        return None
+    return _Name(kind, end, qualified)
+
+
+def _end_of_name(lower: str, literal: str, start: int) -> int | None:
+    end, after_word = start + len(literal), lower[max(0, start - 1) : start].isalnum()
+    if literal == "pass":
+        word = _PASS_WORD.match(lower, start)
+        return None if word is None or (word.end() == end and after_word) else word.end()
+    if literal == "pw" and (after_word or lower[end : end + 1].isalnum()):
+        return None
+    return end
+
+
+def _value(text: str, lower: str, start: int) -> _Value | None:
+    """Return the value after the name that ends at `start`."""
+    separator = _SEPARATOR.match(lower, start)
+    if separator is None:
+        return None
+    form, begin = separator.lastgroup, separator.end()
+    if quoted := _QUOTED.match(text, begin):
+        return _Value(quoted["value"], *quoted.span("value"), form, quoted=True)
+    if unquoted := _UNQUOTED.match(text, begin):
+        value = _cut(unquoted.group(), form)
+        return _Value(value, begin, begin + len(value), form, quoted=False)
+    return None
+
+
+def _cut(value: str, form: str | None) -> str:
+    """Cut an unquoted value at the syntax around it: `;` of a connection string, `&` of a URL's query."""
+    if form in ("set", "typed"):
+        value = re.split(r"[;&,|]|\\[nr]|(?<=.)[)\]}](?=$|[.,;:])", value, maxsplit=1)[0] or value
+        return value.rstrip(",.:`'\"")
+    if form in ("colon", "tag"):
+        value = re.split(r"(?<=.)(?:[;&,|]|\\[nr])", value, maxsplit=1)[0]
+    return value.rstrip(_TRAILING)
+
+
+def _is_secret(name: _Name, value: _Value) -> bool:
+    if name.kind == "password":
+        if value.form == "next" and kinds_of_characters(value.text) < 3:  # a word of the sentence, not "password qW9!x"
+            return False
+        return is_password(value.text, stated=value.stated, quoted=value.quoted)
+    if value.form in ("purpose", "next") and not (name.qualified and len(value.text) >= 16):
+        return False
+    return is_token(value.text, stated=value.stated, qualified=name.qualified)
+
+
+# By position
+
+
+def _urls(text: str, lower: str) -> Iterator[Found]:
+    for sign in _URL_SIGNS:
+        start = lower.find(sign)
+        while start >= 0:
+            start += len(sign)
+            userinfo = _USERINFO.match(lower, start)
+            if userinfo and not _PORT.match(userinfo["value"]):
+                yield from _password_of(text, userinfo)
+            start = lower.find(sign, start)
+
+
+def _password_of(text: str, userinfo: re.Match[str]) -> Iterator[Found]:
+    ats = [at.start() for at in _AT_HOST.finditer(userinfo["value"])]
+    if not ats:
+        return
+    path = _PATH.search(userinfo["value"])
+    # The host follows the last @ before the path; a password may contain an unescaped / or @, a path an @.
+    before_path = [at for at in ats if path is None or at < path.start()]
+    start = userinfo.start("value")
+    end = start + (before_path[-1] if before_path else ats[0])
+    password, user = unquote(text[start:end]), unquote(userinfo["user"])
+    if len(password) >= 3 and password.lower() != user and not is_placeholder(text[start:end]):
+        yield "password in a URL", start, end
+
+
+def _authentication_schemes(text: str, lower: str) -> Iterator[Found]:
+    for scheme in _SCHEMES:
+        start = lower.find(scheme)
+        while start >= 0:
+            start += len(scheme)
+            if after := _AFTER_SCHEME.match(lower, start):
+                begin, end = after.span("value")
+                value = text[begin:end].rstrip(".,:")
+                if _is_basic(value) if scheme == "basic" else is_token(value, stated=True, qualified=True):
+                    yield f"{scheme} credential", begin, begin + len(value)
+            start = lower.find(scheme, start)
+
+
+def _is_basic(value: str) -> bool:
+    """Return whether a value is the base64 of `user:password`."""
+    try:
+        pair = base64.b64decode(value + "=" * (-len(value) % 4), validate=True).decode()
+    except (binascii.Error, UnicodeDecodeError, ValueError):
+        return False
+    user, colon, password = pair.partition(":")
+    return bool(colon) and pair.isprintable() and bool(password) and not is_placeholder(password) and user != password
+
+
+def _headers(text: str, lower: str) -> Iterator[Found]:
+    for pattern in _HEADERS:
+        for header in pattern.finditer(lower):
+            start, end = header.span("value")
+            value = text[start:end].rstrip(".,")
+            if is_token(value, stated=True, qualified=True) or _is_basic(value):
+                yield "key in a header", start, start + len(value)
+
+
+def _cookies(text: str, lower: str) -> Iterator[Found]:
+    for cookie in _COOKIE.finditer(lower):
+        start, end = cookie.span("value")
+        if is_mixed(text[start:end]) and not is_placeholder(text[start:end]):
+            yield "session cookie", start, end
+
+
+def _commands(text: str, lower: str, *, pattern: re.Pattern[str], stated: bool) -> Iterator[Found]:
+    for command in pattern.finditer(lower):
+        start, end = command.span("value")
+        value = text[start:end].rstrip("`'\",;).")
+        if is_password(value, stated=stated, quoted=False) and (stated or kinds_of_characters(value) >= 2):
+            yield "password", start, start + len(value)
+
+
+def _before_the_name(text: str, lower: str) -> Iterator[Found]:
+    """Yield the values of sentences such as "… is the root password"."""
+    for name in _IS_THE_PASSWORD.finditer(lower):
+        word = _LAST_WORD.search(text, max(0, name.start() - 200), name.start())
+        if word is None:
+            continue
+        value = word.group()
+        if not name.group().endswith(("word", "phrase")):
+            if is_token(value, stated=False, qualified=True):
+                yield "key", *word.span()
+        elif kinds_of_characters(value) >= 3 and is_password(value, stated=False, quoted=False):
+            yield "password", *word.span()
+
+
+def _json_web_keys(text: str, _lower: str) -> Iterator[Found]:
+    for key in _JWK.finditer(text):
+        yield "private key", *key.span("value")
+
+
+# Literals, one of which a text must contain, and the search that is made then.
+_SEARCHES: tuple[tuple[tuple[str, ...], Callable[[str, str], Iterator[Found]]], ...] = (
+    (_URL_SIGNS, _urls),
+    (_SCHEMES, _authentication_schemes),
+    (("authorization", "x-", "-token", "subscription-key"), _headers),
+    (("cookie",), _cookies),
+    *(
+        (tuple(literals.split(",")), partial(_commands, pattern=re.compile(pattern, re.MULTILINE), stated=stated))
+        for literals, pattern, stated in _COMMANDS
+    ),
+    ((" is ", " was "), _before_the_name),
+    (('"kty', '\\"kty'), _json_web_keys),
+)

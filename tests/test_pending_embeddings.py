@@ -1,0 +1,306 @@
+"""Pending embeddings: read page by page, made in batches, never written for a text that has changed."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+from uuid import UUID
+
+import asyncpg
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from folklore.db.database import Database
+from folklore.db.stores.embeddings import FIRST, Coverage, Embeddings, PendingMemory
+from folklore.db.stores.memories import Vectors
+from folklore.embedding.protocol import Embedder
+from folklore.errors import EmbedderUnavailable
+from folklore.memory.context import MemoryContext
+from folklore.memory.models import backfill
+from folklore.memory.models.backfill import Backfill, Filled, Pace, Report
+from folklore.memory.records.store import embed
+from folklore.model import Draft
+from tests import embedders
+from tests.background_jobs import STUCK
+from tests.person import NOON, Person, contents, sampled
+
+TEXTS = [f"fact {number} about the harbour" for number in range(7)]
+
+
+@pytest.fixture
+async def author(database: Database) -> Person:
+    """A person whose memories were stored while the model was down."""
+    person = Person(MemoryContext.of(database, embedders.Down()))
+    await person.keep(*TEXTS)
+    return person
+
+
+async def vectors_of(database: Database, texts: list[str]) -> Vectors:
+    made = await embed(MemoryContext.of(database, embedders.ByLetter()), texts)
+    assert made is not None
+    return made
+
+
+@dataclass(frozen=True)
+class Page:
+    """The pending memories of one namespace, and their vectors."""
+
+    embeddings: Embeddings
+    namespace: UUID
+    memories: list[PendingMemory]
+    vectors: Vectors
+
+    async def write(self) -> int:
+        return await self.embeddings.backfill(self.namespace, self.memories, self.vectors, NOON)
+
+    async def left(self) -> list[PendingMemory]:
+        return await self.embeddings.pending(self.namespace, embedders.MODEL.id, most=10)
+
+
+@pytest.fixture
+async def page(author: Person, database: Database) -> Page:
+    [namespace] = await author.library.notebooks(["notes"])
+    embeddings = Embeddings(database)
+    memories = await embeddings.pending(namespace.id, embedders.MODEL.id, most=10)
+    return Page(embeddings, namespace.id, memories, await vectors_of(database, [item.content for item in memories]))
+
+
+async def test_memories_stored_without_embeddings_get_them_page_by_page(author: Person, database: Database) -> None:
+    [namespace] = await author.library.notebooks(["notes"])
+    embeddings = Embeddings(database)
+    seen, after = [], FIRST
+
+    while memories := await embeddings.pending(namespace.id, embedders.MODEL.id, most=3, after=after):
+        vectors = await vectors_of(database, [item.content for item in memories])
+        assert await embeddings.backfill(namespace.id, memories, vectors, NOON) == len(memories)
+        seen += [item.content for item in memories]
+        after = memories[-1].id
+
+    assert sorted(seen) == TEXTS
+    assert await embeddings.coverage([namespace.id], embedders.MODEL.id) == {namespace.id: Coverage(7, 7)}
+    answer = await Person(MemoryContext.of(database, embedders.ByLetter())).recall("fact 3 about the harbour")
+    assert contents(answer)[0] == TEXTS[3]
+
+
+async def test_writing_a_page_twice_changes_nothing(page: Page) -> None:
+    assert await page.write() == 7
+    assert await page.write() == 0
+    assert await page.left() == []
+
+
+async def test_a_text_that_changed_since_it_was_read_gets_no_embedding(
+    page: Page, connection: asyncpg.Connection
+) -> None:
+    await connection.execute(
+        "update memories set content = 'another', digest = 'x' where namespace_id = $1 and id = $2",
+        page.namespace,
+        page.memories[0].id,
+    )
+
+    assert await page.write() == 6
+    assert [item.content for item in await page.left()] == ["another"]
+
+
+async def test_a_locked_memory_is_skipped_and_stays_pending(page: Page, connection: asyncpg.Connection) -> None:
+    # Waiting for a lock while holding others could deadlock: stores lock memories in another order.
+    async with connection.transaction():
+        await connection.execute(
+            "select from memories where namespace_id = $1 and id = $2 for no key update",
+            page.namespace,
+            page.memories[3].id,
+        )
+        async with asyncio.timeout(STUCK):
+            assert await page.write() == 6
+        assert await page.left() == [page.memories[3]]
+
+    assert await page.write() == 1
+
+
+async def test_forgotten_memories_are_not_pending(
+    author: Person, database: Database, connection: asyncpg.Connection
+) -> None:
+    [namespace] = await author.library.notebooks(["notes"])
+    await connection.execute("update memories set forgotten_at = $1", NOON)
+
+    assert await Embeddings(database).pending(namespace.id, embedders.MODEL.id, most=10) == []
+    assert await Embeddings(database).coverage([namespace.id], embedders.MODEL.id) == {}
+
+
+async def test_superseded_memories_are_pending_since_as_of_finds_them(author: Person, database: Database) -> None:
+    old, _ = await author.keep("the pier is open", "elsewhere", namespace="pier")
+    await author.keep(Draft("the pier is shut", supersedes=old), namespace="pier")
+    [namespace] = await author.library.notebooks(["pier"])
+    embeddings = Embeddings(database)
+
+    assert len(await embeddings.pending(namespace.id, embedders.MODEL.id, most=10)) == 3
+    assert await embeddings.coverage([namespace.id], embedders.MODEL.id) == {namespace.id: Coverage(3, 0)}
+
+
+# Backfill
+
+
+@pytest.fixture
+async def several(author: Person) -> list[UUID]:
+    """Two namespaces with pending embeddings, the one with later ids first; each begins with a text without a word."""
+    for name in ("early", "late"):
+        await author.keep("zzz", *(f"{name} {text}" for text in TEXTS[:4]), namespace=name)
+    return [(await author.library.notebooks([name]))[0].id for name in ("late", "early")]
+
+
+async def test_batches_cover_every_namespace_and_count_texts_without_a_word(
+    several: list[UUID], database: Database
+) -> None:
+    backfilling = filling(database, embedders.ByLetter(), batch=1)
+
+    batches = [filled async for filled in backfilling.batches(several)]
+
+    assert batches == [Filled(1, 0, 1), *[Filled(1, 1, 0)] * 4] * 2
+    assert await pending_of(database, several) == [1, 1]
+
+
+async def test_locked_memories_are_counted_as_skipped(
+    several: list[UUID], database: Database, connection: asyncpg.Connection
+) -> None:
+    async with connection.transaction():
+        await connection.execute("select from memories where namespace_id = $1 for no key update", several[0])
+        [filled] = [batch async for batch in filling(database, embedders.ByLetter()).batches(several[:1])]
+
+    assert (filled.memories, filled.written, filled.wordless, filled.skipped) == (5, 0, 1, 4)
+
+
+async def pending_of(database: Database, namespaces: list[UUID]) -> list[int]:
+    coverage = await Embeddings(database).coverage(namespaces, embedders.MODEL.id)
+    return [coverage[namespace].pending for namespace in namespaces]
+
+
+@dataclass
+class Clock:
+    """Time that passes only in `sleep`."""
+
+    now: float = 0.0
+    slept: list[float] = field(default_factory=list)
+
+    def __call__(self) -> float:
+        return self.now
+
+    async def sleep(self, seconds: float) -> None:
+        self.slept.append(seconds)
+        self.now += seconds
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    made = Clock()
+    monkeypatch.setattr(backfill, "monotonic", made)
+    monkeypatch.setattr(backfill, "asyncio", made)
+    return made
+
+
+@dataclass
+class Failing(embedders.ByLetter):
+    """Fails the first `times` calls."""
+
+    times: int = 0
+
+    async def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        if self.times:
+            self.times -= 1
+            raise EmbedderUnavailable("The embedding service does not answer.")
+        return await super().embed(texts)
+
+
+def filling(
+    database: Database,
+    embedder: Embedder,
+    model: UUID = embedders.MODEL.id,
+    report: Report = lambda _done, _text: None,
+    **pace: Any,
+) -> Backfill:
+    return Backfill(Embeddings(database), embedder, model, now=lambda: NOON, pace=Pace(**pace), report=report)
+
+
+async def test_a_backfill_fills_every_namespace_and_reports_progress(
+    several: list[UUID], database: Database, clock: Clock
+) -> None:
+    reported: list[int] = []
+
+    filled = await filling(database, embedders.ByLetter(), report=lambda done, _: reported.append(done), batch=2).fill(
+        several
+    )
+
+    assert filled == Filled(memories=10, written=8, wordless=2)
+    assert reported == [2, 4, 5, 7, 9, 10]
+    assert clock.slept == []
+    assert await filling(database, embedders.ByLetter()).fill(several) == Filled(memories=2, written=0, wordless=2)
+
+
+async def test_a_backfill_counts_the_embeddings_written(
+    several: list[UUID], database: Database, connection: asyncpg.Connection
+) -> None:
+    async with connection.transaction():
+        await connection.execute("select from memories where namespace_id = $1 for no key update", several[0])
+        filled = await filling(database, embedders.ByLetter()).fill(several)
+
+    assert filled == Filled(memories=10, written=4, wordless=2)
+
+
+async def test_a_backfill_keeps_to_its_rate(several: list[UUID], database: Database, clock: Clock) -> None:
+    await filling(database, embedders.ByLetter(), batch=2, per_second=2.0).fill(several)
+
+    assert clock.slept == [1.0, 1.0, 0.5, 1.0, 1.0, 0.5], "ten memories at two a second"
+
+
+async def test_a_backfill_waits_longer_after_each_failure_until_its_patience_ends(
+    several: list[UUID], database: Database, clock: Clock
+) -> None:
+    reported: list[str] = []
+    waits = [1.0, 2.0, 4.0, 8.0, 15.0, 15.0]
+
+    filled = await filling(database, Failing(times=6), report=lambda _, text: reported.append(text)).fill(several)
+
+    assert (filled.written, clock.slept) == (8, waits)
+    assert reported[:6] == ["waiting: The embedding service does not answer."] * 6
+    for patience, waited in ((0.0, []), (29.0, waits[:4]), (30.0, waits[:5])):
+        clock.slept.clear()
+        with pytest.raises(EmbedderUnavailable):
+            await filling(database, Failing(times=100), patience=patience).fill(several)
+        assert clock.slept == waited
+
+
+async def test_a_backfill_refuses_vectors_of_another_model(several: list[UUID], database: Database) -> None:
+    another = UUID(int=7)
+
+    with pytest.raises(EmbedderUnavailable, match=r"by-letter, which is not the model"):
+        await filling(database, embedders.ByLetter(), another).fill(several)
+
+    assert await pending_of(database, several) == [5, 5]
+
+
+async def test_embeddings_made_later_are_sampled_like_those_made_at_once(
+    database: Database, connection: asyncpg.Connection
+) -> None:
+    person = Person(MemoryContext.of(database, embedders.ByLetter()))
+    await person.keep(*(f"{'tide ' * (number % 40)}fact {number}" for number in range(450)))
+    await person.keep(*(f"{'quay ' * (number % 40)}note {number}" for number in range(450)))
+    await connection.execute(
+        "analyze embeddings"
+    )  # with rows of one namespace only, a scan reads them in physical order
+    before = await drawn(person)
+    await connection.execute(
+        "delete from embeddings where memory_id in (select memory_id from embeddings order by memory_id limit 300)"
+    )
+    assert await drawn(person) != before
+
+    [namespace] = await person.library.notebooks(["notes"])
+    await filling(database, embedders.ByLetter(), batch=100).fill([namespace.id])
+
+    assert await drawn(person) == before
+
+
+async def drawn(person: Person) -> bytes:
+    sample = await sampled(person, embedders.MODEL.id)
+    assert len(sample.vectors) == 600
+    return sample.vectors.tobytes() + sample.sizes.tobytes()

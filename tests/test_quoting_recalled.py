@@ -1,0 +1,87 @@
+"""A recalled text in quotation marks is not stored as a new memory."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import asyncpg
+import pytest
+from mcp import Client
+
+from folklore.memory.usage import UsageRecorder
+from folklore.model import Caller, Draft
+from tests.person import NOON, Person
+
+TEXT = "We deploy from the release branch, never from main."
+
+
+async def call(client: Client, tool: str, **arguments: object) -> dict[str, Any]:
+    answer = await client.call_tool(tool, arguments)
+    assert answer.structured_content is not None
+    content: dict[str, Any] = answer.structured_content
+    return content
+
+
+async def stored(client: Client, content: str, **more: object) -> tuple[str, str]:
+    answer = await call(client, "memory_store", content=content, **more)
+    (item,) = answer["stored"]
+    return item["id"], item["status"]
+
+
+async def test_a_recalled_text_in_quotation_marks_is_a_duplicate(client: Client) -> None:
+    id_, _ = await stored(client, TEXT)
+    await call(client, "memory_recall", query="deploy")
+
+    assert await stored(client, f'- "{TEXT}"') == (id_, "duplicate")
+    assert await stored(client, f"> {TEXT}") == (id_, "duplicate")
+
+
+@pytest.mark.parametrize("text", [f"Remember: {TEXT}", f"{TEXT} Since May.", "deploy from the release branch"])
+async def test_a_text_with_other_words_is_stored_as_it_is(client: Client, text: str) -> None:
+    id_, _ = await stored(client, TEXT)
+    await call(client, "memory_recall", query="deploy")
+
+    other, status = await stored(client, text)
+
+    assert (other != id_, status) == (True, "stored")
+
+
+async def test_a_quoted_text_that_was_not_recalled_is_stored_as_it_is(client: Client) -> None:
+    id_, _ = await stored(client, TEXT)
+
+    other, status = await stored(client, f'"{TEXT}"')
+
+    assert (other != id_, status) == (True, "stored")
+
+
+async def test_a_text_recalled_from_another_namespace_is_stored_as_it_is(client: Client) -> None:
+    await stored(client, TEXT, namespace="team")
+    await call(client, "memory_recall", query="deploy")
+
+    _, status = await stored(client, f'"{TEXT}"', namespace="mine")
+
+    assert status == "stored"
+
+
+async def test_the_text_of_a_memory_forgotten_since_is_stored(client: Client, connection: asyncpg.Connection) -> None:
+    id_, _ = await stored(client, TEXT)
+    await call(client, "memory_recall", query="deploy")
+    await connection.execute("update memories set forgotten_at = $1", NOON)
+
+    other, status = await stored(client, f'"{TEXT}"')
+
+    assert (other != id_, status) == (True, "stored")
+    (again,) = (await call(client, "memory_recall", query="deploy"))["memories"]
+    assert again["content"] == TEXT
+
+
+async def test_only_the_latest_recalled_texts_are_remembered(person: Person, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("folklore.memory.usage._REMEMBERED", 2)
+    recorder = UsageRecorder()
+    await person.keep("first text", "second", "third")
+    for query in ("first", "second", "third"):
+        recorder.record(await person.recall(query, limit=1), query, caller=Caller("tester"), now=NOON)
+
+    asked = [Draft('"first text"'), Draft('"third"')]
+
+    assert [draft.content for draft in recorder.unquote("NOTES", asked)] == ['"first text"', "third"]
