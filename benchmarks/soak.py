@@ -18,7 +18,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from time import monotonic
 from uuid import UUID
 
@@ -29,14 +29,21 @@ from tests.temporary_engine import temporary_engine
 from folklore.db.database import Database, PoolLimits
 from folklore.db.migrate import migrate
 from folklore.errors import ConcurrentChange, Conflict, InvalidInput, NotFound
-from folklore.memory.context import MemoryContext
-from folklore.memory.records.forget import ForgetRequest, forget
-from folklore.memory.records.get import details
-from folklore.memory.records.listing import list_memories
-from folklore.memory.records.relate import Wish, relate
-from folklore.memory.records.store import store
-from folklore.memory.records.update import Edit, undo, update
-from folklore.model import Caller, Draft, Filters, Link, Memory, Relation
+from folklore.memory.context import MemoryContext, RequestContext
+from folklore.memory.requests import (
+    Changes,
+    FiltersRequest,
+    ForgetRequest,
+    GetRequest,
+    ListRequest,
+    RelateRequest,
+    RelationChange,
+    StoreRequest,
+    UndoRequest,
+    UpdateRequest,
+)
+from folklore.memory.service import Service
+from folklore.model import Caller, Draft, Link, Memory
 from folklore.text.clean import digest
 
 NAMESPACES = ("soak-one", "soak-two")
@@ -57,9 +64,8 @@ class Worker:
     """A caller that changes memories at random."""
 
     def __init__(self, library: MemoryContext, seed: int) -> None:
-        self._library = library
+        self._service = _service(library, Caller(f"worker {seed}"))
         self._random = random.Random(seed)
-        self._caller = Caller(f"worker {seed}")
         self.tally = Tally()
 
     async def step(self) -> None:
@@ -90,79 +96,75 @@ class Worker:
             Draft(self._text(), session="s" if self._random.random() < 0.3 else None)
             for _ in range(self._random.randint(1, 6))
         ]
-        await store(self._library, self._namespace(), drafts, caller=self._caller, now=_now())
+        await self._service.call(StoreRequest(memories=tuple(drafts), namespace=self._namespace()))
 
     async def supersede(self) -> None:
         """Store a memory that supersedes another and is related to a third."""
         namespace = self._namespace()
         old, other = await self._some(namespace, 2)
         draft = Draft(self._text(), supersedes=old, related=(Link(other, "relates_to", self._random.random()),))
-        await store(self._library, namespace, [draft], caller=self._caller, now=_now())
+        await self._service.call(StoreRequest(memories=(draft,), namespace=namespace))
 
     async def revise(self) -> None:
         """Change a text or a tag."""
         (id_,) = await self._some(self._namespace(), 1)
-        edits = [Edit({"content": self._text()}), Edit({"tags": [self._random.choice(_WORDS)]})]
-        await update(self._library, id_, self._random.choice(edits), caller=self._caller, now=_now())
+        changes = [{"content": self._text()}, {"tags": [self._random.choice(_WORDS)]}]
+        await self._service.call(UpdateRequest(id=id_, changes=Changes.model_validate(self._random.choice(changes))))
 
     async def increment(self) -> None:
         """Raise a counter by one, unless it changed since it was read."""
         source = f"counter-{self._random.randrange(COUNTERS)}"
         found = await self._counter(source)
         number = int(found.content.rpartition(" ")[2]) + 1
-        edit = Edit({"content": f"{source} has {number}"}, if_revision=found.revision)
-        await update(self._library, found.id, edit, caller=self._caller, now=_now())
+        changes = Changes.model_validate({"content": f"{source} has {number}"})
+        await self._service.call(UpdateRequest(id=found.id, changes=changes, if_revision=found.revision))
         self.tally.raised[source] += 1
 
     async def forget(self) -> None:
         """Forget two memories."""
         ids = await self._some(self._namespace(), 2)
-        await forget(self._library, ForgetRequest(ids), caller=self._caller, now=_now())
+        await self._service.call(ForgetRequest(ids=ids))
 
     async def erase(self) -> None:
         """Erase two memories."""
         ids = await self._some(self._namespace(), 2)
-        await forget(self._library, ForgetRequest(ids, erase=True), caller=self._caller, now=_now())
+        await self._service.call(ForgetRequest(ids=ids, erase=True))
 
     async def forget_by_filter(self) -> None:
         """Forget the memories with a tag."""
-        filters = Filters(tags=(self._random.choice(_WORDS),), exclude_tags=("counter",))
-        request = ForgetRequest(filters=filters, namespaces=(self._namespace(),))
-        await forget(self._library, request, caller=self._caller, now=_now())
+        filters = FiltersRequest(tags=(self._random.choice(_WORDS),), exclude_tags=("counter",))
+        await self._service.call(ForgetRequest(filters=filters, namespaces=(self._namespace(),)))
 
     async def undo(self) -> None:
         """Undo the last change of a memory."""
         (id_,) = await self._some(self._namespace(), 1, any_state=True)
-        await undo(self._library, id_, caller=self._caller, now=_now(), retention=timedelta(days=30))
+        await self._service.call(UndoRequest(id=id_))
 
     async def relate(self) -> None:
         """Relate two memories, and remove another relation."""
         a, b, c = await self._some(self._namespace(), 3)
         strength = self._random.random()
         kinds = ["causes", "part_of", "supersedes"]
-        wishes = [
-            Wish(Relation(a, self._random.choice(kinds), b, strength)),
-            Wish(Relation(b, "causes", c), remove=True),
-        ]
-        await relate(self._library, wishes, caller=self._caller, now=_now())
+        written = RelationChange(from_id=a, to_id=b, type=self._random.choice(kinds), strength=strength)
+        removed = RelationChange(from_id=b, to_id=c, type="causes", remove=True)
+        await self._service.call(RelateRequest(relations=(written, removed)))
 
     async def read(self) -> None:
         """Read the details of some memories."""
-        await details(self._library, await self._some(self._namespace(), 3))
+        await self._service.call(GetRequest(ids=await self._some(self._namespace(), 3)))
 
     async def _some(self, namespace: str, count: int, *, any_state: bool = False) -> tuple[UUID, ...]:
         """Return some of the newest memories, without the counters."""
-        notebooks = await self._library.find_namespaces([namespace])
-        filters = Filters(exclude_tags=("counter",), include_superseded=any_state)
-        listed = await list_memories(self._library, notebooks, filters, limit=60, now=_now())
+        filters = FiltersRequest(exclude_tags=("counter",), include_superseded=any_state)
+        listed = await self._service.call(ListRequest(namespaces=(namespace,), filters=filters, limit=60))
         ids = [item.memory.id for item in listed.memories]
         if len(ids) < count:
             raise NotFound("Too few memories are left.")
         return tuple(self._random.sample(ids, count))
 
     async def _counter(self, source: str) -> Memory:
-        notebooks = await self._library.find_namespaces([NAMESPACES[0]])
-        listed = await list_memories(self._library, notebooks, Filters(source_prefix=source), limit=1, now=_now())
+        filters = FiltersRequest(source_prefix=source)
+        listed = await self._service.call(ListRequest(namespaces=(NAMESPACES[0],), filters=filters, limit=1))
         return listed.memories[0].memory
 
     def _namespace(self) -> str:
@@ -176,8 +178,9 @@ async def prepare(dsn: str) -> None:
     """Create the namespaces and the counters."""
     async with _open(dsn) as library:
         counters = [Draft(f"counter-{n} has 0", source=f"counter-{n}", tags=("counter",)) for n in range(COUNTERS)]
-        await store(library, NAMESPACES[0], counters, caller=Caller("soak"), now=_now())
-        await store(library, NAMESPACES[1], [Draft("alpha bravo")], caller=Caller("soak"), now=_now())
+        service = _service(library, Caller("soak"))
+        await service.call(StoreRequest(memories=tuple(counters), namespace=NAMESPACES[0]))
+        await service.call(StoreRequest(memories=(Draft("alpha bravo"),), namespace=NAMESPACES[1]))
 
 
 async def work(dsn: str, seed: int, *, steps: int | None = None, seconds: float | None = None) -> Tally:
@@ -280,8 +283,11 @@ async def _open(dsn: str) -> AsyncIterator[MemoryContext]:
         await database.close()
 
 
-def _now() -> datetime:
-    return datetime.now(UTC)
+def _service(library: MemoryContext, caller: Caller) -> Service:
+    async def open_context() -> RequestContext:
+        return RequestContext(library, caller, datetime.now(UTC))
+
+    return Service(open_context, lambda: caller, lambda: NAMESPACES[0])
 
 
 async def soak(dsn: str, processes: int, seconds: float) -> list[str]:

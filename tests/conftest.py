@@ -200,7 +200,7 @@ async def app(settings: Settings, queries: list[str]) -> AsyncIterator[App]:
 @pytest.fixture
 async def client(app: App) -> AsyncIterator[Client]:
     """The SDK's client, joined to our server in memory."""
-    async with connected(build_server(app.host)) as joined:
+    async with connected(build_server(app.service)) as joined:
         yield joined
 
 

@@ -14,6 +14,7 @@ from folklore.memory.operations import USE_CASES
 from folklore.memory.recall.pipeline import Question, answer
 from folklore.memory.requests import (
     Changes,
+    CreateTokenRequest,
     FiltersRequest,
     ForgetRequest,
     GetRequest,
@@ -29,7 +30,7 @@ from folklore.memory.requests import (
     UndoRequest,
     UpdateRequest,
 )
-from folklore.memory.results import ForgetResult, RelateResult, StoreResult
+from folklore.memory.results import CreatedToken, ForgetResult, RelateResult, StoreResult
 from folklore.model import Answer, Caller, Draft, Filters, Memory, Relation, Revision
 
 NOON = datetime(2026, 5, 4, 12, 0, tzinfo=UTC)
@@ -60,6 +61,9 @@ class Person:
         """Run an operation as the service does."""
         return cast("Result", await USE_CASES[cast("Request", request).operation](self.context, request))
 
+    async def create_token(self, name: str, *grants: str, **asked: Any) -> CreatedToken:
+        return await self.call(CreateTokenRequest(name=name, grants=grants, **asked))
+
     async def store(self, *drafts: Draft | str, namespace: str = "notes") -> StoreResult:
         """Store memories as one batch."""
         memories = tuple(Draft(draft) if isinstance(draft, str) else draft for draft in drafts)
@@ -72,7 +76,7 @@ class Person:
     async def get(self, *ids: UUID) -> list[Memory]:
         return [item.memory for item in (await self.call(GetRequest(ids=ids))).found]
 
-    async def list(self, **asked: Any) -> Answer:
+    async def list_memories(self, **asked: Any) -> Answer:
         return await self.call(ListRequest(**asked))
 
     async def update(

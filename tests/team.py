@@ -1,4 +1,4 @@
-"""A team at one server: tokens made behind its back, and clients that carry them."""
+"""A team at one server: tokens created in its database, and clients that send them."""
 
 from __future__ import annotations
 
@@ -16,13 +16,12 @@ from mcp.client.streamable_http import streamable_http_client
 
 from folklore.db.database import Database
 from folklore.embedding.protocol import Embedder
-from folklore.memory.auth.tokens import Made, TokenRequest, create_token, revoke_tokens
 from folklore.memory.context import MemoryContext
-from folklore.model import Caller, Draft
+from folklore.memory.requests import RevokeTokensRequest
+from folklore.memory.results import CreatedToken
+from folklore.model import Draft
 from tests.person import Person
 from tests.servers import HttpServer
-
-OWNER = Caller("root")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,20 +35,23 @@ class Team:
     def url(self) -> str:
         return self.server.url
 
-    async def token(self, name: str, *grants: str, **asked: Any) -> Made:
-        return await create_token(
-            self.library, TokenRequest(name, grants, **asked), caller=OWNER, now=datetime.now(UTC)
-        )
+    @property
+    def owner(self) -> Person:
+        """The owner of the server, who needs no token."""
+        return Person(self.library, name="root", now=datetime.now(UTC))
 
-    async def revoke(self, made: Made) -> None:
-        await revoke_tokens(self.library, [made.id], caller=OWNER, now=datetime.now(UTC))
+    async def token(self, name: str, *grants: str, **asked: Any) -> CreatedToken:
+        return await self.owner.create_token(name, *grants, **asked)
+
+    async def revoke(self, created: CreatedToken) -> None:
+        await self.owner.call(RevokeTokensRequest(ids=(created.id,)))
 
     async def keep(self, *texts: str | Draft, namespace: str) -> list[Any]:
-        return await Person(self.library, name="root", now=datetime.now(UTC)).keep(*texts, namespace=namespace)
+        return await self.owner.keep(*texts, namespace=namespace)
 
     @asynccontextmanager
     async def assistant(self, secret: str, *, sse: bool = False, **options: Any) -> AsyncIterator[Client]:
-        """An MCP client that carries a token."""
+        """An MCP client that sends a token."""
         async with connected(self.url, bearer(secret), sse=sse, **options) as client:
             yield client
 
@@ -77,7 +79,7 @@ def bearer(secret: str) -> dict[str, str]:
 
 @asynccontextmanager
 async def library_at(dsn: str, embedder: Embedder | None = None) -> AsyncIterator[MemoryContext]:
-    """The whole library of a database, for what happens behind a server's back; without a model vectors are owed."""
+    """The context of a database, for changes that the server does not see; without a model, embeddings are pending."""
     database = Database(dsn)
     await database.open()
     try:

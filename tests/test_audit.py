@@ -1,4 +1,4 @@
-"""The audit log by its actions: those there are can be asked for, others are refused."""
+"""The audit log filtered by action: known actions are accepted, others are refused."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import json
 
 from folklore.db.stores.audit import WRITES
 from folklore.http.auth import KNOWN
-from folklore.mcp.server import tools
-from folklore.memory.auth.audit import TRIED
+from folklore.memory.requests import OPERATIONS, AuditRequest
 from tests.commands import CommandLine, command_line  # noqa: F401 - the fixture `folklore`
+from tests.person import Person
 
 
-async def test_an_action_that_is_never_noted_is_refused_with_those_that_are(folklore: CommandLine) -> None:
+async def test_an_action_that_is_never_logged_is_refused_with_the_known_ones(folklore: CommandLine) -> None:
     id_ = str((await folklore.json("store", "The gate is open."))["stored"][0]["id"])
     other = str((await folklore.json("store", "The gate was shut.", "--supersedes", id_))["stored"][0]["id"])
     await folklore.done("relate", id_, "causes", other)
@@ -36,12 +36,14 @@ async def test_an_action_that_is_never_noted_is_refused_with_those_that_are(folk
     assert (ran.code, error["code"]) == (2, "invalid_input")
     assert error["message"].startswith("action: ")
     assert set(WRITES) - written == {"update", "import"}
-    assert all(action in error["hint"] for action in (*WRITES, "memory_recall", "http /mcp", "listing"))
-    for action in ("store", "import", "memory_recall", "http /mcp", "listing"):
+    assert all(action in error["hint"] for action in (*WRITES, "recall", "http /mcp", "list"))
+    for action in ("store", "import", "recall", "http /mcp", "list"):
         lines = (await folklore.json("audit", "--action", action))["audit"]
         assert (lines != []) == (action in written)
 
 
-def test_what_a_refused_access_is_noted_under_is_known_to_the_audit() -> None:
-    assert set(TRIED) >= {tool.name for tool in tools("all", read_only=False)}
-    assert set(TRIED) >= {f"http {path}" for path in KNOWN}
+async def test_the_audit_log_can_be_filtered_by_every_action_of_a_denied_access(person: Person) -> None:
+    paths = [f"http {path}" for path in (*KNOWN, "other")]
+
+    for action in (*OPERATIONS, "export", "api", *paths):
+        assert await person.call(AuditRequest(action=action, denied=True)) == ()

@@ -101,7 +101,7 @@ def test_constant_fusion_spreads_scores_to_session_neighbours() -> None:
 
 async def test_a_single_branch_gives_its_whole_list(app: App) -> None:
     texts = [f"Note {at}: the ferry to island {at} leaves at {at} past nine." for at in range(40)]
-    async with Client(build_server(app.host)) as client:
+    async with Client(build_server(app.service)) as client:
         store = Store(app, client)
         await store.add("notes", [{"content": text, "source": str(at)} for at, text in enumerate(texts)])
         question = Question("When does the ferry leave?", ("notes",), frozenset("1"), "")

@@ -15,7 +15,17 @@ from tests.person import NOON
 
 def result(content: str, summary: str | None = None) -> Recalled:
     return Recalled(
-        Memory(UUID(int=1), "notes", content, "note", NOON, NOON, "tester", "english", summary=summary), score=1.0
+        Memory(
+            content,
+            summary,
+            id=UUID(int=1),
+            namespace="notes",
+            language="english",
+            created_at=NOON,
+            updated_at=NOON,
+            author="tester",
+        ),
+        score=1.0,
     )
 
 

@@ -1,4 +1,4 @@
-"""What may be stored: every refusal names the field, the limit and the next step."""
+"""Validation before storing: every error names the field, the limit and the next step."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ REFUSED: dict[str, tuple[str, dict[str, Any], str]] = {
     "empty content": ("content", {"content": ""}, "is empty"),
     "blank content": ("content", {"content": " \n\t "}, "is empty"),
     "invisible content": ("content", {"content": "\u200b\u2060\x00\ud800"}, "is empty"),
-    "content over the limit": ("content", {"content": "x" * 32_001}, "32,001 characters; the limit is 32,000"),
-    "summary over the limit": ("summary", {"summary": "x" * 2_001}, "limit is 2,000"),
-    "priority below": ("priority", {"priority": 0}, "1 .first. to 4"),
-    "priority above": ("priority", {"priority": 5}, "1 .first. to 4"),
+    "content over the limit": ("content", {"content": "x" * 32_001}, "at most 32,000 characters, got 32,001"),
+    "summary over the limit": ("summary", {"summary": "x" * 2_001}, "at most 2,000 characters"),
+    "priority below": ("priority", {"priority": 0}, "between 1 and 4"),
+    "priority above": ("priority", {"priority": 5}, "between 1 and 4"),
     "importance above": ("importance", {"importance": 1.5}, "between 0 and 1"),
     "importance below": ("importance", {"importance": -0.1}, "between 0 and 1"),
     "importance not a number": ("importance", {"importance": math.nan}, "between 0 and 1"),
@@ -48,8 +48,8 @@ REFUSED: dict[str, tuple[str, dict[str, Any], str]] = {
     "kind with blanks": ("kind", {"kind": "two words"}, "is not a kind"),
     "kind too long": ("kind", {"kind": "k" * 41}, "is not a kind"),
     "no kind": ("kind", {"kind": ""}, "is not a kind"),
-    "expired already": ("expires_at", {"expires_at": NOON - timedelta(seconds=1)}, "lies in the past"),
-    "expires now": ("expires_at", {"expires_at": NOON}, "lies in the past"),
+    "expired already": ("expires_at", {"expires_at": NOON - timedelta(seconds=1)}, "is in the past"),
+    "expires now": ("expires_at", {"expires_at": NOON}, "is in the past"),
     "too many tags": ("tags", {"tags": tuple(f"t{n}" for n in range(65))}, "64"),
     "a long tag": ("tags", {"tags": ("x" * 101,)}, "100"),
     "an empty tag": ("tags", {"tags": ("fine", " ")}, "tag 2 is empty"),
@@ -62,17 +62,17 @@ REFUSED: dict[str, tuple[str, dict[str, Any], str]] = {
     "a long session": ("session", {"session": "x" * 201}, "200"),
     "a long commit": ("commit", {"commit": "x" * 101}, "100"),
     "a long key": ("idempotency_key", {"idempotency_key": "x" * 201}, "200"),
-    "too many relations": ("related", {"related": (Link(UUID(int=1), "causes"),) * 65}, "limit of 64"),
-    "a position before the first": ("position", {"position": -1}, "0 or more"),
-    "a position beyond counting": ("position", {"position": 2**31}, "0 or more"),
+    "too many relations": ("related", {"related": (Link(UUID(int=1), "causes"),) * 65}, "at most 64 relations, got 65"),
+    "a position before the first": ("position", {"position": -1}, "between 0 and 2147483647"),
+    "a position beyond counting": ("position", {"position": 2**31}, "between 0 and 2147483647"),
 }
 refused = pytest.mark.parametrize(("field", "wrong", "said"), REFUSED.values(), ids=REFUSED.keys())
 
 
 @refused
-def test_a_wrong_value_is_refused_by_the_name_of_its_field(field: str, wrong: dict[str, Any], said: str) -> None:
+def test_an_invalid_value_is_refused_by_the_name_of_its_field(field: str, wrong: dict[str, Any], said: str) -> None:
     with pytest.raises(InvalidInput, match=said) as alone:
-        check_batch([replace(GOOD, **wrong)], now=NOON, many=False)
+        check_batch([replace(GOOD, **wrong)], now=NOON, single=True)
     with pytest.raises(InvalidInput, match=said) as fourth:
         check_batch([GOOD, GOOD, GOOD, replace(GOOD, **wrong)], now=NOON)
 
@@ -124,7 +124,7 @@ def test_the_limits_themselves_are_allowed() -> None:
     assert check_batch([most] * 500, now=NOON) == [most] * 500
 
 
-def test_what_nobody_can_see_is_taken_out_and_what_is_blank_is_not_there() -> None:
+def test_invisible_characters_are_removed_and_blank_fields_are_unset() -> None:
     [checked] = check_batch(
         [Draft("\ufeffa\u202eb\x00c\udfff\U000e0041 ", summary=" \u200b", source=" x ", session="", commit="\t")],
         now=NOON,

@@ -10,7 +10,8 @@ import pytest
 from folklore.db.stores.namespaces import NamespaceInfo
 from folklore.db.stores.reflections import Reflections, Sources
 from folklore.jobs.consolidation import apply_plan, plan_changes
-from folklore.model import Draft, Filters
+from folklore.memory.requests import FiltersRequest
+from folklore.model import Draft
 from tests.background_jobs import DAY, BackgroundJobs, everything, field_of, holding
 from tests.person import NOON, Person, contents
 
@@ -79,7 +80,7 @@ async def test_the_same_memories_give_the_same_reflection_once(
 
     (old,) = await reflections(connection)
     await connection.execute("delete from memories where id = $1", old["id"])
-    await connection.execute("delete from chores")
+    await connection.execute("delete from jobs")
     await jobs("consolidation")
     (new,) = await reflections(connection)
     assert (new["content"], new["idempotency_key"]) == (old["content"], old["idempotency_key"])
@@ -104,11 +105,11 @@ async def test_a_reflection_is_hidden_when_a_member_changes_and_withdrawn_by_the
     await connection.execute(f"update memories set {change} where id = $1", members[0], NOON)
 
     assert (await later.recall("PgBouncer", filters=_only("reflection"))).memories == ()
-    assert (await later.search("PgBouncer", filters=_only("reflection"))).memories == ()
+    assert (await later.search("PgBouncer", filters=FiltersRequest(kinds=("reflection",)))).memories == ()
     if "expires" in change:
         jobs.now = NOON + DAY
         await jobs("expiry")
-    await connection.execute("delete from chores")
+    await connection.execute("delete from jobs")
     assert (await jobs("consolidation"))["withdrawn"] == 1
     for row in await reflections(connection):
         stale = members[0] in await _members(connection, row["id"]) and "other way round" not in row["content"]
@@ -132,7 +133,7 @@ async def test_storing_the_text_of_a_hidden_reflection_makes_it_a_stated_memory(
 
     assert kept == reflection["id"]
     jobs.now = NOON + 2 * DAY
-    await connection.execute("delete from chores")
+    await connection.execute("delete from jobs")
     await jobs("consolidation")
     assert reflection["content"] in contents(await later.recall("PgBouncer", filters=_only("reflection")))
 
@@ -151,7 +152,7 @@ async def test_a_reflection_whose_text_a_person_changed_is_not_withdrawn(
     await later.update(members[0], content="It is the other way round.")
 
     jobs.now = NOON + 2 * DAY
-    await connection.execute("delete from chores")
+    await connection.execute("delete from jobs")
     await jobs("consolidation")
 
     assert "PgBouncer: use session mode." in contents(await later.recall("PgBouncer session mode"))
@@ -241,5 +242,5 @@ async def sources_of(jobs: BackgroundJobs) -> tuple[NamespaceInfo, Sources]:
     return namespace, await Reflections(jobs.database).sources(namespace.id, model.id, 100)
 
 
-def _only(kind: str) -> Filters:
-    return Filters(kinds=(kind,))
+def _only(kind: str) -> FiltersRequest:
+    return FiltersRequest(kinds=(kind,))

@@ -433,7 +433,7 @@ async def test_a_store_needs_one_request_a_recall_one_and_a_repeated_question_no
         requests.append(len(json.loads(request.content)["input"]))
         return vectors(request)
 
-    service = embedder(note)
+    service = embedder(record)
     choice = ModelChoice("openai", "some-model")
     person = Person(
         MemoryContext.of(database, ActiveModel(service, ModelSource(Models(database), choice, lambda _: service)))

@@ -1,4 +1,4 @@
-"""A server starts a stopped engine again."""
+"""The engine stops while a server runs: the next call starts it again."""
 
 from __future__ import annotations
 
@@ -9,23 +9,21 @@ from pathlib import Path
 from folklore.app import running
 from folklore.config import load_settings
 from folklore.engine import Engine
-from folklore.memory.recall.pipeline import RecallRequest, recall
-from folklore.memory.records.store import store
+from folklore.memory.requests import RecallRequest, StoreRequest
 from folklore.model import Draft
 
 
-async def test_the_next_call_of_a_server_starts_a_stopped_engine() -> None:
+async def test_a_call_starts_an_engine_that_was_stopped() -> None:
     with tempfile.TemporaryDirectory(prefix="folklore-engine-", ignore_cleanup_errors=True) as folder:
         home = Path(folder) / "home"
-        async with running(load_settings(home=home, author="tester")) as app:
+        async with running(load_settings(home=home, author="tester", namespace="notes")) as app:
             try:
-                library = (await app.ready()).memory
-                await store(library, "notes", [Draft("the quay is closed")], caller=app.caller, now=app.now())
+                await app.service.call(StoreRequest(memories=(Draft("the quay is closed"),)))
                 assert await asyncio.to_thread(Engine(home).stop)
 
-                answer = await recall(library, RecallRequest("quay"), now=app.now())
+                answer = await app.service.call(RecallRequest(query="quay"))
                 await asyncio.to_thread(Engine(home).stop)
-                again = await store(library, "notes", [Draft("and open again")], caller=app.caller, now=app.now())
+                again = await app.service.call(StoreRequest(memories=(Draft("and open again"),)))
             finally:
                 await asyncio.to_thread(Engine(home).stop)
 

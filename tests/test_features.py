@@ -16,11 +16,12 @@ from folklore.cli.main import cli
 from folklore.config import Settings
 from folklore.http.serve import build_app
 from folklore.mcp.server import build_server
+from folklore.memory.requests import RankingRequest
 from folklore.ranking.signals import Signals
 from folklore.ranking.weights import Ranking
 from tests.conftest import connected
 from tests.test_config import every_setting
-from tests.test_tools_list import host_of, never
+from tests.test_tools_list import service_of
 
 ROOT = Path(__file__).parents[1]
 ROOMS = ROOT / "server" / "folklore"
@@ -110,7 +111,7 @@ def has_command(words: list[str]) -> bool:
 
 @pytest.fixture(scope="module")
 async def product() -> Product:
-    async with connected(build_server(host_of(never))) as client:
+    async with connected(build_server(service_of())) as client:
         listed = (await client.list_tools()).tools
         resources = {str(one.uri) for one in (await client.list_resources()).resources}
         templates = {one.uri_template for one in (await client.list_resource_templates()).resource_templates}
@@ -152,23 +153,29 @@ async def test_what_is_not_there_is_noticed(name: str, product: Product) -> None
     assert not product.has(name)
 
 
-def test_the_numbers_of_a_recall_are_told_with_their_defaults(product: Product) -> None:
+def test_the_documentation_lists_the_numbers_of_a_recall_with_their_defaults(product: Product) -> None:
     text = (ROOT / "docs" / "recall.md").read_text(encoding="utf-8")
     told = dict(re.findall(r"^\| `([\w.]+)` \| (\S+) \|", text, re.MULTILINE))
     ranking = Ranking()
     weights = {name: getattr(ranking, name) for name in ("dense", "keyword", "relations", "nearness")}
     weights |= {name: getattr(ranking.signals, name) for name in Signals.names()}
-    numbers = ("fusion", "rrf_k", "fetch_multiplier", "mmr_lambda", "min_score", "include_reflections",
-               "reflections_only", "reflection_boost")  # fmt: skip
     real = {f"weights.{name}": weight for name, weight in weights.items()}
-    real |= {name: getattr(ranking, name) for name in numbers}
+    real |= {name: getattr(ranking, name) for name in ("mmr_lambda", "min_score")}
+    real["reflections"] = RankingRequest().reflections
 
     assert told == {name: str(value).lower() for name, value in real.items()}
 
 
-def test_every_argument_of_a_recall_is_told(product: Product) -> None:
+def test_the_documentation_names_every_argument_of_a_recall(product: Product) -> None:
     text = (ROOT / "docs" / "recall.md").read_text(encoding="utf-8")
     recall = product.tools["memory_recall"].input_schema["properties"]
-    arguments = {*recall["filters"]["properties"], *recall["ranking"]["properties"], "format", "max_tokens", "explain"}
+    arguments = {
+        *recall["filters"]["properties"],
+        *recall["ranking"]["properties"],
+        "sort",
+        "format",
+        "max_tokens",
+        "explain",
+    }
 
     assert {name for name in arguments if f"`{name}`" not in text} == set()

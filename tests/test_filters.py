@@ -1,4 +1,4 @@
-"""Filters as people write them: understood, or refused by name. Never ignored."""
+"""Filters of a request: resolved, or refused by name, never ignored."""
 
 from __future__ import annotations
 
@@ -8,9 +8,12 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
+from folklore.db.database import Database
 from folklore.errors import InvalidInput
-from folklore.memory.filters import FilterRequest, filters_of
-from folklore.model import Filters
+from folklore.memory.context import MemoryContext, RequestContext
+from folklore.memory.filters import resolve_filters
+from folklore.memory.requests import FiltersRequest
+from folklore.model import Caller, Filters
 from tests.person import NOON
 
 VIENNA = ZoneInfo("Europe/Vienna")
@@ -18,19 +21,20 @@ LISTS = ("kinds", "tags", "exclude_tags", "paths")
 EMPTY = ("", " ", "\u200b")
 
 
-def understood(**asked: Any) -> Filters:
-    return filters_of(FilterRequest(**asked), now=NOON, zone=VIENNA)
+def resolved(**asked: Any) -> Filters:
+    unopened = MemoryContext.of(Database("postgresql://unused"), None)
+    return resolve_filters(FiltersRequest(**asked), RequestContext(unopened, Caller("tester"), NOON, VIENNA))
 
 
-def test_nothing_asked_is_no_filter() -> None:
-    assert understood() == Filters()
-    assert understood(source_prefix=None, session=None, author=None, time=None, tags=[], paths=()) == Filters()
-    assert understood().empty
-    assert not understood(kinds=["bug"]).empty
+def test_a_request_without_filters_is_empty() -> None:
+    assert resolved() == Filters()
+    assert resolved(source_prefix=None, session=None, author=None, time=None, tags=[], paths=()) == Filters()
+    assert resolved().empty
+    assert not resolved(kinds=["bug"]).empty
 
 
-def test_values_have_the_spelling_they_are_stored_in() -> None:
-    filters = understood(
+def test_values_are_normalised_like_stored_ones() -> None:
+    filters = resolved(
         kinds=[" Bug", "bug"],
         tags=["Area : Payments"],
         exclude_tags=["OPS"],
@@ -39,15 +43,15 @@ def test_values_have_the_spelling_they_are_stored_in() -> None:
     )
 
     assert filters == Filters(
-        kinds=("bug",), tags=("area:payments",), exclude_tags=("ops",), paths=("src",), session="monday"
+        kinds=("bug",), tags=("area:payments",), exclude_tags=("ops",), paths=("src",), equal={"session": "monday"}
     )
 
 
 @pytest.mark.parametrize("name", LISTS)
 def test_a_filter_takes_a_limited_number_of_values(name: str) -> None:
     with pytest.raises(InvalidInput, match=f"filters.{name}: takes at most 64"):
-        understood(**{name: [f"v{n}" for n in range(65)]})
-    assert len(getattr(understood(**{name: [f"v{n}" for n in range(64)]}), name)) == 64
+        resolved(**{name: [f"v{n}" for n in range(65)]})
+    assert len(getattr(resolved(**{name: [f"v{n}" for n in range(64)]}), name)) == 64
 
 
 @pytest.mark.parametrize(
@@ -67,25 +71,25 @@ def test_a_filter_takes_a_limited_number_of_values(name: str) -> None:
         ({"since": datetime(2026, 6, 1, tzinfo=UTC), "time": "in March 2026"}, "filters.until"),
     ],
 )
-def test_a_filter_that_is_not_understood_is_an_error(asked: dict[str, Any], field: str) -> None:
+def test_an_invalid_filter_is_an_error_that_names_it(asked: dict[str, Any], field: str) -> None:
     with pytest.raises(InvalidInput) as refusal:
-        understood(**asked)
+        resolved(**asked)
 
     assert refusal.value.field == field
 
 
 def test_times_without_an_offset_are_in_the_callers_zone() -> None:
     naive = datetime.fromisoformat("2026-07-01T12:00:00")
-    filters = understood(since=naive, as_of=naive, until=datetime(2026, 8, 1, tzinfo=UTC))
+    filters = resolved(since=naive, as_of=naive, until=datetime(2026, 8, 1, tzinfo=UTC))
 
     assert filters.since == filters.as_of == datetime(2026, 7, 1, 10, tzinfo=UTC)
     assert filters.until == datetime(2026, 8, 1, tzinfo=UTC)
 
 
-def test_an_expression_of_time_narrows_what_since_and_until_say() -> None:
-    march = understood(time="in March 2026")
-    later = understood(time="in March 2026", since=datetime(2026, 3, 10, tzinfo=UTC))
-    earlier = understood(
+def test_a_time_expression_narrows_since_and_until() -> None:
+    march = resolved(time="in March 2026")
+    later = resolved(time="in March 2026", since=datetime(2026, 3, 10, tzinfo=UTC))
+    earlier = resolved(
         time="in March 2026", since=datetime(2026, 1, 10, tzinfo=UTC), until=datetime(2027, 1, 1, tzinfo=UTC)
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 from uuid import UUID, uuid4
@@ -12,9 +13,16 @@ import pytest
 from mcp import Client
 
 from folklore.errors import Conflict, InvalidInput, NotFound, Refused
-from folklore.memory import namespaces as notebooks
-from folklore.memory.records.forget import ForgetRequest, forget
-from folklore.model import Caller, Draft, Filters, Link, Relation
+from folklore.memory.requests import (
+    CreateNamespaceRequest,
+    DeleteNamespaceRequest,
+    DescribeNamespaceRequest,
+    EraseNamespaceRequest,
+    FiltersRequest,
+    RenameNamespaceRequest,
+    RestoreNamespaceRequest,
+)
+from folklore.model import Caller, Draft, Link, Relation
 from tests.person import NOON, Person, contents
 from tests.test_store_concurrent import whole
 from tests.test_tools import call, refusal
@@ -87,22 +95,26 @@ async def test_more_than_one_call_takes_is_told(person: Person, monkeypatch: pyt
     monkeypatch.setattr("folklore.memory.records.forget.MAX_AT_ONCE", 3)
     await person.keep(*(Draft(f"junk {n}", tags=("junk",)) for n in range(5)))
 
-    first, second = [await person.forget(filters=Filters(tags=("junk",)), namespaces=("notes",)) for _ in range(2)]
+    first, second = [
+        await person.forget(filters=FiltersRequest(tags=("junk",)), namespaces=("notes",)) for _ in range(2)
+    ]
 
     assert (len(first.memories), first.more) == (3, True)
     assert (len(second.memories), second.more) == (2, False)
     with pytest.raises(InvalidInput, match=r"^shown: 4 are over the limit of 3"):
-        await person.forget(filters=Filters(tags=("junk",)), namespaces=("notes",), shown=[uuid4() for _ in range(4)])
+        await person.forget(
+            filters=FiltersRequest(tags=("junk",)), namespaces=("notes",), only=tuple(uuid4() for _ in range(4))
+        )
 
 
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
         ({}, "ids"),
-        ({"filters": {}}, "narrow nothing"),
-        ({"filters": {"tag_mode": "all", "tag_match": "exact"}}, "narrow nothing"),
-        ({"filters": {"include_superseded": True}, "erase": True}, "narrow nothing"),
-        ({"filters": {"as_of": "2999-01-01"}}, "narrow nothing"),
+        ({"filters": {}}, "exclude nothing"),
+        ({"filters": {"tag_mode": "all", "tag_match": "exact"}}, "exclude nothing"),
+        ({"filters": {"include_superseded": True}, "erase": True}, "exclude nothing"),
+        ({"filters": {"as_of": "2999-01-01"}}, "exclude nothing"),
         ({"filters": {"kinds": ["note"], "session": ""}}, "filters.session: is empty. Leave it out"),
         ({"filters": {"kinds": ["note"], "paths": [""]}}, "filters.paths: path 1 is empty. Leave it out"),
         ({"ids": [str(UUID(int=1))], "filters": {"tags": ["x"]}}, "exactly one"),
@@ -110,7 +122,9 @@ async def test_more_than_one_call_takes_is_told(person: Person, monkeypatch: pyt
         ({"ids": ["nonsense"]}, "ids[0]"),
     ],
 )
-async def test_what_to_forget_must_be_said(client: Client, arguments: dict[str, Any], words: str) -> None:
+async def test_a_forget_without_ids_or_selective_filters_is_refused(
+    client: Client, arguments: dict[str, Any], words: str
+) -> None:
     await call(client, "memory_store", content="kept")
 
     assert words in await refusal(client, "memory_forget", **arguments)
@@ -123,7 +137,7 @@ async def test_one_unknown_id_keeps_the_others(person: Person) -> None:
     with pytest.raises(NotFound):
         await person.forget(id_, uuid4())
     with pytest.raises(Refused):
-        await forget(person.library, ForgetRequest((id_,)), caller=Caller("reader", may_write=False), now=NOON)
+        await replace(person, caller=Caller("reader", may_write=False)).forget(id_)
     assert contents(await person.recall("*")) == ["kept"]
 
 
@@ -239,13 +253,12 @@ async def test_several_forgets_of_one_process_do_not_wait_for_each_others_connec
 # Whole namespaces
 
 
-async def test_a_deleted_namespace_is_hidden_everywhere_and_comes_back_whole(client: Client, person: Person) -> None:
+async def test_a_deleted_namespace_is_hidden_and_restored_whole(client: Client, person: Person) -> None:
     [item] = (await call(client, "memory_store", content="The gate is open.", namespace="gates"))["stored"]
     await call(client, "memory_store", content="It rains.")
-    caller = Caller("tester")
 
-    await notebooks.delete(person.library, "gates", caller=caller, now=NOON)
-    await asyncio.sleep(1.1)  # another process may remember a namespace's name for a second
+    await person.call(DeleteNamespaceRequest(name="gates"))
+    await asyncio.sleep(1.1)  # another process may have cached a namespace's name for a second
 
     assert "no namespace" in await refusal(client, "memory_recall", query="gate", namespaces=["gates"])
     assert "no memory" in await refusal(client, "memory_get", ids=[item["id"]])
@@ -256,12 +269,12 @@ async def test_a_deleted_namespace_is_hidden_everywhere_and_comes_back_whole(cli
         assert item["id"] not in {memory["id"] for memory in found["memories"]}
     assert [entry["name"] for entry in (await call(client, "memory_status"))["namespaces"]] == ["notes"]
 
-    await notebooks.restore(person.library, "GATES", caller=caller, now=NOON, retention=RETENTION)
+    await person.call(RestoreNamespaceRequest(name="GATES"))
     found = await call(client, "memory_recall", query="gate", namespaces=["gates"])
     assert [memory["id"] for memory in found["memories"]] == [item["id"]]
 
 
-async def test_what_somebody_wrote_stays_when_what_it_was_derived_from_is_erased(person: Person) -> None:
+async def test_a_memory_stays_when_the_memory_it_was_derived_from_is_erased(person: Person) -> None:
     (source,) = await person.keep("The incident log says the pool was too small.")
     (lesson,) = await person.keep(Draft("Size pools for the peak.", related=(Link(source, "derived_from"),)))
 
@@ -271,47 +284,46 @@ async def test_what_somebody_wrote_stays_when_what_it_was_derived_from_is_erased
     assert await person.relations(lesson) == []
 
 
-async def test_the_name_of_a_deleted_namespace_is_free(person: Person) -> None:
-    caller = Caller("tester")
+async def test_the_name_of_a_deleted_namespace_can_be_used_again(person: Person) -> None:
     await person.keep("before")
-    await notebooks.delete(person.library, "notes", caller=caller, now=NOON)
+    await person.call(DeleteNamespaceRequest(name="notes"))
 
     await person.keep("after")
 
     assert contents(await person.recall("*")) == ["after"]
-    with pytest.raises(Conflict, match="another namespace"):
-        await notebooks.restore(person.library, "notes", caller=caller, now=NOON, retention=RETENTION)
-    await notebooks.rename(person.library, "notes", "newer", caller=caller, now=NOON)
-    await notebooks.restore(person.library, "notes", caller=caller, now=NOON, retention=RETENTION)
+    with pytest.raises(Conflict, match="Another namespace"):
+        await person.call(RestoreNamespaceRequest(name="notes"))
+    await person.call(RenameNamespaceRequest(name="notes", to="newer"))
+    await person.call(RestoreNamespaceRequest(name="notes"))
     assert sorted(contents(await person.recall("*"))) == ["after", "before"]
     with pytest.raises(Conflict):
-        await notebooks.rename(person.library, "newer", "Notes", caller=caller, now=NOON)
+        await person.call(RenameNamespaceRequest(name="newer", to="Notes"))
 
 
-async def test_a_namespace_can_be_erased_for_good(person: Person, connection: asyncpg.Connection) -> None:
-    caller = Caller("tester")
+async def test_an_erased_namespace_leaves_nothing_in_the_database(
+    person: Person, connection: asyncpg.Connection
+) -> None:
     a, b = await person.keep(f"{SECRET} one", f"{SECRET} two")
     await person.relate(Relation(a, "causes", b))
     await person.update(a, content=f"{SECRET} three")
     await person.keep("elsewhere", namespace="other")
 
-    await notebooks.erase(person.library, "notes", caller=caller, now=NOON)
+    await person.call(EraseNamespaceRequest(name="notes"))
 
     assert await everywhere(connection, SECRET) == []
     assert contents(await person.recall("*")) == ["elsewhere"]
     with pytest.raises(NotFound):
-        await notebooks.restore(person.library, "notes", caller=caller, now=NOON, retention=RETENTION)
+        await person.call(RestoreNamespaceRequest(name="notes"))
 
 
-async def test_a_namespace_is_made_and_described(person: Person) -> None:
-    caller = Caller("tester")
-    await notebooks.create(person.library, "leer", caller=caller, now=NOON, language="de", description="Empty.")
-    await notebooks.describe(person.library, "leer", "Still empty.", caller=caller, now=NOON)
+async def test_a_namespace_is_created_and_described(person: Person) -> None:
+    await person.call(CreateNamespaceRequest(name="leer", language="de", description="Empty."))
+    await person.call(DescribeNamespaceRequest(name="leer", description="Still empty."))
 
     [namespace] = await person.library.namespaces.all()
 
     assert (namespace.name, namespace.language, namespace.description) == ("leer", "german", "Still empty.")
     with pytest.raises(Conflict):
-        await notebooks.create(person.library, "LEER", caller=caller, now=NOON)
+        await person.call(CreateNamespaceRequest(name="LEER"))
     with pytest.raises(InvalidInput):
-        await notebooks.describe(person.library, "leer", "x" * 2_001, caller=caller, now=NOON)
+        await person.call(DescribeNamespaceRequest(name="leer", description="x" * 2_001))

@@ -19,6 +19,8 @@ from folklore.config import EmbeddingSettings, Settings
 from folklore.db.migrate import migrations
 from folklore.http import health
 from folklore.http.serve import build_app
+from folklore.memory.requests import StoreRequest
+from folklore.model import Draft
 from tests.servers import free_port
 
 
@@ -191,11 +193,7 @@ async def test_however_many_ask_the_database_is_asked_once(
 async def test_what_is_stored_shows_in_neither(settings: Settings) -> None:
     app = App(settings)
     async with served(app) as client:
-        running = await app.ready()
-        from folklore.memory.records.store import store
-        from folklore.model import Draft
-
-        await store(running.memory, "marked", [Draft("marked")], caller=app.caller, now=app.now())
+        await app.service.call(StoreRequest(memories=(Draft("marked"),), namespace="marked"))
         answers = [await client.get(path) for path in ("/healthz", "/readyz")]
 
     assert [answer.status_code for answer in answers] == [200, 200]

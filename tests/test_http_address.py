@@ -20,9 +20,8 @@ from folklore.errors import ConfigInvalid
 from folklore.http.address import bound
 from folklore.http.certificate import Certificate, certificate_of
 from folklore.http.serve import run
-from folklore.memory.auth.tokens import TokenRequest, create_token
-from folklore.model import Caller
 from tests.certificates import issued
+from tests.person import Person
 from tests.servers import a_session_of_work, on_http, watched
 from tests.team import bearer, library_at
 
@@ -239,12 +238,10 @@ async def test_an_address_that_others_reach_is_served_once_there_is_a_token(data
         async with on_http(settings, host="0.0.0.0"):
             pass
     async with library_at(database_url) as library:
-        made = await create_token(
-            library, TokenRequest("alice", ["notes:writer"]), caller=Caller("root"), now=datetime.now(UTC)
-        )
+        made = await Person(library, name="root", now=datetime.now(UTC)).create_token("alice", "notes:writer")
     async with on_http(settings, host="0.0.0.0") as server, httpx.AsyncClient(base_url=server.url) as client:
-        without = await client.post("/api/home", json={})
-        with_one = await client.post("/api/home", json={}, headers=bearer(made.secret))
+        without = await client.post("/api/status", json={})
+        with_one = await client.post("/api/status", json={}, headers=bearer(made.secret))
         log = server.told()
 
     assert (without.status_code, with_one.status_code) == (401, 200)
@@ -254,7 +251,7 @@ async def test_an_address_that_others_reach_is_served_once_there_is_a_token(data
 async def test_where_nobody_ever_needs_a_token_no_other_machine_is_served(database_url: str, tmp_path: Path) -> None:
     settings = watched(tmp_path, database_url=database_url, http__authentication="never")
     async with library_at(database_url) as library:
-        await create_token(library, TokenRequest("a", ["notes:writer"]), caller=Caller("root"), now=datetime.now(UTC))
+        await Person(library, name="root").create_token("a", "notes:writer")
 
     with pytest.raises(AssertionError, match="nobody needs a token"):
         async with on_http(settings, host="0.0.0.0"):

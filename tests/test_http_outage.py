@@ -20,8 +20,7 @@ from mcp.client.streamable_http import streamable_http_client
 
 from folklore.db.migrate import migrate
 from folklore.engine import Engine
-from folklore.memory.auth.tokens import TokenRequest, create_token
-from folklore.model import Caller
+from tests.person import Person
 from tests.servers import on_http, watched
 from tests.team import bearer, library_at
 from tests.temporary_engine import temporary_home
@@ -105,11 +104,11 @@ async def stop(home: Path, sign: signal.Signals) -> None:
 
 
 async def a_token(dsn: str) -> dict[str, str]:
-    """The headers that carry a token for the notebook."""
+    """Return the headers with a token for the namespace."""
     await migrate(dsn)
     async with library_at(dsn) as library:
-        asked = TokenRequest("root", ("notes:admin",), namespace="notes")
-        made = await create_token(library, asked, caller=Caller("root"), now=datetime.now(UTC))
+        owner = Person(library, name="root", now=datetime.now(UTC))
+        made = await owner.create_token("root", "notes:admin", namespace="notes")
     return bearer(made.secret)
 
 

@@ -1,4 +1,4 @@
-"""What a token does not open is not there for its holder: held by the database, whatever the code above it asks."""
+"""Isolation: a token reads and writes only what its grants open. The database enforces it, whatever the code asks."""
 
 from __future__ import annotations
 
@@ -19,21 +19,22 @@ from folklore.db.stores.audit import NOWHERE, Audit
 from folklore.db.stores.principals import Principals
 from folklore.embedding.protocol import Embedder
 from folklore.errors import DatabaseUnavailable, InvalidInput, NotFound, Refused, Unauthenticated
-from folklore.memory import namespaces as notebooks
-from folklore.memory.auth.audit import AuditLine, AuditRequest, read_audit
-from folklore.memory.auth.authenticator import ExternalIdentity, TokenAuthenticator
-from folklore.memory.auth.tokens import TokenRequest, authenticate, create_token, key_of, list_tokens, revoke_tokens
+from folklore.memory.auth.authenticator import TokenAuthenticator
+from folklore.memory.auth.tokens import ExternalIdentity, authenticate, key_of
 from folklore.memory.context import MemoryContext
 from folklore.memory.permissions import role_in
-from folklore.memory.recall.pipeline import RecallRequest, recall
-from folklore.memory.recall.search import search
-from folklore.memory.records.forget import ForgetRequest, forget
-from folklore.memory.records.get import details
-from folklore.memory.records.relate import Wish, relate
-from folklore.memory.records.store import store
-from folklore.memory.records.update import Edit, update
-from folklore.memory.status import status
-from folklore.model import Caller, Demand, Draft, Link, Relation
+from folklore.memory.requests import (
+    AuditRequest,
+    CreateNamespaceRequest,
+    DeleteNamespaceRequest,
+    GetRequest,
+    ListTokensRequest,
+    RenameNamespaceRequest,
+    RevokeTokensRequest,
+    StatusRequest,
+)
+from folklore.memory.results import AuditEntry
+from folklore.model import Caller, Demand, Draft, Link, Relation, Token
 from tests.background_jobs import BackgroundJobs
 from tests.conftest import Cluster
 from tests.person import NOON, Person, contents
@@ -41,54 +42,67 @@ from tests.person import NOON, Person, contents
 OWNER = Caller("root")
 
 
-@dataclass(frozen=True, slots=True)
-class Holder:
-    """Somebody with a token."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Holder(Person):
+    """A user with a token."""
 
-    library: MemoryContext
     caller: Caller
     secret: str
 
-    async def store(self, *texts: str, namespace: str) -> list[UUID]:
-        drafts = [Draft(text) for text in texts]
-        made = await store(self.library, namespace, drafts, caller=self.caller, now=NOON)
-        return [item.id for item in made.stored]
-
-    async def recall(self, query: str, **asked: Any) -> list[str]:
-        return contents(await recall(self.library, RecallRequest(query, **asked), now=NOON))
-
-    async def search(self, query: str) -> list[str]:
-        return contents(await search(self.library, query, now=NOON))
-
-    async def audit(self, *namespaces: str, **asked: Any) -> list[AuditLine]:
-        return list(await read_audit(self.library, AuditRequest(namespaces, **asked), caller=self.caller, now=NOON))
+    @property
+    def token(self) -> UUID:
+        assert self.caller.token is not None
+        return self.caller.token
 
 
-async def holder(library: MemoryContext, name: str, *grants: str, **asked: Any) -> Holder:
-    made = await create_token(library, TokenRequest(name, grants, **asked), caller=OWNER, now=NOON)
-    return await enter(library, made.secret)
+async def holder(by: Person, name: str, *grants: str, **asked: Any) -> Holder:
+    """Create a token, and return its holder."""
+    return await enter(by.library, (await by.create_token(name, *grants, **asked)).secret)
 
 
 async def enter(library: MemoryContext, secret: str) -> Holder:
     caller, _ = await authenticate(Principals(library.database), secret, now=NOON)
-    return Holder(library.view_of(caller.access), caller, secret)
+    return Holder(library.view_of(caller.access), name=caller.author, caller=caller, secret=secret)
+
+
+async def recalled(person: Person, query: str, **asked: Any) -> list[str]:
+    return contents(await person.recall(query, **asked))
+
+
+async def searched(person: Person, query: str) -> list[str]:
+    return contents(await person.search(query))
+
+
+async def audited(person: Person, *namespaces: str, **asked: Any) -> list[AuditEntry]:
+    entries = await person.call(AuditRequest(namespaces=namespaces, **asked))
+    return list(entries)
+
+
+async def tokens_of(person: Person, principal: str | None = None, *, all_: bool = False) -> list[Token]:
+    tokens = await person.call(ListTokensRequest(principal=principal, all=all_))
+    return list(tokens)
+
+
+def read_only(person: Person) -> Person:
+    """Return the same user on a read-only server."""
+    return replace(person, caller=replace(person.context.caller, may_write=False))
 
 
 @pytest.fixture
-async def secrets(database: Database, embedder: Embedder) -> Person:
-    """The owner, with something in two notebooks."""
+async def owner(database: Database, embedder: Embedder) -> Person:
+    """The owner, with memories in two namespaces."""
     person = Person(MemoryContext.of(database, embedder), name="root")
     await person.keep("the harbour crane is painted red", namespace="payments")
     await person.keep("the harbour crane belongs to nobody", namespace="board")
     return person
 
 
-async def test_a_token_opens_what_it_was_granted_and_nothing_else(secrets: Person) -> None:
-    alice = await holder(secrets.library, "alice", "payments:reader")
+async def test_a_token_reads_the_granted_namespaces_alone(owner: Person) -> None:
+    alice = await holder(owner, "alice", "payments:reader")
 
-    assert await alice.recall("Who painted the harbour crane?") == ["the harbour crane is painted red"]
-    assert await alice.search("harbour crane") == ["the harbour crane is painted red"]
-    assert [item.name for item in (await status(alice.library, caller=alice.caller)).namespaces] == ["payments"]
+    assert await recalled(alice, "Who painted the harbour crane?") == ["the harbour crane is painted red"]
+    assert await searched(alice, "harbour crane") == ["the harbour crane is painted red"]
+    assert [item.name for item in (await alice.call(StatusRequest())).namespaces] == ["payments"]
     with pytest.raises(NotFound, match="no namespace 'board'") as hidden:
         await alice.recall("crane", namespaces=("board",))
     with pytest.raises(NotFound, match="no namespace 'nowhere'") as missing:
@@ -96,49 +110,48 @@ async def test_a_token_opens_what_it_was_granted_and_nothing_else(secrets: Perso
     assert str(hidden.value).replace("board", "nowhere") == str(missing.value)
 
 
-async def test_an_id_of_elsewhere_is_an_id_of_nowhere(secrets: Person) -> None:
-    (hidden,) = await secrets.keep("another of the board", namespace="board")
-    alice = await holder(secrets.library, "alice", "payments:admin")
-    (own,) = await alice.store("mine", namespace="payments")
+async def test_an_id_of_another_namespace_is_answered_like_an_unknown_id(owner: Person) -> None:
+    (hidden,) = await owner.keep("another of the board", namespace="board")
+    alice = await holder(owner, "alice", "payments:admin")
+    (own,) = await alice.keep("mine", namespace="payments")
 
     with pytest.raises(NotFound):
-        await details(alice.library, [hidden])
+        await alice.get(hidden)
     with pytest.raises(NotFound):
-        await update(alice.library, hidden, Edit({"content": "changed"}), caller=alice.caller, now=NOON)
+        await alice.update(hidden, content="changed")
     with pytest.raises(NotFound):
-        await forget(alice.library, ForgetRequest((hidden,), erase=True), caller=alice.caller, now=NOON)
-    outcome = await relate(alice.library, [Wish(Relation(own, "relates_to", hidden))], caller=alice.caller, now=NOON)
+        await alice.forget(hidden, erase=True)
+    outcome = await alice.relate(Relation(own, "relates_to", hidden))
     assert [item.reason for item in outcome.failed] == [f"There is no memory {hidden}."]
-    assert (await details(secrets.library, [hidden])).found[0].memory.content == "another of the board"
+    assert [memory.content for memory in await owner.get(hidden)] == ["another of the board"]
 
 
-async def test_a_reader_reads_a_writer_writes_and_an_admin_erases(secrets: Person) -> None:
-    reader = await holder(secrets.library, "rita", "payments:reader")
-    writer = await holder(secrets.library, "walter", "payments:writer", agent="claude-code")
-    admin = await holder(secrets.library, "ada", "payments:admin")
+async def test_a_reader_reads_a_writer_writes_and_an_admin_erases(owner: Person) -> None:
+    reader = await holder(owner, "rita", "payments:reader")
+    writer = await holder(owner, "walter", "payments:writer", agent="claude-code")
+    admin = await holder(owner, "ada", "payments:admin")
 
     with pytest.raises(Refused, match="role reader"):
         await reader.store("from a reader", namespace="payments")
-    (id_,) = await writer.store("the crane was mended in May", namespace="payments")
-    found = (await details(reader.library, [id_])).found[0].memory
+    (id_,) = await writer.keep("the crane was mended in May", namespace="payments")
+    [found] = await reader.get(id_)
     assert (found.author, found.agent) == ("walter", "claude-code")
-    changed = await update(writer.library, id_, Edit({"content": "it was June"}), caller=writer.caller, now=NOON)
-    assert changed.content == "it was June"
-    (other,) = await writer.store("the crane rusts", namespace="payments")
-    wish = Wish(Relation(other, "causes", id_))
+    assert (await writer.update(id_, content="it was June")).content == "it was June"
+    (other,) = await writer.keep("the crane rusts", namespace="payments")
+    relation = Relation(other, "causes", id_)
     with pytest.raises(Refused, match="role reader"):
-        await relate(reader.library, [wish], caller=reader.caller, now=NOON)
-    assert (await relate(writer.library, [wish], caller=writer.caller, now=NOON)).created == [wish.relation]
+        await reader.relate(relation)
+    assert (await writer.relate(relation)).created == [relation]
     with pytest.raises(Refused, match="needs admin"):
-        await forget(writer.library, ForgetRequest((id_,), erase=True), caller=writer.caller, now=NOON)
-    await forget(writer.library, ForgetRequest((id_,)), caller=writer.caller, now=NOON)
-    await forget(admin.library, ForgetRequest((id_,), erase=True), caller=admin.caller, now=NOON)
+        await writer.forget(id_, erase=True)
+    await writer.forget(id_)
+    await admin.forget(id_, erase=True)
     with pytest.raises(NotFound):
-        await details(secrets.library, [id_], forgotten=True)
+        await owner.call(GetRequest(ids=(id_,), forgotten=True))
 
 
-async def test_a_writer_makes_no_namespace_and_learns_of_none(secrets: Person) -> None:
-    writer = await holder(secrets.library, "walter", "payments:writer", "boards:reader", "ledger:admin")
+async def test_a_writer_creates_no_namespace_and_cannot_find_out_which_exist(owner: Person) -> None:
+    writer = await holder(owner, "walter", "payments:writer", "boards:reader", "ledger:admin")
 
     with pytest.raises(NotFound, match="no namespace 'board'") as hidden:
         await writer.store("anything", namespace="board")
@@ -149,18 +162,19 @@ async def test_a_writer_makes_no_namespace_and_learns_of_none(secrets: Person) -
     with pytest.raises(NotFound, match=r"You may write to payments\.$"):
         await writer.store("anything", namespace="payment")
     with pytest.raises(Refused, match="owner"):
-        await notebooks.create(writer.library, "fresh", caller=writer.caller, now=NOON)
+        await writer.call(CreateNamespaceRequest(name="fresh"))
 
 
-async def test_a_writer_stores_in_a_language_that_is_new_to_the_namespace(
-    secrets: Person, connection: asyncpg.Connection
+async def test_a_writer_adds_a_language_to_its_namespace_by_storing_in_it(
+    owner: Person, connection: asyncpg.Connection
 ) -> None:
-    writer = await holder(secrets.library, "walter", "payments:writer", "board:reader")
+    writer = await holder(owner, "walter", "payments:writer", "board:reader")
 
     drafts = [Draft("Der Kran am Hafen wurde gestrichen", language="german"), Draft("the crane was oiled")]
-    await store(writer.library, "payments", drafts, caller=writer.caller, now=NOON)
+    await writer.store(*drafts, namespace="payments")
 
-    assert await writer.recall("gestrichene Kräne", branches=("keyword",)) == ["Der Kran am Hafen wurde gestrichen"]
+    found = await recalled(writer, "gestrichene Kräne", branches=("keyword",))
+    assert found == ["Der Kran am Hafen wurde gestrichen"]
     rows = await connection.fetch("select name, languages from namespaces")
     assert {row["name"]: row["languages"] for row in rows} == {
         "payments": ["english", "german"],
@@ -168,15 +182,13 @@ async def test_a_writer_stores_in_a_language_that_is_new_to_the_namespace(
     }
 
 
-async def test_writers_that_bring_new_languages_at_once_are_all_served(
-    secrets: Person, connection: asyncpg.Connection
-) -> None:
-    holders = [await holder(secrets.library, f"writer {n}", "payments:writer") for n in range(6)]
+async def test_concurrent_writers_that_add_languages_all_succeed(owner: Person, connection: asyncpg.Connection) -> None:
+    holders = [await holder(owner, f"writer {n}", "payments:writer") for n in range(6)]
     languages = ("german", "french", "italian", "spanish", "dutch", "german")
 
     await asyncio.gather(
         *(
-            store(writer.library, "payments", [Draft(f"by {n}", language=language)], caller=writer.caller, now=NOON)
+            writer.store(Draft(f"by {n}", language=language), namespace="payments")
             for n, (writer, language) in enumerate(zip(holders, languages, strict=True))
         )
     )
@@ -201,11 +213,11 @@ async def test_writers_that_bring_new_languages_at_once_are_all_served(
         ),
     ],
 )
-async def test_a_writer_changes_the_languages_of_its_namespace_and_nothing_else(
-    secrets: Person, connection: asyncpg.Connection, change: str, rows: str | None
+async def test_a_writer_changes_the_languages_of_its_namespace_and_no_other_column(
+    owner: Person, connection: asyncpg.Connection, change: str, rows: str | None
 ) -> None:
-    await secrets.keep("a ledger", namespace="ledger")
-    writer = await holder(secrets.library, "walter", "payments:writer", "board:reader")
+    await owner.keep("a ledger", namespace="ledger")
+    writer = await holder(owner, "walter", "payments:writer", "board:reader")
     transaction = connection.transaction()
     await transaction.start()
     await connection.execute(f"set local role {TOKEN_ROLE}")
@@ -219,30 +231,30 @@ async def test_a_writer_changes_the_languages_of_its_namespace_and_nothing_else(
     await transaction.rollback()
 
 
-async def test_an_admin_renames_his_namespace_and_the_grant_goes_with_it(secrets: Person) -> None:
-    admin = await holder(secrets.library, "ada", "payments:admin")
+async def test_an_admin_renames_a_namespace_and_keeps_the_grant(owner: Person) -> None:
+    admin = await holder(owner, "ada", "payments:admin")
 
-    assert await notebooks.rename(admin.library, "payments", "money", caller=admin.caller, now=NOON) == "money"
-    again = await enter(secrets.library, admin.secret)
-    assert await again.recall("painted crane", namespaces=("money",)) == ["the harbour crane is painted red"]
+    assert await admin.call(RenameNamespaceRequest(name="payments", to="money")) == "money"
+    again = await enter(owner.library, admin.secret)
+    assert await recalled(again, "painted crane", namespaces=("money",)) == ["the harbour crane is painted red"]
     with pytest.raises(NotFound):
-        await notebooks.rename(again.library, "board", "mine", caller=again.caller, now=NOON)
+        await again.call(RenameNamespaceRequest(name="board", to="mine"))
 
 
-async def test_an_owner_token_opens_everything(secrets: Person) -> None:
-    owner = await holder(secrets.library, "boss", owner=True)
+async def test_a_token_of_an_owner_opens_every_namespace(owner: Person) -> None:
+    boss = await holder(owner, "boss", owner=True)
 
-    assert len(await owner.recall("harbour crane")) == 2
-    await owner.store("a new place", namespace="fresh")
+    assert len(await recalled(boss, "harbour crane")) == 2
+    await boss.store("a new place", namespace="fresh")
 
 
-async def test_what_was_revoked_has_expired_or_never_was_lets_nobody_in(secrets: Person) -> None:
-    alice = await holder(secrets.library, "alice", "payments:reader")
-    short = await holder(secrets.library, "alice", "payments:reader", expires="1h")
-    await revoke_tokens(secrets.library, [alice.caller.token], caller=OWNER, now=NOON)  # type: ignore[list-item]
-    principals = Principals(secrets.library.database)
+async def test_a_revoked_expired_or_unknown_token_is_refused(owner: Person) -> None:
+    alice = await holder(owner, "alice", "payments:reader")
+    short = await holder(owner, "alice", "payments:reader", expires="1h")
+    await owner.call(RevokeTokensRequest(ids=(alice.token,)))
+    principals = Principals(owner.library.database)
 
-    # Who was let in before holds a library that shows nothing from this moment on.
+    # A view that was made before shows nothing from this moment on.
     assert await alice.library.namespaces.find(None) == []
     for secret, reason in (
         (alice.secret, "revoked"),
@@ -258,131 +270,118 @@ async def test_what_was_revoked_has_expired_or_never_was_lets_nobody_in(secrets:
     assert late.value.reason == "expired"
 
 
-async def test_tokens_in_force_are_listed_and_what_ended_stays_as_it_ended(
-    secrets: Person, jobs: BackgroundJobs
+async def test_valid_tokens_are_listed_and_retention_does_not_change_ended_ones(
+    owner: Person, jobs: BackgroundJobs
 ) -> None:
-    library, later = secrets.library, NOON + timedelta(hours=2)
+    later = owner.at(NOON + timedelta(hours=2))
     good, short, gone = [
-        (await holder(library, "alice", "payments:reader", **asked)).caller.token
-        for asked in ({}, {"expires": "1h"}, {})
+        (await holder(owner, "alice", "payments:reader", **asked)).token for asked in ({}, {"expires": "1h"}, {})
     ]
-    assert gone is not None
-    await revoke_tokens(library, [gone], caller=OWNER, now=NOON)
+    await owner.call(RevokeTokensRequest(ids=(gone,)))
 
-    assert [token.id for token in await list_tokens(library, caller=OWNER, now=later)] == [good]
-    with pytest.raises(NotFound, match="No token in force"):
-        await revoke_tokens(library, [gone], caller=OWNER, now=later)
+    assert [token.id for token in await tokens_of(later)] == [good]
+    with pytest.raises(NotFound, match="No valid token"):
+        await later.call(RevokeTokensRequest(ids=(gone,)))
     jobs.now = NOON + timedelta(days=400)
     await jobs("retention")
-    every = await list_tokens(library, caller=OWNER, now=jobs.now, principal="ALICE", every=True)
+    every = await tokens_of(owner.at(jobs.now), "ALICE", all_=True)
     assert {token.id: token.revoked_at for token in every} == {good: None, short: None, gone: NOON}
 
 
-async def test_the_audit_log_is_asked_by_name_time_and_outcome(secrets: Person) -> None:
-    alice = await holder(secrets.library, "alice", "payments:writer")
+async def test_the_audit_log_is_filtered_by_name_time_and_outcome(owner: Person) -> None:
+    alice = await holder(owner, "alice", "payments:writer")
     await alice.store("stored by her", namespace="payments")
 
     async def told(**asked: Any) -> list[str]:
-        request = AuditRequest(namespaces=("payments",), **asked)
-        lines = await read_audit(secrets.library, request, caller=OWNER, now=NOON + timedelta(days=2))
-        return [line.principal for line in lines if line.action == "store"]
+        entries = await audited(owner.at(NOON + timedelta(days=2)), "payments", **asked)
+        return [entry.principal for entry in entries if entry.action == "store"]
 
     assert sorted(await told()) == sorted(await told(since="3d")) == ["alice", "root"]
     assert await told(principal="ALICE") == ["alice"]
     assert await told(since="1d") == []
-    assert await told(refused=True) == []
+    assert await told(denied=True) == []
 
 
-async def test_the_audit_log_of_a_namespace_is_for_who_administers_it_and_tells_of_nothing_else(
-    secrets: Person,
-) -> None:
-    writer = await holder(secrets.library, "walter", "payments:writer", "board:admin", agent="cursor")
-    admin = await holder(secrets.library, "ada", "payments:admin")
-    quiet = replace(admin, caller=replace(admin.caller, may_write=False))
-    kept = await writer.store("one", "two", namespace="payments")
+async def test_the_audit_log_of_a_namespace_is_readable_by_its_admins_alone(owner: Person) -> None:
+    writer = await holder(owner, "walter", "payments:writer", "board:admin", agent="cursor")
+    admin = await holder(owner, "ada", "payments:admin")
+    kept = await writer.keep("one", "two", namespace="payments")
 
     with pytest.raises(Refused, match="needs admin"):
-        await writer.audit("payments")
+        await audited(writer, "payments")
     with pytest.raises(NotFound, match="no namespace 'board'"):
-        await admin.audit("board")
+        await audited(admin, "board")
     with pytest.raises(Refused, match="owner"):
-        await admin.audit()
-    told = await admin.audit("payments")
-    assert {(line.namespace, line.action) for line in told} == {("payments", "store")}
-    [line] = [line for line in told if line.principal == "walter"]
-    assert (line.amount, line.outcome, line.agent, line.token) == (2, "done", "cursor", writer.caller.token)
-    assert set(line.memories) == set(kept)
-    assert await quiet.audit("payments") == told, "reading is no writing"
+        await audited(admin)
+    entries = await audited(admin, "payments")
+    assert {(entry.namespace, entry.action) for entry in entries} == {("payments", "store")}
+    [entry] = [entry for entry in entries if entry.principal == "walter"]
+    assert (entry.amount, entry.outcome, entry.agent, entry.token) == (2, "done", "cursor", writer.token)
+    assert set(entry.memories) == set(kept)
+    assert await audited(read_only(admin), "payments") == entries, "reading needs no right to write"
 
 
-async def test_the_owner_reads_the_audit_log_of_everything_the_latest_first(secrets: Person) -> None:
-    ada = await holder(secrets.library, "ada", "payments:admin")
-    await secrets.at(NOON - timedelta(hours=1)).keep("earlier", namespace="payments")
-    owner = Holder(secrets.library, replace(OWNER, may_write=False), "")
+async def test_the_owner_reads_the_whole_audit_log_newest_first(owner: Person) -> None:
+    ada = await holder(owner, "ada", "payments:admin")
+    await owner.at(NOON - timedelta(hours=1)).keep("earlier", namespace="payments")
+    reader = read_only(owner)
 
-    told = await owner.audit()
+    entries = await audited(reader)
 
-    assert {line.namespace for line in told} == {"payments", "board", None}
-    [made] = [line for line in told if line.action == "token_create"]
-    assert (made.detail, made.amount) == (f"ada {ada.caller.token}", 1)
-    assert [line.at for line in told] == sorted((line.at for line in told), reverse=True)
-    assert [line.at for line in await owner.audit(limit=1)] == [NOON]
-    assert [line.action for line in await owner.audit(action="token_create")] == ["token_create"]
-    assert await owner.audit(limit=1_000) == told
-    await Audit(secrets.library.database).refused(
-        "memory_recall", caller=ada.caller, now=NOON, amount=3, outcome="not_found", detail="no namespace"
+    assert {entry.namespace for entry in entries} == {"payments", "board", None}
+    [made] = [entry for entry in entries if entry.action == "token_create"]
+    assert (made.detail, made.amount) == (f"ada {ada.token}", 1)
+    assert [entry.at for entry in entries] == sorted((entry.at for entry in entries), reverse=True)
+    assert [entry.at for entry in await audited(reader, limit=1)] == [NOON]
+    assert [entry.action for entry in await audited(reader, action="token_create")] == ["token_create"]
+    assert await audited(reader, limit=1_000) == entries
+    await Audit(owner.library.database).refused(
+        "recall", caller=ada.caller, now=NOON, amount=3, outcome="not_found", detail="no namespace"
     )
-    [line] = await owner.audit(refused=True)
-    assert (line.principal, line.action, line.outcome, line.amount) == ("ada", "memory_recall", "not_found", 3)
-    assert (line.token, line.detail) == (ada.caller.token, "no namespace")
+    [entry] = await audited(reader, denied=True)
+    assert (entry.principal, entry.action, entry.outcome, entry.amount) == ("ada", "recall", "not_found", 3)
+    assert (entry.token, entry.detail) == (ada.token, "no namespace")
     for limit in (0, 1_001):
-        with pytest.raises(InvalidInput, match="1 to 1000"):
-            await owner.audit(limit=limit)
+        with pytest.raises(InvalidInput, match=f"between 1 and 1000, got {limit}"):
+            await audited(reader, limit=limit)
 
 
-async def test_a_principal_is_one_whatever_the_case_and_loses_its_tokens_and_nobody_elses(secrets: Person) -> None:
-    library = secrets.library
-    zed = await holder(library, "Zed", "payments:reader")
-    made = await create_token(
-        library,
-        TokenRequest("alice", ("payments:reader", "board:admin"), namespace="board", agent="cursor"),
-        caller=OWNER,
-        now=NOON,
-    )
-    again = await create_token(library, TokenRequest("ALICE", owner=True), caller=OWNER, now=NOON)
-    entered = await enter(library, made.secret)
+async def test_a_principal_is_the_same_whatever_the_case_and_loses_only_its_own_tokens(owner: Person) -> None:
+    zed = await holder(owner, "Zed", "payments:reader")
+    made = await owner.create_token("alice", "payments:reader", "board:admin", namespace="board", agent="cursor")
+    again = await owner.create_token("ALICE", owner=True)
+    entered = await enter(owner.library, made.secret)
 
     assert again.principal == "alice"
     assert [role_in(entered.caller, name) for name in ("board", "payments", "nowhere")] == ["admin", "reader", None]
-    listed = await list_tokens(library, caller=OWNER, now=NOON)
-    assert [token.principal for token in listed] == ["alice", "alice", "Zed"]
-    [first, _] = await list_tokens(library, caller=OWNER, now=NOON, principal="Alice")
+    assert [token.principal for token in await tokens_of(owner)] == ["alice", "alice", "Zed"]
+    [first, _] = await tokens_of(owner, "Alice")
     assert (first.grants, first.home, first.agent) == (("board:admin", "payments:reader"), "board", "cursor")
-    await notebooks.delete(library, "board", caller=OWNER, now=NOON)
-    [first, _] = await list_tokens(library, caller=OWNER, now=NOON, principal="alice")
+    await owner.call(DeleteNamespaceRequest(name="board"))
+    [first, _] = await tokens_of(owner, "alice")
     assert (first.grants, first.home) == (("payments:reader",), None)
-    caller = (await enter(library, made.secret)).caller
+    caller = (await enter(owner.library, made.secret)).caller
     assert (caller.home, role_in(caller, "board")) == (None, None)
 
-    revoked = await revoke_tokens(library, (), caller=OWNER, now=NOON, principal="Alice")
+    revoked = await owner.call(RevokeTokensRequest(principal="Alice"))
 
-    assert set(revoked) == {(made.id, "alice"), (again.id, "alice")}
-    assert [token.id for token in await list_tokens(library, caller=OWNER, now=NOON)] == [zed.caller.token]
-    told = await Holder(library, OWNER, "").audit(action="token_revoke")
-    assert {line.detail for line in told} == {f"alice {made.id}", f"alice {again.id}"}
+    assert {(token.id, token.principal) for token in revoked} == {(made.id, "alice"), (again.id, "alice")}
+    assert [token.id for token in await tokens_of(owner)] == [zed.token]
+    entries = await audited(owner, action="token_revoke")
+    assert {entry.detail for entry in entries} == {f"alice {made.id}", f"alice {again.id}"}
 
 
 @dataclass
 class Authentication:
-    """The door of a server over a library; its clock stands still until it is moved."""
+    """The authentication of a server; its clock is fixed until it is moved."""
 
     library: MemoryContext
     local: Caller = Caller("local")
     demand: Demand = "auto"
-    issuer: Vouching | None = None
+    issuer: FixedIssuer | None = None
     now: datetime = NOON
 
-    def keeper(self) -> TokenAuthenticator:
+    def authenticator(self) -> TokenAuthenticator:
         async def whole() -> MemoryContext:
             return self.library
 
@@ -390,112 +389,111 @@ class Authentication:
             whole, demand=self.demand, local=lambda: self.local, now=lambda: self.now, issuer=self.issuer
         )
 
-    async def used(self) -> list[datetime | None]:
-        """When each token was used last, in the order of their owners' names."""
-        return [token.last_used_at for token in await list_tokens(self.library, caller=OWNER, now=NOON)]
+    async def last_uses(self) -> list[datetime | None]:
+        """Return the time of the last use of each token, in the order of their principals."""
+        return [token.last_used_at for token in await tokens_of(Person(self.library))]
 
 
 @dataclass
-class Vouching:
-    """An issuer that vouches for carla, whatever it is shown; of two roles in one namespace the stronger counts."""
+class FixedIssuer:
+    """An issuer that identifies every token as carla's; of two roles in one namespace the stronger applies."""
 
     grants: tuple[str, ...] = ("payments:writer", "payments:reader")
-    rules: str = "as agreed"
+    rules: str = "the first rules"
 
     async def verify(self, token: str, *, now: datetime) -> ExternalIdentity:
         return ExternalIdentity("carla", self.grants, False, now + timedelta(hours=1), "https://login.test")
 
 
-async def test_who_comes_while_nobody_can_say_who_he_is_sees_nothing_even_if_that_comes_back(secrets: Person) -> None:
+async def test_an_unidentified_caller_sees_nothing_even_after_the_database_is_back(owner: Person) -> None:
     async def away() -> MemoryContext:
         raise DatabaseUnavailable("The database is away.")
 
-    keeper = TokenAuthenticator(away, demand="auto", local=lambda: Caller("local"), now=lambda: NOON)
+    authenticator = TokenAuthenticator(away, demand="auto", local=lambda: Caller("local"), now=lambda: NOON)
 
     for token in (None, "fk_" + "A" * 43):
-        nobody = await keeper.admit(token)
-        view = Holder(secrets.library.view_of(nobody.access), nobody, "")
+        caller = await authenticator.admit(token)
+        view = Person(owner.library.view_of(caller.access), caller=caller)
         assert await view.library.namespaces.find(None) == []
         with pytest.raises(NotFound):
             await view.store("anything", namespace="payments")
 
 
-async def test_a_token_does_not_write_on_a_read_only_server_nor_leaves_a_trace(secrets: Person) -> None:
-    alice = await holder(secrets.library, "alice", "payments:admin")
-    door = Authentication(secrets.library, local=Caller("local", may_write=False))
-    keeper = door.keeper()
+async def test_on_a_read_only_server_a_token_writes_nothing_and_its_use_is_not_stored(owner: Person) -> None:
+    alice = await holder(owner, "alice", "payments:admin")
+    server = Authentication(owner.library, local=Caller("local", may_write=False))
+    authenticator = server.authenticator()
 
-    caller = await keeper.admit(alice.secret)
-    await keeper.close()
+    caller = await authenticator.admit(alice.secret)
+    await authenticator.close()
 
     assert (caller.author, role_in(caller, "payments"), role_in(caller, "board")) == ("alice", "reader", None)
     with pytest.raises(Refused, match="read-only"):
         await replace(alice, caller=caller).store("anything", namespace="payments")
-    assert await door.used() == [None]
+    assert await server.last_uses() == [None]
+    local = Person(owner.library, caller=server.local)
     with pytest.raises(Refused, match="read-only"):
-        await create_token(secrets.library, TokenRequest("bob", owner=True), caller=door.local, now=NOON)
-    seen = await status(secrets.library, caller=door.local)
-    assert set(seen.roles.values()) == {"reader"}
+        await local.create_token("bob", owner=True)
+    assert {item.role for item in (await local.call(StatusRequest())).namespaces} == {"reader"}
 
 
-async def test_a_token_is_demanded_as_the_settings_say(secrets: Person) -> None:
+async def test_a_token_is_demanded_as_the_settings_say(owner: Person) -> None:
     for demand, issuer, before, after in (
         ("never", None, False, False),
         ("always", None, True, True),
         ("auto", None, False, True),
-        ("auto", Vouching(), True, True),
+        ("auto", FixedIssuer(), True, True),
     ):
-        door = Authentication(secrets.library, demand=demand, issuer=issuer)  # type: ignore[arg-type]
-        assert await door.keeper().demands_token() is (before or bool(await door.used()))
-        await holder(secrets.library, "alice", "payments:reader")
-        assert await door.keeper().demands_token() is after
+        server = Authentication(owner.library, demand=demand, issuer=issuer)  # type: ignore[arg-type]
+        assert await server.authenticator().demands_token() is (before or bool(await server.last_uses()))
+        await holder(owner, "alice", "payments:reader")
+        assert await server.authenticator().demands_token() is after
         if after:
             with pytest.raises(Unauthenticated, match="needs a token"):
-                await door.keeper().admit(None)
+                await server.authenticator().admit(None)
         else:
-            assert await door.keeper().admit(None) == door.local
+            assert await server.authenticator().admit(None) == server.local
 
 
-async def test_when_a_token_was_used_is_written_once_a_minute_and_never_goes_back(secrets: Person) -> None:
-    alice, bob = [await holder(secrets.library, name, "payments:reader") for name in ("alice", "bob")]
-    assert alice.caller.token is not None
-    door = Authentication(secrets.library)
-    keeper = door.keeper()
+async def test_the_last_use_of_a_token_is_stored_once_a_minute_and_never_moves_back(owner: Person) -> None:
+    alice, bob = [await holder(owner, name, "payments:reader") for name in ("alice", "bob")]
+    server = Authentication(owner.library)
+    authenticator = server.authenticator()
     seen = []
 
     for seconds in (0, 30, 120):
-        door.now = NOON + timedelta(seconds=seconds)
-        for one in (keeper, door.keeper()):  # two servers
+        server.now = NOON + timedelta(seconds=seconds)
+        for one in (authenticator, server.authenticator()):  # two servers
             await one.admit(alice.secret)
             await one.close()
-        seen.append(await door.used())
-    await Principals(secrets.library.database).used(alice.caller.token, NOON)
+        seen.append(await server.last_uses())
+    await Principals(owner.library.database).used(alice.token, NOON)
 
     assert seen == [[NOON, None], [NOON, None], [NOON + timedelta(minutes=2), None]]
-    assert await door.used() == seen[-1]
-    assert bob.caller.token != alice.caller.token
+    assert await server.last_uses() == seen[-1]
+    assert bob.token != alice.token
 
 
-async def test_what_an_issuer_vouches_for_lasts_as_long_as_it_says_under_the_rules_of_the_day(
-    secrets: Person, jobs: BackgroundJobs
+async def test_a_token_of_an_issuer_has_the_grants_of_the_current_rules_until_it_expires(
+    owner: Person, jobs: BackgroundJobs
 ) -> None:
-    library, vouching = secrets.library, Vouching()
-    door = Authentication(library, issuer=vouching)
+    library, issuer = owner.library, FixedIssuer()
+    server = Authentication(library, issuer=issuer)
 
-    first = await door.keeper().admit("an.access.token")
-    vouching.grants, vouching.rules = ("payments:reader", "board:reader"), "agreed anew"
-    then = await door.keeper().admit("an.access.token")
+    first = await server.authenticator().admit("an.access.token")
+    issuer.grants, issuer.rules = ("payments:reader", "board:reader"), "the second rules"
+    then = await server.authenticator().admit("an.access.token")
 
-    made = await Holder(library, OWNER, "").audit(action="token_create")
-    assert {line.principal for line in made} == {"issuer https://login.test"}
-    assert not await Authentication(library).keeper().demands_token(), "no token of ours was made yet"
-    own = await holder(library, "alice", "payments:reader")
-    assert (await door.keeper().admit(own.secret)).author == "alice", "who brings one of ours needs no issuer"
-    with pytest.raises(Unauthenticated, match="no token of Folklore"):
-        await Authentication(library).keeper().admit("an.access.token")
+    made = await audited(owner, action="token_create")
+    assert {entry.principal for entry in made} == {"issuer https://login.test"}
+    assert not await Authentication(library).authenticator().demands_token(), "no token was created here yet"
+    own = await holder(owner, "alice", "payments:reader")
+    assert (await server.authenticator().admit(own.secret)).author == "alice", "our tokens need no issuer"
+    with pytest.raises(Unauthenticated, match="not a Folklore token"):
+        await Authentication(library).authenticator().admit("an.access.token")
     assert (first.author, role_in(first, "payments"), role_in(first, "board")) == ("carla", "writer", None)
     assert (role_in(then, "payments"), role_in(then, "board")) == ("reader", "reader")
-    [held, _] = await list_tokens(library, caller=OWNER, now=NOON, principal="carla")
+    [held, _] = await tokens_of(owner, "carla")
     assert (held.expires_at, held.issuer) == (NOON + timedelta(hours=1), "https://login.test")
     jobs.now = NOON + timedelta(hours=20)
     assert await jobs("retention") == {}
@@ -503,22 +501,21 @@ async def test_what_an_issuer_vouches_for_lasts_as_long_as_it_says_under_the_rul
     assert await jobs("retention") == {"tokens_dropped": 2}
 
 
-async def test_an_issuers_token_that_many_workers_meet_at_once_is_made_and_noted_once(secrets: Person) -> None:
-    library = secrets.library
-    door = Authentication(library, issuer=Vouching())
+async def test_a_token_of_an_issuer_that_arrives_at_many_workers_at_once_is_stored_once(owner: Person) -> None:
+    server = Authentication(owner.library, issuer=FixedIssuer())
 
-    callers = await asyncio.gather(*(door.keeper().admit("an.access.token") for _ in range(8)))
+    callers = await asyncio.gather(*(server.authenticator().admit("an.access.token") for _ in range(8)))
 
     assert {(caller.author, role_in(caller, "payments")) for caller in callers} == {("carla", "writer")}
-    [made] = await list_tokens(library, caller=OWNER, now=NOON)
+    [made] = await tokens_of(owner)
     assert {caller.token for caller in callers} == {made.id}
-    assert len(await Holder(library, OWNER, "").audit(action="token_create")) == 1
+    assert len(await audited(owner, action="token_create")) == 1
 
 
-async def test_the_database_keeps_no_token_and_what_it_keeps_opens_nothing(
-    secrets: Person, connection: asyncpg.Connection
+async def test_the_database_holds_no_token_and_its_digest_opens_nothing(
+    owner: Person, connection: asyncpg.Connection
 ) -> None:
-    alice = await holder(secrets.library, "alice", "payments:reader")
+    alice = await holder(owner, "alice", "payments:reader")
 
     held = await connection.fetchrow("select t::text as row, encode(digest, 'hex') as digest from tokens t")
     assert held is not None
@@ -546,9 +543,9 @@ TABLES = ("namespaces", "memories", "embeddings", "postings", "relations", "revi
     ],
 )
 async def test_the_login_role_sees_nothing_without_a_key_or_with_a_forged_one(
-    said: str, secrets: Person, connection: asyncpg.Connection
+    said: str, owner: Person, connection: asyncpg.Connection
 ) -> None:
-    await holder(secrets.library, "alice", "payments:admin")
+    await holder(owner, "alice", "payments:admin")
     board = await connection.fetchval("select id from namespaces where name = 'board'")
     await connection.execute(f"set session authorization {TOKEN_ROLE}")
     if said:
@@ -558,7 +555,7 @@ async def test_the_login_role_sees_nothing_without_a_key_or_with_a_forged_one(
         try:
             assert await connection.fetchval(f"select count(*) from {table}") == 0
         except asyncpg.InsufficientPrivilegeError:
-            assert "row_security" in said, "refused, which tells nothing either"
+            assert "row_security" in said, "denied, which reveals nothing either"
     for table in ("principals", "tokens", "grants", "audit", "usage", "jobs", "folklore_migrations"):
         with pytest.raises(asyncpg.InsufficientPrivilegeError):
             await connection.fetchval(f"select count(*) from {table}")
@@ -573,8 +570,10 @@ async def test_the_login_role_sees_nothing_without_a_key_or_with_a_forged_one(
             await connection.execute(change)
 
 
-async def test_the_login_role_with_a_key_sees_what_it_opens(secrets: Person, connection: asyncpg.Connection) -> None:
-    alice = await holder(secrets.library, "alice", "payments:reader")
+async def test_the_login_role_with_a_key_sees_the_granted_namespaces(
+    owner: Person, connection: asyncpg.Connection
+) -> None:
+    alice = await holder(owner, "alice", "payments:reader")
     await connection.execute(f"set session authorization {TOKEN_ROLE}")
 
     async with connection.transaction():
@@ -583,17 +582,17 @@ async def test_the_login_role_with_a_key_sees_what_it_opens(secrets: Person, con
         assert await connection.fetchval("select count(*) from memories") == 1
         assert await connection.execute("update memories set content = 'changed'") == "UPDATE 0"
         assert await connection.execute("delete from postings") == "DELETE 0"
-    assert await connection.fetchval("select count(*) from memories") == 0, "the key went with the transaction"
+    assert await connection.fetchval("select count(*) from memories") == 0, "the key ended with the transaction"
 
 
 async def test_a_temporary_table_of_the_same_name_deceives_no_policy(
-    secrets: Person, connection: asyncpg.Connection
+    owner: Person, connection: asyncpg.Connection
 ) -> None:
-    alice = await holder(secrets.library, "alice", "payments:reader")
+    alice = await holder(owner, "alice", "payments:reader")
     board = await connection.fetchval("select id from namespaces where name = 'board'")
     await connection.execute(f"set session authorization {TOKEN_ROLE}")
     await connection.execute("create temp table grants (token_id uuid, namespace_id uuid, role text)")
-    await connection.execute("insert into pg_temp.grants values ($1, $2, 'admin')", alice.caller.token, board)
+    await connection.execute("insert into pg_temp.grants values ($1, $2, 'admin')", alice.token, board)
 
     async with connection.transaction():
         await connection.execute("select folklore_enter($1)", key_of(alice.secret))
@@ -608,51 +607,49 @@ async def test_every_table_has_row_level_security(connection: asyncpg.Connection
     assert {row["relname"] for row in rows} <= {"folklore_migrations"}, "which the role may not read at all"
 
 
-async def test_a_remembered_namespace_is_remembered_for_its_caller_only(secrets: Person) -> None:
-    alice = await holder(secrets.library, "alice", "payments:reader")
-    await secrets.recall("crane", namespaces=("board",))  # the owner's answer is remembered for a second
+async def test_a_cached_namespace_is_cached_for_its_caller_alone(owner: Person) -> None:
+    alice = await holder(owner, "alice", "payments:reader")
+    await owner.recall("crane", namespaces=("board",))  # the owner's namespaces stay cached for a second
 
     with pytest.raises(NotFound):
         await alice.recall("crane", namespaces=("board",))
 
 
-async def test_a_memory_is_read_whole_in_the_moment_its_namespace_is_called_otherwise(secrets: Person) -> None:
-    alice = await holder(secrets.library, "alice", "payments:writer", "board:reader")
-    crane, mole = await alice.store("a crane", "a mole", namespace="payments")
-    await relate(alice.library, [Wish(Relation(crane, "relates_to", mole))], caller=alice.caller, now=NOON)
-    await details(alice.library, [crane])  # what she may read is remembered for a second
+async def test_a_memory_is_read_with_its_relations_right_after_its_namespace_was_renamed(owner: Person) -> None:
+    alice = await holder(owner, "alice", "payments:writer", "board:reader")
+    crane, mole = await alice.keep("a crane", "a mole", namespace="payments")
+    await alice.relate(Relation(crane, "relates_to", mole))
+    await alice.get(crane)  # her namespaces stay cached for a second
 
-    [payments] = await secrets.library.namespaces.find(["payments"])
-    await secrets.library.namespaces.rename(payments.id, "dues", caller=OWNER, now=NOON)
-    [found] = (await details(alice.library, [crane])).found
+    [payments] = await owner.library.namespaces.find(["payments"])
+    await owner.library.namespaces.rename(payments.id, "dues", caller=OWNER, now=NOON)
+    [found] = (await alice.call(GetRequest(ids=(crane,)))).found
 
     assert (found.memory.namespace, found.memory.content) == ("dues", "a crane")
-    assert [tie.to_id for tie in found.relations] == [mole]
+    assert [relation.to_id for relation in found.relations] == [mole]
 
 
-async def test_every_write_is_in_the_audit_log_with_who_did_it(secrets: Person) -> None:
-    writer = await holder(secrets.library, "walter", "payments:admin", agent="cursor")
-    (id_,) = await writer.store("one", namespace="payments")
-    await update(writer.library, id_, Edit({"content": "two"}), caller=writer.caller, now=NOON)
-    await forget(writer.library, ForgetRequest((id_,)), caller=writer.caller, now=NOON)
-    await forget(writer.library, ForgetRequest((id_,), erase=True), caller=writer.caller, now=NOON)
+async def test_every_write_is_in_the_audit_log_with_its_author(owner: Person) -> None:
+    writer = await holder(owner, "walter", "payments:admin", agent="cursor")
+    (id_,) = await writer.keep("one", namespace="payments")
+    await writer.update(id_, content="two")
+    await writer.forget(id_)
+    await writer.forget(id_, erase=True)
 
-    payments = (await secrets.library.namespaces.find(["payments"]))[0].id
+    payments = (await owner.library.namespaces.find(["payments"]))[0].id
     log = [
         entry
-        for entry in await Audit(secrets.library.database).latest([payments, NOWHERE], limit=100)
+        for entry in await Audit(owner.library.database).latest([payments, NOWHERE], limit=100)
         if entry.principal == "walter"
     ]
     assert sorted(entry.action for entry in log) == ["erase", "forget", "store", "update"]
     assert {entry.memories for entry in log} == {(id_,)}
-    assert {(entry.agent, entry.token, entry.outcome) for entry in log} == {("cursor", writer.caller.token, "done")}
+    assert {(entry.agent, entry.token, entry.outcome) for entry in log} == {("cursor", writer.token, "done")}
 
 
-async def test_a_connection_whose_call_failed_or_was_cut_off_serves_the_next_token_only_with_its_own_key(
-    secrets: Person,
-) -> None:
-    alice = await holder(secrets.library, "alice", "payments:writer")
-    bob = await holder(secrets.library, "bob", "board:writer")
+async def test_a_connection_after_a_failed_call_serves_the_next_token_with_that_tokens_key(owner: Person) -> None:
+    alice = await holder(owner, "alice", "payments:writer")
+    bob = await holder(owner, "bob", "board:writer")
 
     for _ in range(20):
         with pytest.raises(NotFound):
@@ -660,65 +657,64 @@ async def test_a_connection_whose_call_failed_or_was_cut_off_serves_the_next_tok
         with pytest.raises(InvalidInput, match="DivisionByZero"):
             async with alice.library.database.session() as session:
                 await session.execute("select 1/0")
-        assert await bob.recall("harbour crane") == ["the harbour crane belongs to nobody"]
-        assert await alice.recall("harbour crane") == ["the harbour crane is painted red"]
+        assert await recalled(bob, "harbour crane") == ["the harbour crane belongs to nobody"]
+        assert await recalled(alice, "harbour crane") == ["the harbour crane is painted red"]
 
 
-async def test_a_call_of_a_token_that_fails_half_way_leaves_nothing(
-    secrets: Person, connection: asyncpg.Connection
+async def test_a_store_of_a_token_that_fails_half_way_writes_nothing(
+    owner: Person, connection: asyncpg.Connection
 ) -> None:
-    alice = await holder(secrets.library, "alice", "payments:writer")
-    draft = Draft("written before it is known that it cannot be", related=(Link(uuid4(), "causes"),))
+    alice = await holder(owner, "alice", "payments:writer")
+    draft = Draft("written before the unknown relation is noticed", related=(Link(uuid4(), "causes"),))
 
     with pytest.raises(NotFound, match="no memory"):
-        await store(alice.library, "payments", [draft], caller=alice.caller, now=NOON)
+        await alice.store(draft, namespace="payments")
 
     assert await connection.fetchval("select count(*) from memories") == 2
 
 
-async def test_a_token_revoked_in_the_middle_of_a_call_is_refused_by_the_database(secrets: Person) -> None:
-    alice = await holder(secrets.library, "alice", "payments:writer")
-    await revoke_tokens(secrets.library, [alice.caller.token], caller=OWNER, now=NOON)  # type: ignore[list-item]
+async def test_a_token_revoked_during_a_call_is_refused_by_the_database(owner: Person) -> None:
+    alice = await holder(owner, "alice", "payments:writer")
+    await owner.call(RevokeTokensRequest(ids=(alice.token,)))
 
     with pytest.raises(Refused, match="any more"):
-        await alice.store("after it was let in", namespace="payments")
+        await alice.store("after authentication", namespace="payments")
 
 
-async def test_a_caller_of_a_read_only_server_writes_nowhere(secrets: Person) -> None:
-    alice = await holder(secrets.library, "alice", "payments:admin")
-    quiet = replace(alice, caller=replace(alice.caller, may_write=False))
+async def test_a_caller_of_a_read_only_server_writes_nowhere(owner: Person) -> None:
+    alice = await holder(owner, "alice", "payments:admin")
 
     with pytest.raises(Refused, match="read-only"):
-        await quiet.store("anything", namespace="payments")
+        await read_only(alice).store("anything", namespace="payments")
 
 
 def as_user(dsn: str, name: str) -> str:
-    """The same database for somebody else, whose password is x."""
+    """Return the address of the same database for another role, whose password is x."""
     parts = urlsplit(dsn)
     return urlunsplit(parts._replace(netloc=f"{name}:x@{parts.netloc.rpartition('@')[2]}"))
 
 
-async def test_where_the_role_may_not_be_taken_tokens_say_so_and_all_else_works(
+async def test_a_database_that_cannot_switch_to_the_role_refuses_tokens_and_serves_all_else(
     cluster: Cluster, template: str, embedder: Embedder
 ) -> None:
-    """A managed database, whose user may neither make roles nor take them."""
+    """A managed database, whose user may neither create roles nor switch to them."""
     name = f"plain_{uuid4().hex[:8]}"
     await cluster.admin.execute(f"create role {name} login password 'x'")
     try:
         async with cluster.new_database() as place:
             await cluster.admin.execute(f"alter database {place} owner to {name}")
             dsn = cluster.address(place)
-            owner = await asyncpg.connect(dsn)
-            await owner.execute("create extension vector")
-            await owner.execute(f"alter schema public owner to {name}")
-            await owner.close()
+            admin = await asyncpg.connect(dsn)
+            await admin.execute("create extension vector")
+            await admin.execute(f"alter schema public owner to {name}")
+            await admin.close()
             theirs = as_user(dsn, name)
             assert await migrate(theirs)
             database = Database(theirs, PoolLimits(minimum=0, maximum=2))
             await database.open()
             person = Person(MemoryContext.of(database, embedder), name="root")
             await person.keep("all else works", namespace="payments")
-            alice = await holder(person.library, "alice", "payments:reader")
+            alice = await holder(person, "alice", "payments:reader")
 
             assert await missing_role_commands(theirs) == [f"grant folklore_app to {name}"]
             for _ in range(4):  # more often than there are connections
@@ -727,18 +723,18 @@ async def test_where_the_role_may_not_be_taken_tokens_say_so_and_all_else_works(
             assert "folklore db role" in str(told.value)
             # A login role of its own needs no such grant.
             await cluster.admin.execute(f"create role {name}_requests login password 'x' in role {TOKEN_ROLE}")
-            apart = Database(theirs, login_dsn=as_user(dsn, f"{name}_requests"))
-            await apart.open()
-            alice = replace(alice, library=MemoryContext.of(apart, embedder).view_of(alice.caller.access))
-            assert await alice.recall("works") == ["all else works"]
-            await apart.close()
+            separate = Database(theirs, login_dsn=as_user(dsn, f"{name}_requests"))
+            await separate.open()
+            alice = replace(alice, library=MemoryContext.of(separate, embedder).view_of(alice.caller.access))
+            assert await recalled(alice, "works") == ["all else works"]
+            await separate.close()
             await database.close()
     finally:
         await cluster.admin.execute(f"drop role if exists {name}_requests")
         await cluster.admin.execute(f"drop role {name}")
 
 
-async def test_a_role_that_was_complete_before_a_migration_lacks_only_what_that_brought(
+async def test_a_role_that_was_complete_before_a_migration_lacks_only_the_new_grants(
     database_url: str, connection: asyncpg.Connection
 ) -> None:
     await connection.execute(f"revoke all on idempotency_keys from {TOKEN_ROLE}")
@@ -746,22 +742,22 @@ async def test_a_role_that_was_complete_before_a_migration_lacks_only_what_that_
     assert await missing_role_commands(database_url) == [f"grant select, insert, delete on idempotency_keys to {TOKEN_ROLE}"]
 
 
-async def test_keys_of_a_token_that_writes_are_remembered_replayed_and_free_again_within_its_namespaces(
-    secrets: Person, connection: asyncpg.Connection
+async def test_the_idempotency_keys_of_a_token_hold_within_its_namespace_until_the_memory_is_forgotten(
+    owner: Person, connection: asyncpg.Connection
 ) -> None:
-    alice = await holder(secrets.library, "alice", "payments:writer")
+    alice = await holder(owner, "alice", "payments:writer")
     known = Draft("the harbour crane is painted red", idempotency_key="k")
-    await secrets.store(Draft("the harbour crane belongs to nobody", idempotency_key="k"), namespace="board")
+    await owner.store(Draft("the harbour crane belongs to nobody", idempotency_key="k"), namespace="board")
 
     async def say(draft: Draft) -> tuple[UUID, str]:
-        [item] = (await store(alice.library, "payments", [draft], caller=alice.caller, now=NOON)).stored
+        [item] = (await alice.store(draft, namespace="payments")).stored
         return item.id, item.status
 
     first, status_ = await say(known)
     assert (await say(known), status_) == ((first, "duplicate"), "duplicate")
     with pytest.raises(InvalidInput, match="idempotency_key"):
         await say(Draft("something else", idempotency_key="k"))
-    await secrets.forget(first)
+    await owner.forget(first)
     again, status_ = await say(Draft("something else", idempotency_key="k"))
 
     assert (again != first, status_) == (True, "stored")
@@ -770,8 +766,8 @@ async def test_keys_of_a_token_that_writes_are_remembered_replayed_and_free_agai
     assert rows[0]["memory_id"] != first
 
 
-async def test_a_session_of_a_token_that_reads_cannot_write(secrets: Person) -> None:
-    alice = await holder(secrets.library, "alice", "payments:admin")
+async def test_a_reading_session_of_a_token_cannot_write(owner: Person) -> None:
+    alice = await holder(owner, "alice", "payments:admin")
 
     with pytest.raises(DatabaseUnavailable, match="read-only"):
         async with alice.library.database.session() as session:

@@ -15,11 +15,11 @@ from folklore.db.stores.embeddings import FIRST, Embeddings
 from folklore.db.stores.maintenance import Maintenance
 from folklore.jobs.definitions import BY_NAME, JOBS
 from folklore.jobs.job import JobOptions
-from folklore.memory import namespaces
 from folklore.memory.context import MemoryContext
 from folklore.memory.models.active_model import embed_texts
 from folklore.memory.models.backfill import Backfill, Pace
-from folklore.model import Caller, Draft
+from folklore.memory.requests import DeleteNamespaceRequest
+from folklore.model import Draft
 from tests.background_jobs import DAY, STUCK, BackgroundJobs, everything, field_of, holding
 from tests.embedders import MODEL, ByLetter, Down
 from tests.person import NOON, Person, contents
@@ -382,7 +382,7 @@ async def test_a_namespace_is_erased_after_the_retention_time(
 ) -> None:
     await person.keep(SECRET_WORD, namespace="gone")
     await person.keep("another text")
-    await namespaces.delete(person.library, "gone", caller=Caller("tester"), now=NOON)
+    await person.call(DeleteNamespaceRequest(name="gone"))
     jobs.now = NOON + 29 * DAY
     kept = await jobs("retention")
     jobs.now = NOON + 31 * DAY
@@ -395,14 +395,13 @@ async def test_a_namespace_is_erased_after_the_retention_time(
     assert await holding(connection, SECRET_WORD) == []
 
 
-async def test_a_namespace_that_is_restored_while_others_are_erased_stays(
+async def test_a_namespace_restored_while_retention_runs_is_not_erased(
     person: Person, jobs: BackgroundJobs, connection: asyncpg.Connection
 ) -> None:
-    caller = Caller("tester")
     for name in ("first", "second"):
         await person.keep(f"a text of the {name}", namespace=name)
-        await namespaces.delete(person.library, name, caller=caller, now=NOON)
-    # Both are locked, so that retention has listed them and waits.
+        await person.call(DeleteNamespaceRequest(name=name))
+    # Both are held, so that retention has listed them and waits.
     held = connection.transaction()
     await held.start()
     await connection.execute("select from namespaces for update")

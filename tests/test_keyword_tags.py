@@ -9,7 +9,8 @@ import pytest
 
 from folklore.db.database import Database
 from folklore.memory.context import MemoryContext
-from folklore.model import Draft, Filters
+from folklore.memory.requests import FiltersRequest
+from folklore.model import Draft
 from tests.person import Person, contents
 
 AUTHENTICATION = Draft("postgres authentication failed", tags=("billing",), source="docs/x.md")
@@ -147,7 +148,7 @@ async def test_a_tag_that_is_new_is_found_though_the_word_was_common_a_moment_ag
 
     await person.keep(Draft("they charge us twice", tags=("billing",)))
 
-    found = await person.search("billing", filters=Filters(tags=("billing",)))
+    found = await person.search("billing", filters=FiltersRequest(tags=("billing",)))
     assert contents(found) == ["they charge us twice"]
 
 

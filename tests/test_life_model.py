@@ -17,7 +17,6 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, initial
 from folklore.db.database import Database, PoolLimits
 from folklore.errors import Conflict, InvalidInput, NotFound
 from folklore.memory.context import MemoryContext
-from folklore.memory.records.relate import Wish
 from folklore.model import Draft, Filters, Relation
 from tests.conftest import Cluster
 from tests.embedders import ByLetter
@@ -182,7 +181,7 @@ class Life(RuleBasedStateMachine):
 
     @rule(from_=ids, to=ids, type_=TYPES, strength=st.sampled_from([0.25, 1.0]), remove=st.booleans())
     def relate(self, from_: UUID, to: UUID, type_: str, strength: float, remove: bool) -> None:
-        outcome = self.run(self.person.relate(Wish(Relation(from_, type_, to, strength), remove)))
+        outcome = self.run(self.person.relate(Relation(from_, type_, to, strength), remove=remove))
         ends = [self.memories.get(from_), self.memories.get(to)]
         key = (from_, type_, to)
         possible = from_ != to and all(end is not None and not end.forgotten for end in ends)

@@ -16,7 +16,7 @@ from folklore.errors import NotFound
 from folklore.text import names
 from tests.commands import CommandLine, command_line  # noqa: F401 - the fixture `folklore`
 from tests.conftest import Cluster
-from tests.person import NOON, Person
+from tests.person import NOON, Person, contents
 from tests.test_isolation import holder
 from tests.test_tools import call
 
@@ -88,7 +88,7 @@ async def test_a_token_has_a_separate_role_for_each_of_two_similar_names(
 
     listed = (await folklore.json("tokens", "list"))["tokens"]
 
-    assert {token["name"]: set(token["opens"].split()) for token in listed} == {
+    assert {token["name"]: set(token["grants"].split()) for token in listed} == {
         "t4": {f"{other}:reader"},
         "t5": {f"{one}:admin", f"{other}:reader"},
         "t6": {f"{one}:writer"},
@@ -101,15 +101,15 @@ async def test_a_token_has_a_separate_role_for_each_of_two_similar_names(
 
 
 @pytest.mark.parametrize(("one", "other"), PAIRS)
-async def test_a_writer_of_one_namespace_may_not_write_to_the_other(person: Person, one: str, other: str) -> None:
+async def test_a_grant_for_one_name_does_not_open_a_similar_name(person: Person, one: str, other: str) -> None:
     await person.keep("x", namespace=other)
-    writer = await holder(person.library, "walter", f"{one}:writer")
+    writer = await holder(person, "walter", f"{one}:writer")
 
     await writer.store("mine", namespace=one)
     with pytest.raises(NotFound, match="that you may write to"):
         await writer.store("not mine", namespace=other)
 
-    assert await writer.recall("mine") == ["mine"]
+    assert contents(await writer.recall("mine")) == ["mine"]
 
 
 async def test_names_ignore_the_case_of_ascii_letters_only(person: Person) -> None:

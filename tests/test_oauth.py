@@ -26,11 +26,11 @@ from folklore.config import OAuthSettings
 from folklore.errors import ConfigInvalid, Unauthenticated, Unavailable
 from folklore.http import oauth
 from folklore.http.oauth import JwtIssuer
-from folklore.memory.auth.authenticator import ExternalIdentity
-from folklore.memory.auth.tokens import list_tokens
+from folklore.memory.auth.tokens import ExternalIdentity
+from folklore.memory.requests import ListTokensRequest, RevokeTokensRequest
 from tests.conftest import Cluster
 from tests.servers import free_port, on_http, watched
-from tests.team import OWNER, Team, bearer, library_at
+from tests.team import Team, bearer, library_at
 
 AUDIENCE = "https://folklore.example.com/mcp"
 
@@ -260,12 +260,10 @@ async def test_tokens_that_come_for_the_first_time_at_once_are_let_in(team: Team
 async def test_an_access_token_can_be_revoked_here(team: Team, provider: Provider) -> None:
     token = provider.token(sub="dora", groups=["money"])
     assert named(await ask(team, token)) == ["payments"]
-    [listed] = await list_tokens(team.library, caller=OWNER, now=datetime.now(UTC), principal="dora")
+    [listed] = await team.owner.call(ListTokensRequest(principal="dora"))
     assert listed.issuer == provider.url
 
-    from folklore.memory.auth.tokens import revoke_tokens
-
-    await revoke_tokens(team.library, [listed.id], caller=OWNER, now=datetime.now(UTC))
+    await team.owner.call(RevokeTokensRequest(ids=(listed.id,)))
 
     assert (await ask(team, token)).status_code == 401
 

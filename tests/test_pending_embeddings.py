@@ -62,14 +62,14 @@ class Page:
 
 @pytest.fixture
 async def page(author: Person, database: Database) -> Page:
-    [namespace] = await author.library.notebooks(["notes"])
+    [namespace] = await author.library.find_namespaces(["notes"])
     embeddings = Embeddings(database)
     memories = await embeddings.pending(namespace.id, embedders.MODEL.id, most=10)
     return Page(embeddings, namespace.id, memories, await vectors_of(database, [item.content for item in memories]))
 
 
 async def test_memories_stored_without_embeddings_get_them_page_by_page(author: Person, database: Database) -> None:
-    [namespace] = await author.library.notebooks(["notes"])
+    [namespace] = await author.library.find_namespaces(["notes"])
     embeddings = Embeddings(database)
     seen, after = [], FIRST
 
@@ -122,7 +122,7 @@ async def test_a_locked_memory_is_skipped_and_stays_pending(page: Page, connecti
 async def test_forgotten_memories_are_not_pending(
     author: Person, database: Database, connection: asyncpg.Connection
 ) -> None:
-    [namespace] = await author.library.notebooks(["notes"])
+    [namespace] = await author.library.find_namespaces(["notes"])
     await connection.execute("update memories set forgotten_at = $1", NOON)
 
     assert await Embeddings(database).pending(namespace.id, embedders.MODEL.id, most=10) == []
@@ -132,7 +132,7 @@ async def test_forgotten_memories_are_not_pending(
 async def test_superseded_memories_are_pending_since_as_of_finds_them(author: Person, database: Database) -> None:
     old, _ = await author.keep("the pier is open", "elsewhere", namespace="pier")
     await author.keep(Draft("the pier is shut", supersedes=old), namespace="pier")
-    [namespace] = await author.library.notebooks(["pier"])
+    [namespace] = await author.library.find_namespaces(["pier"])
     embeddings = Embeddings(database)
 
     assert len(await embeddings.pending(namespace.id, embedders.MODEL.id, most=10)) == 3
@@ -147,7 +147,7 @@ async def several(author: Person) -> list[UUID]:
     """Two namespaces with pending embeddings, the one with later ids first; each begins with a text without a word."""
     for name in ("early", "late"):
         await author.keep("zzz", *(f"{name} {text}" for text in TEXTS[:4]), namespace=name)
-    return [(await author.library.notebooks([name]))[0].id for name in ("late", "early")]
+    return [(await author.library.find_namespaces([name]))[0].id for name in ("late", "early")]
 
 
 async def test_batches_cover_every_namespace_and_count_texts_without_a_word(
@@ -294,7 +294,7 @@ async def test_embeddings_made_later_are_sampled_like_those_made_at_once(
     )
     assert await drawn(person) != before
 
-    [namespace] = await person.library.notebooks(["notes"])
+    [namespace] = await person.library.find_namespaces(["notes"])
     await filling(database, embedders.ByLetter(), batch=100).fill([namespace.id])
 
     assert await drawn(person) == before

@@ -76,7 +76,7 @@ async def test_status_says_what_there_is_and_what_works(client: Client) -> None:
 
 async def test_status_says_what_is_missing(settings: Settings) -> None:
     app = App(settings.model_copy(update={"embedding": settings.embedding.model_copy(update={"provider": "none"})}))
-    async with connected(build_server(app.host)) as client:
+    async with connected(build_server(app.service)) as client:
         answer = await call(client, "memory_status")
     await app.close()
 

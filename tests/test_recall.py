@@ -13,10 +13,10 @@ import pytest
 from folklore.db.database import Database, PoolLimits, Session
 from folklore.embedding.protocol import Embedder
 from folklore.errors import InvalidInput, NotFound, Unavailable
-from folklore.memory import namespaces
 from folklore.memory.context import MemoryContext
 from folklore.memory.pagination import given_cursor
-from folklore.model import Caller, Degraded, Draft, Filters, Sort
+from folklore.memory.requests import CreateNamespaceRequest
+from folklore.model import Degraded, Draft, Filters, Sort
 from folklore.ranking.weights import Ranking, chosen
 from folklore.text import tokens
 from tests import embedders
@@ -114,7 +114,7 @@ async def test_an_empty_namespace_is_named_in_the_answer_and_costs_no_lookups(
 ) -> None:
     await person.keep(*FACTS)
     for number in range(3):
-        await namespaces.create(person.library, f"empty-{number}", caller=Caller("tester"), now=NOON, language="german")
+        await person.call(CreateNamespaceRequest(name=f"empty-{number}", language="german"))
     looked_up: dict[str, object] = {}
     languages: list[object] = []
     rows = Session.rows

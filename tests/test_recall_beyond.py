@@ -12,6 +12,7 @@ from folklore.db.database import Database
 from folklore.embedding.protocol import Embedder
 from folklore.errors import InvalidInput
 from folklore.memory.context import MemoryContext
+from folklore.memory.requests import FiltersRequest
 from folklore.model import Draft, Filters, Sort
 from folklore.ranking.weights import Ranking, chosen
 from folklore.text import tokens
@@ -142,7 +143,8 @@ async def test_where_there_are_only_reflections_they_are_the_whole_answer(person
     alone = await person.recall("releases fail Friday", limit=limit)
     await person.keep(*(f"Release {n} failed on a Friday" for n in range(12)))
     asked_for = await person.recall("releases fail Friday", limit=limit, filters=Filters(kinds=("reflection",)))
-    by_word = await person.search("releases fail Friday", limit=limit, filters=Filters(kinds=("reflection",)))
+    only = FiltersRequest(kinds=("reflection",))
+    by_word = await person.search("releases fail Friday", limit=limit, filters=only)
 
     for answer in (alone, asked_for, by_word):
         assert [result.memory.kind for result in answer.memories] == ["reflection"] * limit

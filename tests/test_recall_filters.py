@@ -1,11 +1,11 @@
-"""Filters: whatever is asked, nothing outside them ever answers, from any branch or as a neighbour."""
+"""Filters: no branch and no neighbour ever adds a memory outside them."""
 
 from __future__ import annotations
 
 import random
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import asyncpg
@@ -17,8 +17,8 @@ from folklore.db.database import Database
 from folklore.embedding.protocol import Embedder
 from folklore.errors import InvalidInput
 from folklore.memory.context import MemoryContext
-from folklore.memory.filters import FilterRequest, filters_of
-from folklore.memory.records.listing import list_memories
+from folklore.memory.filters import resolve_filters
+from folklore.memory.requests import FiltersRequest
 from folklore.model import Draft, Filters, Memory
 from folklore.ranking.weights import PRESETS, Ranking
 from tests.conftest import Cluster
@@ -48,7 +48,7 @@ def prefixes(tag: str) -> set[str]:
 
 
 def may_answer(kept: Kept, asked: Filters, now: datetime) -> bool:
-    """The meaning of the filters, said once more, in Python."""
+    """Return True if the filters allow a memory: their definition a second time, in Python."""
     memory = kept.memory
     tags = set(memory.tags)
     reach = tags if asked.tag_match == "exact" else set().union(*map(prefixes, tags))
@@ -64,7 +64,7 @@ def may_answer(kept: Kept, asked: Filters, now: datetime) -> bool:
         not asked.tags or (all if asked.tag_mode == "all" else any)(tag in reach for tag in asked.tags),
         not any(tag in reach for tag in asked.exclude_tags),
         asked.source_prefix is None or (memory.source or "").startswith(asked.source_prefix),
-        asked.session is None or memory.session == asked.session,
+        all(getattr(memory, name) == value for name, value in asked.equal.items()),
         asked.author is None or memory.author == asked.author,
         not asked.paths
         or any(held == wanted or held.startswith(f"{wanted}/") for held in memory.paths for wanted in asked.paths),
@@ -149,7 +149,7 @@ def subsets(values: tuple[str, ...]) -> st.SearchStrategy[tuple[str, ...]]:
 
 times = st.one_of(st.none(), st.integers(-21, 21).map(lambda hours: NOON + hours * HOUR))
 filters = st.builds(
-    Filters,
+    FiltersRequest,
     kinds=subsets(KINDS),
     tags=subsets(("area", "area:payments", "entity", "ops", "50%", "absent")),
     tag_mode=st.sampled_from(["any", "all"]),
@@ -163,22 +163,22 @@ filters = st.builds(
     until=times,
     as_of=times,
     include_superseded=st.booleans(),
-)
+).filter(lambda asked: asked.since is None or asked.until is None or asked.since <= asked.until)
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(asked=filters, preset=st.sampled_from(sorted(PRESETS)), hours=st.integers(0, 22))
-async def test_nothing_outside_the_filters_ever_answers(
-    crowd: ManyMemories, asked: Filters, preset: str, hours: int
+async def test_no_branch_returns_a_memory_outside_the_filters(
+    crowd: ManyMemories, asked: FiltersRequest, preset: str, hours: int
 ) -> None:
     reader = crowd.reader.at(NOON + hours * HOUR)
-    allowed = {id_ for id_, kept in crowd.kept.items() if may_answer(kept, asked, reader.now)}
+    resolved = resolve_filters(asked, reader.context)
+    allowed = {id_ for id_, kept in crowd.kept.items() if may_answer(kept, resolved, reader.now)}
 
-    scope = await reader.library.find_namespaces(["notes"])
-    listed = await list_memories(reader.library, scope, asked, limit=1_000, now=reader.now)
+    listed = await reader.list_memories(namespaces=("notes",), filters=asked, limit=1_000)
     searched = await reader.search("harbour", namespaces=("notes",), filters=asked, limit=100)
     recalled = await reader.recall(
-        "anna of the harbour", namespaces=("notes",), filters=asked, limit=100, ranking=PRESETS[preset]
+        "anna of the harbour", namespaces=("notes",), filters=resolved, limit=100, ranking=PRESETS[preset]
     )
 
     assert {result.memory.id for result in listed.memories} == allowed, "a list is complete"
@@ -188,6 +188,10 @@ async def test_nothing_outside_the_filters_ever_answers(
     answered = [result.memory.id for result in recalled.memories]
     assert set(answered) <= allowed
     assert len(answered) == len(set(answered))
+
+
+def resolved(person: Person, **asked: Any) -> Filters:
+    return resolve_filters(FiltersRequest(**asked), person.context)
 
 
 async def one(person: Person, **filters: Any) -> list[str]:
@@ -256,15 +260,15 @@ async def test_a_filter_does_not_only_look_at_the_best_few(person: Person) -> No
 
 
 @pytest.mark.parametrize("query", ["releases fail", "*"])
-async def test_an_answer_about_the_past_week_goes_on_a_minute_later(person: Person, query: str) -> None:
+async def test_a_cursor_with_a_relative_time_continues_a_minute_later(person: Person, query: str) -> None:
     await person.at(NOON - HOUR).keep("Releases fail on Friday.", "Releases fail untagged.", "Releases fail at night.")
     seen: list[str] = []
     cursor = None
 
     for minutes in range(3):
         now = person.now + timedelta(minutes=minutes)
-        filters = filters_of(FilterRequest(time="past week"), now=now, zone=UTC)
-        answer = await person.at(now).recall(query, limit=1, filters=filters, cursor=cursor)
+        later = person.at(now)
+        answer = await later.recall(query, limit=1, filters=resolved(later, time="past week"), cursor=cursor)
         seen += contents(answer)
         cursor = answer.cursor
 
@@ -272,21 +276,18 @@ async def test_an_answer_about_the_past_week_goes_on_a_minute_later(person: Pers
     assert cursor is None
 
 
-async def test_a_cursor_does_not_go_on_with_another_time(person: Person) -> None:
+async def test_a_cursor_is_refused_with_another_time_expression(person: Person) -> None:
     await person.at(NOON - HOUR).keep("Releases fail on Friday.", "Releases fail untagged.")
-    asked = {time: filters_of(FilterRequest(time=time), now=person.now, zone=UTC) for time in ("past week", "today")}
+    asked = {time: resolved(person, time=time) for time in ("past week", "today")}
     cursor = (await person.recall("*", limit=1, filters=asked["past week"])).cursor
 
     with pytest.raises(InvalidInput, match="another question"):
         await person.recall("*", limit=1, filters=asked["today"], cursor=cursor)
 
 
-async def test_a_cursor_does_not_go_on_with_other_bounds_beside_the_same_words(person: Person) -> None:
+async def test_a_cursor_is_refused_with_other_bounds_and_the_same_time_expression(person: Person) -> None:
     await person.at(NOON - HOUR).keep("Releases fail on Friday.", "Releases fail untagged.")
-    week, less = (
-        filters_of(FilterRequest(time="past week", since=since), now=person.now, zone=UTC)
-        for since in (None, NOON - 2 * HOUR)
-    )
+    week, less = (resolved(person, time="past week", since=since) for since in (None, NOON - 2 * HOUR))
     cursor = (await person.recall("*", limit=1, filters=week)).cursor
 
     with pytest.raises(InvalidInput, match="another question"):

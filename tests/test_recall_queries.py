@@ -13,7 +13,7 @@ from folklore.db.database import Database
 from folklore.embedding.protocol import Embedder
 from folklore.errors import InvalidInput
 from folklore.memory.context import MemoryContext
-from folklore.model import Filters
+from folklore.model import FIELDS, Filters
 from tests.conftest import Cluster
 from tests.person import Person, contents
 
@@ -124,7 +124,8 @@ async def test_any_expression_may_be_asked(reader: Person, words: list[str]) -> 
 
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(text=st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\x00"), max_size=30))
-async def test_any_text_may_stand_in_a_filter(reader: Person, text: str) -> None:
-    asked = Filters(tags=(text,), exclude_tags=(text,), source_prefix=text, session=text, author=text, paths=(text,))
+async def test_any_text_is_allowed_in_a_filter(reader: Person, text: str) -> None:
+    equal = {name: text for name, field in FIELDS.items() if field.filter}
+    asked = Filters(equal=equal, tags=(text,), exclude_tags=(text,), source_prefix=text, author=text, paths=(text,))
 
     assert (await reader.recall("house", filters=asked)).memories == ()

@@ -1,7 +1,8 @@
-"""What memories have to do with one another: said, strengthened, taken back; within one namespace only."""
+"""Relations between memories: created, changed and removed, within one namespace."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 from uuid import uuid4
 
@@ -9,10 +10,9 @@ import pytest
 from mcp import Client
 
 from folklore.errors import InvalidInput, Refused
-from folklore.memory.records.get import details
-from folklore.memory.records.relate import Wish, relate
+from folklore.memory.requests import GetRequest
 from folklore.model import Caller, Relation
-from tests.person import NOON, Person, contents
+from tests.person import Person, contents
 from tests.test_tools import call, refusal
 
 
@@ -26,7 +26,7 @@ async def relations(client: Client, id_: str) -> list[dict[str, Any]]:
     return list(memory.get("relations", []))
 
 
-async def test_a_relation_is_made_strengthened_and_taken_away(client: Client) -> None:
+async def test_a_relation_is_created_strengthened_and_removed(client: Client) -> None:
     cause, effect = await stored(client, "The disk is full.", "The build fails.")
     relation = {"from": cause, "to": effect, "type": "causes", "strength": 0.5}
     unsure = {"from": effect, "to": cause, "type": "causes", "strength": 0.0}
@@ -47,28 +47,28 @@ async def test_a_relation_is_made_strengthened_and_taken_away(client: Client) ->
     assert await relations(client, effect) == []
 
 
-async def test_what_cannot_be_related_is_told_and_does_not_stop_the_rest(client: Client) -> None:
+async def test_a_failed_relation_is_reported_and_does_not_stop_the_others(client: Client) -> None:
     a, b = await stored(client, "a", "b")
     (elsewhere,) = await stored(client, "c", namespace="other")
-    wishes: list[tuple[dict[str, Any], str | None]] = [
+    changes: list[tuple[dict[str, Any], str | None]] = [
         ({"from": a, "to": b, "type": "my_own_word"}, None),
         ({"from": a, "to": a, "type": "causes"}, "itself"),
         ({"from": a, "to": elsewhere, "type": "causes"}, "two namespaces, notes and other"),
         ({"from": a, "to": str(uuid4()), "type": "causes"}, "no memory"),
         ({"from": a, "to": b, "type": "Not A Type"}, "type"),
         ({"from": a, "to": b, "type": "causes", "strength": 1.5}, "strength"),
-        ({"from": b, "to": a, "type": "causes", "remove": True}, "not there"),
+        ({"from": b, "to": a, "type": "causes", "remove": True}, "did not exist"),
         ({"from": a, "to": b, "type": "my_own_word"}, "twice"),
         ({"from": a, "to": b, "type": "supersedes", "remove": True}, "undo"),
     ]
 
-    answer = await call(client, "memory_relate", relations=[wish for wish, _ in wishes])
+    answer = await call(client, "memory_relate", relations=[change for change, _ in changes])
 
     assert [item["type"] for item in answer["created"]] == ["my_own_word"]
     reasons = [item["reason"] for item in answer["failed"]]
-    for words in (words for _, words in wishes if words):
+    for words in (words for _, words in changes if words):
         assert any(words in reason for reason in reasons), words
-    assert len(reasons) == len(wishes) - 1
+    assert len(reasons) == len(changes) - 1
 
 
 async def test_superseding_by_relation_closes_the_old_one(person: Person) -> None:
@@ -85,35 +85,37 @@ async def test_superseding_by_relation_closes_the_old_one(person: Person) -> Non
     assert await person.relations(old) == []
 
 
-async def test_what_is_not_in_force_supersedes_nothing_and_of_two_in_one_call_the_first_does(person: Person) -> None:
+async def test_a_superseded_memory_supersedes_nothing_and_the_first_of_two_in_one_call_applies(person: Person) -> None:
     old, new, newer, newest = await person.keep("old", "new", "newer", "newest")
     await person.relate(Relation(newer, "supersedes", new))
 
     by_the_replaced = await person.relate(Relation(new, "supersedes", old))
     by_two = await person.relate(Relation(newer, "supersedes", old), Relation(newest, "supersedes", old))
 
-    assert [(item.relation.from_id, "not in force" in item.reason) for item in by_the_replaced.failed] == [(new, True)]
+    assert [
+        (item.relation.from_id, "was itself forgotten or superseded" in item.reason) for item in by_the_replaced.failed
+    ] == [(new, True)]
     assert [relation.from_id for relation in by_two.created] == [newer]
-    assert [(item.relation.from_id, "two things" in item.reason) for item in by_two.failed] == [(newest, True)]
+    assert [(item.relation.from_id, "two replacements" in item.reason) for item in by_two.failed] == [(newest, True)]
     assert {relation.from_id for relation in await person.relations(old)} == {newer}
 
 
-async def test_of_several_taken_away_each_is_told_by_itself(person: Person) -> None:
+async def test_each_removal_of_a_relation_is_reported_by_itself(person: Person) -> None:
     a, b, c, d = await person.keep("a", "b", "c", "d")
     there, other_from = Relation(a, "causes", b), Relation(d, "causes", b)
     others = [Relation(a, "precedes", b), Relation(a, "causes", c), Relation(b, "causes", a), other_from]
     await person.relate(there, *others)
 
-    first = await person.relate(Wish(there, remove=True), Wish(Relation(c, "causes", b), remove=True))
+    first = await person.relate(there, Relation(c, "causes", b), remove=True)
 
     assert [relation.type for relation in first.removed] == ["causes"]
-    assert [item.reason for item in first.failed] == ["This relation was not there."]
+    assert [item.reason for item in first.failed] == ["This relation did not exist."]
     left = {(relation.from_id, relation.type, relation.to_id) for relation in await person.relations(a)}
     assert left == {(a, "precedes", b), (a, "causes", c), (b, "causes", a)}
     assert other_from.to_id in [relation.to_id for relation in await person.relations(d)]
 
 
-async def test_one_call_does_not_supersede_in_a_ring(person: Person) -> None:
+async def test_one_call_cannot_supersede_in_a_circle(person: Person) -> None:
     a, b = await person.keep("a", "b")
 
     outcome = await person.relate(Relation(a, "supersedes", b), Relation(b, "supersedes", a))
@@ -122,21 +124,21 @@ async def test_one_call_does_not_supersede_in_a_ring(person: Person) -> None:
     assert contents(await person.recall("*"))
 
 
-async def test_what_was_forgotten_is_not_related_and_not_shown_as_related(person: Person) -> None:
+async def test_a_forgotten_memory_is_neither_related_nor_shown_in_relations(person: Person) -> None:
     a, b, c = await person.keep("a", "b", "c")
     await person.relate(Relation(a, "causes", b), Relation(a, "causes", c))
     await person.forget(b)
 
     assert [relation.to_id for relation in await person.relations(a)] == [c]
-    for wish in (Relation(c, "causes", b), Relation(b, "causes", c), Relation(c, "supersedes", b)):
-        assert [item.reason for item in (await person.relate(wish)).failed] == [f"There is no memory {b}."]
-    [forgotten] = (await details(person.library, [b], forgotten=True)).found
-    assert [relation.from_id for relation in forgotten.relations] == [a], "for who looks at what was forgotten"
+    for relation in (Relation(c, "causes", b), Relation(b, "causes", c), Relation(c, "supersedes", b)):
+        assert [item.reason for item in (await person.relate(relation)).failed] == [f"There is no memory {b}."]
+    [forgotten] = (await person.call(GetRequest(ids=(b,), forgotten=True))).found
+    assert [relation.from_id for relation in forgotten.relations] == [a], "relations of a forgotten memory are kept"
     await person.undo(b)
     assert len(await person.relations(a)) == 2
 
 
-async def test_the_strongest_relations_are_shown_first_and_of_a_hub_no_more_than_two_hundred(person: Person) -> None:
+async def test_at_most_two_hundred_relations_are_shown_strongest_first(person: Person) -> None:
     hub, *spokes = await person.keep("hub", *(f"spoke {number}" for number in range(201)))
     relations = [Relation(hub, "causes", id_, (place + 1) / 202) for place, id_ in enumerate(spokes)]
 
@@ -145,11 +147,10 @@ async def test_the_strongest_relations_are_shown_first_and_of_a_hub_no_more_than
     assert [relation.to_id for relation in await person.relations(hub)] == spokes[:0:-1]
 
 
-async def test_how_many_and_who(client: Client, person: Person) -> None:
+async def test_a_call_takes_1_to_500_relations_from_a_caller_who_may_write(client: Client, person: Person) -> None:
     assert "1 to 500" in await refusal(client, "memory_relate", relations=[])
     assert len((await person.relate(*[Relation(uuid4(), "causes", uuid4()) for _ in range(500)])).failed) == 500
     with pytest.raises(InvalidInput, match="1 to 500"):
         await person.relate(*[Relation(uuid4(), "causes", uuid4())] * 501)
-    wish = Wish(Relation(uuid4(), "causes", uuid4()))
     with pytest.raises(Refused):
-        await relate(person.library, [wish], caller=Caller("reader", may_write=False), now=NOON)
+        await replace(person, caller=Caller("reader", may_write=False)).relate(Relation(uuid4(), "causes", uuid4()))

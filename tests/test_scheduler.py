@@ -264,7 +264,7 @@ async def test_a_server_runs_the_jobs_that_are_not_optional(
     await Person(MemoryContext.of(database, None)).keep("pending")
 
     app.start_jobs()
-    await app.host.library()
+    await app.context(app.caller, app.namespace)
     async with asyncio.timeout(STUCK):
         while "indexes" not in (states := await Jobs(database).all()) or states["indexes"].outcome is None:
             await asyncio.sleep(0.05)

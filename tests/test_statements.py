@@ -33,10 +33,10 @@ DATA_TABLES = sorted(
 # Statements that enter a data table by something else than its namespace, and why they may.
 EXEMPT = {
     "analyze": "tells the planner about whole tables, and reads nothing for anybody",
-    "namespaces_find": "asks each row of namespaces, a small table that is on every node, whether it holds anything",
+    "namespaces/find": "asks each row of namespaces, a small table that is on every node, whether it holds anything",
     "hnsw_changes": "counts the vectors of each row of namespaces, a small table that is on every node",
-    "memories_status": "counts the memories of each row of namespaces, a small table that is on every node",
-    "namespaces_read": "counts the memories of each row of namespaces, a small table that is on every node",
+    "namespaces/status": "counts the memories of each row of namespaces, a small table that is on every node",
+    "namespaces/list": "counts the memories of each row of namespaces, a small table that is on every node",
 }
 
 _COMMENT = re.compile(r"--[^\n]*")

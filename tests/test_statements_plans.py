@@ -17,9 +17,9 @@ from folklore.db.rows import visibility
 from folklore.db.sql_loader import statement
 from folklore.db.stores.recall_rows import Scope
 from folklore.embedding.protocol import Embedder
-from folklore.memory.auth.tokens import TokenRequest, create_token, key_of
+from folklore.memory.auth.tokens import key_of
 from folklore.memory.context import MemoryContext
-from folklore.model import Caller, Draft, Filters
+from folklore.model import Draft, Filters
 from tests.conftest import Cluster
 from tests.person import NOON, Person
 
@@ -92,9 +92,7 @@ async def crowd(cluster: Cluster, template: str, embedder: Embedder) -> AsyncIte
         for statement_ in ("set synchronous_commit = on", "analyze", "vacuum"):
             await connection.execute(statement_)
         await connection.close()
-        made = await create_token(
-            person.library, TokenRequest("alice", ["small:writer", "large:reader"]), caller=Caller("root"), now=NOON
-        )
+        made = await person.create_token("alice", "small:writer", "large:reader")
         yield ManyMemories(cluster.address(name), database, key_of(made.secret))
         await database.close()
 

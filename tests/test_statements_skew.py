@@ -18,11 +18,11 @@ from folklore.db.database import Database, Plans, PoolLimits
 from folklore.db.rows import visibility
 from folklore.db.sql_loader import statement
 from folklore.errors import Refused
-from folklore.memory.auth.tokens import TokenRequest, create_token, key_of
+from folklore.memory.auth.tokens import key_of
 from folklore.memory.context import MemoryContext
-from folklore.model import Caller, Filters
+from folklore.model import Filters
 from tests.conftest import Cluster
-from tests.person import NOON
+from tests.person import NOON, Person
 from tests.test_statements import ASKED, DATA_TABLES, PLAIN
 
 MODEL = UUID("00000000-0000-7000-8000-000000000001")
@@ -136,8 +136,7 @@ async def bases(cluster: Cluster, template: str) -> AsyncIterator[dict[str, str]
 async def skewed(request: pytest.FixtureRequest, cluster: Cluster, bases: dict[str, str]) -> AsyncIterator[Skewed]:
     database = Database(cluster.address(bases[request.param]), PoolLimits(minimum=0))
     await database.open()
-    request_ = TokenRequest("alice", ["space-1:admin"])
-    made = await create_token(MemoryContext.of(database, None), request_, caller=Caller("root"), now=NOON)
+    made = await Person(MemoryContext.of(database, None), name="root").create_token("alice", "space-1:admin")
     yield Skewed(database, key_of(made.secret))
     await database.close()
 

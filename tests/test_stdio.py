@@ -216,7 +216,7 @@ async def doorway(database_url: str) -> AsyncIterator[Doorway]:
 
 async def test_a_database_that_comes_back_is_found_again(doorway: Doorway, tmp_path: Path) -> None:
     app = App(Settings(database_url=doorway.url, author="tester", namespace="notes", home=tmp_path))
-    async with connected(build_server(app.host)) as client:
+    async with connected(build_server(app.service)) as client:
 
         async def store(text: str) -> bool:
             return not (await client.call_tool("memory_store", {"content": text})).is_error

@@ -13,7 +13,6 @@ import pytest
 from folklore.db.database import Database
 from folklore.errors import InvalidInput, Refused
 from folklore.memory.context import MemoryContext
-from folklore.memory.records.store import store
 from folklore.model import Caller, Draft, Link
 from tests import embedders
 from tests.person import NOON, Person, contents, ids
@@ -341,7 +340,7 @@ async def test_a_time_without_an_offset_is_read_in_the_callers_zone(library: Mem
 
 async def test_a_read_only_caller_stores_nothing(library: MemoryContext, connection: asyncpg.Connection) -> None:
     with pytest.raises(Refused, match="read-only"):
-        await store(library, "notes", [Draft("x")], caller=Caller("reader", may_write=False), now=NOON)
+        await Person(library, caller=Caller("reader", may_write=False)).store("x")
 
     assert await count(connection, "namespaces") == 0
 

@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 
 from folklore.db.database import Database
 from folklore.db.stores.models import Models
-from folklore.embedding.factory import ModelChoice
-from folklore.embedding.protocol import Embedder, Model
+from folklore.embedding.protocol import Embedder, Model, ModelChoice
 from folklore.errors import ConfigInvalid, Conflict, EmbedderUnavailable, FolkloreError, NotFound
 from folklore.memory.context import MemoryContext
 from folklore.memory.models import active_model, switch
@@ -143,7 +142,7 @@ async def test_running_servers_use_the_new_model_after_a_switch(world: World) ->
     assert done.made == len(TEXTS)
     assert done.validation is not None
     assert (done.validation.old, done.validation.new) == (done.validation.sample, done.validation.sample)
-    assert (await running.memory.embedder.model()).name == "new"  # type: ignore[union-attr]
+    assert (await running.library.embedder.model()).name == "new"  # type: ignore[union-attr]
     assert world.services["new"].texts > asked_before + len(TEXTS)
     assert [model.role for model in await world.models.all()] == ["active", "previous"]
 
@@ -155,7 +154,7 @@ async def test_recall_uses_the_old_model_until_the_new_one_is_filled(world: Worl
 
     running = world.server()
     assert (await by_dense(running, TEXTS[3]))[0] == TEXTS[3]
-    assert (await running.memory.embedder.model()).name == "old"  # type: ignore[union-attr]
+    assert (await running.library.embedder.model()).name == "old"  # type: ignore[union-attr]
 
 
 async def test_an_interrupted_switch_continues_where_it_stopped(world: World) -> None:
@@ -214,7 +213,7 @@ async def test_a_rollback_embeds_memories_stored_since_the_switch(world: World) 
     assert (done.made, done.new.name) == (1, "old")
     running = world.server("new")
     assert (await by_dense(running, "a lighthouse was built since"))[0] == "a lighthouse was built since"
-    assert (await running.memory.embedder.model()).name == "old"  # type: ignore[union-attr]
+    assert (await running.library.embedder.model()).name == "old"  # type: ignore[union-attr]
 
 
 async def test_a_rollback_after_dropping_the_previous_model_is_refused(world: World) -> None:

@@ -14,6 +14,7 @@ import pytest
 from mcp import Client
 
 from folklore.db.stores.audit import NOWHERE, Audit
+from folklore.memory.requests import ListTokensRequest
 from tests.commands import CommandLine, Ran, command_line  # noqa: F401 - the fixture `folklore`
 from tests.conftest import Cluster
 from tests.servers import on_http, watched
@@ -281,18 +282,15 @@ async def test_refused_accesses_are_in_the_audit_log_together_and_without_a_toke
     assert not any("fk_" in (item.detail or "") for item in log)
 
 
-async def test_when_a_token_was_used_last_is_written_down(team: Team) -> None:
+async def test_the_time_of_the_last_use_of_a_token_is_stored(team: Team) -> None:
     token = await team.token("una", "payments:reader")
     began = datetime.now(UTC)
     async with team.assistant(token.secret) as client:
         await called(client, "memory_recall", query="crane")
 
-    from folklore.memory.auth.tokens import list_tokens
-    from tests.team import OWNER
-
     async with asyncio.timeout(10):
         while True:
-            (listed,) = await list_tokens(team.library, caller=OWNER, now=datetime.now(UTC), principal="una")
+            (listed,) = await team.owner.call(ListTokensRequest(principal="una"))
             if listed.last_used_at is not None:
                 break
             await asyncio.sleep(0.1)

@@ -78,9 +78,9 @@ FULL = {
 
 @pytest.mark.parametrize("mode", ["legacy", "auto"])
 async def test_what_one_session_stores_another_recalls(app: App, mode: str) -> None:
-    async with connected(build_server(app.host), mode=mode) as first:
+    async with connected(build_server(app.service), mode=mode) as first:
         stored = await call(first, "memory_store", content="The staging database is reset every night.")
-    async with connected(build_server(app.host), mode=mode) as second:
+    async with connected(build_server(app.service), mode=mode) as second:
         recalled = await call(second, "memory_recall", query="when is staging reset?")
         searched = await call(second, "search_keywords", query="staging")
 

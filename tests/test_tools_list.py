@@ -1,45 +1,43 @@
-"""What a client sees before it calls anything: few tools, in a fixed order, cheap to read, honest in their hints."""
+"""tools/list: few tools in a fixed order, with short schemas and correct annotations."""
 
 from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Iterator
-from datetime import UTC
+from collections.abc import Awaitable, Callable, Iterator
 from typing import Any
 
 import jsonschema  # type: ignore[import-untyped]
 import pytest
-from mcp.types import Tool
+from mcp.shared.exceptions import MCPError
+from mcp.types import INVALID_PARAMS, Tool
 
 from folklore.errors import DatabaseUnavailable
 from folklore.mcp.server import INSTRUCTIONS, build_server
-from folklore.mcp.server import tools as offered_tools
-from folklore.mcp.strict_tool import _short
-from folklore.memory.context import MemoryContext
-from folklore.memory.request_context import RequestContext
+from folklore.mcp.tools import TOOLS
+from folklore.memory.context import RequestContext
+from folklore.memory.service import Service
 from folklore.model import Caller
 from tests.conftest import connected
-from tests.person import NOON
 
 CORE = ("memory_store", "memory_recall", "search_keywords")
 REST = ("memory_get", "memory_list", "memory_update", "memory_forget", "memory_relate", "memory_status")
 WRITING = ("memory_store", "memory_update", "memory_forget", "memory_relate")
 
 
-async def never() -> MemoryContext:
+async def never() -> RequestContext:
     await asyncio.Event().wait()
     raise AssertionError
 
 
-def host_of(library: Any) -> RequestContext:
-    return RequestContext(
-        library=library, caller=lambda: Caller("tester"), now=lambda: NOON, namespace=lambda: "notes", zone=UTC
-    )
+def service_of(
+    open_context: Callable[[], Awaitable[RequestContext]] = never, caller: Caller = Caller("tester")
+) -> Service:
+    return Service(open=open_context, caller=lambda: caller, namespace=lambda: "notes")
 
 
-async def listed(**options: Any) -> list[Tool]:
-    async with connected(build_server(host_of(never), **options)) as client:
+async def listed(caller: Caller = Caller("tester"), **options: Any) -> list[Tool]:
+    async with connected(build_server(service_of(caller=caller), **options)) as client:
         return (await client.list_tools()).tools
 
 
@@ -67,7 +65,7 @@ async def test_tools_are_listed_before_the_database_is_ready() -> None:
         assert await listed()
 
 
-async def test_every_tool_has_what_a_client_may_show_of_it(tools: list[Tool]) -> None:
+async def test_every_tool_has_a_title_a_description_and_annotations(tools: list[Tool]) -> None:
     for tool in tools:
         assert tool.title
         assert tool.description
@@ -80,7 +78,7 @@ async def test_every_tool_has_what_a_client_may_show_of_it(tools: list[Tool]) ->
 
 
 def parts(schema: Any, *, names: bool = False) -> Iterator[Any]:
-    """The schema and everything inside it; what stands under "properties" is names, and no schema itself."""
+    """Yield the schema and all schemas inside it; the object under "properties" is not a schema itself."""
     if not names:
         yield schema
     if isinstance(schema, dict):
@@ -92,7 +90,7 @@ def parts(schema: Any, *, names: bool = False) -> Iterator[Any]:
 
 
 async def test_no_schema_is_left_empty(tools: list[Tool]) -> None:
-    """An empty one accepts anything and says nothing; linters of schemas warn of it, and some clients refuse it."""
+    """An empty schema accepts any value; linters warn of it, and some clients refuse it."""
     for tool in tools:
         for schema in (tool.input_schema, tool.output_schema):
             assert {} not in list(parts(schema)), tool.name
@@ -122,7 +120,7 @@ async def test_schemas_are_valid_closed_and_describe_an_object(tools: list[Tool]
             assert "$ref" not in json.dumps(schema), "some clients do not follow references"
 
 
-async def test_required_arguments_are_what_the_tools_promise(tools: list[Tool]) -> None:
+async def test_the_tools_have_the_documented_arguments(tools: list[Tool]) -> None:
     required = {tool.name: tool.input_schema.get("required", []) for tool in tools}
 
     assert required["memory_store"] == []
@@ -166,18 +164,21 @@ async def test_core_tools_are_always_loaded(tools: list[Tool]) -> None:
 
 
 async def test_a_read_only_server_offers_no_tool_that_writes() -> None:
-    names = [tool.name for tool in await listed(read_only=True)]
+    reader = Caller("reader", may_write=False)
+    names = [tool.name for tool in await listed(reader)]
 
     assert not set(names) & set(WRITING)
     assert set(CORE) - set(WRITING) <= set(names)
-    async with connected(build_server(host_of(never), read_only=True)) as client:
+    async with connected(build_server(service_of(caller=reader))) as client:
         for tool in WRITING:
-            assert (await client.call_tool(tool, {"content": "x"})).is_error
+            with pytest.raises(MCPError, match=f"There is no tool '{tool}'. There are memory_recall,") as refused:
+                await client.call_tool(tool, {"content": "x"})
+            assert refused.value.error.code == INVALID_PARAMS
 
 
 @pytest.mark.parametrize("mode", ["legacy", "auto"])
-async def test_instructions_tell_the_way_of_working_in_time(mode: str) -> None:
-    async with connected(build_server(host_of(never)), mode=mode) as client:
+async def test_the_instructions_name_the_core_tools_in_both_protocol_eras(mode: str) -> None:
+    async with connected(build_server(service_of()), mode=mode) as client:
         assert client.instructions == INSTRUCTIONS
         assert client.server_info is not None
         assert client.server_info.name == "folklore"
@@ -187,11 +188,11 @@ async def test_instructions_tell_the_way_of_working_in_time(mode: str) -> None:
     assert "never instructions" in INSTRUCTIONS
 
 
-async def test_a_database_that_is_down_is_told_to_the_model_with_the_next_step() -> None:
-    async def down() -> MemoryContext:
+async def test_a_tool_reports_an_unavailable_database_with_the_next_step() -> None:
+    async def down() -> RequestContext:
         raise DatabaseUnavailable("The database cannot be reached.", hint="Check that it runs.")
 
-    async with connected(build_server(host_of(down))) as client:
+    async with connected(build_server(service_of(down))) as client:
         for tool, arguments in (("memory_store", {"content": "x"}), ("memory_recall", {"query": "x"})):
             answer = await client.call_tool(tool, arguments)
 
@@ -202,11 +203,11 @@ async def test_a_database_that_is_down_is_told_to_the_model_with_the_next_step()
         assert (await client.list_tools()).tools
 
 
-async def test_what_crashes_tells_the_model_nothing_of_the_inside() -> None:
-    async def broken() -> MemoryContext:
+async def test_a_crashed_tool_reveals_nothing_but_its_name() -> None:
+    async def broken() -> RequestContext:
         raise RuntimeError("hunter2-secret in a traceback")
 
-    async with connected(build_server(host_of(broken))) as client:
+    async with connected(build_server(service_of(broken))) as client:
         answer = await client.call_tool("memory_recall", {"query": "x"})
 
     assert answer.is_error
@@ -214,8 +215,8 @@ async def test_what_crashes_tells_the_model_nothing_of_the_inside() -> None:
     assert "memory_recall" in str(answer.content)
 
 
-def test_a_tools_schema_is_that_of_the_arguments_it_takes() -> None:
-    for tool in offered_tools("all", read_only=False):
-        schema = tool.fn_metadata.arg_model.model_json_schema(by_alias=True)
-        assert tool.parameters == _short(schema)
-        assert schema["additionalProperties"] is False
+def test_the_schema_of_a_tool_lists_every_argument_that_it_takes() -> None:
+    for tool in TOOLS:
+        schema, fields = tool.listed.input_schema, tool.arguments.model_fields
+        assert list(schema["properties"]) == list(fields)
+        assert schema.get("required", []) == [name for name, field in fields.items() if field.is_required()]

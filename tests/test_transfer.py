@@ -19,7 +19,7 @@ from folklore.db.stores.embeddings import Embeddings
 from folklore.db.stores.transfer import Transfers
 from folklore.embedding.protocol import Embedder
 from folklore.errors import ConcurrentChange, Conflict, EmbedderUnavailable, InvalidInput, NotFound, Refused
-from folklore.memory.auth.tokens import TokenRequest, create_token, key_of
+from folklore.memory.auth.tokens import key_of
 from folklore.memory.context import MemoryContext
 from folklore.memory.models.backfill import Backfill
 from folklore.memory.transfer import importer as intake
@@ -751,8 +751,7 @@ async def test_an_export_tells_of_one_moment_whatever_is_stored_meanwhile(
 ) -> None:
     person = Person(MemoryContext.of(database, embedder))
     await person.keep("before the export began")
-    asked = TokenRequest("alice", ["notes:reader"])
-    made = await create_token(person.library, asked, caller=Caller("root"), now=NOON)
+    made = await person.create_token("alice", "notes:reader")
     seen = database if whose == "owner" else database.for_token(key_of(made.secret))
 
     told = export_lines(Transfers(seen), [], now=NOON)

@@ -13,7 +13,7 @@ import pytest
 from folklore.db.database import Database
 from folklore.db.stores.changes import CHANGEABLE
 from folklore.errors import NotFound
-from folklore.memory.records.get import details
+from folklore.memory.requests import GetRequest
 from folklore.memory.transfer.tied_lines import _Before
 from folklore.model import Caller, Draft, Relation
 from tests.conftest import Cluster
@@ -95,8 +95,8 @@ async def test_a_memory_that_was_imported_into_two_namespaces_has_in_each_what_i
     await mover.put([MEMORIES[1] | {"forgotten_at": STAMP["created_at"]}], default="copy", on_conflict="overwrite")
     await mover.put([*MEMORIES, RELATION | {"relation": "part_of"}], default="third")
 
-    found = {item.memory.namespace: item for item in (await details(person.library, [A])).found}
-    other = await details(person.library, [B])
+    found = {item.memory.namespace: item for item in (await person.call(GetRequest(ids=(A,)))).found}
+    other = await person.call(GetRequest(ids=(B,)))
 
     assert {name: [relation.type for relation in item.relations] for name, item in found.items()} == {
         "notes": ["causes"], "copy": [], "third": ["part_of"],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 from uuid import uuid4
@@ -17,7 +18,6 @@ from folklore.errors import Conflict, NotFound, Refused
 from folklore.memory.context import MemoryContext
 from folklore.memory.records import update as revise
 from folklore.memory.records.store import embed
-from folklore.memory.records.update import Edit, update
 from folklore.model import Caller, Draft, Relation
 from tests import embedders
 from tests.person import NOON, Person, contents
@@ -185,11 +185,11 @@ async def test_without_an_embedder_the_vector_is_owed(database: Database, connec
     assert await connection.fetchval("select content from memories") == "new words"
 
 
-async def test_a_reader_changes_nothing(person: Person) -> None:
+async def test_a_read_only_caller_cannot_update(person: Person) -> None:
     (id_,) = await person.keep("fixed")
 
     with pytest.raises(Refused):
-        await update(person.library, id_, Edit({"content": "x"}), caller=Caller("r", may_write=False), now=NOON)
+        await replace(person, caller=Caller("r", may_write=False)).update(id_, content="x")
 
 
 # Undo
@@ -211,27 +211,27 @@ async def test_changes_are_taken_back_one_by_one_the_last_first(person: Person) 
     assert [change.action for change in await person.history(id_)] == ["undo", "undo", "update", "update"]
 
 
-async def test_an_undoing_said_twice_with_its_revision_happens_once(person: Person) -> None:
+async def test_an_undo_with_a_revision_happens_once(person: Person) -> None:
     [id_] = await person.keep("one")
     await person.update(id_, content="two")
     await person.update(id_, content="three")
 
-    with pytest.raises(Conflict, match="is at revision 3 by now, not 2"):
+    with pytest.raises(Conflict, match="is at revision 3, not 2"):
         await person.undo(id_, revision=2)
     back = await person.undo(id_, revision=3)
-    with pytest.raises(Conflict, match="is at revision 4 by now, not 3"):
+    with pytest.raises(Conflict, match="is at revision 4, not 3"):
         await person.undo(id_, revision=3)
 
     assert (back.content, back.revision) == ("two", 4)
     assert (await person.undo(id_, revision=4)).content == "one"
-    with pytest.raises(Conflict, match="is at revision 5 by now, not 4"):  # though nothing is left to take back
+    with pytest.raises(Conflict, match="is at revision 5, not 4"):  # though nothing is left to take back
         await person.undo(id_, revision=4)
 
 
-async def test_of_two_undoings_at_one_moment_with_one_revision_one_happens(
+async def test_of_two_concurrent_undos_with_one_revision_one_happens(
     person: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The other one comes between the look at the memory and the change."""
+    """The other undo commits between the read of the memory and the change."""
     [id_] = await person.keep("one")
     await person.update(id_, content="two")
     await person.update(id_, content="three")
@@ -244,14 +244,14 @@ async def test_of_two_undoings_at_one_moment_with_one_revision_one_happens(
 
     monkeypatch.setattr(revise, "embed", overtaken)
 
-    with pytest.raises(Conflict, match="is at revision 4 by now, not 3"):
+    with pytest.raises(Conflict, match="is at revision 4, not 3"):
         await person.undo(id_, revision=3)
 
 
-async def test_of_a_memory_that_never_changed_there_is_nothing_to_undo(person: Person) -> None:
+async def test_a_memory_that_never_changed_cannot_be_undone(person: Person) -> None:
     (id_,) = await person.keep("one")
 
-    with pytest.raises(NotFound, match="Nothing was changed"):
+    with pytest.raises(NotFound, match="was never changed"):
         await person.undo(id_)
 
 

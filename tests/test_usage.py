@@ -223,7 +223,7 @@ async def test_a_read_only_server_logs_nothing(
 ) -> None:
     await person.keep("a text")
     app = App(settings.model_copy(update={"read_only": True}))
-    async with Client(build_server(app.host)) as client:
+    async with Client(build_server(app.service)) as client:
         answer = await client.call_tool("memory_recall", {"query": "text"})
     assert answer.structured_content is not None
     assert len(answer.structured_content["memories"]) == 1

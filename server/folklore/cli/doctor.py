@@ -132,11 +132,11 @@ async def _engine(found: Examination) -> str:
 
 
 async def _database(found: Examination) -> str:
-    from folklore.db.server_info import facts
+    from folklore.db.migrate import server_info
     from folklore.runtime import database_address
 
     address, where = await database_address(found.settings)
-    server = await facts(address)
+    server = await server_info(address)
     if server.pgvector is None and server.offered is None:
         raise FolkloreError(
             f"{server.version} has no pgvector.", hint="Install pgvector 0.8 or newer (package postgresql-NN-pgvector)."

@@ -166,7 +166,10 @@ _FILTERS: list[tuple[str, Option]] = [
     ("since", click.option("--since", type=Moment(), help="Only from this time on.")),
     ("until", click.option("--until", type=Moment(), help="Only before this time.")),
     ("as_of", click.option("--as-of", type=Moment(), help="What was known at this time.")),
-    ("include_superseded", click.option("--include-superseded", is_flag=True, help="Also superseded memories.")),
+    (
+        "include_superseded",
+        click.option("--include-superseded", is_flag=True, default=None, help="Also superseded memories."),
+    ),
     *((name, _filter_option(name, field)) for name, field in FIELDS.items() if field.filter),
 ]
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from folklore.model import FIELDS
+from folklore.model import FIELDS, Draft
 
 Schema = dict[str, Any]
 # Fields of a memory that only the server or an import sets.
@@ -72,7 +72,10 @@ STATUS = _object(
 def input_schema(arguments: type[BaseModel], shared: Mapping[str, str]) -> Schema:
     """Return the schema of a tool's arguments; those in `shared` refer to another tool instead of repeating it."""
     schema = arguments.model_json_schema()
-    short: Schema = _shorten(schema, schema.get("$defs", {}))
+    definitions = schema.get("$defs", {})
+    if (draft := definitions.get(Draft.__name__)) is not None:
+        draft["properties"] = {name: entry for name, entry in draft["properties"].items() if name not in _NOT_STATED}
+    short: Schema = _shorten(schema, definitions)
     short.pop("$defs", None)
     short.pop("description", None)
     for name, reference in shared.items():
@@ -93,8 +96,7 @@ def _shorten(node: Any, definitions: Schema) -> Any:
     short: Schema = {}
     for key, entry in node.items():
         if key == "properties":
-            stated = entry if "content" not in entry else {n: e for n, e in entry.items() if n not in _NOT_STATED}
-            short[key] = {name: _shorten(value, definitions) for name, value in stated.items()}
+            short[key] = {name: _shorten(value, definitions) for name, value in entry.items()}
         elif key not in ("title", "$defs", "format") and not (key == "default" and entry in (None, [], {}, False)):
             short[key] = _shorten(entry, definitions)
     if short.get("additionalProperties") in (True, {}):  # the meaning of its absence

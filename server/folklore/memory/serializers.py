@@ -59,7 +59,7 @@ def record(memory: Memory) -> JsonDict:
         id=str(memory.id),
         content=memory.content,
         namespace=memory.namespace,
-        **{name: value for name, value in declared.items() if value not in ([], False)},
+        **{name: value for name, value in declared.items() if value is not False and value != []},
         author=memory.author,
         agent=memory.agent,
         quality=memory.quality,

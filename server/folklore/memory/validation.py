@@ -180,7 +180,7 @@ def _json(value: JsonObject, check: _Check) -> JsonObject:
         text = json.dumps(value, ensure_ascii=False, allow_nan=False)
         cleaned = {clean(name).text: _clean_json(entry) for name, entry in value.items()}
     except (TypeError, ValueError, RecursionError) as error:
-        raise InvalidInput(check.name, "must be a JSON object of limited depth.") from error
+        raise InvalidInput(check.name, "must be a JSON object that is not nested too deeply.") from error
     if len(text.encode("utf-8", "surrogatepass")) > check.field.limit:
         limit = check.field.limit // 1024
         raise InvalidInput(check.name, f"must be at most {limit} KB.", hint="Keep only what is needed later.")

@@ -62,7 +62,7 @@ async def store(context: RequestContext, request: StoreRequest) -> StoreResult:
     """
     memory = context.memory
     guard_fields({"namespace": request.namespace}, memory.secrets)
-    name = names.normalise(request.namespace or context.namespace())
+    name = names.normalise(context.namespace() if request.namespace is None else request.namespace)
     require(context.caller, name, "writer")
     batch = _check(context, request)
     with stage("store.embed", memories=len(batch.memories)):
