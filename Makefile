@@ -13,7 +13,7 @@ PROCESSES ?= 20
 SECONDS ?= 60
 CALLS ?= 20000
 
-.PHONY: run test strain check package conformance bench bench-code bench-latency bench-http soak isolation schema format clean
+.PHONY: run test strain check package conformance bench bench-code bench-latency bench-http soak isolation format clean
 
 $(VENV)/.installed: pyproject.toml
 	@test -n "$(PYTHON)" || { echo "Folklore needs Python 3.11 or newer (set PYTHON=/path/to/python)." >&2; exit 1; }
@@ -69,9 +69,6 @@ soak: $(VENV)/.installed  ## Many processes change one database at random; PROCE
 
 isolation: $(VENV)/.installed  ## Random people at one server see nothing that is not theirs; CALLS=20000
 	$(BIN)/python -m tests.isolation --calls $(CALLS)
-
-schema: $(VENV)/.installed  ## Write schema.sql anew from the migrations.
-	$(BIN)/python -m tests.schema_text > schema.sql
 
 format: $(VENV)/.installed
 	$(BIN)/ruff check --fix .

@@ -739,7 +739,9 @@ async def test_a_role_that_was_complete_before_a_migration_lacks_only_the_new_gr
 ) -> None:
     await connection.execute(f"revoke all on idempotency_keys from {TOKEN_ROLE}")
 
-    assert await missing_role_commands(database_url) == [f"grant select, insert, delete on idempotency_keys to {TOKEN_ROLE}"]
+    assert await missing_role_commands(database_url) == [
+        f"grant select, insert, delete on idempotency_keys to {TOKEN_ROLE}"
+    ]
 
 
 async def test_the_idempotency_keys_of_a_token_hold_within_its_namespace_until_the_memory_is_forgotten(

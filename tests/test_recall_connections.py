@@ -105,7 +105,7 @@ async def test_however_few_connections_there_are_many_recalls_and_stores_at_once
 
     assert {answer.memories[0].memory.content for answer in answers} == {FACTS[0], FACTS[1]}
     assert not any(answer.degraded for answer in answers)
-    assert counted.most == most
+    assert counted.maximum == most
 
 
 async def test_a_search_takes_one_connection(lending: Lending, embedder: Embedder) -> None:

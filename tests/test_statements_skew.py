@@ -23,7 +23,7 @@ from folklore.memory.context import MemoryContext
 from folklore.model import Filters
 from tests.conftest import Cluster
 from tests.person import NOON, Person
-from tests.test_statements import ASKED, DATA_TABLES, PLAIN
+from tests.test_statements import COMPLETE, DATA_TABLES, VARIANTS
 
 MODEL = UUID("00000000-0000-7000-8000-000000000001")
 FILLED = ["no statistics", "statistics of the small", "statistics of the large", "statistics of all"]
@@ -146,7 +146,7 @@ def is_planned(name: str) -> bool:
     return re.match(r"\s*(?:select|with|insert|update|delete)\b", statement(name).sql) is not None
 
 
-PLANNED = [name for name in [*ASKED, *PLAIN] if is_planned(name)]
+PLANNED = [name for name in [*COMPLETE, *VARIANTS] if is_planned(name)]
 
 
 def reading_whole(plan: dict[str, Any], tables: Collection[str] = DATA_TABLES) -> list[str]:

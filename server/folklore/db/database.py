@@ -38,8 +38,8 @@ _HNSW = {"hnsw.ef_search": "200", "hnsw.iterative_scan": "relaxed_order"}
 _INDEX_SCANS = "set enable_seqscan = off"
 # With fewer connections than this, scans share the pool "fresh".
 _POOL_FOR_SCANS = 6
-# Building an index: one core and no shared memory, of which a container has little, but enough memory of its own for the
-# graph of about 200,000 vectors.
+# Building an index: one core and no shared memory, of which a container has little, but enough memory of its own for
+# the graph of about 200,000 vectors.
 _BUILD = {"maintenance_work_mem": "256MB", "max_parallel_maintenance_workers": "0"}
 
 
@@ -83,9 +83,7 @@ class _Outage:
 
     def connected(self) -> None:
         if self._since is not None:
-            log.warning(
-                "database_reachable_again", seconds=round(monotonic() - self._since, 1), failed=self._failures
-            )
+            log.warning("database_reachable_again", seconds=round(monotonic() - self._since, 1), failed=self._failures)
             self._since, self._failures = None, 0
 
 
@@ -234,9 +232,10 @@ class _Pools:
 
     async def _acquire_again(self, pool: asyncpg.Pool, error: Exception) -> Any:
         """Start the embedded engine, which stops when it is idle, and acquire again; nothing was sent yet."""
+        if self._revive is None:
+            self._outage.failed(error)
+            raise error
         try:
-            if self._revive is None:
-                raise error
             await self._revive()
             return await self._acquire(pool)
         except Exception as last:

@@ -66,8 +66,8 @@ def migrations() -> list[Migration]:
 async def migrate(dsn: str, *, timeout: float = 60.0) -> list[str]:
     """Apply missing migrations and return their names.
 
-    Raises DatabaseUnavailable if Postgres or pgvector is too old, SchemaAhead if a newer Folklore migrated the database,
-    SchemaBehind if this role may not apply a migration or an unreleased version made the tables.
+    Raises DatabaseUnavailable if Postgres or pgvector is too old, SchemaAhead if a newer Folklore migrated the
+    database, SchemaBehind if this role may not apply a migration or an unreleased version made the tables.
     """
     async with _connection(dsn, timeout) as connection:
         require_versions(await _read_info(connection))
@@ -167,8 +167,8 @@ def _refuse_unknown(applied: Set[str]) -> None:
     if _UNRELEASED in applied:
         raise SchemaBehind(
             "The tables of this database were made by an unreleased version of Folklore.",
-            hint="Run `folklore export --output all.jsonl` with that version, then `folklore import all.jsonl` with this"
-            " one on an empty database (embedded engine: in another FOLKLORE_HOME).",
+            hint="Run `folklore export --output all.jsonl` with that version, then `folklore import all.jsonl` with "
+            "this one on an empty database (embedded engine: in another FOLKLORE_HOME).",
         )
     if newer := applied - _known_names():
         raise SchemaAhead(

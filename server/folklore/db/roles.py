@@ -12,7 +12,7 @@ from folklore.db.sql_loader import statement, template
 
 log = structlog.get_logger(__name__)
 
-TOKEN_ROLE = "folklore_app"
+TOKEN_ROLE = "folklore_app"  # noqa: S105  (a name, no password)
 
 # Two databases of one cluster that are migrated at the same time change the same list of roles.
 _TRIES = 20

@@ -101,12 +101,12 @@ def _read(name: str) -> str:
 def _included(text: str, replaced: Mapping[str, str | None]) -> str:
     def fragment(match: re.Match[str]) -> str:
         name = replaced.get(match[1], match[1])
-        return "" if name is None else _included(_read(_fragment_file(name)), replaced)
+        return "" if name is None else _included(_read(fragment_file(name)), replaced)
 
     return _INCLUDE.sub(fragment, text)
 
 
-def _fragment_file(name: str) -> str:
+def fragment_file(name: str) -> str:
     """Return the file of a fragment; those of export and import are with their statements."""
     return name if name.startswith("transfer_") else f"fragments/{name}"
 

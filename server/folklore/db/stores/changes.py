@@ -116,7 +116,6 @@ class NamespaceTransaction:
         rows = [
             {
                 **columns_of(item.draft),
-                
                 "id": str(item.id),
                 "step": step,
                 "author": item.draft.author or self._caller.author,

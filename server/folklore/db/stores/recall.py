@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from pgvector import HalfVector
 
 from folklore.db.database import Database, Plans, Row, Session
-from folklore.db.session import PinnedSession
 from folklore.db.rows import memory_of, seen, visibility
+from folklore.db.session import PinnedSession
 from folklore.db.stores.recall_rows import Bm25, Candidate, Form, Hits, Lexemes, Measures, Sample, Scope
 from folklore.model import Recalled
 
