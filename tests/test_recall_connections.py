@@ -195,7 +195,7 @@ async def test_after_a_statement_that_failed_the_next_takes_another_connection(l
     assert lending.out == 0
 
     async with held as session:
-        assert await session.rows("models_active") == []
+        assert await session.rows("models/active") == []
     assert lending.out == 1
 
     await held.release()

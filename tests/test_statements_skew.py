@@ -186,7 +186,7 @@ PARAMETERS: dict[str, dict[str, object]] = {
     "namespaces/find": {"names": None, "within": None},
     "memories/list": {"by": "happened", "ascending": False, "after_time": None, "after_id": None, "fetch": 11},
     "memories/match": {"shown": None, "fetch": 100},
-    "memories_similar": {"distance": 0.2, "newest": 1_000, "now": NOON},
+    "embeddings/similar": {"distance": 0.2, "newest": 1_000, "now": NOON},
     "recall/dense": {"scan": None, "slope": 0.0, "floor": None, "fetch": 30},
     "recall/expand": {"bridges": True, "entities": ["word:1"], "ties": 5, "most": 10},
     "recall/expression:token": {

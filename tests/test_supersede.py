@@ -218,7 +218,7 @@ async def test_where_all_are_near_to_all_three_of_each_are_kept_before_they_meet
     new = await person.keep(*(f"note number {n} about widget assembly line {n % 40}" for n in range(300, 340)))
     await connection.execute("analyze")
     [notebook] = await person.library.find_namespaces(["notes"])
-    asked = statement("memories_similar")
+    asked = statement("embeddings/similar")
     given = {"namespace": notebook.id, "ids": new, "distance": 0.08, "newest": 3_000, "now": NOON}
     given["model"] = await connection.fetchval("select id from models")
 

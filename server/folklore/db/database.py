@@ -33,8 +33,9 @@ _KEY = re.compile(r"[0-9a-f]{64}")
 
 # Search an HNSW index further than by default, and on until enough rows pass the filters.
 _HNSW = {"hnsw.ef_search": "200", "hnsw.iterative_scan": "relaxed_order"}
-# A generic plan is made for a namespace of average size. If one namespace holds most rows, or the tables were small when
-# the plan was made, Postgres prefers a sequential scan of a whole table. Through an index a lookup reads one namespace.
+# A generic plan is made for a namespace of average size. If one namespace holds most rows, or the tables were small
+# when the plan was made, Postgres prefers a sequential scan of a whole table. Through an index a lookup reads one
+# namespace.
 _INDEX_SCANS = "set enable_seqscan = off"
 # With fewer connections than this, scans share the pool "fresh".
 _POOL_FOR_SCANS = 6

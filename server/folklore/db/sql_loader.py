@@ -77,7 +77,10 @@ def statement(name: str) -> Statement:
     file, *variants = name.split(":")
     replaced: dict[str, str | None] = {}
     for variant in variants:
-        replaced |= _VARIANTS["plain" if _NUMBER.fullmatch(variant) else variant]
+        known = "plain" if _NUMBER.fullmatch(variant) else variant
+        if known not in _VARIANTS:
+            raise KeyError(f"{variant} is no variant and no number of dimensions")
+        replaced |= _VARIANTS[known]
     text = _FIELDS.sub(_field_list, _COMMENT.sub("", _included(_read(file), replaced)))
     if _SIZE in text:
         if not variants or not _NUMBER.fullmatch(variants[-1]):

@@ -102,7 +102,7 @@ class NamespaceTransaction:
         )
         found = {bytes(row["digest"]): row for row in rows}
         if derived := [row["id"] for row in rows if row["is_derived"]]:
-            await self._session.rows("reflections_adopt", namespace=self.namespace, ids=derived, now=self._now)
+            await self._session.rows("reflections/adopt", namespace=self.namespace, ids=derived, now=self._now)
         outcome = [
             Inserted(found[item.digest]["id"], bool(found[item.digest]["is_new"]) and first[item.digest] == place)
             for place, item in enumerate(batch)

@@ -55,7 +55,7 @@ class Measures:
 
     @classmethod
     def of(cls, row: Row) -> Measures:
-        """Make them from their row of recall/lexemes.sql."""
+        """Make them from their row of recall_lexemes.sql."""
         return cls(row["documents"], row["mean_length"] or 0.0, row["mean_size"] or 0.0, row["size_variance"] or 0.0)
 
 
@@ -75,7 +75,7 @@ class Sample:
 
     @classmethod
     def of(cls, row: Row) -> Sample:
-        """Make it from the row of recall/sample.sql."""
+        """Make it from the row of recall_sample.sql."""
         sample: bytes = row["vectors"] or b""
         # Two bytes of length; then halfvec's wire form: its dimension, a reserved field, and big-endian half floats.
         dimensions = int.from_bytes(sample[2:4], "big")
@@ -115,7 +115,7 @@ class Lexemes:
 
     @classmethod
     def of(cls, rows: Sequence[Row]) -> Lexemes:
-        """From the rows of recall/lexemes.sql without that of the empty lexeme; it counts places from 1."""
+        """From the rows of recall_lexemes.sql without that of the empty lexeme; it counts places from 1."""
         documents: dict[str, int] = {}
         places: dict[str, Sequence[int]] = {}
         sums: dict[str, tuple[float, float]] = {}
@@ -177,7 +177,7 @@ class Bm25:
 class Form:
     """One reading of a term: its lexemes in order, their places, and in how many memories each is.
 
-    `stems` of words as they are spelled, as recall/terms.sql has them; empty of any other reading.
+    `stems` of words as they are spelled, as search_terms.sql has them; empty of any other reading.
     """
 
     term: int

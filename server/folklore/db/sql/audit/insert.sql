@@ -1,4 +1,4 @@
--- One write, within its transaction: by whom, what, on which memories.
+-- Insert an entry: who did or tried what, and on which memories.
 insert into audit (
     namespace_id, id, at, principal, token_id, agent, action, outcome, amount, ids, detail
 )

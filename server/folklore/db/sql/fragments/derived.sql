@@ -1,6 +1,5 @@
--- Included by alive.sql and visible.sql: m is a memory.
-    -- A reflection is visible while all of its members are, unchanged. A count, so that the planner does not first build
-    -- the set of all such memories.
+-- True for a memory m that is no reflection, or whose members are all visible and unchanged. A count, so that the
+-- planner does not first build the set of all such memories.
     and (m.trust <> 'derived' or m.metadata->>'members' = (
         select count(*)::text
         from relations r

@@ -1,2 +1,2 @@
--- Included by recall/expression.sql: m satisfies the expression.
+-- True for a memory m that satisfies the expression.
     m.search @@ :expression::tsquery

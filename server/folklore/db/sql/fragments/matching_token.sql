@@ -1,4 +1,4 @@
--- Included in the place of matching.sql for the holder of a token, whom row-level security keeps from the index.
+-- The same as matching.sql for a token: row-level security would not let `@@` use the index.
     (m.namespace_id, m.id) in (
         select held.namespace_id, held.id from folklore_matching(:namespaces::uuid[], :expression::tsquery) held
     )

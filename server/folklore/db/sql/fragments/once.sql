@@ -1,5 +1,6 @@
--- Included: a memory that holds the stem of a word (asked.stem; null of a stem itself) holds that word already, and its
--- spelling adds nothing. A subquery for one value, since exists() may be planned to read all postings at once.
+-- False for a posting of a word as it is spelled, if the memory also contains its stem (asked.stem; null for a stem):
+-- the memory would be counted twice. A subquery for one value, since exists() may be planned to read all postings at
+-- once.
             and (asked.stem is null or (
                 select q.length
                 from postings q

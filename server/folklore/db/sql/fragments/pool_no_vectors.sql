@@ -1,2 +1,2 @@
--- Included in the place of pool_vectors.sql where no vector is compared: embeddings are not read, whatever locks them.
+-- In place of pool_vectors.sql if no vectors are compared: embeddings are not read, so no lock on them can stop this.
 cross join (select null::halfvec as vector, null::smallint as length) e

@@ -1,4 +1,4 @@
--- Included by recall/pool.sql: the vector of a member in :model, null where there is none yet.
+-- The vector of a memory in :model, null while its embedding is pending.
 left join lateral (
     select v.vector, v.length
     from embeddings v

@@ -1,4 +1,4 @@
--- Included by the branches: the :fetch best of `ranked` (namespace_id, memory_id, score) that may be seen.
+-- The :fetch best visible memories of `ranked` (namespace_id, memory_id, score).
 cross join lateral (
     select from memories m
     where m.namespace_id = ranked.namespace_id and m.id = ranked.memory_id

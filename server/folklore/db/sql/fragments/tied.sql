@@ -1,4 +1,4 @@
--- Included: the :ties strongest that a memory `seed` has a relation with, either way.
+-- The :ties strongest relations of a memory `seed`, in both directions.
     cross join lateral (
         select found.id, max(found.strength) as strength
         from (

@@ -1,3 +1,4 @@
+-- True for a memory m that the filters let through; a null parameter filters nothing.
     m.forgotten_at is null
     and (:as_of::timestamptz is null or coalesce(m.occurred_at, m.created_at) <= :as_of::timestamptz)
     and (:include_superseded::boolean or m.superseded_at is null or m.superseded_at > :as_of::timestamptz)
@@ -18,7 +19,7 @@
     {m.field_filters}
     and (:author::text is null or m.author = :author::text)
     and (:paths::text[] is null or exists (
-        select from unnest(m.paths) held, unnest(:paths::text[]) wanted
-        where held = wanted or starts_with(held, wanted || '/')))
+        select from unnest(m.paths) held, unnest(:paths::text[]) requested
+        where held = requested or starts_with(held, requested || '/')))
     and (:since::timestamptz is null or coalesce(m.occurred_at, m.created_at) >= :since::timestamptz)
     and (:until::timestamptz is null or coalesce(m.occurred_at, m.created_at) < :until::timestamptz)

@@ -1,3 +1,3 @@
--- Those that were superseded by one of :ids stay superseded, by nobody that can be named any more.
+-- Clear superseded_by where it names one of :ids, which are erased next. The memories stay superseded.
 update memories m set superseded_by = null
 where m.namespace_id = :namespace::uuid and m.superseded_by = any(:ids::uuid[])

@@ -1,5 +1,5 @@
--- :closings a JSON array, one object a memory: when it was forgotten, or superseded and by whom. Apart from
--- memories_change, since nothing that is searched changes and many may be closed at once.
+-- Forget or supersede memories. :closings is a JSON array with one object for each memory. Separate from
+-- memories/update, since no searched column changes and many memories may be closed at once.
 update memories m
 set forgotten_at = coalesce(c.forgotten_at, m.forgotten_at), superseded_at = coalesce(c.superseded_at, m.superseded_at),
     superseded_by = coalesce(c.superseded_by, m.superseded_by), updated_at = :now::timestamptz,

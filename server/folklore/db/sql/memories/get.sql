@@ -1,3 +1,4 @@
+-- Memories by id, each with the name of its namespace.
 select n.name as namespace,
 -- include record
 from memories m

@@ -1,6 +1,6 @@
--- :drafts a JSON array, one object a memory, in the order of their digests so that two batches never wait in a ring.
--- A text that is already known and alive is confirmed, not doubled, and seen again if it had decayed (quality) or its
--- time was over. Positions continue their session.
+-- Store memories. :drafts is a JSON array with one object for each memory, in the order of digests so that two batches
+-- cannot deadlock. A text that a memory in force has is confirmed instead: its quality is reset, and an expired one
+-- gets the new expiry. A position that is not given continues the session.
 insert into memories (
     namespace_id, id, {fields}, position, author, agent, created_at, updated_at, digest
 )

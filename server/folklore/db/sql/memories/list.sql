@@ -1,7 +1,6 @@
--- Newest first, or another order; a page starts after the row (:after_time, :after_id).
--- :by says of which time: updated (the last change), happened (when it was true), or trending: when it was last of use,
--- and 60 days later for what is of the highest importance than for what is of none; so pages need no present moment.
--- :ascending turns the order round.
+-- One page of memories, which starts after the row (:after_time, :after_id). :by is the time to sort by: updated (the
+-- last change), happened (occurrence, else creation), or trending. Trending is the time of the last recall, else of
+-- occurrence, and up to 60 days later by importance, so that pages do not depend on the present time.
 with page as (
     select
 -- include record

@@ -1,4 +1,4 @@
--- In which of the namespaces the memories :ids are; :unforgotten leaves the forgotten out.
+-- The namespaces, among :namespaces, that hold each of the memories :ids; :unforgotten leaves out forgotten memories.
 select m.namespace_id, m.id
 from memories m
 where m.namespace_id = any(:namespaces::uuid[]) and m.id = any(:ids::uuid[])

@@ -1,4 +1,4 @@
--- The memories within the filters, the first :fetch by id. :shown none but these, null for any.
+-- The first :fetch memories by id that the filters let through, among :shown if given.
 select m.id
 from memories m
 where m.namespace_id = :namespace::uuid

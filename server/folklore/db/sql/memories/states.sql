@@ -1,4 +1,4 @@
--- What a change must know of the memories :ids; :whole also what they hold, by column.
+-- The state of the memories :ids before a change; with :whole also their columns as JSON.
 select m.id, m.revision, m.forgotten_at, m.superseded_at, m.superseded_by,
     case when :whole::boolean then
 -- include changeable

@@ -1,5 +1,5 @@
--- :changes a JSON array, one object a memory: its id, the columns that become something else under `fields`, and the
--- digest (hex) of its text if that does. A memory that moves to another session goes to its end.
+-- Change memories. :changes is a JSON array with one object for each memory: its id, the new values of changed columns
+-- under `fields`, and the digest (hexadecimal) of a new text. A memory that moves to another session goes to its end.
 update memories m
 set {n.field_updates},
     position = case
@@ -11,9 +11,9 @@ set {n.field_updates},
         ), 0) end,
     forgotten_at = n.forgotten_at, superseded_at = n.superseded_at, superseded_by = n.superseded_by,
     digest = coalesce(decode(c.digest, 'hex'), o.digest),
-    -- What a memory was worth is not what it is worth now that it says something else.
+    -- Quality was computed for the former text.
     quality = case when c.digest is null then o.quality end,
-    -- Nor is it derived from others any more.
+    -- A reflection with another text is no longer derived from its members.
     trust = case when c.digest is not null and o.trust = 'derived' then 'stated' else o.trust end,
     updated_at = :now::timestamptz, revision = o.revision + 1
 from jsonb_to_recordset(:changes::jsonb) as c (id uuid, digest text, fields jsonb)

@@ -1,9 +1,9 @@
--- Make a namespace unless it is there, and add the languages of its new memories. The row comes back; none does if
--- another transaction made the namespace after this statement began, and then the next attempt finds it.
--- An existing namespace with nothing to add is locked in shared mode, which keeps out changes of memories
--- (namespaces_hold) and nothing else: `on conflict do update` would lock it exclusively until the transaction ends, even
--- where its condition does not hold, and stores would queue for this row. It would also be an insert to row-level
--- security, which lets no token insert a namespace, while a writer's token may change the languages of one.
+-- Create a namespace if its name is new, else add the languages of its new memories. Returns the row; none if another
+-- transaction created the namespace after this statement began, and then the next attempt finds it. An existing
+-- namespace with nothing to add is locked in shared mode, which excludes changes of memories (namespaces/lock) and
+-- nothing else: `on conflict do update` would lock it exclusively until the transaction ends, even if its condition
+-- does not hold, and stores would queue for this row. It would also count as an insert for row-level security, which
+-- lets no token insert a namespace, while a writer's token may change the languages of one.
 with known as materialized (
     select id, language from namespaces
     where lower(name collate "C") = lower(:name::text collate "C") and deleted_at is null

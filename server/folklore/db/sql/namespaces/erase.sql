@@ -1,2 +1,2 @@
--- The row itself, once nothing hangs on it any more.
+-- Delete the row of a namespace, after all rows that belong to it.
 delete from namespaces where id = :namespace::uuid

@@ -1,8 +1,7 @@
--- :names the requested namespaces, null for all of them; :within those that the caller may see, null for all. Each comes
--- with the active embedding model, and says if it is empty: recall leaves empty ones out.
--- This statement begins every recall. A subquery for one row in the order of the key goes through the index. For
--- exists() the planner may prefer a sequential scan, which it expects to end at the first row, and which reads all
--- memories for each empty namespace.
+-- The namespaces of :names (null: all) within :within (null: all), each with its languages, the id of the active
+-- embedding model, and `empty`: recall leaves empty ones out. This statement begins every recall. A subquery for one
+-- row in the order of the key uses the index. For exists() the planner may prefer a sequential scan, which it expects
+-- to end at the first row, and which reads all memories for each empty namespace.
 select n.id, n.name, n.languages, (
         select m.id from memories m where m.namespace_id = n.id order by m.id limit 1
     ) is null as empty,

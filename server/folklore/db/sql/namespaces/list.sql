@@ -1,4 +1,5 @@
--- Every namespace, or the :deleted ones, :within those the caller may know of (null: all); memories is counted up to 50,000: an order of magnitude, not a tally.
+-- Every namespace, or with :deleted every deleted one, within :within (null: all). Memories are counted up to 50,000:
+-- an order of magnitude.
 select n.id, n.name, n.description, n.language, n.languages, n.created_at, n.deleted_at, n.deleted_by,
     (select count(*) from (
         select from memories m where m.namespace_id = n.id limit 50000

@@ -1,3 +1,3 @@
--- Whoever changes memories that are there already has the namespace to himself until his transaction ends; a store
--- holds it with others (namespaces_ensure). So rows are never waited for in a ring, in whatever order they are changed.
+-- Lock a namespace exclusively for changes of stored memories, until the transaction ends; a store locks it in shared
+-- mode (namespaces/ensure). So changes never wait for each other in a circle, in whatever order they touch rows.
 select id, deleted_at from namespaces where id = :namespace::uuid for update

@@ -1,5 +1,5 @@
--- The contents of each namespace of :namespaces, and how many memories have no vector in :model yet. Both data tables name
--- the namespaces themselves: joined alone, they would be read whole.
+-- Exact counts of the namespaces :namespaces; without_vector counts the memories without an embedding in :model. Both
+-- data tables name the namespaces themselves: joined alone, they would be read whole.
 select n.name, count(m.id) as memories,
     count(m.id) filter (where m.forgotten_at is not null) as forgotten,
     count(m.id) filter (where m.superseded_at is not null) as superseded,

@@ -1,4 +1,5 @@
--- What each namespace holds and owes in :model, counted up to 50,000; :within as in namespaces_find.
+-- How many memories each namespace within :within (null: all) holds, and how many of those have no embedding in :model,
+-- counted up to 50,000.
 select n.name,
     (select count(*) from (
         select from memories m

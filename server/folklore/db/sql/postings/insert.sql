@@ -1,7 +1,7 @@
--- Turn the generated tsvector of the memories :ids inside out. Sorted, so that the index is walked once.
--- The source is searched by its own filter and is no evidence of what a memory is about.
--- One more row a memory, under the empty lexeme, counts the memory itself: its length is averaged from there. Five more
--- mark its day, month and year (text/dates/date_terms.py), so that a question's date is weighed like a rare word.
+-- Write the postings of the memories :ids: their generated tsvector inverted, in the order of the index. Lexemes of the
+-- source alone are left out: the source is searched by its own filter and does not describe what a memory is about. One
+-- more row under the empty lexeme counts the memory itself. Five more have its day, month and year as date terms
+-- (text/dates/date_terms.py), so that a date in a query weighs as much as a rare word.
 with read as materialized (
     select m.namespace_id, m.id, found.lexeme, found.positions[1] as first_position,
         cardinality(array_remove(found.weights, 'C')) as frequency

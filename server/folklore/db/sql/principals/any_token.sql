@@ -1,2 +1,2 @@
--- Whether there ever was a token: from the first one on, whoever comes over HTTP needs one.
+-- True if a token of this server exists: from then on HTTP requests need one.
 select exists (select from tokens where issuer is null) as there

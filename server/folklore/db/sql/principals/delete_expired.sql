@@ -1,2 +1,2 @@
--- Forget the tokens of issuers that have expired before :before; our own stay to be told about.
+-- Delete the rows of external tokens that expired before :before. Tokens of this server stay, to be listed.
 delete from tokens where issuer is not null and expires_at < :before::timestamptz returning id

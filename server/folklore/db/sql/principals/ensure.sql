@@ -1,4 +1,4 @@
--- The principal of this name, made if it is new; its spelling is the first one's.
+-- The principal of this name, created if it is new; an existing one keeps its spelling.
 with made as (
     insert into principals (id, name, created_at, created_by)
     values (:id::uuid, :name::text, :now::timestamptz, :author::text)

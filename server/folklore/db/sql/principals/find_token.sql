@@ -1,4 +1,4 @@
--- The token of this digest, whoever may still use it or not, and what it opens. Begins every call with a token.
+-- The token of this digest, valid or not, with its grants. Runs before every request with a token.
 select t.id, t.digest, p.name as principal, t.owner, t.agent, t.issuer, t.expires_at, t.revoked_at, t.last_used_at,
     (select n.name from namespaces n where n.id = t.default_namespace_id and n.deleted_at is null) as home,
     opened.ids, opened.names, opened.roles

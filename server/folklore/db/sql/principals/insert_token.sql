@@ -1,4 +1,4 @@
--- A token; one of an issuer that is seen again, or by two workers at once, is made once.
+-- Insert a token. An external one that two workers see at the same time is inserted once.
 insert into tokens (
     id, principal_id, digest, owner, default_namespace_id, agent, issuer, created_at, created_by, expires_at
 )

@@ -1,4 +1,4 @@
--- The tokens, those of the principal :principal or all; what was revoked or has expired by :now only if :every.
+-- The tokens of the principal :principal, or all; revoked and expired ones only with :every.
 select t.id, p.name as principal, t.owner, t.agent, t.issuer, t.created_at, t.created_by, t.expires_at, t.revoked_at,
     t.last_used_at,
     (select n.name from namespaces n where n.id = t.default_namespace_id and n.deleted_at is null) as home,

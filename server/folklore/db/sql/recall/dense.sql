@@ -1,9 +1,8 @@
--- The :fetch nearest by exact search. Vectors have length 1, so that the inner product is the cosine. The scan reads the
--- narrow table alone; visibility is asked of memories in order of score, until enough are found. :scan bounds how many
--- are asked about; null asks about all.
--- Long texts are near to every question: :slope is how similarity grows with the logarithm of length + 30 (ranking/length.py),
--- and is taken off. The order is by a computed score since this is no index scan. What does not pass the score :floor is
--- not sorted, which would take a fifth of the time; null leaves nothing out.
+-- The :fetch nearest memories by exact search. Vectors have length 1, so that the inner product is the cosine. The scan
+-- reads the narrow table alone; visibility is checked in order of score, until enough memories are found. :scan limits
+-- how many are checked; null checks all. Long texts are near to every query: :slope is the growth of similarity with
+-- the logarithm of length + 30 and is subtracted. The order is by a computed score since no index is used here. Rows
+-- below the score :floor are not sorted, which would take a fifth of the time; null sorts all.
 select ranked.memory_id as id, ranked.score, ranked.score + :slope::float8 * ln(ranked.length + 30.0::float8) as mass
 from (
     select namespace_id, memory_id, length, score  -- no vector, which the sort would copy for every row

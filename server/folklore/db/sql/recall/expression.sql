@@ -1,6 +1,6 @@
--- Memories that satisfy the expression :expression (a tsquery), best first: by the weight of the lexemes that speak for
--- them, then the newest. The other parameters are those of recall/keyword.
--- Of very many matches (a short prefix) the :bound newest are ranked.
+-- The memories that satisfy the tsquery :expression, best first: by the weight of the lexemes they contain, then the
+-- newest. The other parameters are those of recall/keyword. If very many match (a short prefix), the :bound newest are
+-- ranked.
 with matched as materialized (
     select m.namespace_id, m.id, coalesce(m.occurred_at, m.created_at) as happened
     from memories m

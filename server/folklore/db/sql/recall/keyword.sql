@@ -1,10 +1,9 @@
--- The :fetch memories in which the lexemes weigh most. :lexemes and :weights belong together (weight = inverse document
--- frequency), and so do :stems: of a word as it is spelled its stem, else null. How much one says in a memory is in
--- evidence.sql. mass is the plain sum of the weights, dates aside: how much of the question a memory covers. bits has one
--- for each lexeme held, in their order from the lowest; those beyond the 62nd have none.
--- Long texts score higher whatever the question; what is left of a score when the line through all scores of the scope
--- (:mean_score and :score_slope over size; recall/lexemes.sql has what it is made of) is taken off is what it says.
--- :scan bounds how many are asked whether they are visible; null asks about all.
+-- The :fetch memories with the highest weighted sum over the lexemes of a query. :lexemes, :weights (inverse document
+-- frequencies) and :stems belong together; a stem is given for a word as it is spelled, else null. The score of a
+-- lexeme in a memory is in fragments/evidence. mass is the plain sum of the weights without date terms: how much of the
+-- query a memory covers. bits has a bit for each of the first 62 lexemes that a memory contains. Long texts score
+-- higher for every query: the line through all scores of the scope over size (:mean_score and :score_slope, from
+-- recall/lexemes) is subtracted. :scan limits how many are checked for visibility; null checks all.
 with asked as materialized (
     select given.lexeme, given.weight, given.stem,
         case when starts_with(given.lexeme, '@') then 0 else given.weight end as mass,

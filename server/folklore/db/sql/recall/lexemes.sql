@@ -1,9 +1,9 @@
--- How the question, in pieces between white space, reads in :languages: each lexeme, the places of the pieces it comes
--- from, and how many memories in scope hold it, counted up to :bound, with what it says in those together (evidence.sql)
--- and the same times their size: of these sums the line of every question's scores is made. :marks are dates it names
--- (text/dates/date_terms.py). :mean_length is that of the scope in lexemes; null where it is not known yet.
--- If :measure, the row of the empty lexeme counts all memories in scope and has their mean length in lexemes, and the mean
--- and the variance of their size, the logarithm of length + 30.
+-- The lexemes of a query, given as :pieces between white space, in :languages: the numbers of the pieces that each
+-- comes from, and the number of memories in scope that contain it, counted up to :bound, with the sum of its scores in
+-- those (fragments/evidence) and the sum of score times size. From these sums follows the line of the query's scores
+-- over size. :marks are the query's date terms (text/dates/date_terms.py). :mean_length is the mean length of the scope
+-- in lexemes; null to look it up. If :measure, the row of the empty lexeme counts all memories in scope, with their
+-- mean length, and mean and variance of their size, the logarithm of length + 30.
 with word as materialized (
     select piece.place, found.lexeme, position
     from unnest(:pieces::text[]) with ordinality as piece (text, place)

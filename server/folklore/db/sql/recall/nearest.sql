@@ -1,9 +1,9 @@
--- The :fetch nearest of one large namespace through its HNSW index, for questions without filters. The index holds each
--- vector with its text's size (folklore_sized), and :sized is the question with what takes :slope off, so the :scan rows
--- it brings are the best by score; who is hidden is left out. Nearly exact; it may bring fewer than :fetch. It needs plans
--- made for the parameters: only then does the planner see that the index covers them. {dimensions} stands for a number,
--- since an index of vectors without a size is over that size: `recall/nearest:257` for vectors of 256. Without the index
--- the answer is the same, only slower.
+-- The :fetch nearest memories of one large namespace through its HNSW index, for queries without filters. The index
+-- holds each vector with the size of its text (folklore_sized), and :sized is the query with a number that subtracts
+-- :slope times size, so that the index returns the :scan best by score; hidden memories are left out. Nearly exact; it
+-- may return fewer than :fetch. It needs plans made for the parameters: only then does the planner see that the index
+-- covers them. {dimensions} is one more than the model has: recall/nearest:257 for 256. Without the index the result is
+-- the same, but slower.
 select ranked.memory_id as id, ranked.score, ranked.mass
 from (
     select near.namespace_id, near.memory_id, near.mass,

@@ -1,8 +1,8 @@
--- The candidates :ids, whoever stands at most :reach places beside one of :lenders (of the same) in its session, and, if
--- :related, the :ties strongest that each of them has a relation with, either way; whole, with their vectors in :model (raw
--- halfvec bytes; null where one is owed), their length in lexemes, and which lenders they are tied to, how strongly. What
--- was forgotten since the branches ran drops out here.
--- Each memory is looked up by its key: a join, which the planner may turn round, may read memories whole.
+-- The candidates :ids; memories at most :reach positions from one of :lenders (candidates too) in its session; and, if
+-- :related, the :ties strongest relations of each of them. Whole memories with their vectors in :model (raw halfvec
+-- bytes; null while pending), their length in lexemes, and the related :lenders with the strengths. Memories that were
+-- forgotten since the branches ran are left out. Each memory is looked up by its key: a join, whose order the planner
+-- may change, may read all memories.
 with seed as materialized (
     select m.namespace_id, m.id, m.session, m.position
     from memories m

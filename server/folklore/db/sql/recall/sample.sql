@@ -1,8 +1,8 @@
--- Samples of a scope for the dense branch: :sample vectors in :model, the oldest :share of each namespace, each as its
--- memory's length (two bytes) and its wire form. The oldest, so that the sample is the same wherever rows happen to lie:
--- vectors made later lie last. A scope of :many memories or more gives, if :texts, so many of its oldest texts, each as
--- far as :text_read characters. indexed: a valid HNSW index covers the scope.
--- This is a statement of its own since it names embeddings: a lock on that table must not stop the keyword branch.
+-- A sample of a scope for the dense branch: :sample vectors in :model, the oldest :share of each namespace, each as the
+-- length of its memory (two bytes) and its wire form. The oldest, so that the sample does not depend on the order of
+-- rows: newer vectors come last. In a scope of :many memories or more, if :texts, also as many of its oldest texts,
+-- each up to :text_read characters. indexed: a valid HNSW index covers the scope. A statement of its own since it names
+-- embeddings: a lock on that table must not stop the keyword branch.
 select counted.many, (
     select string_agg(int2send(drawn.length) || halfvec_send(drawn.vector), ''::bytea)
     from (

@@ -1,10 +1,10 @@
--- How each of the terms :terms of an expression, which are meant in :columns ('' for any), reads in each of :languages:
--- the lexemes of a form in order with their places (a jump is a word without a lexeme) and how many memories in scope
--- hold each, counted up to :bound. A term that is no plain word has one more form, kept whole. Place 0 tells how many
--- memories there are and their mean length.
--- Tags and sources are kept as they are spelled, in no language: so their terms are read, and a term for any column in
--- one more form, unless it is function words alone. There stems has for each lexeme what a language makes of it (itself
--- if one keeps it; null of a function word), and those are counted that hold it without that stem.
+-- The forms of the terms :terms of an expression, each for its column in :columns ('' for any), in each of :languages:
+-- the lexemes of a form in order with their positions (a gap is a word without a lexeme), and the number of memories in
+-- scope that contain each, counted up to :bound. A term that is no plain word has one more form as a whole. Place 0 has
+-- the number of memories and their mean length. Tags and sources are stored as they are spelled, in no language: terms
+-- for them are read so, and a term for any column gets that as one more form unless it has function words alone. In
+-- that form stems has for each lexeme its stem (itself if a language keeps it; null for a function word), and the
+-- memories without that stem are counted.
 with term as (
     select given.text, given.field, given.place
     from unnest(:terms::text[], :columns::text[]) with ordinality as given (text, field, place)

@@ -1,5 +1,5 @@
--- :relations a JSON array. One that is there takes the new strength. Those whose memories are not both here and
--- unforgotten do not come back.
+-- Write relations, :relations a JSON array; an existing one gets the new strength. Left out, and not returned, are
+-- those of which one memory does not exist here or is forgotten.
 insert into relations (namespace_id, from_id, type, to_id, strength, author, created_at)
 select :namespace::uuid, d.from_id, d.type, d.to_id, d.strength, :author::text, :now::timestamptz
 from jsonb_to_recordset(:relations::jsonb) as d (from_id uuid, type text, to_id uuid, strength real)

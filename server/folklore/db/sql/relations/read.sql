@@ -1,6 +1,6 @@
--- The relations of the memories :ids with others that are not forgotten, in both directions, strongest first.
--- Each direction is looked up in its own index. The forgotten ends are a subquery for one value: the planner would
--- rather read all forgotten memories of all namespaces for not exists().
+-- The relations of the memories :ids in both directions, strongest first, without those to forgotten memories. Each
+-- direction has its own index. Forgotten memories are excluded by a subquery for one value: for not exists() the
+-- planner would read all forgotten memories of all namespaces.
 select r.namespace_id, r.from_id, r.type, r.to_id, r.strength, r.author, r.created_at
 from (
     select f.* from relations f where f.namespace_id = any(:namespaces::uuid[]) and f.from_id = any(:ids::uuid[])

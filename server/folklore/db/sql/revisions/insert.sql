@@ -1,5 +1,5 @@
--- Keep what the memories :ids hold in the columns :fields, before they change.
--- :reasons by id, a JSON object; those it does not name have none.
+-- Write a revision for each of the memories :ids, with the present values of the columns :fields, before they change.
+-- :reasons is a JSON object by id.
 insert into revisions (namespace_id, memory_id, revision, action, author, agent, changed_at, reason, undoes, before)
 select :namespace::uuid, m.id, m.revision, :action::text, :author::text, :agent::text, :now::timestamptz,
     :reasons::jsonb ->> m.id::text, :undoes::integer,

@@ -1,5 +1,5 @@
--- :ids, :uses and :qualities belong together. A memory that was used since it was read, or that another transaction
--- has locked, is left to the next run.
+-- Write the quality of memories; :ids, :uses and :qualities belong together. A memory that was used since it was read,
+-- or that another transaction has locked, is left to the next run.
 with held as materialized (
     select m.id, given.quality
     from unnest(:ids::uuid[], :uses::integer[], :qualities::real[]) as given (id, uses, quality)

@@ -1,8 +1,8 @@
--- The nearest memories to :ids, at most three for each: among the :newest embeddings of the namespace and, if it
--- holds more, among memories that share one of the three rarest words, as far as at most 20 hold the word. So the
--- work is bounded however large the namespace is: (ids × newest) + (ids × 60) distances. Each memory keeps its three
--- before the lists are joined: where all memories are alike there are as many pairs as distances, and joining,
--- sorting and deduplicating those takes a minute where the distances take a second.
+-- The memories nearest to :ids, at most three for each: among the :newest embeddings of the namespace and, if it holds
+-- more, among memories that share one of the three rarest words, if at most 20 memories contain the word. So the work
+-- is bounded for a namespace of any size: (ids × newest) + (ids × 60) distances. Each memory keeps its nearest three
+-- before the lists are joined. If all memories are alike there are as many pairs as distances: joining, sorting and
+-- deduplicating those would take a minute, the distances take a second.
 with mine as materialized (
     select e.memory_id, e.vector
     from embeddings e

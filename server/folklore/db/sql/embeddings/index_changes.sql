@@ -1,8 +1,8 @@
--- The commands after which each namespace with at least :threshold embeddings in the active model has its HNSW index
--- and no other index exists; drops come before builds. An invalid index, left by a build that was cut off, is dropped
--- and built again, unless it is being built right now. An index stays until its namespace shrinks to half of
--- :threshold, so that a namespace near the threshold does not gain and lose it by turns. A :threshold of 0 drops all.
--- halfvec indexes hold at most 4,000 dimensions, one of which is the size.
+-- The commands that give each namespace with at least :threshold embeddings in the active model its HNSW index and
+-- remove all other ones; drops come before builds. An invalid index, left by an interrupted build, is dropped and built
+-- again, unless it is being built right now. An index stays until its namespace shrinks to half of :threshold, so that
+-- a namespace near the threshold does not gain and lose it by turns. A :threshold of 0 drops all. halfvec indexes hold
+-- at most 4,000 dimensions, one of which is the size.
 with existing as (
     select c.relname::text as name, s.nspname as schema, x.indisvalid as valid, exists (
         select from pg_stat_progress_create_index p where p.index_relid = x.indexrelid

@@ -1,5 +1,5 @@
--- Lease the job :job to :holder until :until. Returns a row if the job was free, or its last lease has expired, and
--- if it is due (:forced: due or not).
+-- Lease the job :job to :holder until :until. Returns a row if the job was free, or its last lease has expired, and if
+-- it is due (:forced: due or not).
 insert into jobs (name, holder, leased_until, started_at)
 values (:job::text, :holder::text, :until::timestamptz, :now::timestamptz)
 on conflict (name) do update
