@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 import asyncpg
@@ -26,37 +26,61 @@ def translated_errors() -> Iterator[None]:
 
 def translate(error: BaseException) -> FolkloreError:
     """Return Folklore's error for one of DRIVER_ERRORS."""
-    match error:
-        case asyncpg.UniqueViolationError() | asyncpg.SerializationError() | asyncpg.DeadlockDetectedError():
-            return ConcurrentChange("Another request changed the same memory at the same time.", hint="Try again.")
-        case asyncpg.DataError():
-            return InvalidInput("value", f"was refused by Postgres ({type(error).__name__}).")
-        case asyncpg.QueryCanceledError():
-            return DatabaseUnavailable("The database took too long and the statement was cancelled.")
-        case asyncpg.DiskFullError() | asyncpg.OutOfMemoryError():
-            return DatabaseUnavailable("The database has no room left; nothing was written.")
-        case (
-            asyncpg.CannotConnectNowError()
-            | asyncpg.AdminShutdownError()
-            | asyncpg.CrashShutdownError()
-            | asyncpg.PostgresConnectionError()
-            | asyncpg.InternalClientError()
-        ):
-            return _connection_lost()
-        # asyncpg says "released back to the pool" of an idle connection that Postgres closed after it was acquired.
-        case asyncpg.InterfaceError() if "is closed" in str(error) or "released back to the pool" in str(error):
-            return _connection_lost()
-        case asyncpg.InvalidPasswordError():
-            return DatabaseUnavailable("The database refused the user or password.", hint="Check the database_url.")
-        case asyncpg.InsufficientPrivilegeError():
-            return DatabaseUnavailable(f"The database role lacks a privilege: {error}.")
-        case asyncpg.PostgresError() | asyncpg.InterfaceError():
-            return DatabaseUnavailable(f"The database failed ({type(error).__name__}): {error}")
-        case _:
-            return DatabaseUnavailable(
-                f"The database cannot be reached ({describe(error)}).",
-                hint="Check that it runs and that database_url is right; `folklore doctor` checks both.",
-            )
+    if _is_lost_connection(error):
+        return DatabaseUnavailable(
+            "The database is unavailable: it is being started or stopped, or the connection to it was lost.",
+            hint="Try again in a moment; a text that was stored already is not stored twice.",
+        )
+    for kinds, make in _TRANSLATIONS:
+        if isinstance(error, kinds):
+            return make(error)
+    return DatabaseUnavailable(
+        f"The database cannot be reached ({describe(error)}).",
+        hint="Check that it runs and that database_url is right; `folklore doctor` checks both.",
+    )
+
+
+_TRANSLATIONS: Sequence[tuple[tuple[type[BaseException], ...], Callable[[BaseException], FolkloreError]]] = (
+    (
+        (asyncpg.UniqueViolationError, asyncpg.SerializationError, asyncpg.DeadlockDetectedError),
+        lambda _: ConcurrentChange("Another request changed the same memory at the same time.", hint="Try again."),
+    ),
+    (
+        (asyncpg.DataError,),
+        lambda error: InvalidInput("value", f"was refused by Postgres ({type(error).__name__})."),
+    ),
+    (
+        (asyncpg.QueryCanceledError,),
+        lambda _: DatabaseUnavailable("The database took too long and the statement was cancelled."),
+    ),
+    (
+        (asyncpg.DiskFullError, asyncpg.OutOfMemoryError),
+        lambda _: DatabaseUnavailable("The database has no room left; nothing was written."),
+    ),
+    (
+        (asyncpg.InvalidPasswordError,),
+        lambda _: DatabaseUnavailable("The database refused the user or password.", hint="Check the database_url."),
+    ),
+    (
+        (asyncpg.InsufficientPrivilegeError,),
+        lambda error: DatabaseUnavailable(f"The database role lacks a privilege: {error}."),
+    ),
+    (
+        (asyncpg.PostgresError, asyncpg.InterfaceError),
+        lambda error: DatabaseUnavailable(f"The database failed ({type(error).__name__}): {error}"),
+    ),
+)
+_LOST_CONNECTION = (
+    asyncpg.CannotConnectNowError, asyncpg.AdminShutdownError, asyncpg.CrashShutdownError,
+    asyncpg.PostgresConnectionError, asyncpg.InternalClientError,
+)  # fmt: skip
+
+
+def _is_lost_connection(error: BaseException) -> bool:
+    if isinstance(error, asyncpg.InterfaceError):
+        # "released back to the pool": an idle connection that Postgres closed after it was acquired.
+        return "is closed" in str(error) or "released back to the pool" in str(error)
+    return isinstance(error, _LOST_CONNECTION)
 
 
 def describe(error: BaseException) -> str:
@@ -66,10 +90,3 @@ def describe(error: BaseException) -> str:
     if isinstance(error, socket.gaierror):
         return str(error.strerror)
     return type(error).__name__
-
-
-def _connection_lost() -> DatabaseUnavailable:
-    return DatabaseUnavailable(
-        "The database is unavailable: it is being started or stopped, or the connection to it was lost.",
-        hint="Try again in a moment; a text that was stored already is not stored twice.",
-    )

@@ -13,10 +13,10 @@ import asyncpg
 from folklore.db.driver_errors import DRIVER_ERRORS, translate
 from folklore.db.roles import TOKEN_ROLE
 from folklore.db.sql_loader import statement
-from folklore.errors import DatabaseUnavailable, FolkloreError, Refused
+from folklore.errors import DatabaseUnavailable, Refused
 
 # References to tasks that release connections: the event loop itself keeps only weak ones.
-_RELEASING: set[asyncio.Task[None]] = set()
+_RELEASING: set[asyncio.Task[BaseException | None]] = set()
 
 Row = asyncpg.Record
 Plans = Literal["kept", "scan", "fresh"]
@@ -90,27 +90,34 @@ class PooledSession:
     async def __aexit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         """End the transaction, release the connection and translate errors."""
         if error is None and not self._waits:
-            task = asyncio.create_task(self._end(), name="folklore-release")
+            task = asyncio.create_task(self._finish_and_release("commit"), name="folklore-release")
             _RELEASING.add(task)
             task.add_done_callback(_RELEASING.discard)
             return
+        if error is None:
+            if failed := await self._finish_and_release("commit"):
+                raise translate(failed) from failed
+            return
         if isinstance(error, asyncpg.InternalClientError):
             self._terminate()
+        await self._finish_and_release("rollback")
+        if isinstance(error, asyncpg.InsufficientPrivilegeError) and self._begin is not None:
+            raise Refused("Your token may not do this here (any more).") from error
+        if isinstance(error, DRIVER_ERRORS):
+            raise translate(error) from error
+
+    async def _finish_and_release(self, command: str) -> BaseException | None:
+        """End the transaction, release the connection and return the error of either."""
         failed: BaseException | None = None
         try:
             if self._begin is not None:
-                failed = await self._finish("commit" if error is None else "rollback")
+                failed = await self._finish(command)
         finally:
             try:
                 await self._pool.release(self._connection)  # shields itself from cancellation
             except DRIVER_ERRORS as lost:
                 failed = failed or lost
-        if error is None and failed is not None:
-            raise translate(failed) from failed
-        if isinstance(error, asyncpg.InsufficientPrivilegeError) and self._begin is not None:
-            raise Refused("Your token may not do this here (any more).") from error
-        if isinstance(error, DRIVER_ERRORS) and not isinstance(error, FolkloreError):
-            raise translate(error) from error
+        return failed
 
     async def _enter(self, begin: str) -> None:
         begun = False
@@ -127,14 +134,6 @@ class PooledSession:
                 self._terminate()
                 with suppress(*DRIVER_ERRORS):
                     await self._pool.release(self._connection)
-
-    async def _end(self) -> None:
-        try:
-            if self._begin is not None:
-                await self._finish("commit")
-        finally:
-            with suppress(*DRIVER_ERRORS):
-                await self._pool.release(self._connection)
 
     async def _finish(self, command: str) -> BaseException | None:
         """End the transaction and return its error. A connection still in a transaction is never released."""
@@ -156,7 +155,7 @@ class PooledSession:
 
 
 class PinnedSession:
-    """One session for statements in sequence: the first acquires it, `release` or a failed statement releases it.
+    """Session for statements in sequence: the first acquires it, `release` or a failed statement releases it.
 
     `async with pinned as session` runs one statement; two must not run at the same time. A token's statements then
     share one transaction instead of one each. While pinned, only sessions with other plans may be acquired: waiting

@@ -26,7 +26,7 @@ A variant, named after a colon, is the same statement with other fragments: less
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -116,15 +116,23 @@ def fragment_file(name: str) -> str:
 
 def _field_list(match: re.Match[str]) -> str:
     row, form = match.groups()
-    prefix = f"{row}." if row else ""
-    columns = [name for name in FIELDS if name != "position"]
-    if form == "field_types":
-        return ", ".join(f"{name} {_TYPES[field.type]}" for name, field in FIELDS.items())
-    if form == "field_values":
-        return ", ".join(f"'{name}', {prefix}{name}" for name in FIELDS)
-    if form == "field_updates":
-        return ", ".join(f"{name} = {prefix}{name}" for name in columns)
-    if form == "field_filters":
-        filters = [(f":{name}::{_TYPES[field.type]}", name) for name, field in FIELDS.items() if field.filter]
-        return "\n    ".join(f"and ({value} is null or {prefix}{name} = {value})" for value, name in filters)
-    return ", ".join(f"{prefix}{name}" for name in columns)
+    return _FIELD_LISTS[form](f"{row}." if row else "")
+
+
+def _types(_prefix: str) -> str:
+    return ", ".join(f"{name} {_TYPES[field.type]}" for name, field in FIELDS.items())
+
+
+def _filters(prefix: str) -> str:
+    filters = [(f":{name}::{_TYPES[field.type]}", name) for name, field in FIELDS.items() if field.filter]
+    return "\n    ".join(f"and ({value} is null or {prefix}{name} = {value})" for value, name in filters)
+
+
+_COLUMNS = [name for name in FIELDS if name != "position"]
+_FIELD_LISTS: Mapping[str, Callable[[str], str]] = {
+    "fields": lambda prefix: ", ".join(f"{prefix}{name}" for name in _COLUMNS),
+    "field_types": _types,
+    "field_values": lambda prefix: ", ".join(f"'{name}', {prefix}{name}" for name in FIELDS),
+    "field_updates": lambda prefix: ", ".join(f"{name} = {prefix}{name}" for name in _COLUMNS),
+    "field_filters": _filters,
+}

@@ -187,7 +187,7 @@ class Metrics(CallMetrics):
         began = monotonic()
         with suppress(FolkloreError):  # a gap in the curve says it
             model = await embedder.model()
-            holdings = await running.memory.namespaces.holdings(model.id)
+            holdings = await running.memory.namespaces.status(model.id)
             self._debt.set(sum(holding.without_vector for holding in holdings))
         now = monotonic()
         self._count_from = now + max(_COUNTED_EVERY, _SHARE * (now - began))

@@ -1,11 +1,11 @@
-"""Changes of memories: one transaction in one namespace, and what is read about changes."""
+"""Changes of memories: transactions in one namespace, and reads of revisions and relations."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
@@ -13,9 +13,8 @@ import asyncpg
 
 from folklore.db.database import Database, Session
 from folklore.db.rows import columns_of, iso, memory_of, relation_of, revision_of, visibility
-from folklore.db.stores.audit import Write, note
-from folklore.db.stores.drafts import steps
-from folklore.db.stores.memories import PreparedMemory, Vectors, index
+from folklore.db.stores.audit import Write, WriteEntry, log_write
+from folklore.db.stores.memories import PreparedMemory, Vectors, index, lock_sessions, session_steps
 from folklore.db.stores.namespaces import NewNamespace, ensure_namespace
 from folklore.db.stores.planner_statistics import PlannerStatistics
 from folklore.errors import NotFound
@@ -27,7 +26,7 @@ CHANGEABLE = (*FIELDS, "forgotten_at", "superseded_at", "superseded_by")
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """The state of a memory before a change; `held` are its columns as JSON by name, where they were read."""
+    """State of a memory before a change; `held` are its columns as JSON by name, if they were requested."""
 
     id: UUID
     revision: int
@@ -39,7 +38,7 @@ class State:
 
 @dataclass(frozen=True, slots=True)
 class Patch:
-    """New values of a memory's columns, as JSON by name, and the digest of its text if that changes."""
+    """New values of a memory's columns as JSON by name, and the digest of its text if that changes."""
 
     id: UUID
     fields: JsonObject
@@ -48,7 +47,7 @@ class Patch:
 
 @dataclass(frozen=True, slots=True)
 class Closing:
-    """The time when a memory was forgotten, or superseded and by which memory."""
+    """Time at which a memory was forgotten, or superseded and by which memory."""
 
     id: UUID
     forgotten_at: datetime | None = None
@@ -58,7 +57,7 @@ class Closing:
 
 @dataclass(frozen=True, slots=True)
 class KeyAnswer:
-    """The memory that answered an idempotency key, and the digest of what was requested under it."""
+    """Memory that answered an idempotency key, and the digest of the request."""
 
     id: UUID
     request: bytes
@@ -66,14 +65,14 @@ class KeyAnswer:
 
 @dataclass(frozen=True, slots=True)
 class Inserted:
-    """The memory that holds a stored text; `new` is False for a text that was known."""
+    """Memory with a stored text; `new` is False for a known text."""
 
     id: UUID
     new: bool
 
 
 class NamespaceTransaction:
-    """One transaction in one namespace; its caller and time are written to every revision, relation and audit line."""
+    """Transaction in one namespace; its caller and time are written to every revision, relation and audit entry."""
 
     def __init__(
         self, session: Session, namespace: UUID, caller: Caller, now: datetime, language: str | None = None
@@ -91,26 +90,24 @@ class NamespaceTransaction:
         """
         if not batch:
             return []
-        first: dict[bytes, int] = {}
-        for place, item in enumerate(batch):
-            first.setdefault(item.digest, place)
-        fresh = [batch[place] for place in first.values()]
-        if any(item.draft.session is not None and item.draft.position is None for item in fresh):
-            await self._session.row("namespaces/lock_sessions", namespace=self.namespace)
+        first = {item.digest: place for place, item in reversed(list(enumerate(batch)))}
+        places = sorted(first.values())
+        ids, new = await self._insert_rows([batch[place] for place in places])
+        written = [place for place in places if batch[place].digest in new]
+        made = None if vectors is None else vectors.select(written)
+        await index(self._session, self.namespace, [ids[batch[place].digest] for place in written], made, self._now)
+        return [Inserted(ids[item.digest], new=place in written) for place, item in enumerate(batch)]
+
+    async def _insert_rows(self, batch: Sequence[PreparedMemory]) -> tuple[dict[bytes, UUID], set[bytes]]:
+        """Insert memories of different texts; return their ids by digest, and the digests of new texts."""
+        await lock_sessions(self._session, self.namespace, (item.draft for item in batch))
         rows = await self._session.rows(
-            "memories/insert", namespace=self.namespace, drafts=self._drafts(fresh), now=self._now
+            "memories/insert", namespace=self.namespace, drafts=self._drafts(batch), now=self._now
         )
-        found = {bytes(row["digest"]): row for row in rows}
         if derived := [row["id"] for row in rows if row["is_derived"]]:
             await self._session.rows("reflections/adopt", namespace=self.namespace, ids=derived, now=self._now)
-        outcome = [
-            Inserted(found[item.digest]["id"], bool(found[item.digest]["is_new"]) and first[item.digest] == place)
-            for place, item in enumerate(batch)
-        ]
-        new = [place for place, item in enumerate(outcome) if item.new]
-        made = None if vectors is None else replace(vectors, vectors=[vectors.vectors[place] for place in new])
-        await index(self._session, self.namespace, [outcome[place].id for place in new], made, self._now)
-        return outcome
+        new = {bytes(row["digest"]) for row in rows if row["is_new"]}
+        return {bytes(row["digest"]): row["id"] for row in rows}, new
 
     def _drafts(self, batch: Sequence[PreparedMemory]) -> str:
         rows = [
@@ -124,7 +121,7 @@ class NamespaceTransaction:
                 "created_at": iso(item.draft.created_at or self._now),
                 "digest": item.digest.hex(),
             }
-            for item, step in zip(batch, steps(item.draft for item in batch), strict=True)
+            for item, step in zip(batch, session_steps(item.draft for item in batch), strict=True)
         ]
         rows.sort(key=lambda row: str(row["digest"]))  # two batches never deadlock
         return json.dumps(rows, ensure_ascii=False)
@@ -132,19 +129,25 @@ class NamespaceTransaction:
     async def key_answers(self, keys: Sequence[str | None]) -> list[KeyAnswer | None]:
         """Return the answers of idempotency keys that were used. One statement, if any key is given.
 
-        The key of a forgotten memory becomes free, like its text: two statements more.
+        The key of a forgotten memory becomes free, like its text: one statement more.
         """
         given = sorted({key for key in keys if key is not None})
         if not given:
             return [None] * len(keys)
         rows = await self._session.rows("keys/find", namespace=self.namespace, keys=given)
-        if forgotten := [row["key"] for row in rows if row["forgotten"]]:
+        known: dict[str | None, KeyAnswer] = {}
+        forgotten = []
+        for row in rows:
+            if row["forgotten"]:
+                forgotten.append(row["key"])
+            else:
+                known[row["key"]] = KeyAnswer(row["id"], bytes(row["request"]))
+        if forgotten:
             await self._session.rows("keys/release", namespace=self.namespace, keys=forgotten)
-        known = {row["key"]: KeyAnswer(row["id"], bytes(row["request"])) for row in rows if not row["forgotten"]}
-        return [None if key is None else known.get(key) for key in keys]
+        return [known.get(key) for key in keys]
 
     async def remember_keys(self, answers: Mapping[str, KeyAnswer]) -> None:
-        """Record what was requested under keys. One statement, if any key is given.
+        """Record the requests under keys. One statement, if any key is given.
 
         Raises ConcurrentChange if another transaction recorded one of them meanwhile.
         """
@@ -179,7 +182,7 @@ class NamespaceTransaction:
         )
         return [row["id"] for row in rows]
 
-    async def living(self, digest: bytes) -> UUID | None:
+    async def in_force(self, digest: bytes) -> UUID | None:
         """Return the memory of this text that is neither forgotten nor superseded. One statement."""
         row = await self._session.row("memories/in_force", namespace=self.namespace, digests=[digest])
         return None if row is None else row["id"]
@@ -244,7 +247,7 @@ class NamespaceTransaction:
         await self._session.rows("memories/close", namespace=self.namespace, now=self._now, closings=json.dumps(rows))
 
     async def add_language(self, language: str) -> None:
-        """Add a language to the namespace, so that questions are read in it too. One statement."""
+        """Add a language to the namespace, so that queries are read in it too. One statement."""
         await self._session.rows("namespaces/add_language", namespace=self.namespace, language=language)
 
     async def unindex(self, ids: Sequence[UUID]) -> None:
@@ -290,11 +293,10 @@ class NamespaceTransaction:
         return erased
 
     async def audit(self, action: Write, ids: Sequence[UUID], amount: int | None = None) -> None:
-        """Write an audit line, if any memory is concerned. One statement."""
+        """Log a write in the audit log, if any memory is concerned. One statement."""
         if ids or amount:
-            await note(
-                self._session, self.namespace, action, caller=self._caller, now=self._now, memories=ids, amount=amount
-            )
+            write = WriteEntry(self.namespace, action, ids, amount)
+            await log_write(self._session, write, caller=self._caller, now=self._now)
 
 
 class Changes:

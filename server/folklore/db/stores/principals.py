@@ -8,7 +8,7 @@ from datetime import datetime
 from uuid import UUID
 
 from folklore.db.database import Database
-from folklore.db.stores.audit import NOWHERE, note
+from folklore.db.stores.audit import NOWHERE, WriteEntry, log_write
 from folklore.errors import Conflict
 from folklore.model import Caller, Grant, Role, Token
 
@@ -79,14 +79,14 @@ class Principals:
     async def create(self, token: NewToken, *, principal_id: UUID, caller: Caller, now: datetime) -> str:
         """Create a token, and its principal if it is new, in one transaction; return the principal's stored name."""
         async with self._database.transaction() as session:
-            for _ in range(3):  # one that another process made after our snapshot is seen by the next statement
+            for _ in range(3):  # the next statement sees a row that another process inserted meanwhile
                 principal = await session.row(
                     "principals/ensure", id=principal_id, name=token.principal, author=caller.author, now=now
                 )
                 if principal is not None:
                     break
             else:
-                raise Conflict(f"The principal {token.principal} was made at the same time.", hint="Try again.")
+                raise Conflict(f"The principal {token.principal} was created at the same time.", hint="Try again.")
             made = await session.row(
                 "principals/insert_token",
                 id=token.id,
@@ -109,7 +109,8 @@ class Principals:
                 )
             if made is not None:
                 detail = f"{principal['name']} {token.id}"
-                await note(session, NOWHERE, "token_create", caller=caller, now=now, amount=1, detail=detail)
+                write = WriteEntry(NOWHERE, "token_create", amount=1, detail=detail)
+                await log_write(session, write, caller=caller, now=now)
             return str(principal["name"])
 
     async def tokens(self, *, now: datetime, principal: str | None = None, every: bool = False) -> list[Token]:
@@ -142,7 +143,8 @@ class Principals:
             rows = await session.rows("principals/revoke_tokens", ids=list(ids), principal=principal, now=now)
             for row in rows:
                 detail = f"{row['principal']} {row['id']}"
-                await note(session, NOWHERE, "token_revoke", caller=caller, now=now, amount=1, detail=detail)
+                write = WriteEntry(NOWHERE, "token_revoke", amount=1, detail=detail)
+                await log_write(session, write, caller=caller, now=now)
         return [(row["id"], row["principal"]) for row in rows]
 
     async def used(self, token: UUID, now: datetime) -> None:

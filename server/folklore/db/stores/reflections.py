@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
@@ -122,18 +122,25 @@ class Reflections:
             )
             written = {row["id"] for row in rows}
             places = [place for place, one in enumerate(reflections) if one.prepared.id in written]
-            made = None if vectors is None else replace(vectors, vectors=[vectors.vectors[place] for place in places])
+            made = None if vectors is None else vectors.select(places)
             await index(session, namespace, [reflections[place].prepared.id for place in places], made, now)
-            links = [(one.prepared.id, member) for one in whole if one.prepared.id in written for member in one.members]
-            await session.rows(
-                "reflections/link",
-                namespace=namespace,
-                reflections=[reflection for reflection, _ in links],
-                members=[member for _, member in links],
-                author=caller.author,
-                now=now,
-            )
+            await _link(session, namespace, [reflections[place] for place in places], caller, now)
         return len(written)
+
+
+async def _link(
+    session: Session, namespace: UUID, reflections: Sequence[Reflection], caller: Caller, now: datetime
+) -> None:
+    """Relate reflections to their members."""
+    links = [(one.prepared.id, member) for one in reflections for member in one.members]
+    await session.rows(
+        "reflections/link",
+        namespace=namespace,
+        reflections=[reflection for reflection, _ in links],
+        members=[member for _, member in links],
+        author=caller.author,
+        now=now,
+    )
 
 
 async def _with_unchanged_members(

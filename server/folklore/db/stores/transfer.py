@@ -12,7 +12,7 @@ import asyncpg
 
 from folklore.db.database import Database, Session
 from folklore.db.rows import relation_of, revision_of
-from folklore.db.stores.audit import note
+from folklore.db.stores.audit import WriteEntry, log_write
 from folklore.db.stores.changes import CHANGEABLE, NamespaceTransaction
 from folklore.db.stores.memories import Vectors, index
 from folklore.db.stores.models import KnownModel, active_model
@@ -226,7 +226,7 @@ class Transfers:
             # Those that were replaced are noted as they are recorded.
             fresh = [item.id for item in batch.fresh if item.id in written]
             if fresh:
-                await note(session, namespace_id, "import", caller=caller, now=now, memories=fresh)
+                await log_write(session, WriteEntry(namespace_id, "import", fresh), caller=caller, now=now)
         self._statistics.stored(len(written))
         return written
 

@@ -12,8 +12,7 @@ import asyncpg
 from pgvector import HalfVector
 
 from folklore.db.rows import columns_of, fields_of, iso, short
-from folklore.db.stores.drafts import steps
-from folklore.db.stores.memories import PreparedMemory
+from folklore.db.stores.memories import PreparedMemory, session_steps
 from folklore.db.stores.models import KnownModel
 from folklore.model import Caller, Draft, Relation, Revision
 
@@ -129,7 +128,7 @@ def carried_of(vector: HalfVector, model: KnownModel) -> Carried:
 def arrivals_json(arrivals: Sequence[Arrival], caller: Caller, language: str, now: datetime) -> str:
     """Arrivals as `transfer_arrivals.sql` reads them; caller, language and now stand in for what nobody said."""
     objects = []
-    for arrival, step in zip(arrivals, steps(arrival.prepared.draft for arrival in arrivals), strict=True):
+    for arrival, step in zip(arrivals, session_steps(arrival.prepared.draft for arrival in arrivals), strict=True):
         draft, past = arrival.prepared.draft, arrival.past
         created_at = draft.created_at or now
         objects.append(
