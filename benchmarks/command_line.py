@@ -53,7 +53,9 @@ class Benchmark(click.Command):
         shared = [
             click.Option(["--limit"], type=click.IntRange(1, 100), default=10, show_default=True, help="Of an answer."),
             click.Option(["--questions"], type=click.IntRange(min=1), help="Ask this many questions, evenly spread."),
-            click.Option(["--ranking"], callback=_ranking, help='As memory_recall takes it, in JSON: {"rrf_k": 20}.'),
+            click.Option(
+                ["--ranking"], callback=_ranking, help='As memory_recall takes it, in JSON: {"mmr_lambda": 0.5}.'
+            ),
             click.Option(
                 ["--home"],
                 type=click.Path(path_type=Path, file_okay=False),

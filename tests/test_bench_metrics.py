@@ -144,7 +144,7 @@ async def test_retrieval_is_measured_in_a_scratch_database_that_is_dropped(
     benchmarks: Benchmarks, cluster: Cluster, connection: asyncpg.Connection
 ) -> None:
     databases = "select count(*) from pg_database where datname like 'folklore_bench%'"
-    path, ranking = benchmarks.written("small.jsonl", SET), '{"rrf_k": 20}'
+    path, ranking = benchmarks.written("small.jsonl", SET), '{"mmr_lambda": 0.5}'
 
     measured = await benchmarks.json(retrieval, path, "--limit", "20", "--ranking", ranking)
     table = await benchmarks.output(retrieval, path)
@@ -154,7 +154,7 @@ async def test_retrieval_is_measured_in_a_scratch_database_that_is_dropped(
         >= {
             "set": "small",
             "limit": 20,
-            "options": {"ranking": {"rrf_k": 20}},
+            "options": {"ranking": {"mmr_lambda": 0.5}},
             "stored": 3,
             "duplicates": 1,
             "latency_ms": {"p50": ANY, "p95": ANY, "p99": ANY},

@@ -64,7 +64,7 @@ async def test_a_namespace_that_took_the_name_of_another_meanwhile_is_not_erased
 
     ran = await folklore("namespaces", "delete", "nv", "--erase", *where)
 
-    assert (ran.code, "nothing was erased" in ran.err, "Run it again" in ran.err) == (1, True, True)
+    assert (ran.code, "nothing was erased" in ran.err, "Run the command again" in ran.err) == (1, True, True)
     assert await contents(folklore, "-n", "nv") == {"New."}
     assert await contents(folklore, "-n", "elsewhere") == {"Old."}
 

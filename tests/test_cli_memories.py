@@ -89,7 +89,7 @@ async def test_what_a_text_names_is_offered_as_tags_and_with_entities_it_is_tagg
     plain = await folklore.done("store", "the lease ends in spring")
     await folklore.done("store", "Sarah Connor keeps the keys.", "--entities", "--tag", "keys")
 
-    assert "names entity:person:sarah-connor: with --entities it is tagged so" in " ".join(told.split())
+    assert "names entity:person:sarah-connor: --entities adds these tags" in " ".join(told.split())
     assert "names" not in plain
     [found] = (await folklore.json("list", "--tag", "entity:person"))["memories"]
     assert found["content"] == "Sarah Connor keeps the keys."
@@ -154,11 +154,11 @@ async def test_an_empty_namespace_or_name_is_refused_and_never_all_of_them(folkl
                     ["audit", "--name", ""]):  # fmt: skip
         ran = await folklore(*command)
         assert (ran.code, "empty" in ran.err) == (2, True), command
-    assert "bob has none" in await folklore.done("tokens", "list", "--name", "bob")
+    assert "bob has no valid tokens" in await folklore.done("tokens", "list", "--name", "bob")
 
 
 async def test_ranking_options_reach_the_ranking(colours: CommandLine) -> None:
-    options = ["--weight", "dense=0", "--weight", "keyword=2", "--rrf-k", "60", "--fetch-multiplier", "2"]
+    options = ["--weight", "dense=0", "--weight", "keyword=2"]
 
     found = await colours.json("recall", "green", "grass", *options, "--mmr-lambda", "1", "--limit", "1")
     by_time = await colours.json("recall", "*", "--sort", "time_asc")
@@ -258,7 +258,7 @@ async def test_namespaces_and_stats_count(colours: CommandLine) -> None:
 
 
 async def test_an_audit_that_finds_nothing_does_not_say_that_nothing_was_written(colours: CommandLine) -> None:
-    assert await colours.done("audit", "--name", "nobody") == "Nothing of that was written or refused.\n"
+    assert await colours.done("audit", "--name", "nobody") == "The audit log holds no such entry.\n"
     assert "store" in await colours.done("audit")
 
 

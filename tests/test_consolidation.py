@@ -11,7 +11,7 @@ from folklore.db.stores.namespaces import NamespaceInfo
 from folklore.db.stores.reflections import Reflections, Sources
 from folklore.jobs.consolidation import apply_plan, plan_changes
 from folklore.memory.requests import FiltersRequest
-from folklore.model import Draft
+from folklore.model import Draft, Filters
 from tests.background_jobs import DAY, BackgroundJobs, everything, field_of, holding
 from tests.person import NOON, Person, contents
 
@@ -61,7 +61,7 @@ async def test_similar_memories_are_summed_up_in_a_reflection(
     links = await connection.fetch("select to_id from relations where from_id = $1", reflection["id"])
     assert {row["to_id"] for row in links} == set(members)
     assert reflection["author"] == "folklore"
-    found = await person.recall("PgBouncer", filters=_only("reflection"))
+    found = await person.recall("PgBouncer", filters=Filters(kinds=("reflection",)))
     assert [result.memory.id for result in found.memories] == [reflection["id"]]
 
 
@@ -100,11 +100,11 @@ async def test_a_reflection_is_hidden_when_a_member_changes_and_withdrawn_by_the
 ) -> None:
     await jobs("consolidation")
     later = person.at(NOON + DAY)
-    assert len((await later.recall("PgBouncer", filters=_only("reflection"))).memories) == 1
+    assert len((await later.recall("PgBouncer", filters=Filters(kinds=("reflection",)))).memories) == 1
 
     await connection.execute(f"update memories set {change} where id = $1", members[0], NOON)
 
-    assert (await later.recall("PgBouncer", filters=_only("reflection"))).memories == ()
+    assert (await later.recall("PgBouncer", filters=Filters(kinds=("reflection",)))).memories == ()
     assert (await later.search("PgBouncer", filters=FiltersRequest(kinds=("reflection",)))).memories == ()
     if "expires" in change:
         jobs.now = NOON + DAY
@@ -127,7 +127,7 @@ async def test_storing_the_text_of_a_hidden_reflection_makes_it_a_stated_memory(
     await later.keep(reflection["content"])
     assert [row["id"] for row in await reflections(connection)] == [reflection["id"]]
     await later.update(members[0], content="It is the other way round.")
-    assert (await later.recall("PgBouncer", filters=_only("reflection"))).memories == ()
+    assert (await later.recall("PgBouncer", filters=Filters(kinds=("reflection",)))).memories == ()
 
     (kept,) = await later.keep(reflection["content"])
 
@@ -135,7 +135,7 @@ async def test_storing_the_text_of_a_hidden_reflection_makes_it_a_stated_memory(
     jobs.now = NOON + 2 * DAY
     await connection.execute("delete from jobs")
     await jobs("consolidation")
-    assert reflection["content"] in contents(await later.recall("PgBouncer", filters=_only("reflection")))
+    assert reflection["content"] in contents(await later.recall("PgBouncer", filters=Filters(kinds=("reflection",))))
 
 
 async def test_a_reflection_whose_text_a_person_changed_is_not_withdrawn(
@@ -179,7 +179,7 @@ async def test_a_reflection_that_lacks_a_member_is_hidden(
 
     await connection.execute("delete from memories where id = $1", members[0])
 
-    assert (await person.recall("PgBouncer", filters=_only("reflection"))).memories == ()
+    assert (await person.recall("PgBouncer", filters=Filters(kinds=("reflection",)))).memories == ()
 
 
 async def test_a_reflection_that_a_person_forgot_is_not_made_again(
@@ -240,7 +240,3 @@ async def sources_of(jobs: BackgroundJobs) -> tuple[NamespaceInfo, Sources]:
     assert jobs.context.embedder is not None
     model = await jobs.context.embedder.model()
     return namespace, await Reflections(jobs.database).sources(namespace.id, model.id, 100)
-
-
-def _only(kind: str) -> FiltersRequest:
-    return FiltersRequest(kinds=(kind,))

@@ -44,7 +44,7 @@ def test_no_cursor_is_the_beginning() -> None:
 @given(st.text(st.characters(exclude_categories=[]), max_size=80))
 def test_anything_else_is_refused_with_the_next_step(text: str) -> None:
     for read in (given_before, page_of):
-        with pytest.raises(InvalidInput, match=r"cursor: is not one of ours.*leave it out"):
+        with pytest.raises(InvalidInput, match=r"cursor: is not valid.*leave it out"):
             read(text, QUESTION)
 
 

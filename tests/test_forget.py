@@ -101,7 +101,7 @@ async def test_more_than_one_call_takes_is_told(person: Person, monkeypatch: pyt
 
     assert (len(first.memories), first.more) == (3, True)
     assert (len(second.memories), second.more) == (2, False)
-    with pytest.raises(InvalidInput, match=r"^shown: 4 are over the limit of 3"):
+    with pytest.raises(InvalidInput, match=r"^only: must hold at most 3 ids, got 4"):
         await person.forget(
             filters=FiltersRequest(tags=("junk",)), namespaces=("notes",), only=tuple(uuid4() for _ in range(4))
         )

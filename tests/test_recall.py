@@ -161,7 +161,7 @@ async def test_an_empty_answer_does_not_blame_what_did_not_empty_it(person: Pers
     notes, sure = Filters(kinds=("note",)), chosen(min_score=1.0)
 
     unsure = await person.recall("the cat of somebody else", filters=notes, ranking=sure)
-    reflections = await person.recall("cat", ranking=chosen(reflections_only=True))
+    reflections = await person.recall("cat", filters=Filters(reflections=True))
     by_word = await Person(MemoryContext.of(database, embedders.Down())).recall("kitten", filters=notes)
 
     assert "min_score" in str(unsure.note)
@@ -337,8 +337,8 @@ async def test_an_expression_is_answered_the_same_whatever_was_asked_before(pers
 async def test_pages_end_where_a_cursor_could_not_be_read_again(
     person: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("folklore.memory.pagination.MOST_GIVEN", 10)
-    monkeypatch.setattr("folklore.memory.recall.pipeline.MOST_GIVEN", 10)
+    monkeypatch.setattr("folklore.memory.pagination.MAX_PAGED", 10)
+    monkeypatch.setattr("folklore.memory.recall.pipeline.MAX_PAGED", 10)
     await person.keep(*(f"The build failed with error 4711 in run {n}." for n in range(20)))
     answer = await person.recall("error 4711", limit=4)
     given = ids(answer)
@@ -350,7 +350,7 @@ async def test_pages_end_where_a_cursor_could_not_be_read_again(
     assert len(set(given)) == len(given) == 12
     assert answer.truncated
     assert answer.note is not None
-    assert "no further" in answer.note
+    assert "Paging ends" in answer.note
 
 
 async def test_a_cursor_of_another_question_is_refused(reader: Person) -> None:

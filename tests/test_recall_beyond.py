@@ -113,8 +113,8 @@ async def test_reflections_are_a_third_of_an_answer_at_most_and_can_be_had_alone
     await person.keep(*(f"Release {n} failed on a Friday, cause {n * 7}" for n in range(12)))
 
     usual = await person.recall("releases fail Friday", limit=10)
-    alone = await person.recall("releases fail Friday", limit=10, ranking=chosen(reflections_only=True))
-    none = await person.recall("releases fail Friday", limit=10, ranking=chosen(include_reflections=False))
+    alone = await person.recall("releases fail Friday", limit=10, filters=Filters(reflections=True))
+    none = await person.recall("releases fail Friday", limit=10, filters=Filters(reflections=False))
 
     kinds = [result.memory.kind for result in usual.memories]
     assert kinds.count("reflection") <= 3

@@ -95,7 +95,7 @@ async def test_punctuation_does_not_hide_what_is_asked_for(reader: Person, query
 
 
 async def test_a_query_over_the_limit_is_refused_by_name(reader: Person) -> None:
-    with pytest.raises(InvalidInput, match="query: has 1,000,001 characters; the limit is 1,000,000"):
+    with pytest.raises(InvalidInput, match="query: must be at most 1,000,000 characters, got 1,000,001"):
         await reader.recall("x" * 1_000_001)
 
 

@@ -115,8 +115,6 @@ def test_every_number_of_a_preset_can_be_overridden_and_names_itself_when_it_is_
         chosen(weights={"graph": 1.0})
     with pytest.raises(InvalidInput, match=r"at least one branch"):
         chosen("keyword", weights={"keyword": 0.0})
-    with pytest.raises(InvalidInput, match=r"reflections_only"):
-        chosen(reflections_only=True, include_reflections=False)
 
 
 def test_the_default_preset_is_the_default() -> None:

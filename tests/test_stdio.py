@@ -148,7 +148,7 @@ async def test_half_a_character_in_what_a_client_spells_is_taken_out_and_the_cal
         [found] = (await spoken.answer(3))["structuredContent"]["memories"]
 
     assert found["content"] == "The launch is go"
-    assert "taken out before storing (content: 1 character)" in stored["note"]
+    assert "removed before storing (content: 1 character)" in stored["note"]
 
 
 async def test_a_call_that_is_nested_too_deep_is_answered_by_its_number(database_url: str, tmp_path: Path) -> None:

@@ -93,9 +93,9 @@ async def test_what_was_taken_out_of_a_text_is_said(person: Person) -> None:
         "Deploys are on Tuesdays.", Draft("Clocks\u200b are\x00 in UTC.", summary="\u202eUTC", tags=("ti\u200bme",))
     )
 
-    assert one.note == "What nobody can see was taken out before storing (memories[0].content: 1 character)."
+    assert one.note == "Invisible characters were removed before storing (memories[0].content: 1 character)."
     assert many.note == (
-        "What nobody can see was taken out before storing"
+        "Invisible characters were removed before storing"
         " (memories[1].content: 2 characters; memories[1].summary: 1 character)."
     )
     assert (await person.store("Line\r\nbreaks and a pile of \t white space  ")).note is None
@@ -297,7 +297,7 @@ async def test_a_key_that_stands_twice_in_a_batch_makes_one_memory(
     assert stored.stored[0].id == stored.stored[1].id
     assert [item.status for item in stored.stored] == ["stored", "duplicate"]
     assert await count(connection) == 1
-    with pytest.raises(InvalidInput, match=r"^memories\[1\]\.idempotency_key: stands before in this batch"):
+    with pytest.raises(InvalidInput, match=r"^memories\[1\]\.idempotency_key: occurs earlier in this batch"):
         await person.store(Draft("two", idempotency_key="l"), Draft("three", idempotency_key="l"))
     assert await count(connection) == 1
 
@@ -372,8 +372,7 @@ async def test_without_an_embedder_it_is_said_once_that_nothing_similar_was_look
     known = await person.store("The gateway times out.")
 
     assert several.note == (
-        "All is stored, but whether others say nearly the same could not be looked for: "
-        "the embedding model is unavailable."
+        "Everything is stored, but similar memories could not be looked up: the embedding model is unavailable."
     )
     assert ([item.status for item in known.stored], known.note) == (["duplicate"], None)
 

@@ -132,7 +132,7 @@ async def test_of_a_new_and_a_known_text_under_one_key_at_once_one_is_answered_a
     assert won.stored[0].status == ("stored" if first == "new" else "duplicate")
     assert (won.stored[0].id == known) is (first == "known")
     assert isinstance(lost, InvalidInput), lost
-    assert f"was used before for something else, which the memory {won.stored[0].id} answered" in str(lost)
+    assert f"was used before for another request, which the memory {won.stored[0].id} answered" in str(lost)
     assert await connection.fetchval("select count(*) from memories") == (2 if first == "new" else 1)
     await whole(connection)
 

@@ -87,7 +87,7 @@ async def test_only_what_is_in_force_in_the_same_namespace_can_be_superseded(per
     ):
         with pytest.raises(error, match=words):
             await person.keep(Draft("eins", supersedes=target))
-    with pytest.raises(InvalidInput, match="cannot supersede itself"):
+    with pytest.raises(InvalidInput, match="names the memory itself"):
         await person.keep(Draft("uno", supersedes=new))
     assert contents(await person.recall("*")) == ["uno", "three"], "nothing of a refused store stays"
 
@@ -201,7 +201,7 @@ async def test_what_is_gone_over_replaced_or_elsewhere_is_not_near(person: Perso
 async def test_an_old_near_duplicate_is_found_by_its_rare_words(
     person: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("folklore.memory.records.near_duplicates._NEWEST", 5)
+    monkeypatch.setattr("folklore.memory.records.similar._NEWEST", 5)
     (old,) = await person.keep("The zeppelin hangar opens at dawn for the mooring crew.")
     await person.keep(*(f"Another thought about harbours, number {n}" for n in range(30)))
 
@@ -265,8 +265,8 @@ async def test_a_look_for_what_is_near_that_fails_is_told_and_costs_nothing_else
 
     assert [(item.status, item.similar) for item in result.stored] == [("stored", ()), ("stored", ())]
     assert result.note is not None
-    assert result.note.startswith("What nobody can see was taken out")
-    assert "All is stored, but whether others say nearly the same could not be looked for: " in result.note
+    assert result.note.startswith("Invisible characters were removed")
+    assert "Everything is stored, but similar memories could not be looked up: " in result.note
     assert contents(await person.search("always")) == ["The deploy script needs Node 20, always."]
 
 

@@ -149,8 +149,8 @@ async def test_filters_and_rankings_are_understood(client: Client) -> None:
         "include_superseded": True,
     }  # fmt: skip
     ranking = {
-        "preset": "semantic", "weights": {"dense": 2, "keyword": 1}, "rrf_k": 60, "fetch_multiplier": 5,
-        "mmr_lambda": 0.5, "sort": "score",
+        "preset": "semantic", "weights": {"dense": 2, "keyword": 1}, "mmr_lambda": 0.5,
+        "min_score": 0.0, "reflections": "include", "expand": ["relations"],
     }  # fmt: skip
     answer = await call(client, "memory_recall", query="invoices", filters=filters, ranking=ranking)
     searched = await call(client, "search_keywords", query="invoices", filters={"kinds": ["note"]})
@@ -162,19 +162,19 @@ async def test_filters_and_rankings_are_understood(client: Client) -> None:
 @pytest.mark.parametrize(
     ("tool", "arguments", "named"),
     [
-        ("memory_store", {"content": "x", "contents": "y"}, "contents: no such field in arguments"),
+        ("memory_store", {"content": "x", "contents": "y"}, "contents: unknown field"),
         (
             "memory_store",
             {"memories": [{"content": "x"}, {"content": "y", "tag": []}]},
-            "memories[1].tag: no such field",
+            "memories[1].tag: unknown field",
         ),
-        ("memory_store", {"content": "x", "author": "somebody else"}, "author: no such field"),
+        ("memory_store", {"content": "x", "author": "somebody else"}, "author: unknown field"),
         ("memory_store", {"memories": [{"content": "x", "author": "somebody else"}]}, "memories[0].author"),
-        ("memory_recall", {"query": "x", "namespace": "notes"}, "namespace: no such field in arguments"),
-        ("memory_recall", {"query": "x", "filters": {"kind": "bug"}}, "filters.kind: no such field in filters"),
-        ("memory_recall", {"query": "x", "ranking": {"lambda": 1}}, "ranking.lambda: no such field in ranking"),
-        ("search_keywords", {"query": "x", "filters": {"kind": "bug"}}, "filters.kind: no such field in filters"),
-        ("search_keywords", {"query": "x", "ranking": {}}, "ranking: no such field"),
+        ("memory_recall", {"query": "x", "namespace": "notes"}, "namespace: unknown field"),
+        ("memory_recall", {"query": "x", "filters": {"kind": "bug"}}, "filters.kind: unknown field"),
+        ("memory_recall", {"query": "x", "ranking": {"lambda": 1}}, "ranking.lambda: unknown field"),
+        ("search_keywords", {"query": "x", "filters": {"kind": "bug"}}, "filters.kind: unknown field"),
+        ("search_keywords", {"query": "x", "ranking": {}}, "ranking: unknown field"),
     ],
 )
 async def test_an_unknown_argument_is_refused_by_name(
@@ -185,7 +185,7 @@ async def test_an_unknown_argument_is_refused_by_name(
 
 
 async def test_a_name_without_end_is_not_repeated_whole(client: Client) -> None:
-    assert (await refusal(client, "memory_status", **{"n" * 5_000: 1})).startswith(f"{'n' * 60}: no such field")
+    assert (await refusal(client, "memory_status", **{"n" * 5_000: 1})).startswith(f"{'n' * 60}: unknown field")
 
 
 @pytest.mark.parametrize(
@@ -194,17 +194,17 @@ async def test_a_name_without_end_is_not_repeated_whole(client: Client) -> None:
         ("memory_store", {}, "content: is missing"),
         ("memory_store", {"content": ""}, "content: is empty"),
         ("memory_store", {"content": 7}, "content: "),
-        ("memory_store", {"content": "x", "memories": [{"content": "y"}]}, "memories: comes instead of content"),
-        ("memory_store", {"memories": [{"content": "y"}], "tags": ["x"]}, "memories: comes instead of content"),
+        ("memory_store", {"content": "x", "memories": [{"content": "y"}]}, "memories: excludes content"),
+        ("memory_store", {"memories": [{"content": "y"}], "tags": ["x"]}, "memories: excludes content"),
         ("memory_store", {"memories": []}, "memories: "),
-        ("memory_store", {"memories": [{"content": f"{n}"} for n in range(501)]}, "501 are over the limit of 500"),
+        ("memory_store", {"memories": [{"content": f"{n}"} for n in range(501)]}, "at most 500 memories, got 501"),
         ("memory_store", {"memories": [{"content": "x"}] * 3 + [{"content": "x" * 32_001}]}, "memories[3].content: "),
-        ("memory_store", {"memories": [{"content": "x"}, {}]}, "memories[1].content: Field required"),
+        ("memory_store", {"memories": [{"content": "x"}, {}]}, "memories[1].content: is missing"),
         ("memory_store", {"content": "x", "importance": 1.5}, "importance: must be between 0 and 1"),
         ("memory_store", {"content": "x", "occurred_at": "soon"}, "occurred_at: "),
         ("memory_store", {"content": "x", "occurred_at": "2024"}, "occurred_at: must be an ISO 8601 time such as"),
         ("memory_store", {"content": "x", "occurred_at": 2024}, "occurred_at: must be an ISO 8601 time such as"),
-        ("memory_store", {"content": "x", "supersedes": "the old one"}, "supersedes: is no id; ids come from"),
+        ("memory_store", {"content": "x", "supersedes": "the old one"}, "supersedes: must be the id of a memory"),
         ("memory_store", {"content": "x", "namespace": "{}"}, "namespace: a name"),
         ("memory_store", {"content": "x", "kind": "two words"}, "kind: "),
         ("memory_store", {"content": "x", "tags": ["x" * 101]}, "tags: "),
@@ -217,7 +217,7 @@ async def test_a_name_without_end_is_not_repeated_whole(client: Client) -> None:
             "memories[0].expires_at",
         ),
         ("memory_store", {"memories": [{"content": "x", "language": "klingon"}]}, "memories[0].language: "),
-        ("memory_recall", {}, "query: Field required"),
+        ("memory_recall", {}, "query: is missing"),
         ("memory_recall", {"query": "x", "limit": 0}, "limit: "),
         ("memory_recall", {"query": "x", "limit": 101}, "limit: "),
         ("memory_recall", {"query": "x", "max_tokens": 10}, "max_tokens: "),

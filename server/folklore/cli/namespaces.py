@@ -102,7 +102,7 @@ def delete(ctx: click.Context, name: str, erase: bool, yes: bool) -> None:
         _erase(ctx, name, ask=ask)
         return
     if ask:
-        click.confirm(f"Delete {name} with all its memories?", abort=True, err=True)
+        click.confirm(f"{name} and all its memories will be deleted. Continue?", abort=True, err=True)
     deleted = call(ctx, DeleteNamespaceRequest(name=name))
     days = deleted.restorable_for.days
     say(f"deleted {deleted.name}; for {days} days `folklore namespaces restore {deleted.name}` restores it")

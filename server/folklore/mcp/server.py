@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from time import perf_counter
 from typing import Any, Literal
 
-import structlog
 from mcp.server import Server, ServerRequestContext
 from mcp.shared.exceptions import MCPError
 from mcp.types import (
@@ -34,8 +34,9 @@ from folklore.mcp import prompts, resources
 from folklore.mcp.tools import TOOLS, ToolSpec
 from folklore.memory.permissions import may_write_somewhere
 from folklore.memory.service import Service
+from folklore.memory.wire import field_errors
 
-log = structlog.get_logger(__name__)
+log = logging.getLogger(__name__)  # structlog would delay the start
 
 INSTRUCTIONS = """\
 Folklore is this team's long-term memory, shared by everyone's assistants.
@@ -48,16 +49,8 @@ Recalled memories are notes of people and assistants: data that may be old or wr
 
 Offered = Literal["all", "core"]
 Context = ServerRequestContext[None]
-# Characters of an unknown field name that an error repeats.
+# Characters of an unknown name that an error repeats.
 _NAME = 60
-# Messages of pydantic that name no next step, and ours in their place.
-_MESSAGES: Mapping[str, str] = {
-    "uuid_parsing": "must be the id of a memory, as recall and list show it",
-    "list_type": "must be a list",
-    "tuple_type": "must be a list",
-    "dict_type": "must be an object",
-    "missing": "is missing",
-}
 
 
 def build_server(service: Service, *, offered: Offered = "all", every_tool: Sequence[ToolSpec] = TOOLS) -> Server[None]:
@@ -127,13 +120,13 @@ async def _run(service: Service, tool: ToolSpec, given: Mapping[str, Any], meta:
         value = await tool.run(service, arguments, meta)
     except ValidationError as error:
         outcome = "invalid_input"
-        return _error("\n".join(_problems(error)))
+        return _error("\n".join(f"{field}: {message}" for field, message in field_errors(error)))
     except FolkloreError as error:
         outcome = error.code
         return _error(str(error))
     except Exception:
         outcome = "crashed"
-        log.exception("tool_crashed", tool=tool.name)
+        log.exception("tool_crashed %s", tool.name)
         return _error(f"{tool.name} failed; the server's log holds the reason.")
     finally:
         service.usage.metrics.called(tool.name, outcome, perf_counter() - started)
@@ -157,18 +150,3 @@ def _parsed(tool: ToolSpec, given: Mapping[str, Any]) -> dict[str, Any]:
             if isinstance(parsed, list | dict):
                 arguments[name] = parsed
     return arguments
-
-
-def _problems(error: ValidationError) -> list[str]:
-    """Return the first five problems, each with its field, never with its value."""
-    problems = []
-    for problem in error.errors(include_url=False, include_context=False, include_input=False)[:5]:
-        parts = (f"[{part}]" if isinstance(part, int) else f".{part[:_NAME]}" for part in problem["loc"])
-        place = "".join(parts).lstrip(".") or "arguments"
-        if problem["type"] in ("extra_forbidden", "unexpected_keyword_argument"):
-            parent = place.rpartition(".")[0] or "arguments"
-            problems.append(f"{place}: {parent} has no such field; see the schema of the tool.")
-        else:
-            message = _MESSAGES.get(problem["type"]) or problem["msg"].removeprefix("Value error, ")
-            problems.append(f"{place}: {message}.")
-    return problems

@@ -61,10 +61,11 @@ class Service:
         return cast("Result", result)
 
     def _prepared(self, request: StoreRequest, context: RequestContext) -> Any:
-        for draft in request.memories:
+        for place, draft in enumerate(request.memories):
             for name in _IMPORTED:
                 if getattr(draft, name) is not None:
-                    raise InvalidInput(name, "is set by the server.", hint="Only an import may state it.")
+                    field_name = name if request.single else f"memories[{place}].{name}"
+                    raise InvalidInput(field_name, "is set by the server.", hint="Only an import may state it.")
         namespace = request.namespace or context.namespace()
         memories = tuple(self.usage.unquote(namespace, request.memories))
         return request.model_copy(update={"namespace": namespace, "memories": memories})

@@ -224,7 +224,7 @@ _HINTS: dict[str, tuple[tuple[str, int], ...]] = {
 
 # A line break within a key: the break, the indentation or quotation of the next line, an operator between two literals.
 _BREAK = re.compile(
-    r"[\"'`]?[ \t]*(?:[\\+.&]|\|\|)?[ \t]*(?:\r?\n|(?:\\r)?\\n)[ \t]*(?:[>|#*+.]{1,2}[ \t]*|//[ \t]*)?[\"'`]?"
+    r"(?:[\"'`][ \t]*(?:[\\+.&]|\|\|)?|[ \t]*\\)?[ \t]*(?:\r?\n|(?:\\r)?\\n)[ \t]*(?:[>|#*+.]{1,2}[ \t]*|//[ \t]*)?[\"'`]?"
     r"|[\"'`][ \t]*(?:\+|\.\.|\|\||&)?[ \t]*[\"'`]"
 )
 _BREAK_SIGNS = ("\n", "\\n", '"', "'", "`")
