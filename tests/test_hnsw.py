@@ -94,7 +94,7 @@ async def test_an_index_that_is_being_built_is_left_alone(
     changes = await VectorIndexes(database).changes(FROM)
     writing = connection.transaction()
     await writing.start()
-    await connection.execute("update embeddings set passage = passage")  # the build waits for this transaction
+    await connection.execute("update embeddings set length = length")  # the build waits for this transaction
 
     building = asyncio.create_task(VectorIndexes(database).apply(changes.builds[0]))
     async with asyncio.timeout(STUCK):
@@ -115,7 +115,7 @@ async def test_a_cancelled_build_is_repeated_by_the_next_run(
     changes = await VectorIndexes(database).changes(FROM)
     writing = connection.transaction()
     await writing.start()
-    await connection.execute("update embeddings set passage = passage")
+    await connection.execute("update embeddings set length = length")
     building = asyncio.create_task(VectorIndexes(database).apply(changes.builds[0]))
     async with asyncio.timeout(STUCK):
         while not await indexes(connection):

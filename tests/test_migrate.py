@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 
 import asyncpg
 import pytest
 
 from folklore.db import migrate as room
 from folklore.db.migrate import Migration, ServerInfo, migrate, migrations, pending, require_versions
-from folklore.errors import DatabaseUnavailable
+from folklore.errors import DatabaseUnavailable, SchemaBehind
 
 
 @pytest.fixture
@@ -56,6 +56,21 @@ async def test_a_database_of_a_newer_folklore_is_refused(database_url: str, conn
 
     with pytest.raises(DatabaseUnavailable, match=r"newer Folklore \(9999_from_the_future.sql\).*Upgrade"):
         await migrate(database_url)
+
+
+@pytest.mark.parametrize("check", [migrate, pending])
+async def test_a_database_of_an_unreleased_version_is_refused_with_the_commands_that_carry_it_over(
+    check: Callable[[str], Awaitable[list[str]]], empty_database_url: str, empty: asyncpg.Connection
+) -> None:
+    await empty.execute(
+        "create table folklore_migrations (name text primary key, checksum text not null, applied_at timestamptz);"
+        "insert into folklore_migrations values ('0001_memories.sql', 'x', now()), ('0002_relations.sql', 'y', now())"
+    )
+
+    with pytest.raises(SchemaBehind, match=r"folklore export --embeddings (\S+)` .* `folklore import \1`"):
+        await check(empty_database_url)
+
+    assert await empty.fetchval("select to_regclass('memories')") is None
 
 
 async def test_a_migration_that_was_changed_after_it_was_applied_is_refused(

@@ -232,30 +232,6 @@ async def test_a_text_beside_the_same_under_a_key_whose_memory_was_edited_is_sto
     assert result.stored[1].id == result.stored[2].id != first
 
 
-async def test_a_key_that_came_with_an_import_stands_for_the_text_it_came_with(
-    person: Person, connection: asyncpg.Connection
-) -> None:
-    [first] = await person.keep(Draft("imported", idempotency_key="k"))
-    await connection.execute("delete from idempotency_keys")  # as an import leaves it
-
-    assert await person.keep(Draft("imported", idempotency_key="k")) == [first]
-    with pytest.raises(InvalidInput, match="idempotency_key"):
-        await person.store(Draft("another", idempotency_key="k"))
-
-
-async def test_what_was_asked_before_keys_had_a_table_of_their_own_is_asked_the_same(
-    person: Person, connection: asyncpg.Connection
-) -> None:
-    [old] = await person.keep("old")
-    [first] = await person.keep(Draft("newer", supersedes=old, idempotency_key="k"))
-    await connection.execute("update memories set key_request = request from idempotency_keys where memory_id = id")
-    await connection.execute("delete from idempotency_keys")
-
-    assert await person.keep(Draft("newer", supersedes=old, idempotency_key="k")) == [first]
-    with pytest.raises(InvalidInput, match="idempotency_key"):
-        await person.store(Draft("newer", idempotency_key="k"))
-
-
 async def test_a_key_and_a_text_of_a_forgotten_memory_are_free_again(person: Person) -> None:
     keyed, plain = await person.keep(Draft("the first wording", idempotency_key="k"), "as it was said")
     await person.keep(Draft("as it was said", idempotency_key="second"))
