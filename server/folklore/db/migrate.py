@@ -167,8 +167,8 @@ def _refuse_unknown(applied: Set[str]) -> None:
     if _UNRELEASED in applied:
         raise SchemaBehind(
             "The tables of this database were made by an unreleased version of Folklore.",
-            hint="Run `folklore export --embeddings all.jsonl` with that version, then `folklore import all.jsonl` with "
-            "this one on an empty database (embedded engine: in another FOLKLORE_HOME).",
+            hint="Run `folklore export --embeddings all.jsonl` with that version, then `folklore import all.jsonl` "
+            "with this one on an empty database (embedded engine: in another FOLKLORE_HOME).",
         )
     if newer := applied - _known_names():
         raise SchemaAhead(

@@ -136,8 +136,6 @@ create unique index models_role_key on models (role);
 create table principals (
     id uuid not null,
     name text not null,
-    created_at timestamptz not null,
-    created_by text not null,
     constraint principals_pkey primary key (id)
 );
 create unique index principals_name_key on principals (lower(name collate "C"));

@@ -80,9 +80,7 @@ class Principals:
         """Create a token, and its principal if it is new, in one transaction; return the principal's stored name."""
         async with self._database.transaction() as session:
             for _ in range(3):  # the next statement sees a row that another process inserted meanwhile
-                principal = await session.row(
-                    "principals/ensure", id=principal_id, name=token.principal, author=caller.author, now=now
-                )
+                principal = await session.row("principals/ensure", id=principal_id, name=token.principal)
                 if principal is not None:
                     break
             else:
