@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import copy
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
@@ -108,30 +108,25 @@ class _Pools:
         scan = limits.maximum // 3 if limits.statement_cache and limits.maximum >= _POOL_FOR_SCANS else 0
         fresh = max(1, (limits.maximum - scan) // 2)
         kept = max(1, limits.maximum - scan - fresh)
-        opened: dict[tuple[bool, Plans], asyncpg.Pool] = {}
         least = min(1, limits.minimum)
+        pools: dict[Plans, asyncpg.Pool] = {
+            "kept": self._new_pool("force_generic_plan", least, kept, tokens=tokens),
+            # A recall without filters needs no connection with fresh plans if there is a pool for scans.
+            "fresh": self._new_pool("force_custom_plan", 0 if scan else least, fresh, tokens=tokens),
+        }
+        if scan:
+            pools["scan"] = self._new_pool("force_generic_plan", least, scan, tokens=tokens)
         with translated_errors():
-            try:
-                opened[tokens, "kept"] = await self._pool("force_generic_plan", least, kept, tokens=tokens)
-                # A recall without filters needs no connection with fresh plans if there is a pool for scans.
-                opened[tokens, "fresh"] = await self._pool(
-                    "force_custom_plan", 0 if scan else least, fresh, tokens=tokens
-                )
-                opened[tokens, "scan"] = opened[tokens, "fresh"]
-                if scan:
-                    opened[tokens, "scan"] = await self._pool("force_generic_plan", least, scan, tokens=tokens)
-            except BaseException:
-                for pool in opened.values():
-                    pool.terminate()
-                raise
-        self._pools.update(opened)
+            await _connect_all(pools.values())
+        pools.setdefault("scan", pools["fresh"])
+        self._pools.update({(tokens, plans): pool for plans, pool in pools.items()})
 
-    async def _pool(self, plan_cache_mode: str, minimum: int, maximum: int, *, tokens: bool) -> asyncpg.Pool:
+    def _new_pool(self, plan_cache_mode: str, minimum: int, maximum: int, *, tokens: bool) -> asyncpg.Pool:
         limits, generic = self.limits, plan_cache_mode == "force_generic_plan"
         # These settings need connections of our own; a pooler may also refuse settings that it does not know.
         settings = _HNSW if limits.statement_cache and not generic else {}
         first = _INDEX_SCANS if limits.statement_cache and generic else None
-        return await asyncpg.create_pool(
+        return asyncpg.create_pool(
             self._dsn[tokens],
             min_size=minimum,
             max_size=maximum,
@@ -417,6 +412,25 @@ class DryRun(Database):
         """Use the one session."""
         async with self.session() as session:
             yield session
+
+
+async def _connect_all(pools: Collection[asyncpg.Pool]) -> None:
+    """Open the first connections of pools at the same time; close all of them if one fails."""
+
+    async def connect(pool: asyncpg.Pool) -> None:
+        await pool
+
+    opening = [asyncio.create_task(connect(pool)) for pool in pools]
+    try:
+        await asyncio.gather(*opening)
+    except BaseException:
+        for task in opening:
+            task.cancel()
+        await asyncio.gather(*opening, return_exceptions=True)
+        for pool in pools:
+            with suppress(asyncpg.InterfaceError):  # one that was not opened
+                pool.terminate()
+        raise
 
 
 async def _keep_settings(_connection: asyncpg.Connection) -> None:
