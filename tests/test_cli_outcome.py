@@ -237,7 +237,7 @@ async def test_an_import_ended_by_ctrl_c_says_how_far_it_came(
                 await asyncio.sleep(0.02)
         process.send_signal(signal.SIGINT)
         assert await asyncio.to_thread(process.wait, 20) == 130
-        assert b" stored, 0 duplicates, 0 skipped, 0 failed. Run it again to go on." in process.stderr.read()
+        assert b" stored, 0 duplicates, 0 skipped, 0 failed. Run it again to continue." in process.stderr.read()
 
 
 ONLY_HERE = [

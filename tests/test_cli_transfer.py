@@ -1,4 +1,4 @@
-"""`folklore export` and `folklore import` as people run them."""
+"""Commands `folklore export` and `folklore import`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def file(tmp_path: Path) -> Path:
     return path
 
 
-async def test_a_file_is_imported_and_said_what_became_of_it(folklore: CommandLine, file: Path) -> None:
+async def test_an_import_prints_its_counts(folklore: CommandLine, file: Path) -> None:
     out = await folklore.done("import", file)
 
     assert "2 stored, 0 duplicates, 1 skipped, 0 failed" in out
@@ -28,12 +28,12 @@ async def test_a_file_is_imported_and_said_what_became_of_it(folklore: CommandLi
 
 
 async def test_the_report_is_one_json_document(folklore: CommandLine, file: Path) -> None:
-    rehearsed = await folklore.json("import", file, "--dry-run")
+    dry = await folklore.json("import", file, "--dry-run")
     done = await folklore.json("import", file)
     again = await folklore.json("import", file)
 
     expected = {"stored": 2, "duplicates": 0, "skipped": {"question": 1}, "ignored_fields": {"mood": 1}, "failed": 0}
-    assert rehearsed.items() >= (expected | {"dry_run": True}).items()
+    assert dry.items() >= (expected | {"dry_run": True}).items()
     assert done.items() >= (expected | {"dry_run": False}).items()
     assert again.items() >= {"stored": 0, "duplicates": 2}.items()
 
@@ -42,13 +42,13 @@ async def test_a_dry_run_names_the_namespaces_with_their_counts(folklore: Comman
     with file.open("a") as lines:
         lines.write('{"content": "Three facts.", "namespace": "team"}\n')
 
-    rehearsed = await folklore.done("import", file, "--dry-run")
-    gathered = await folklore.done("import", file, "--dry-run", "--namespace", "mine")
+    dry = await folklore.done("import", file, "--dry-run")
+    redirected = await folklore.done("import", file, "--dry-run", "--namespace", "mine")
     report = await folklore.json("import", file)
     again = await folklore.done("import", file, "--dry-run")
 
-    assert "  into namespace 'notes': 2\n  into namespace 'team': 1\n" in rehearsed
-    assert [line for line in gathered.splitlines() if "namespace" in line] == ["  into namespace 'mine': 3"]
+    assert "  into namespace 'notes': 2\n  into namespace 'team': 1\n" in dry
+    assert [line for line in redirected.splitlines() if "namespace" in line] == ["  into namespace 'mine': 3"]
     assert report["namespaces"] == {"notes": 2, "team": 1}
     assert "  into namespace 'notes': 2\n  into namespace 'team': 1\n" in again
 
@@ -66,23 +66,25 @@ async def test_a_failed_line_makes_exit_code_1_and_the_rest_is_stored(folklore: 
     assert as_json.json["failures"][0]["line"] == 4
 
 
-async def test_a_conflict_ends_with_1_when_asked_to_fail(folklore: CommandLine, file: Path) -> None:
+async def test_a_conflict_ends_with_exit_code_1_under_the_policy_fail(folklore: CommandLine, file: Path) -> None:
     await folklore.done("import", file)
 
     ran = await folklore("import", file, "--on-conflict", "fail")
 
     assert ran.code == 1
-    assert "Line 1 is here already" in ran.err
+    assert "Line 1 exists already" in ran.err
 
 
-async def test_a_file_of_another_format_is_pointed_to_the_formats(folklore: CommandLine, tmp_path: Path) -> None:
+async def test_a_file_of_another_format_gives_a_hint_to_the_option_format(
+    folklore: CommandLine, tmp_path: Path
+) -> None:
     page, mixed, graph = (tmp_path / name for name in ("page.md", "mixed.jsonl", "memory.jsonl"))
     graph.write_text('{"type": "entity", "name": "Ann", "entityType": "person", "observations": ["Likes tea."]}\n')
     page.write_text("# Deploy\n\nWe deploy from tags.\n")
     mixed.write_text('{"content": "Good."}\nnonsense\n')
 
-    assert "--format says what else FILE may be" in (await folklore("import", page)).err
-    assert "--format says what else FILE may be" in (await folklore("import", graph)).err
+    assert "--format names the other formats of FILE" in (await folklore("import", page)).err
+    assert "--format names the other formats of FILE" in (await folklore("import", graph)).err
     assert "--format markdown or claude-memory reads a folder" in (await folklore("import", tmp_path)).err
     assert "--format" not in (await folklore("import", mixed)).err
 
@@ -91,16 +93,16 @@ async def test_an_export_goes_through_a_pipe_into_an_import(folklore: CommandLin
     await folklore.done("import", file)
 
     exported = folklore.process("export")
-    into = folklore.process("import", "-", "--namespace", "copy", "--json", stdin=exported.out.encode())
+    imported = folklore.process("import", "-", "--namespace", "copy", "--json", stdin=exported.out.encode())
 
     header, *lines = [json.loads(line) for line in exported.out.splitlines()]
     assert (exported.err, list(header)[:2]) == ("", ["folklore", "exported_at"])
     assert [line["type"] for line in lines] == ["memory", "memory"]
-    assert into.json["stored"] == 2
+    assert imported.json["stored"] == 2
     assert len((await folklore.json("list", "-n", "copy"))["memories"]) == 2
 
 
-async def test_vectors_go_along_when_asked_for_and_are_taken_where_the_model_is_the_same(
+async def test_exported_vectors_are_imported_into_a_database_with_the_same_model(
     folklore: CommandLine, file: Path, tmp_path: Path
 ) -> None:
     await folklore.done("import", file)
@@ -110,15 +112,15 @@ async def test_vectors_go_along_when_asked_for_and_are_taken_where_the_model_is_
     lines[2]["embedding"]["name"] = "another"
     target.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
 
-    rehearsed = await folklore.done("import", target, "--namespace", "copy", "--dry-run")
+    dry = await folklore.done("import", target, "--namespace", "copy", "--dry-run")
     done = await folklore.json("import", target, "--namespace", "copy")
 
     assert [line["embedding"]["provider"] for line in lines[1:]] == ["bundled", "bundled"]
-    assert "field 'embedding' on 1 lines; not of this store's model" in rehearsed
+    assert "field 'embedding' on 1 lines; not of this store's model" in dry
     assert (done["stored"], done["ignored_fields"], done["without_vector"]) == (2, {"embedding": 1}, 0)
 
 
-async def test_an_export_takes_its_files_place_only_when_it_is_whole(
+async def test_a_failed_export_keeps_the_file_of_an_earlier_one(
     folklore: CommandLine, file: Path, tmp_path: Path
 ) -> None:
     await folklore.done("import", file)
@@ -135,25 +137,27 @@ async def test_an_export_takes_its_files_place_only_when_it_is_whole(
     assert sorted(path.name for path in tmp_path.iterdir() if path.is_file()) == ["memories.jsonl", "out.jsonl"]
 
 
-async def test_an_export_counts_memories_and_not_what_hangs_on_them(folklore: CommandLine, tmp_path: Path) -> None:
+async def test_an_export_counts_memories_without_their_relations_and_revisions(
+    folklore: CommandLine, tmp_path: Path
+) -> None:
     old = (await folklore.json("store", "We deploy from main."))["stored"][0]["id"]
     await folklore.done("store", "We deploy from tags.", "--supersedes", old)
     target = tmp_path / "out.jsonl"
 
-    said = await folklore.done("export", target)
+    printed = await folklore.done("export", target)
 
     kinds = [json.loads(line).get("type") for line in target.read_text().splitlines()[1:]]
     assert sorted(kinds) == ["memory", "memory", "relation", "revision"]
-    assert said.startswith("2 memories exported")
+    assert printed.startswith("2 memories exported")
 
 
-async def test_a_place_that_cannot_be_written_is_bad_input(folklore: CommandLine) -> None:
+async def test_an_unwritable_file_is_invalid_input(folklore: CommandLine) -> None:
     ran = await folklore("export", "/nowhere/at/all.jsonl")
 
     assert (ran.code, "cannot be written" in ran.err) == (2, True)
 
 
-async def test_a_bar_is_drawn_only_on_a_terminal(folklore: CommandLine, file: Path) -> None:
+async def test_a_progress_bar_is_drawn_only_on_a_terminal(folklore: CommandLine, file: Path) -> None:
     seen, terminal = os.openpty()
     import subprocess
     import sys

@@ -1,4 +1,4 @@
-"""Memories of other systems come in whole, once, and again only where they changed."""
+"""Import of other formats: nothing is lost, and a repeated import changes only changed records."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from mcp import Client
 
 from folklore.errors import InvalidInput
-from folklore.memory.transfer.formats.document import records_of
+from folklore.memory.transfer.formats.records import records_of
 from tests.commands import CommandLine, command_line  # noqa: F401 - the fixture `folklore`
 
 
@@ -25,7 +25,7 @@ async def _contents(folklore: CommandLine) -> dict[str, dict[str, Any]]:
     return {line["content"]: line for line in lines if line["type"] == "memory"}
 
 
-async def test_the_official_servers_graph_comes_in_with_its_relations_as_sentences(
+async def test_a_knowledge_graph_is_imported_with_its_relations_as_sentences_too(
     folklore: CommandLine, tmp_path: Path
 ) -> None:
     file = tmp_path / "memory.jsonl"
@@ -76,7 +76,7 @@ RECORDS = {
 
 
 @pytest.mark.parametrize("shape", ["object", "list", "lines", "data"])
-async def test_mem0_records_come_in_from_every_shape_of_export(
+async def test_mem0_records_are_imported_from_every_shape_of_export(
     folklore: CommandLine, tmp_path: Path, shape: str
 ) -> None:
     file = tmp_path / "mem0.json"
@@ -129,7 +129,7 @@ def pages(tmp_path: Path) -> Path:
     root = tmp_path / "wiki"
     (root / "ops").mkdir(parents=True)
     (root / "node_modules").mkdir()
-    (root / "node_modules" / "x.md").write_text("# Not ours\n\ntext")
+    (root / "node_modules" / "x.md").write_text("# Not imported\n\ntext")
     (root / "ops" / "deploy.md").write_text(
         "---\ntags: [Ops, deploy]\nkind: procedural\ndate: 2025-03-01\n---\nIntro.\n\n"
         "# Deploy\n\nRun `make deploy`.\n\n"
@@ -139,7 +139,7 @@ def pages(tmp_path: Path) -> Path:
     return root
 
 
-async def test_pages_come_in_section_by_section(folklore: CommandLine, pages: Path) -> None:
+async def test_pages_are_imported_section_by_section(folklore: CommandLine, pages: Path) -> None:
     report = await folklore.json("import", pages, "--format", "markdown")
     found = await _contents(folklore)
 
@@ -157,9 +157,7 @@ async def test_pages_come_in_section_by_section(folklore: CommandLine, pages: Pa
     assert section["occurred_at"].startswith("2025-03-01")
 
 
-async def test_front_matter_that_cannot_be_used_is_told_and_its_page_comes_in(
-    folklore: CommandLine, tmp_path: Path
-) -> None:
+async def test_unusable_front_matter_is_reported_and_its_page_imported(folklore: CommandLine, tmp_path: Path) -> None:
     root = tmp_path / "wiki"
     root.mkdir()
     (root / "odd.md").write_text(
@@ -171,7 +169,7 @@ async def test_front_matter_that_cannot_be_used_is_told_and_its_page_comes_in(
     (root / "none.md").write_text("---\n---\nSix.\n")
 
     report = await folklore.json("import", root, "--format", "markdown", "--dry-run")
-    told = await folklore.done("import", root, "--format", "markdown")
+    printed = await folklore.done("import", root, "--format", "markdown")
     found = await _contents(folklore)
 
     assert report["ignored_fields"] == {
@@ -181,7 +179,7 @@ async def test_front_matter_that_cannot_be_used_is_told_and_its_page_comes_in(
         "front matter: layout": 2,
         "front matter: tags": 2,
     }
-    assert "field 'front matter: date' on 2 lines" in told
+    assert "field 'front matter: date' on 2 lines" in printed
     assert {content: line["kind"] for content, line in found.items()} == {
         "T\n\nOne.": "note", "A\n\nTwo.": "note", "Three.": "note", "Four.": "note", "Five.": "decision",
         "Six.": "note",
@@ -190,24 +188,24 @@ async def test_front_matter_that_cannot_be_used_is_told_and_its_page_comes_in(
     assert found["Five."]["tags"] == ["a", "b"]
 
 
-async def test_an_edited_page_changes_only_what_was_edited(folklore: CommandLine, pages: Path) -> None:
+async def test_importing_an_edited_page_changes_only_the_edited_section(folklore: CommandLine, pages: Path) -> None:
     await folklore.done("import", pages, "--format", "markdown")
     before = await _contents(folklore)
     page = pages / "ops" / "deploy.md"
     page.write_text(page.read_text().replace("make deploy", "make ship"))
 
-    rehearsed = await folklore.json("import", pages, "--format", "markdown", "--dry-run")
+    dry = await folklore.json("import", pages, "--format", "markdown", "--dry-run")
     report = await folklore.json("import", pages, "--format", "markdown")
     after = await _contents(folklore)
 
-    for told in (rehearsed, report):
-        assert (told["stored"], told["overwritten"], told["duplicates"]) == (0, 1, 3)
+    for counts in (dry, report):
+        assert (counts["stored"], counts["overwritten"], counts["duplicates"]) == (0, 1, 3)
     assert after["Deploy\n\nRun `make ship`."]["id"] == before["Deploy\n\nRun `make deploy`."]["id"]
     assert len(after) == 4
     assert after["Intro."] == before["Intro."]
 
 
-async def test_a_page_that_is_not_utf_8_fails_alone_and_is_told(folklore: CommandLine, pages: Path) -> None:
+async def test_a_page_that_is_not_utf_8_fails_alone(folklore: CommandLine, pages: Path) -> None:
     (pages / "latin.md").write_bytes("# Größe\n\nFünf Zentimeter.\n".encode("latin-1"))
 
     ran = await folklore("import", pages, "--format", "markdown", "--json")
@@ -230,7 +228,7 @@ def claude_memory(tmp_path: Path) -> Path:
     return root
 
 
-async def test_claude_codes_memory_comes_in_without_other_pages(folklore: CommandLine, claude_memory: Path) -> None:
+async def test_claude_memory_is_imported_without_other_pages(folklore: CommandLine, claude_memory: Path) -> None:
     report = await folklore.json("import", claude_memory, "--format", "claude-memory", "--namespace", "mine")
     found = await _contents(folklore)
 
@@ -242,25 +240,25 @@ async def test_claude_codes_memory_comes_in_without_other_pages(folklore: Comman
 
 
 @pytest.mark.parametrize("option", [(), ("--dry-run",), ("--server", "http://127.0.0.1:1")])
-async def test_notes_of_several_projects_go_to_no_namespace_that_was_not_named(
+async def test_notes_of_several_projects_need_a_namespace(
     folklore: CommandLine, claude_memory: Path, option: tuple[str, ...]
 ) -> None:
     ran = await folklore("import", claude_memory, "--format", "claude-memory", *option)
 
     assert (ran.code, ran.out) == (2, "")
     assert ran.err == (
-        "folklore: namespace: is missing. --format claude-memory gathers your global notes and those of several"
-        " projects, and does not know the namespace of each."
+        "folklore: namespace: is missing. --format claude-memory reads your global notes and those of several"
+        " projects, which do not state their namespaces."
         " Name the namespace for all of them with --namespace NAME.\n"
     )
     assert await _contents(folklore) == {}
 
 
-async def test_a_folder_that_is_not_there_is_bad_input(folklore: CommandLine, tmp_path: Path) -> None:
+async def test_a_missing_folder_is_invalid_input(folklore: CommandLine, tmp_path: Path) -> None:
     assert (await folklore("import", tmp_path / "none", "--format", "markdown")).code == 2
 
 
-async def test_a_document_that_breaks_off_keeps_what_was_read(folklore: CommandLine, tmp_path: Path) -> None:
+async def test_a_truncated_document_is_refused(folklore: CommandLine, tmp_path: Path) -> None:
     file = tmp_path / "broken.json"
     file.write_text('{"memories": [{"content": "Whole."}, {"content": "Hal')
 
@@ -281,18 +279,11 @@ async def test_a_document_that_is_not_utf_8_is_refused(folklore: CommandLine, tm
     assert await _contents(folklore) == {}
 
 
-class _Slow(BytesIO):
-    """A file that gives a few bytes at a time, in the middle of a character or a number."""
-
-    def read(self, size: int | None = -1) -> bytes:
-        return super().read(3)
-
-
 values = st.dictionaries(st.text(max_size=5), st.none() | st.integers() | st.text(max_size=20), max_size=3)
 
 
 @given(st.lists(values, max_size=5), st.sampled_from([None, 2]), st.booleans())
-def test_records_are_read_as_json_reads_them(
+def test_records_equal_those_of_the_json_module(
     records: list[dict[str, Any]], indent: int | None, ascii_only: bool
 ) -> None:
     document = {"meta": {"n": 1}, "memories": records, "after": [1]}
@@ -300,11 +291,11 @@ def test_records_are_read_as_json_reads_them(
         raw = json.dumps(value, indent=indent, ensure_ascii=ascii_only).encode("utf-8", "surrogatepass")
         if b"\xed" in raw:
             continue
-        assert list(records_of(_Slow(raw), ("memories",))) == records
+        assert list(records_of(BytesIO(raw), ("memories",))) == records
 
 
 @given(st.binary(max_size=100))
-def test_any_bytes_are_records_or_bad_input(raw: bytes) -> None:
+def test_any_bytes_give_records_or_invalid_input(raw: bytes) -> None:
     def read() -> Iterator[Any]:
         try:
             yield from records_of(BytesIO(raw), ("memories",))
@@ -314,13 +305,13 @@ def test_any_bytes_are_records_or_bad_input(raw: bytes) -> None:
     assert all(isinstance(record, dict | InvalidInput) for record in read())
 
 
-async def test_a_call_that_a_client_sends_again_stores_nothing_twice(client: Client) -> None:
+async def test_a_call_that_a_client_sends_again_stores_no_second_memory(client: Client) -> None:
     async def send(text: str, call: str | None) -> Any:
         meta: Any = None if call is None else {"claudecode/toolUseId": call}
         answer = await client.call_tool("memory_store", {"content": text}, meta=meta)
-        told: Any = answer.content[0]
+        block: Any = answer.content[0]
         if answer.is_error:
-            return told.text
+            return block.text
         return answer.structured_content["stored"][0]
 
     first, again = await send("One fact.", "toolu_01"), await send("One fact.", "toolu_01")

@@ -1,4 +1,4 @@
-"""Export and import: nothing is lost, nothing is doubled, and one bad line does not cost the others."""
+"""Export and import: nothing is lost or stored twice, and a bad line does not stop the others."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import json
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, BinaryIO
 from uuid import UUID, uuid4
 
 import asyncpg
@@ -16,19 +16,20 @@ import pytest
 
 from folklore.db.database import Database
 from folklore.db.stores.embeddings import Embeddings
-from folklore.db.stores.transfer import Transfers
+from folklore.db.stores.transfer import Batch, Transfers
 from folklore.embedding.protocol import Embedder
 from folklore.errors import ConcurrentChange, Conflict, EmbedderUnavailable, InvalidInput, NotFound, Refused
 from folklore.memory.auth.tokens import key_of
-from folklore.memory.context import MemoryContext
+from folklore.memory.context import MemoryContext, RequestContext
 from folklore.memory.models.backfill import Backfill
-from folklore.memory.transfer import importer as intake
-from folklore.memory.transfer import streams as transfer
+from folklore.memory.requests import ExportRequest, ImportRequest
+from folklore.memory.transfer import importer
+from folklore.memory.transfer import json_lines as json_lines_format
+from folklore.memory.transfer.export import export_lines
 from folklore.memory.transfer.formats import line
 from folklore.memory.transfer.formats.line import json_lines
-from folklore.memory.transfer.importer import ImportRequest
+from folklore.memory.transfer.importer import import_lines
 from folklore.memory.transfer.report import Report
-from folklore.memory.transfer.streams import export_lines, import_lines
 from folklore.model import Caller, Draft, SecretPolicy
 from tests.conftest import Cluster
 from tests.person import NOON, Person, contents
@@ -90,28 +91,26 @@ class Mover:
     embedder: Embedder | None
     caller: Caller = Caller("importer")
     secrets: SecretPolicy = "refuse"
-    transfers: type[Transfers] = Transfers
+    embeddings: bool = False
 
-    async def put(self, lines: Iterable[Any], **asked: Any) -> Report:
+    def context(self, namespace: str = "notes") -> RequestContext:
+        memory = MemoryContext.of(self.database, self.embedder, secrets=self.secrets)
+        return RequestContext(memory, self.caller, NOON, UTC, lambda: namespace)
+
+    async def put(self, lines: Iterable[Any], default: str = "notes", **options: Any) -> Report:
+        """Import lines; those that name no namespace go to `default`."""
         source = io.BytesIO(b"\n".join(line if isinstance(line, bytes) else _bytes(line) for line in lines))
         report = Report()
-        await self.pour(source, report, **asked)
+        await self.pour(source, report, default, **options)
         return report
 
-    async def pour(self, source: io.BufferedIOBase, report: Report, **asked: Any) -> None:
-        await import_lines(
-            MemoryContext.of(self.database, self.embedder, secrets=self.secrets),
-            self.transfers(self.database),
-            json_lines(source),  # type: ignore[arg-type]
-            ImportRequest(**({"default": "notes"} | asked)),
-            caller=self.caller,
-            now=lambda: NOON,
-            zone=UTC,
-            report=report,
-        )
+    async def pour(self, source: BinaryIO, report: Report, default: str = "notes", **options: Any) -> None:
+        await import_lines(self.context(default), json_lines(source), ImportRequest(**options), report)
 
     async def take(self, *namespaces: str) -> list[str]:
-        return [line async for line in export_lines(Transfers(self.database), namespaces, now=NOON)]
+        """Export namespaces, or all."""
+        request = ExportRequest(namespaces=namespaces, embeddings=self.embeddings)
+        return [line async for line in export_lines(self.context(), request)]
 
     async def memories(self, *namespaces: str) -> list[Line]:
         lines = [json.loads(line) for line in await self.take(*namespaces)]
@@ -129,11 +128,10 @@ async def mover(database: Database, embedder: Embedder) -> Mover:
 
 @pytest.fixture
 def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(intake, "BATCH", 2)
-    monkeypatch.setattr(transfer, "BATCH", 2)
+    monkeypatch.setattr(importer, "BATCH", 2)
 
 
-# Out and in again
+# Round trip
 
 
 async def test_an_export_of_an_import_of_an_export_differs_in_its_header_only(
@@ -144,7 +142,7 @@ async def test_an_export_of_an_import_of_an_export_differs_in_its_header_only(
     async with cluster.new_database(template) as name:
         elsewhere = Database(cluster.address(name))
         await elsewhere.open()
-        again = Mover(elsewhere, mover.embedder, Caller("somebody else"))
+        again = Mover(elsewhere, mover.embedder, Caller("another user"))
         await again.put(line.encode() for line in first)
         second = await again.take()
         await elsewhere.close()
@@ -166,7 +164,7 @@ async def test_every_field_of_a_line_survives(mover: Mover) -> None:
     assert gone["forgotten_at"] == RICH[2]["forgotten_at"]
 
 
-async def test_lines_stand_by_namespace_creation_and_id_with_the_header_first(mover: Mover) -> None:
+async def test_an_export_is_ordered_by_namespace_creation_and_id_after_its_header(mover: Mover) -> None:
     await mover.put(reversed(RICH))
 
     header, *lines = [json.loads(line) for line in await mover.take()]
@@ -176,7 +174,7 @@ async def test_lines_stand_by_namespace_creation_and_id_with_the_header_first(mo
     assert list(lines[0])[:4] == ["type", "namespace", "id", "content"]
 
 
-async def test_an_export_of_one_namespace_holds_only_that(mover: Mover) -> None:
+async def test_an_export_of_one_namespace_has_no_other(mover: Mover) -> None:
     await mover.put(RICH)
 
     assert {line["namespace"] for line in await mover.memories("TEAM")} == {"team"}
@@ -197,7 +195,7 @@ async def test_a_namespace_keeps_its_language_even_when_it_is_empty(
     assert await connection.fetchval("select created_by from namespaces") == "sarah"
 
 
-async def test_what_was_imported_is_found_by_word_and_by_meaning(mover: Mover, person: Person) -> None:
+async def test_imported_memories_are_found_by_word_and_by_meaning(mover: Mover, person: Person) -> None:
     report = await mover.put([{"content": "The deploy script needs ERR_TOKEN_77."}, {"content": "Cats sleep a lot."}])
 
     assert report.without_vector == 0
@@ -205,7 +203,7 @@ async def test_what_was_imported_is_found_by_word_and_by_meaning(mover: Mover, p
     assert contents(await person.recall("Do cats sleep?"))[0] == "Cats sleep a lot."
 
 
-# Lines as they come
+# Lines
 
 
 async def test_content_alone_is_enough(mover: Mover) -> None:
@@ -218,13 +216,13 @@ async def test_content_alone_is_enough(mover: Mover) -> None:
     assert by_namespace["mine"]["tags"] == ["a-b"]
 
 
-async def test_one_namespace_can_take_every_line(mover: Mover) -> None:
+async def test_a_namespace_option_overrides_the_namespaces_of_lines(mover: Mover) -> None:
     await mover.put(RICH, namespace="All")
 
     assert {line["namespace"] for line in await mover.memories()} == {"All"}
 
 
-async def test_fields_without_a_place_are_reported(mover: Mover) -> None:
+async def test_unknown_fields_are_reported(mover: Mover) -> None:
     report = await mover.put(
         [
             {"content": "a", "mood": "good", "score": 3},
@@ -234,10 +232,10 @@ async def test_fields_without_a_place_are_reported(mover: Mover) -> None:
     )
 
     assert report.stored == 3
-    assert report.ignored == {"mood": 2, "score": 1, "id": 1, "type": 1}
+    assert report.ignored_fields == {"mood": 2, "score": 1, "id": 1, "type": 1}
 
 
-async def test_lines_that_are_no_memories_are_passed_over_and_counted(mover: Mover) -> None:
+async def test_lines_of_other_types_are_skipped_and_counted(mover: Mover) -> None:
     report = await mover.put(
         [{"type": "question", "query": "?"}, {"type": "relation"}, {"type": "question"}, b"", {"content": "kept"}]
     )
@@ -259,13 +257,13 @@ BAD = [
     ({"content": "ok", "tags": [""]}, "tags"),
     ({"content": "ok", "importance": 2}, "importance"),
     (b'{"content": "ok", "importance": NaN}', "importance"),
-    ({"content": "ok", "occurred_at": "2024"}, "occurred_at: is not an ISO 8601 time"),
-    ({"content": "ok", "created_at": "0001-01-01T00:00:00+14:00"}, "created_at: is out of range"),
+    ({"content": "ok", "occurred_at": "2024"}, "occurred_at: must be an ISO 8601 time"),
+    ({"content": "ok", "created_at": "0001-01-01T00:00:00+14:00"}, "created_at: must be in the years"),
     ({"content": "ok", "recall_count": -1}, "recall_count"),
     ({"content": "ok", "namespace": "???"}, "namespace"),
     ({"content": "ok", "language": "klingon"}, "language"),
     ({"content": "ok", "metadata": {"much": "x" * 9000}}, "metadata"),
-    ({"folklore": 99}, "folklore: format 99"),
+    ({"folklore": 99}, "folklore: must be at most 1, got 99"),
 ]
 
 
@@ -288,17 +286,17 @@ async def test_only_the_first_failures_are_kept(mover: Mover) -> None:
     assert [failure.line for failure in report.failures] == list(range(1, 21))
 
 
-async def test_a_line_longer_than_any_memory_is_not_held_whole(mover: Mover, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_line_that_is_too_long_fails_alone(mover: Mover, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(line, "LINE_BYTES", 1000)
-    monkeypatch.setattr(intake, "LINE_BYTES", 1000)
+    monkeypatch.setattr(json_lines_format, "LINE_BYTES", 1000)
 
     report = await mover.put([{"content": "x" * 5000}, {"content": "kept"}])
 
-    assert [(failure.line, "longer" in failure.message) for failure in report.failures] == [(1, True)]
+    assert [(failure.line, "at most 1,000 bytes" in failure.message) for failure in report.failures] == [(1, True)]
     assert report.stored == 1
 
 
-async def test_the_first_and_last_times_there_are_come_out_and_in(
+async def test_the_earliest_and_latest_times_survive_export_and_import(
     mover: Mover, person: Person, cluster: Cluster, template: str
 ) -> None:
     await person.keep(
@@ -318,12 +316,12 @@ async def test_the_first_and_last_times_there_are_come_out_and_in(
     assert second[1:] == first[1:]
 
 
-async def test_a_header_with_what_no_column_can_hold_does_not_stop_an_import(mover: Mover) -> None:
-    said = {"name": "team", "created_at": "2025-01-01T00:00:00+00:00", "created_by": "sa\0rah", "description": "ou\0rs"}
-    late = said | {"name": "late", "created_at": "9999-12-31T23:59:59-12:00"}
+async def test_a_header_with_unstorable_values_does_not_stop_an_import(mover: Mover) -> None:
+    team = {"name": "team", "created_at": "2025-01-01T00:00:00+00:00", "created_by": "sa\0rah", "description": "ou\0rs"}
+    late = team | {"name": "late", "created_at": "9999-12-31T23:59:59-12:00"}
 
     report = await mover.put(
-        [{"folklore": 1, "namespaces": [said]}, {"folklore": 1, "namespaces": [late]}, {"content": "kept"}]
+        [{"folklore": 1, "namespaces": [team]}, {"folklore": 1, "namespaces": [late]}, {"content": "kept"}]
     )
 
     assert (report.stored, [failure.line for failure in report.failures]) == (1, [2])
@@ -332,7 +330,7 @@ async def test_a_header_with_what_no_column_can_hold_does_not_stop_an_import(mov
     assert described["team"] == ("sarah", "ours")
 
 
-async def test_times_without_an_offset_are_in_the_callers_zone_and_numbers_are_seconds(mover: Mover) -> None:
+async def test_times_without_an_offset_are_in_the_time_zone_of_the_caller_and_numbers_are_seconds(mover: Mover) -> None:
     await mover.put([{"content": "a", "created_at": "2025-05-01T10:00:00"}, {"content": "b", "created_at": 86400}])
 
     assert [line["created_at"] for line in await mover.memories()] == [
@@ -341,17 +339,17 @@ async def test_times_without_an_offset_are_in_the_callers_zone_and_numbers_are_s
     ]
 
 
-async def test_open_positions_go_on_where_the_session_is(mover: Mover, small_batches: None) -> None:
+async def test_memories_without_a_position_continue_their_session(mover: Mover, small_batches: None) -> None:
     await mover.put([{"content": f"step {number}", "session": "s", "created_at": number} for number in range(5)])
 
     assert [line["position"] for line in await mover.memories()] == [0, 1, 2, 3, 4]
 
 
-# What is here already
+# Existing memories
 
 
 async def test_importing_twice_changes_nothing(mover: Mover) -> None:
-    lines = [*RICH, {"content": "plain"}, {"content": "dead", "forgotten_at": "2024-01-01T00:00:00Z"}]
+    lines = [*RICH, {"content": "plain"}, {"content": "forgotten", "forgotten_at": "2024-01-01T00:00:00Z"}]
     await mover.put(lines)
     before = await mover.take()
 
@@ -379,7 +377,7 @@ async def test_the_same_text_or_id_or_key_is_a_duplicate(mover: Mover) -> None:
         assert (report.stored, report.duplicates, report.failed) == (0, 2, 0)
 
 
-async def test_overwriting_does_not_take_another_memorys_key(mover: Mover) -> None:
+async def test_overwriting_does_not_take_the_key_of_another_memory(mover: Mover) -> None:
     await mover.put([{"id": OLD, "content": "one", "idempotency_key": "k"}, {"id": NEW, "content": "two"}])
 
     changed: list[Line] = [{"id": NEW, "content": "three", "idempotency_key": "k"}, {"id": OLD, "content": "four"}]
@@ -390,7 +388,7 @@ async def test_overwriting_does_not_take_another_memorys_key(mover: Mover) -> No
     assert {line["content"] for line in await mover.memories()} == {"two", "four"}
 
 
-async def test_a_text_that_one_memory_gives_up_goes_to_another_with_the_next_import(mover: Mover) -> None:
+async def test_a_text_that_overwriting_frees_goes_to_another_memory_with_the_next_import(mover: Mover) -> None:
     await mover.put([{"id": OLD, "content": "one"}, {"id": NEW, "content": "two"}])
     changed: list[Line] = [{"id": OLD, "content": "three"}, {"id": NEW, "content": "one"}]
 
@@ -398,17 +396,17 @@ async def test_a_text_that_one_memory_gives_up_goes_to_another_with_the_next_imp
     again = await mover.put(changed, on_conflict="overwrite")
 
     assert (first.overwritten, [failure.line for failure in first.failures]) == (1, [2])
-    assert "import it again" in first.failures[0].message
+    assert "Import it again" in first.failures[0].message
     assert (again.overwritten, again.duplicates, again.failed) == (1, 1, 0)
 
 
-async def test_what_was_forgotten_elsewhere_comes_beside_what_says_the_same_here(mover: Mover) -> None:
+async def test_a_forgotten_memory_is_imported_although_a_live_one_has_its_text(mover: Mover) -> None:
     await mover.put([{"namespace": "other", "content": RICH[2]["content"]}])
 
     assert (await mover.put([RICH[2]])).stored == 1
 
 
-async def test_a_forgotten_text_may_be_imported_alive(mover: Mover) -> None:
+async def test_the_text_of_a_forgotten_memory_may_be_imported_live(mover: Mover) -> None:
     report = await mover.put([RICH[2], {"namespace": "other", "content": RICH[2]["content"]}])
     await mover.put([RICH[2] | {"namespace": "later"}])
     later = await mover.put([RICH[2] | {"namespace": "later"}, {"namespace": "later", "content": RICH[2]["content"]}])
@@ -416,7 +414,7 @@ async def test_a_forgotten_text_may_be_imported_alive(mover: Mover) -> None:
     assert (report.stored, later.stored, later.duplicates) == (2, 1, 1)
 
 
-async def test_what_was_superseded_here_is_in_force_again_when_an_import_that_overwrites_says_so(mover: Mover) -> None:
+async def test_overwriting_with_a_live_line_makes_a_superseded_memory_live(mover: Mover) -> None:
     await mover.put(RICH)
     ended = ("superseded_at", "superseded_by", "expires_at")
 
@@ -426,7 +424,7 @@ async def test_what_was_superseded_here_is_in_force_again_when_an_import_that_ov
     assert not again.keys() & set(ended)
 
 
-async def test_nothing_is_embedded_again_that_is_here_already(mover: Mover) -> None:
+async def test_existing_memories_are_not_embedded_again(mover: Mover) -> None:
     class Counting:
         embedded = 0
 
@@ -445,7 +443,7 @@ async def test_nothing_is_embedded_again_that_is_here_already(mover: Mover) -> N
     assert Counting.embedded == 3
 
 
-async def test_overwriting_replaces_the_record_and_what_finds_it(
+async def test_overwriting_replaces_a_memory_and_its_index_entries(
     mover: Mover, person: Person, connection: asyncpg.Connection
 ) -> None:
     line = {"id": OLD, "content": "The gateway is nginx.", "summary": "gateway", "author": "sarah", "revision": 3}
@@ -465,22 +463,22 @@ async def test_overwriting_replaces_the_record_and_what_finds_it(
     assert not await connection.fetchval("select count(*) from postings where lexeme = 'nginx'")
 
 
-async def test_an_overwritten_memory_is_indexed_as_if_it_had_always_been_so(
-    mover: Mover, connection: asyncpg.Connection
-) -> None:
-    """Whatever is posted of a memory (words, length, dates) has to go before it is posted anew."""
+async def test_an_overwritten_memory_is_indexed_like_a_new_one(mover: Mover, connection: asyncpg.Connection) -> None:
+    """Old postings (words, length, dates) are deleted before the new ones are written."""
     await mover.put([{"id": OLD, "content": "Ada met Bo in Graz.", "tags": ["a"], "occurred_at": "2023-03-04"}])
     changed = {"id": OLD, "content": "Cy met Di.", "tags": ["b"], "occurred_at": "2024-05-06"}
 
     await mover.put([changed], on_conflict="overwrite")
     await mover.put([changed], namespace="fresh")
 
-    said = "select lexeme, frequency, p.length from postings p join namespaces n on n.id = namespace_id where name = $1"
-    overwritten = await connection.fetch(f"{said} order by lexeme", "notes")
-    assert overwritten == await connection.fetch(f"{said} order by lexeme", "fresh") != []
+    postings = (
+        "select lexeme, frequency, p.length from postings p join namespaces n on n.id = namespace_id where name = $1"
+    )
+    overwritten = await connection.fetch(f"{postings} order by lexeme", "notes")
+    assert overwritten == await connection.fetch(f"{postings} order by lexeme", "fresh") != []
 
 
-async def test_overwriting_with_what_is_there_changes_nothing(mover: Mover) -> None:
+async def test_overwriting_with_the_stored_values_changes_nothing(mover: Mover) -> None:
     await mover.put(RICH)
     before = await mover.take()
 
@@ -490,7 +488,7 @@ async def test_overwriting_with_what_is_there_changes_nothing(mover: Mover) -> N
     assert await mover.take() == before
 
 
-async def test_overwriting_twice_is_overwriting_once(mover: Mover) -> None:
+async def test_overwriting_a_second_time_changes_nothing(mover: Mover) -> None:
     await mover.put([{"id": OLD, "content": "old", "importance": 0.3}])
     changed = [{"id": OLD, "content": "new", "importance": 0.1234567, "metadata": {"a": 1}, "revision": 9}]
     await mover.put(changed, on_conflict="overwrite")
@@ -502,7 +500,7 @@ async def test_overwriting_twice_is_overwriting_once(mover: Mover) -> None:
     assert await mover.take() == before
 
 
-async def test_overwriting_does_not_take_another_memorys_text(mover: Mover) -> None:
+async def test_overwriting_does_not_take_the_text_of_another_memory(mover: Mover) -> None:
     await mover.put([{"id": OLD, "content": "one"}, {"id": NEW, "content": "two"}])
 
     report = await mover.put([{"id": OLD, "content": "two"}, {"id": NEW, "content": "three"}], on_conflict="overwrite")
@@ -513,39 +511,46 @@ async def test_overwriting_does_not_take_another_memorys_text(mover: Mover) -> N
     assert {line["content"] for line in await mover.memories()} == {"one", "three"}
 
 
-async def test_what_somebody_stores_between_look_and_write_is_looked_at_again(mover: Mover, person: Person) -> None:
-    """Here in the worst moment: each batch was judged, and is about to be written."""
+async def test_a_batch_is_compared_again_if_another_request_stores_one_of_its_texts_meanwhile(
+    mover: Mover, person: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The other request commits after the comparison and before the write."""
     await mover.put([{"id": OLD, "content": "one"}, {"id": NEW, "content": "another"}])
-    overtakers = ["two"]
+    meanwhile = ["two"]
+    write = Transfers.write
 
-    class Overtaken(Transfers):
-        async def write(self, *given: Any, **asked: Any) -> set[UUID]:
-            if overtakers:
-                await person.keep(overtakers.pop())
-            return await super().write(*given, **asked)
+    async def late(self: Transfers, batch: Batch, **named: Any) -> set[UUID]:
+        if meanwhile:
+            await person.keep(meanwhile.pop())
+        return await write(self, batch, **named)
+
+    monkeypatch.setattr(Transfers, "write", late)
 
     lines = [{"id": OLD, "content": "two"}, {"id": NEW, "content": "other"}]
-    report = await replace(mover, transfers=Overtaken).put(lines, on_conflict="overwrite")
+    report = await mover.put(lines, on_conflict="overwrite")
 
     assert (report.overwritten, report.failed, report.failures[0].line) == (1, 1, 1)
     assert {line["content"] for line in await mover.memories()} == {"one", "other", "two"}
 
 
-async def test_an_import_that_is_overtaken_each_time_ends(mover: Mover) -> None:
+async def test_an_import_ends_if_other_requests_change_its_memories_at_every_attempt(
+    mover: Mover, monkeypatch: pytest.MonkeyPatch
+) -> None:
     await mover.put([{"id": OLD, "content": "one"}])
-    began = []
+    attempts = []
 
-    class Overtaken(Transfers):
-        async def write(self, *given: Any, **asked: Any) -> set[UUID]:
-            began.append(given)
-            raise ConcurrentChange("Somebody else changed the same memory at the same time.")
+    async def failing(_self: Transfers, batch: Batch, **_named: Any) -> set[UUID]:
+        attempts.append(batch)
+        raise ConcurrentChange("Another request changed the same memory at the same time.")
+
+    monkeypatch.setattr(Transfers, "write", failing)
 
     with pytest.raises(ConcurrentChange, match="Import it again"):
-        await replace(mover, transfers=Overtaken).put([{"id": OLD, "content": "two"}], on_conflict="overwrite")
-    assert 1 < len(began) < 10
+        await mover.put([{"id": OLD, "content": "two"}], on_conflict="overwrite")
+    assert 1 < len(attempts) < 10
 
 
-async def test_a_text_given_up_in_the_same_batch_may_come_in_as_another_memory(mover: Mover) -> None:
+async def test_a_text_that_overwriting_frees_may_belong_to_a_new_memory_of_the_same_batch(mover: Mover) -> None:
     await mover.put([{"id": OLD, "content": "one"}])
 
     lines: list[Line] = [{"id": OLD, "content": "two"}, {"content": "one"}, {"content": "two"}]
@@ -556,7 +561,7 @@ async def test_a_text_given_up_in_the_same_batch_may_come_in_as_another_memory(m
     assert {line["content"] for line in await mover.memories()} == {"one", "two"}
 
 
-async def test_the_last_line_of_an_id_overwrites(mover: Mover) -> None:
+async def test_the_last_of_several_lines_with_one_id_overwrites(mover: Mover) -> None:
     await mover.put([{"id": OLD, "content": "one"}])
 
     lines: list[Line] = [{"id": OLD, "content": "two"}, {"id": OLD, "content": "three"}]
@@ -568,19 +573,19 @@ async def test_the_last_line_of_an_id_overwrites(mover: Mover) -> None:
 
 async def test_failing_on_a_conflict_writes_nothing_of_its_batch(mover: Mover, small_batches: None) -> None:
     await mover.put([{"content": "here"}])
-    [here] = await mover.memories()
+    [existing] = await mover.memories()
 
-    with pytest.raises(Conflict, match=f"Line 4 is here already, as {here['id']}"):
+    with pytest.raises(Conflict, match=f"Line 4 exists already, as the memory {existing['id']}"):
         await mover.put([{"content": text} for text in ("a", "b", "c", "here", "d")], on_conflict="fail")
 
     assert {line["content"] for line in await mover.memories()} == {"here", "a", "b"}
 
 
-# Rehearsed, broken off, done in small steps
+# Dry runs, interruptions, batches
 
 
 @pytest.mark.parametrize("policy", ["skip", "overwrite"])
-async def test_a_dry_run_reports_the_same_and_writes_nothing(
+async def test_a_dry_run_gives_the_same_report_and_writes_nothing(
     mover: Mover, small_batches: None, policy: str, connection: asyncpg.Connection
 ) -> None:
     await mover.put([{"id": OLD, "content": "here"}])
@@ -594,12 +599,12 @@ async def test_a_dry_run_reports_the_same_and_writes_nothing(
         b"{",
     ]
 
-    rehearsed = await mover.put(lines, on_conflict=policy, dry_run=True)
+    dry = await mover.put(lines, on_conflict=policy, dry_run=True)
     assert await mover.take() == before
     assert await connection.fetchval("select count(*) from namespaces") == 1
     done = await mover.put(lines, on_conflict=policy)
 
-    assert replace(rehearsed, seconds=0.0) == replace(done, seconds=0.0)
+    assert replace(dry, seconds=0.0) == replace(done, seconds=0.0)
 
 
 @pytest.mark.parametrize(
@@ -617,10 +622,10 @@ async def test_a_dry_run_reports_the_same_and_writes_nothing(
     ],
 )
 @pytest.mark.parametrize("stored", [False, True], ids=["imported", "stored"])
-async def test_a_dry_run_knows_in_each_batch_what_those_before_would_have_changed(
+async def test_each_batch_of_a_dry_run_sees_the_changes_of_earlier_batches(
     mover: Mover, small_batches: None, person: Person, stored: bool, later: Line
 ) -> None:
-    if stored:  # under a key that was asked here, which stays answered
+    if stored:  # with a key of a store request, which keeps its answer
         await person.keep(Draft("one", id=UUID(OLD), idempotency_key="k"))
         await person.keep(Draft("one", idempotency_key="confirmed"))
     else:
@@ -630,13 +635,13 @@ async def test_a_dry_run_knows_in_each_batch_what_those_before_would_have_change
     changed = [{"id": OLD, "content": "two", "idempotency_key": "l"}, {"id": NEW, "content": "x"}]
     lines = [*changed, later, {"content": "y"}]
 
-    rehearsed = await mover.put(lines, on_conflict="overwrite", dry_run=True)
+    dry = await mover.put(lines, on_conflict="overwrite", dry_run=True)
     done = await mover.put(lines, on_conflict="overwrite")
 
-    assert replace(rehearsed, seconds=0.0) == replace(done, seconds=0.0)
+    assert replace(dry, seconds=0.0) == replace(done, seconds=0.0)
 
 
-async def test_a_broken_off_import_is_run_again_to_its_end(mover: Mover, small_batches: None) -> None:
+async def test_a_repeated_import_completes_an_interrupted_one(mover: Mover, small_batches: None) -> None:
     class Torn(io.BytesIO):
         def readline(self, size: int | None = -1, /) -> bytes:
             line = super().readline(size)
@@ -644,7 +649,7 @@ async def test_a_broken_off_import_is_run_again_to_its_end(mover: Mover, small_b
                 raise OSError(5, "Input/output error")
             return line
 
-    # The first was superseded by the last, which the torn file never reached.
+    # The successor of the first line is the last one, which the torn file does not reach.
     lines = [
         {"id": OLD, "content": "first", "superseded_at": "2025-01-01T00:00:00+00:00", "superseded_by": NEW},
         {"content": "second"},
@@ -655,28 +660,28 @@ async def test_a_broken_off_import_is_run_again_to_its_end(mover: Mover, small_b
     text = b"\n".join(map(_bytes, lines))
     with pytest.raises(InvalidInput, match="Input/output error"):
         await mover.pour(Torn(text), Report())
-    begun = await mover.memories()
+    first_part = await mover.memories()
 
     report = await mover.put(lines)
 
     stored = {line["content"]: line for line in await mover.memories()}
-    assert len(begun) == 2
+    assert len(first_part) == 2
     assert (report.stored, report.duplicates, report.unlinked) == (3, 2, 0)
     assert stored["first"]["superseded_by"] == NEW
 
 
-async def test_a_successor_that_never_comes_is_counted(mover: Mover) -> None:
+async def test_a_missing_successor_is_counted(mover: Mover) -> None:
     report = await mover.put([{"content": "a", "superseded_at": "2025-01-01T00:00:00Z", "superseded_by": NEW}])
 
     assert (report.stored, report.unlinked) == (1, 1)
 
 
 async def test_a_batch_costs_a_constant_number_of_statements(mover: Mover, queries: list[str]) -> None:
-    for warming in ("makes the namespace", "has asyncpg ask about array types"):
+    for warming in ("creates the namespace", "lets asyncpg read array types"):
         await mover.put([{"content": warming}])
     counts = []
     for size in (10, 400):
-        await asyncio.sleep(0)  # asyncpg tells in the loop's next turn
+        await asyncio.sleep(0)  # asyncpg logs statements in the next turn of the loop
         await asyncio.sleep(0)
         queries.clear()
         await mover.put([{"content": f"fact {uuid4()}", "session": "s"} for _ in range(size)])
@@ -686,7 +691,7 @@ async def test_a_batch_costs_a_constant_number_of_statements(mover: Mover, queri
     assert counts[0] == counts[1] <= 12
 
 
-async def test_a_read_only_caller_may_only_rehearse(mover: Mover) -> None:
+async def test_a_read_only_caller_may_only_run_a_dry_run(mover: Mover) -> None:
     reader = replace(mover, caller=Caller("reader", may_write=False))
 
     with pytest.raises(Refused):
@@ -696,7 +701,7 @@ async def test_a_read_only_caller_may_only_rehearse(mover: Mover) -> None:
     assert await mover.memories() == []
 
 
-async def test_an_embedder_that_is_down_leaves_vectors_owed(mover: Mover, person: Person) -> None:
+async def test_embeddings_are_pending_after_an_import_without_the_embedder(mover: Mover, person: Person) -> None:
     class Down:
         def __getattr__(self, name: str) -> Any:
             return getattr(mover.embedder, name)
@@ -704,11 +709,11 @@ async def test_an_embedder_that_is_down_leaves_vectors_owed(mover: Mover, person
         async def model(self) -> Any:
             raise EmbedderUnavailable("It is down.")
 
-    report = await replace(mover, embedder=Down()).put([{"content": "kept all the same"}])
+    report = await replace(mover, embedder=Down()).put([{"content": "stored without a vector"}])
 
     assert (report.stored, report.without_vector) == (1, 1)
-    assert contents(await person.search("kept")) == ["kept all the same"]
-    # The same in another namespace owes by itself, whatever its namesake has, and is paid by itself.
+    assert contents(await person.search("stored")) == ["stored without a vector"]
+    # Pending embeddings are counted and filled for each namespace separately.
     [line] = await mover.memories()
     await mover.put([line], default="copy", namespace="copy")
     notes, copy = [(await person.library.find_namespaces([name]))[0].id for name in ("notes", "copy")]
@@ -720,13 +725,13 @@ async def test_an_embedder_that_is_down_leaves_vectors_owed(mover: Mover, person
     assert filled.written == 1
 
 
-async def test_text_that_postgres_refuses_fails_alone(mover: Mover, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_text_that_postgres_refuses_fails_alone(mover: Mover, monkeypatch: pytest.MonkeyPatch) -> None:
     write = Transfers.write
 
-    async def refusing(self: Transfers, namespace: str, batch: Any, **named: Any) -> Any:
-        if any(item.prepared.draft.content == "bad" for item in batch.fresh):
+    async def refusing(self: Transfers, batch: Batch, **named: Any) -> set[UUID]:
+        if any(memory.draft.content == "bad" for memory in batch.new):
             raise InvalidInput("value", "Postgres refused it (DataError).")
-        return await write(self, namespace, batch, **named)
+        return await write(self, batch, **named)
 
     monkeypatch.setattr(Transfers, "write", refusing)
 
@@ -746,7 +751,7 @@ async def test_times_are_kept_to_the_microsecond(mover: Mover) -> None:
 
 
 @pytest.mark.parametrize("whose", ["owner", "token"])
-async def test_an_export_tells_of_one_moment_whatever_is_stored_meanwhile(
+async def test_an_export_shows_one_moment_while_memories_are_stored(
     database: Database, embedder: Embedder, whose: str
 ) -> None:
     person = Person(MemoryContext.of(database, embedder))
@@ -754,10 +759,10 @@ async def test_an_export_tells_of_one_moment_whatever_is_stored_meanwhile(
     made = await person.create_token("alice", "notes:reader")
     seen = database if whose == "owner" else database.for_token(key_of(made.secret))
 
-    told = export_lines(Transfers(seen), [], now=NOON)
-    header = await anext(told)
-    await person.keep("while it is under way")
-    rest = [json.loads(line_)["content"] async for line_ in told]
+    lines = export_lines(Mover(seen, embedder).context(), ExportRequest())
+    header = await anext(lines)
+    await person.keep("during the export")
+    rest = [json.loads(line_)["content"] async for line_ in lines]
 
     assert "notes" in header
     assert rest == ["before the export began"]

@@ -1,4 +1,4 @@
-"""Idempotency keys on their way between databases: what was said under a key is not taken as new elsewhere."""
+"""Idempotency keys in export and import: a repeated store has the same answer in the other database."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import pytest
 from folklore.db.database import Database
 from folklore.errors import InvalidInput
 from folklore.memory.context import MemoryContext
-from folklore.memory.transfer.key_lines import MAX_KEYS
+from folklore.memory.transfer.json_lines import MAX_KEYS
 from folklore.memory.validation import MAX_KEY
 from folklore.model import Caller, Draft
 from tests.conftest import Cluster
@@ -22,12 +22,12 @@ from tests.fake_keys import MAKERS
 from tests.person import Person
 from tests.test_transfer import NEW, OLD, Mover, mover, small_batches  # noqa: F401 - fixtures
 
-ASKED = "ab" * 32
+REQUEST = "ab" * 32
 
 
 @pytest.fixture
 async def elsewhere(mover: Mover, cluster: Cluster, template: str) -> AsyncIterator[tuple[Mover, Person]]:  # noqa: F811
-    """Another database: who imports there, and who writes there."""
+    """Another database: its importer, and a person who stores there."""
     async with cluster.new_database(template) as name:
         database = Database(cluster.address(name))
         await database.open()
@@ -36,12 +36,12 @@ async def elsewhere(mover: Mover, cluster: Cluster, template: str) -> AsyncItera
 
 
 def body(export: list[str]) -> list[str]:
-    """Without the header, which tells the time."""
+    """Return the lines after the header, which has the time of the export."""
     return export[1:]
 
 
 @pytest.mark.usefixtures("small_batches")
-async def test_a_call_repeated_after_a_move_is_answered_as_it_was(
+async def test_a_repeated_store_has_the_same_answer_after_export_and_import(
     person: Person,
     mover: Mover,  # noqa: F811
     elsewhere: tuple[Mover, Person],
@@ -49,28 +49,28 @@ async def test_a_call_repeated_after_a_move_is_answered_as_it_was(
     importer, there = elsewhere
     [old] = await person.keep("old")
     drafts = [
-        Draft("as it was said", idempotency_key="own"),
-        Draft("as it was said", idempotency_key="said again"),
-        Draft("newer", supersedes=old, idempotency_key="more than a text"),
+        Draft("the first text", idempotency_key="own"),
+        Draft("the first text", idempotency_key="repeated"),
+        Draft("newer", supersedes=old, idempotency_key="with a successor"),
     ]
-    said = [(await person.keep(draft))[0] for draft in drafts]
-    await person.update(said[0], content="as it is said now")
+    stored = [(await person.keep(draft))[0] for draft in drafts]
+    await person.update(stored[0], content="the second text")
     export = await mover.take()
 
-    rehearsed = await importer.put((line.encode() for line in export), dry_run=True)
+    dry = await importer.put((line.encode() for line in export), dry_run=True)
     first = await importer.put(line.encode() for line in export)
     again = await importer.put(line.encode() for line in export)
 
-    assert (rehearsed.stored, first.stored, again.stored, again.duplicates) == (3, 3, 0, 3)
-    assert (rehearsed.ignored, first.failed, again.failed) == ({}, 0, 0)
-    assert [(await there.keep(draft))[0] for draft in drafts] == said
-    for key in ("own", "said again", "more than a text"):
+    assert (dry.stored, first.stored, again.stored, again.duplicates) == (3, 3, 0, 3)
+    assert (dry.ignored_fields, first.failed, again.failed) == ({}, 0, 0)
+    assert [(await there.keep(draft))[0] for draft in drafts] == stored
+    for key in ("own", "repeated", "with a successor"):
         with pytest.raises(InvalidInput, match="idempotency_key"):
             await there.store(Draft("something else", idempotency_key=key))
     assert body(await importer.take()) == body(export)
 
 
-async def test_a_line_repeats_no_digest_of_a_key_for_its_text(
+async def test_a_line_has_no_digest_for_a_key_whose_request_is_its_text(
     person: Person,
     mover: Mover,  # noqa: F811
 ) -> None:
@@ -85,15 +85,15 @@ async def test_a_line_repeats_no_digest_of_a_key_for_its_text(
     assert (two["idempotency_key"], list(two["idempotency_keys"])) == ("l", ["m"])
 
 
-async def test_a_dry_run_and_a_line_that_is_not_taken_keep_no_key(
+async def test_dry_runs_and_duplicates_store_no_keys(
     mover: Mover,  # noqa: F811
     connection: asyncpg.Connection,
 ) -> None:
     await mover.put([{"id": OLD, "content": "one"}])
-    known: list[dict[str, Any]] = [{"id": NEW, "content": "one", "idempotency_keys": {"k": ASKED}}]
-    fresh: list[dict[str, Any]] = [{"id": NEW, "content": "two", "idempotency_keys": {"k": ASKED}}]
+    known: list[dict[str, Any]] = [{"id": NEW, "content": "one", "idempotency_keys": {"k": REQUEST}}]
+    fresh: list[dict[str, Any]] = [{"id": NEW, "content": "two", "idempotency_keys": {"k": REQUEST}}]
 
-    here: list[dict[str, Any]] = [{"id": OLD, "content": "one", "idempotency_keys": {"k": ASKED}}]
+    here: list[dict[str, Any]] = [{"id": OLD, "content": "one", "idempotency_keys": {"k": REQUEST}}]
 
     assert (await mover.put(fresh, dry_run=True)).stored == 1
     assert (await mover.put(here, dry_run=True)).duplicates == 1
@@ -103,7 +103,7 @@ async def test_a_dry_run_and_a_line_that_is_not_taken_keep_no_key(
     assert await connection.fetchval("select memory_id from idempotency_keys where key = 'k'") == UUID(NEW)
 
 
-async def test_keys_reach_a_memory_that_is_here_already_and_change_nothing_else_of_it(
+async def test_keys_are_added_to_an_existing_memory_without_another_change(
     mover: Mover,  # noqa: F811
     connection: asyncpg.Connection,
 ) -> None:
@@ -111,37 +111,37 @@ async def test_keys_reach_a_memory_that_is_here_already_and_change_nothing_else_
     await mover.put([line])
 
     for policy in ("skip", "overwrite"):
-        report = await mover.put([line | {"idempotency_keys": {policy: ASKED}}], on_conflict=policy)
+        report = await mover.put([line | {"idempotency_keys": {policy: REQUEST}}], on_conflict=policy)
         assert (report.duplicates, report.overwritten) == (1, 0)
 
     assert {row["key"] for row in await connection.fetch("select key from idempotency_keys")} == {"overwrite", "skip"}
     assert await connection.fetchval("select revision from memories") == 1
 
 
-async def test_a_key_that_is_used_here_stays_whose_it_is(
+async def test_a_key_in_use_stays_with_its_memory(
     person: Person,
     mover: Mover,  # noqa: F811
 ) -> None:
-    [here] = await person.keep(Draft("here", idempotency_key="own"))
+    [existing] = await person.keep(Draft("here", idempotency_key="own"))
     await person.keep(Draft("here", idempotency_key="confirmed"))
-    keys = {"own": ASKED, "confirmed": ASKED}
-    arriving: list[dict[str, Any]] = [
-        {"id": NEW, "content": "from elsewhere", "idempotency_keys": keys},
+    keys = {"own": REQUEST, "confirmed": REQUEST}
+    lines: list[dict[str, Any]] = [
+        {"id": NEW, "content": "imported", "idempotency_keys": keys},
         {"id": OLD, "content": "the key of another", "idempotency_key": "confirmed"},
     ]
     for dry_run in (True, False):
-        report = await mover.put(arriving, dry_run=dry_run)
+        report = await mover.put(lines, dry_run=dry_run)
         assert (report.stored, report.duplicates, report.failed) == (1, 1, 0)
 
     for key in keys:
-        assert await person.keep(Draft("here", idempotency_key=key)) == [here]
+        assert await person.keep(Draft("here", idempotency_key=key)) == [existing]
     assert [line for line in await mover.memories() if line.get("id") == NEW and "idempotency_keys" in line] == []
 
 
-async def test_a_key_is_not_taken_from_a_memory_that_came_with_it(mover: Mover) -> None:  # noqa: F811
+async def test_a_key_stays_with_the_memory_that_was_imported_with_it(mover: Mover) -> None:  # noqa: F811
     lines: list[dict[str, Any]] = [
         {"id": OLD, "content": "one", "idempotency_key": "k"},
-        {"id": NEW, "content": "two", "idempotency_keys": {"k": ASKED}},
+        {"id": NEW, "content": "two", "idempotency_keys": {"k": REQUEST}},
     ]
 
     assert (await mover.put(lines)).stored == 2
@@ -149,13 +149,13 @@ async def test_a_key_is_not_taken_from_a_memory_that_came_with_it(mover: Mover) 
     assert [line.get("idempotency_keys") for line in await mover.memories()] == [None, None]
 
 
-async def test_of_very_many_keys_a_line_holds_as_many_as_one_may(
+async def test_a_line_has_at_most_300_keys(
     person: Person,
     mover: Mover,  # noqa: F811
     elsewhere: tuple[Mover, Person],
 ) -> None:
-    [known] = await person.keep("said very often")
-    keyed = [Draft("said very often", idempotency_key=f"{'k' * 190} {number}") for number in range(MAX_KEYS + 5)]
+    [known] = await person.keep("stored very often")
+    keyed = [Draft("stored very often", idempotency_key=f"{'k' * 190} {number}") for number in range(MAX_KEYS + 5)]
     assert set(await person.keep(*keyed)) == {known}
 
     export = await mover.take()
@@ -172,19 +172,19 @@ async def test_of_very_many_keys_a_line_holds_as_many_as_one_may(
         ["k"],
         {"k": 1},
         {"k": "ab"},
-        {"k": ASKED.upper()},
-        {"k": ASKED[1:]},
-        {"k": ASKED + "a"},
+        {"k": REQUEST.upper()},
+        {"k": REQUEST[1:]},
+        {"k": REQUEST + "a"},
         {"k": "g" * 64},
-        {"hunter2": ASKED, "k": "ab"},
-        {"": ASKED},
-        {" \0": ASKED, "hunter2": ASKED},
-        {"k" * (MAX_KEY + 1): ASKED},
-        {"hunter2" * 30: ASKED},
-        {f"hunter2 {number}": ASKED for number in range(MAX_KEYS + 1)},
+        {"hunter2": REQUEST, "k": "ab"},
+        {"": REQUEST},
+        {" \0": REQUEST, "hunter2": REQUEST},
+        {"k" * (MAX_KEY + 1): REQUEST},
+        {"hunter2" * 30: REQUEST},
+        {f"hunter2 {number}": REQUEST for number in range(MAX_KEYS + 1)},
     ],
 )
-async def test_keys_that_are_none_fail_their_line_without_being_repeated(mover: Mover, keys: Any) -> None:  # noqa: F811
+async def test_invalid_keys_fail_their_line_and_are_not_repeated(mover: Mover, keys: Any) -> None:  # noqa: F811
     report = await mover.put([{"content": "one", "idempotency_keys": keys}, {"content": "two"}])
 
     assert (report.stored, report.failed) == (1, 1)
@@ -192,13 +192,13 @@ async def test_keys_that_are_none_fail_their_line_without_being_repeated(mover: 
     assert "hunter2" not in report.failures[0].message
 
 
-async def test_keys_are_cleaned_as_a_callers_are_and_may_be_as_long(
+async def test_imported_keys_are_cleaned_and_have_the_usual_length_limit(
     mover: Mover,  # noqa: F811
     connection: asyncpg.Connection,
 ) -> None:
     longest = "k" * MAX_KEY
 
-    report = await mover.put([{"content": "one", "idempotency_keys": {" release\0day ": ASKED, longest: ASKED}}])
+    report = await mover.put([{"content": "one", "idempotency_keys": {" release\0day ": REQUEST, longest: REQUEST}}])
 
     assert (report.stored, report.failed) == (1, 0)
     assert {row["key"] for row in await connection.fetch("select key from idempotency_keys")} == {
@@ -206,9 +206,9 @@ async def test_keys_are_cleaned_as_a_callers_are_and_may_be_as_long(
     }  # fmt: skip
 
 
-async def test_a_key_that_is_a_secret_is_refused_wherever_it_stands(mover: Mover) -> None:  # noqa: F811
+async def test_a_secret_among_many_keys_is_refused(mover: Mover) -> None:  # noqa: F811
     secret = MAKERS["github"][0](random.Random(1))
-    keys = {f"{'k' * 190} {number}": ASKED for number in range(MAX_KEYS - 1)} | {secret: ASKED}
+    keys = {f"{'k' * 190} {number}": REQUEST for number in range(MAX_KEYS - 1)} | {secret: REQUEST}
 
     report = await mover.put([{"content": "one", "idempotency_keys": keys}])
 

@@ -1,4 +1,4 @@
-"""The export format, and what becomes of conflicts: properties of pure functions."""
+"""Properties of the export format and of conflict resolution, both pure."""
 
 from __future__ import annotations
 
@@ -13,12 +13,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from folklore.db.stores.memories import PreparedMemory
-from folklore.db.stores.transfer import Present
-from folklore.db.stores.transfer_rows import Arrival, Carried, Entry, Past
+from folklore.db.stores.transfer import ExistingMemory, ModelVector, Past, TransferredMemory
 from folklore.errors import Conflict, InvalidInput
-from folklore.memory.transfer.conflicts import Known, OnConflict, Verdict, judge
-from folklore.memory.transfer.json_lines import HeaderLine, MemoryLine, _MemoryLine, header_line, memory_line, read_line
+from folklore.memory.requests import OnConflict
+from folklore.memory.transfer.conflicts import ExistingMemories, Resolution, resolve
+from folklore.memory.transfer.json_lines import Line, _MemoryLine, header_line, memory_line, read_line
 from folklore.model import Draft
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=40)
@@ -29,8 +28,8 @@ moments = st.datetimes(
 )
 counts = st.integers(0, 2**31 - 1)
 shares = st.floats(0, 1).map(lambda value: round(value, 6))
-entries = st.builds(
-    Entry,
+memories = st.builds(
+    TransferredMemory,
     st.builds(
         Draft,
         content=texts,
@@ -56,7 +55,7 @@ entries = st.builds(
     ),
     st.none()
     | st.builds(
-        Carried,
+        ModelVector,
         provider=texts,
         name=texts,
         dimensions=st.integers(1, 4),
@@ -68,18 +67,18 @@ entries = st.builds(
 )
 
 
-@given(entries, texts)
-def test_what_is_written_is_read_back(entry: Entry, namespace: str) -> None:
-    line = memory_line(namespace, entry)
+@given(memories, texts)
+def test_a_written_line_is_read_back(memory: TransferredMemory, namespace: str) -> None:
+    line = memory_line(namespace, memory)
 
     read = read_line(line.encode())
 
     assert "\n" not in line
-    assert read == MemoryLine(namespace, entry, ())
+    assert read == Line(memory, namespace)
 
 
 @given(st.binary(max_size=200) | st.text(max_size=200).map(lambda text: text.encode("utf-8", "surrogatepass")))
-def test_any_bytes_are_a_line_or_bad_input(raw: bytes) -> None:
+def test_any_bytes_give_a_line_or_invalid_input(raw: bytes) -> None:
     with suppress(InvalidInput):
         read_line(raw)
 
@@ -93,17 +92,17 @@ json_values = st.recursive(
 
 
 @given(st.dictionaries(st.sampled_from([*FIELDS, "folklore", "odd"]), json_values))
-def test_any_object_is_a_line_or_bad_input(line: dict[str, Any]) -> None:
+def test_any_object_gives_a_line_or_invalid_input(line: dict[str, Any]) -> None:
     with suppress(InvalidInput):
         read_line(json.dumps(line).encode())
 
 
-def test_a_header_is_read_back_and_a_plain_one_is_enough() -> None:
-    assert read_line(header_line(datetime.now(UTC), []).encode()) == HeaderLine(())
-    assert read_line(b'{"folklore": 1, "exported_at": "2026-01-01T00:00:00Z"}') == HeaderLine(())
+def test_a_header_is_read_back_and_may_lack_namespaces() -> None:
+    assert read_line(header_line(datetime.now(UTC), []).encode()) == Line(())
+    assert read_line(b'{"folklore": 1, "exported_at": "2026-01-01T00:00:00Z"}') == Line(())
 
 
-def test_errors_do_not_repeat_what_was_wrong() -> None:
+def test_errors_do_not_repeat_the_wrong_value() -> None:
     with pytest.raises(InvalidInput) as caught:
         read_line(b'{"content": "a", "importance": "hunter2"}')
 
@@ -111,72 +110,66 @@ def test_errors_do_not_repeat_what_was_wrong() -> None:
 
 
 # Few ids, texts and keys, so that they collide.
-arrivals = st.lists(
-    st.builds(
-        lambda id_, text, key, dead: (id_, text, key, dead),
-        st.integers(1, 5),
-        st.sampled_from("abcd"),
-        st.sampled_from([None, None, "k"]),
-        st.booleans(),
-    ),
+batches = st.lists(
+    st.tuples(st.integers(1, 5), st.sampled_from("abcd"), st.sampled_from([None, None, "k"]), st.booleans()),
     max_size=12,
 ).map(
-    lambda given_: [
-        Arrival(
-            line,
-            PreparedMemory(UUID(int=id_), Draft(text, id=UUID(int=id_), idempotency_key=key), text.encode()),
-            Past(forgotten_at=datetime(2025, 1, 1, tzinfo=UTC) if dead else None),
+    lambda rows: [
+        TransferredMemory(
+            Draft(text, id=UUID(int=id_), idempotency_key=key),
+            Past(forgotten_at=datetime(2025, 1, 1, tzinfo=UTC) if forgotten else None),
+            digest=text.encode(),
+            line=line,
         )
-        for line, (id_, text, key, dead) in enumerate(given_, start=1)
+        for line, (id_, text, key, forgotten) in enumerate(rows, start=1)
     ]
 )
 
 
-@given(arrivals, st.sampled_from(["skip", "overwrite"]))
-def test_every_arrival_has_one_fate(batch: list[Arrival], policy: OnConflict) -> None:
-    verdict = judge(batch, Known(), {}, policy)
+@given(batches, st.sampled_from(["skip", "overwrite"]))
+def test_every_memory_has_one_outcome(batch: list[TransferredMemory], policy: OnConflict) -> None:
+    resolution = resolve(batch, ExistingMemories(), {}, policy)
 
-    refused = [arrival for arrival, _ in verdict.refused]
-    fates = [*verdict.fresh, *verdict.replacing, *verdict.duplicates, *refused]
-    assert sorted(arrival.line for arrival in fates) == [arrival.line for arrival in batch]
+    refused = [memory for memory, _ in resolution.refused]
+    outcomes = [*resolution.new, *resolution.replaced, *resolution.duplicates, *refused]
+    assert sorted(memory.line for memory in outcomes) == [memory.line for memory in batch]
 
 
-@given(arrivals, st.sampled_from(["skip", "overwrite"]))
-def test_what_goes_in_breaks_no_unique_index(batch: list[Arrival], policy: OnConflict) -> None:
-    verdict = judge(batch, Known(), {}, policy)
+@given(batches, st.sampled_from(["skip", "overwrite"]))
+def test_new_memories_violate_no_unique_index(batch: list[TransferredMemory], policy: OnConflict) -> None:
+    resolution = resolve(batch, ExistingMemories(), {}, policy)
 
-    ids = [arrival.id for arrival in verdict.fresh]
-    living = [arrival.prepared.digest for arrival in verdict.fresh if arrival.alive]
-    keys = [key for arrival in verdict.fresh if (key := arrival.prepared.draft.idempotency_key)]
+    ids = [memory.id for memory in resolution.new]
+    live = [memory.digest for memory in resolution.new if memory.live]
+    keys = [key for memory in resolution.new if (key := memory.draft.idempotency_key)]
     assert len(ids) == len(set(ids))
-    assert len(living) == len(set(living))
+    assert len(live) == len(set(live))
     assert len(keys) == len(set(keys))
 
 
-@given(arrivals)
-def test_failing_is_skipping_without_a_duplicate(batch: list[Arrival]) -> None:
-    skipping = judge(batch, Known(), {}, "skip")
+@given(batches)
+def test_the_policies_fail_and_skip_differ_only_for_duplicates(batch: list[TransferredMemory]) -> None:
+    skipping = resolve(batch, ExistingMemories(), {}, "skip")
 
     if skipping.duplicates:
         with pytest.raises(Conflict, match=f"Line {skipping.duplicates[0].line} "):
-            judge(batch, Known(), {}, "fail")
+            resolve(batch, ExistingMemories(), {}, "fail")
     else:
-        assert judge(batch, Known(), {}, "fail") == skipping
+        assert resolve(batch, ExistingMemories(), {}, "fail") == skipping
 
 
-def overwritten(stored: Entry, said: Entry) -> Verdict:
-    """What becomes of a line that says `said` of a memory that is here as `stored`."""
-    assert stored.draft.id is not None
-    known = Known()
-    known.learn([Present(stored.draft.id, b"as it was", stored.draft.idempotency_key, alive=True)])
-    arrival = Arrival(1, PreparedMemory(stored.draft.id, said.draft, b"as it is said"), said.past)
-    return judge([arrival], known, {stored.draft.id: stored}, "overwrite")
+def overwrite(stored: TransferredMemory, draft: Draft, past: Past = Past()) -> Resolution:
+    """Resolve a line that states `draft` and `past` for a stored memory."""
+    existing = ExistingMemories()
+    existing.read([ExistingMemory(stored.id, b"old", stored.draft.idempotency_key, live=True)])
+    line = TransferredMemory(replace(draft, id=stored.id), past, digest=b"new", line=1)
+    return resolve([line], existing, {stored.id: stored}, "overwrite")
 
 
 DAY = datetime(2025, 1, 1, tzinfo=UTC)
-HERE = Entry(
+STORED = TransferredMemory(
     Draft(
-        "here", summary="s", kind="decision", tags=("a",), source="adr", session="planning", position=7,
+        "stored", summary="s", kind="decision", tags=("a",), source="adr", session="planning", position=7,
         occurred_at=DAY, importance=0.5, language="german", expires_at=DAY, metadata={"a": 1}, idempotency_key="own",
         id=UUID(int=1), author="sarah", created_at=DAY,
     ),
@@ -184,35 +177,35 @@ HERE = Entry(
 )  # fmt: skip
 
 
-def test_what_a_line_leaves_out_is_gone_but_for_what_a_memory_always_has_and_what_it_lived_through() -> None:
-    (kept,) = overwritten(HERE, Entry(Draft("said", session="planning"), Past())).replacing
-    (moved,) = overwritten(HERE, Entry(Draft("said", session="another"), Past())).replacing
+def test_overwriting_empties_fields_that_a_line_leaves_out_except_those_that_are_never_empty_and_the_past() -> None:
+    (kept,) = overwrite(STORED, Draft("new", session="planning")).replaced
+    (moved,) = overwrite(STORED, Draft("new", session="another")).replaced
 
     always = {"id": UUID(int=1), "author": "sarah", "created_at": DAY, "language": "german", "idempotency_key": "own"}
-    assert kept.prepared.draft == Draft("said", session="planning", position=7, **always)  # type: ignore[arg-type]
-    assert kept.past == replace(HERE.past, superseded_at=None, superseded_by=None)
-    assert (kept.id, kept.prepared.digest) == (UUID(int=1), b"as it is said")
-    assert moved.prepared.draft.position is None, "a place in another session is none in this one"
+    assert kept.draft == Draft("new", session="planning", position=7, **always)  # type: ignore[arg-type]
+    assert kept.past == replace(STORED.past, superseded_at=None, superseded_by=None)
+    assert (kept.id, kept.digest) == (UUID(int=1), b"new")
+    assert moved.draft.position is None, "a position belongs to one session"
 
 
-def test_what_a_line_says_replaces_what_is_here_also_if_it_is_nothing_or_less() -> None:
+def test_overwriting_takes_every_stated_value_also_if_it_is_zero() -> None:
     late = DAY + timedelta(days=9)
     draft = Draft(
-        "said", session="planning", position=0, language="english", idempotency_key="new",
+        "new", session="planning", position=0, language="english", idempotency_key="new",
         id=UUID(int=1), author="carl", created_at=late,
     )  # fmt: skip
     past = Past("codex", late, 0.0, "inferred", None, None, None, late, 0, 0, 9)
 
-    (arrival,) = overwritten(HERE, Entry(draft, past)).replacing
+    (memory,) = overwrite(STORED, draft, past).replaced
 
-    assert arrival.prepared.draft == draft
-    assert arrival.past == replace(past, revision=4, updated_at=DAY)  # these tell of the change itself
+    assert memory.draft == draft
+    assert memory.past == replace(past, revision=4, updated_at=DAY), "the change itself sets these two"
 
 
-def test_a_line_that_says_what_is_here_or_less_of_its_life_changes_nothing() -> None:
-    less = Past(superseded_at=DAY, superseded_by=UUID(int=2))
-    for past in (HERE.past, less, replace(HERE.past, revision=9, updated_at=DAY + timedelta(days=9))):
-        assert [arrival.line for arrival in overwritten(HERE, Entry(HERE.draft, past)).duplicates] == [1]
+def test_overwriting_with_the_stored_values_or_fewer_of_the_past_changes_nothing() -> None:
+    fewer = Past(superseded_at=DAY, superseded_by=UUID(int=2))
+    for past in (STORED.past, fewer, replace(STORED.past, revision=9, updated_at=DAY + timedelta(days=9))):
+        assert [memory.line for memory in overwrite(STORED, STORED.draft, past).duplicates] == [1]
 
-    assert overwritten(HERE, Entry(HERE.draft, replace(less, recall_count=13))).replacing
-    assert overwritten(HERE, Entry(replace(HERE.draft, summary="another"), HERE.past)).replacing
+    assert overwrite(STORED, STORED.draft, replace(fewer, recall_count=13)).replaced
+    assert overwrite(STORED, replace(STORED.draft, summary="another"), STORED.past).replaced

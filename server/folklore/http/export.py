@@ -10,14 +10,13 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
-from folklore.db.stores.transfer import Transfers
 from folklore.errors import Conflict, FolkloreError
 from folklore.http.error_responses import failure
 from folklore.http.paths import Path
 from folklore.memory.context import RequestContext
 from folklore.memory.requests import ExportRequest
 from folklore.memory.service import Service
-from folklore.memory.transfer.streams import export_lines
+from folklore.memory.transfer.export import export_lines
 from folklore.memory.wire import read_request
 
 # Exports at once: each holds a connection for as long as its reader takes.
@@ -63,9 +62,7 @@ async def _pieces(
 ) -> AsyncGenerator[str, None]:
     async with places:
         held: list[str] = []
-        transfers = Transfers(context.memory.database)
-        lines = export_lines(transfers, asked.namespaces, now=context.now, embeddings=asked.embeddings)
-        async with aclosing(lines):
+        async with aclosing(export_lines(context, asked)) as lines:
             async for line in lines:
                 held.append(line)
                 if len(held) == _LINES:

@@ -43,6 +43,7 @@ Words = tuple[str, ...]
 ListSort = Literal["time_desc", "time_asc", "updated_desc", "updated_asc", "score"]
 Reflections = Literal["include", "exclude", "only"]
 Expansion = Literal["relations", "entities"]
+OnConflict = Literal["skip", "overwrite", "fail"]
 
 # The type that a declared field has in JSON.
 VALUE_TYPES: Mapping[FieldType, Any] = {
@@ -358,6 +359,15 @@ class ExportRequest(Request):
     operation = "export"
     namespaces: Words = ()
     embeddings: bool = False
+
+
+class ImportRequest(Request):
+    """Import lines into `namespace`, or each into the namespace that it names."""
+
+    operation = "import"
+    namespace: str | None = None
+    on_conflict: OnConflict = "skip"
+    dry_run: bool = False
 
 
 # Every operation whose result is one value, by name.

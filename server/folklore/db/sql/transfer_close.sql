@@ -1,1 +1,2 @@
-close folklore_transfer
+-- The cursors of an export: one is open at a time.
+close all

@@ -1,7 +1,8 @@
--- Insert imported memories (fragments/transfer_arrivals) with their idempotency keys. A memory whose id, text in force or key
--- is here already is left out and not returned. superseded_by follows in transfer_link: its target may arrive later.
-with arrival as materialized (
--- include transfer_arrivals
+-- Inserts the memories of transfer_columns with their idempotency keys and returns their ids. A memory whose id, live text
+-- or idempotency key exists is left out. superseded_by follows in transfer_successors_link, since its target may be
+-- imported later.
+with imported as materialized (
+-- include transfer_columns
 ),
 written as (
     insert into memories (
@@ -14,7 +15,7 @@ written as (
         ), 0) + d.step) end,
         d.author, d.agent, d.quality, d.trust, d.created_at, d.updated_at, d.forgotten_at, d.superseded_at,
         d.last_recalled_at, d.recall_count, d.confirmed_count, d.revision, decode(d.digest, 'hex')
-    from arrival d
+    from imported d
     where not exists (
         select from idempotency_keys k where k.namespace_id = :namespace::uuid and k.key = d.idempotency_key
     )
@@ -24,7 +25,7 @@ written as (
 keyed as (
     insert into idempotency_keys (namespace_id, key, memory_id, request)
     select :namespace::uuid, d.idempotency_key, d.id, decode(d.digest, 'hex')
-    from arrival d
+    from imported d
     join written on written.id = d.id
     where d.idempotency_key is not null
     order by d.idempotency_key collate "C"

@@ -1,4 +1,4 @@
--- A namespace as another database knew it; one that is here already stays as it is.
+-- Creates a namespace with given properties; one that exists stays as it is and is not returned.
 insert into namespaces (id, name, description, language, languages, created_at, created_by)
 values (:id::uuid, :name::text, :description::text, :language::text, array[:language::text], :created_at::timestamptz,
     :created_by::text)

@@ -1,7 +1,7 @@
--- :names the namespaces asked for, null for all of them.
+-- :names these namespaces, null for all.
 select id, name, description, language, created_at, created_by
 from namespaces
 where deleted_at is null
     and (:names::text[] is null or lower(name collate "C") in (
-        select lower(asked.name collate "C") from unnest(:names::text[]) as asked (name)
+        select lower(requested.name collate "C") from unnest(:names::text[]) as requested (name)
     ))

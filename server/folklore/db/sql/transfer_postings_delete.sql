@@ -1,5 +1,5 @@
--- The postings of the memories :ids, each found by its lexeme, since no index begins with the memory: the words of
--- their text, the empty lexeme that counts them, the marks of their date, all as postings_insert writes them.
+-- Deletes the postings of the memories :ids, as postings_insert writes them: the lexemes of their text, the empty lexeme
+-- with their length, the date terms. Each is found by its lexeme, since no index begins with the memory.
 delete from postings p
 using (
     select m.id, found.lexeme

@@ -1,6 +1,6 @@
--- :relations a JSON array. Those whose memories are both here come back, whether they were here before or not.
+-- :links a JSON array. Returns the places of those whose two memories exist; a relation that exists stays as it is.
 with given as materialized (
-    select d.* from jsonb_to_recordset(:relations::jsonb) as d (
+    select d.* from jsonb_to_recordset(:links::jsonb) as d (
         place integer, from_id uuid, type text, to_id uuid, strength real, author text, created_at timestamptz
     )
     where exists (select from memories f where f.namespace_id = :namespace::uuid and f.id = d.from_id)

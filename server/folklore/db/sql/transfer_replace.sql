@@ -1,7 +1,7 @@
--- Replace the memories of the same ids by imported ones (fragments/transfer_arrivals); the revision increases by one. A
--- memory keeps the idempotency keys that it has, and gets the imported one.
-with arrival as materialized (
--- include transfer_arrivals
+-- Replaces each memory of transfer_columns that exists; its revision increases by one. A memory keeps its idempotency keys
+-- and gets the imported one, unless another memory has it.
+with imported as materialized (
+-- include transfer_columns
 ),
 written as (
     update memories m
@@ -13,14 +13,14 @@ written as (
         updated_at = :now::timestamptz, forgotten_at = d.forgotten_at, superseded_at = d.superseded_at,
         superseded_by = null, last_recalled_at = d.last_recalled_at, recall_count = d.recall_count,
         confirmed_count = d.confirmed_count, revision = m.revision + 1, digest = decode(d.digest, 'hex')
-    from arrival d
+    from imported d
     where m.namespace_id = :namespace::uuid and m.id = d.id
     returning m.id
 ),
 keyed as (
     insert into idempotency_keys (namespace_id, key, memory_id, request)
     select :namespace::uuid, d.idempotency_key, d.id, decode(d.digest, 'hex')
-    from arrival d
+    from imported d
     join written on written.id = d.id
     where d.idempotency_key is not null
     order by d.idempotency_key collate "C"

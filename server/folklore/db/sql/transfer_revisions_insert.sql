@@ -1,7 +1,7 @@
--- :revisions a JSON array. Those whose memory is here, and has that revision behind it, come back, whether they were
--- here before or not: a memory that was here already and lived through less knows nothing of the later ones.
+-- :links a JSON array. Returns the places of those whose memory exists with a later revision number; a revision
+-- that exists stays as it is. A memory with fewer changes than the imported one has no later revisions.
 with given as materialized (
-    select d.* from jsonb_to_recordset(:revisions::jsonb) as d (
+    select d.* from jsonb_to_recordset(:links::jsonb) as d (
         place integer, memory_id uuid, revision integer, action text, author text, agent text, changed_at timestamptz,
         reason text, undoes integer, before jsonb
     )

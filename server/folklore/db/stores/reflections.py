@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from uuid import UUID
 
@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from folklore.db.database import Database, Session
 from folklore.db.stores.maintenance import erase
-from folklore.db.stores.memories import PreparedMemory, Vectors, index
-from folklore.db.stores.transfer_rows import Arrival, Past, arrivals_json
+from folklore.db.stores.memories import PreparedMemory, Vectors
+from folklore.db.stores.transfer import ImportTransaction, Past, TransferredMemory
 from folklore.model import Caller
 
 DERIVED = "derived"
@@ -116,16 +116,17 @@ class Reflections:
         """
         async with self._database.transaction() as session:
             whole = await _with_unchanged_members(session, namespace, reflections)
-            arrivals = [Arrival(0, one.prepared, Past(trust=DERIVED, updated_at=now)) for one in whole]
-            rows = await session.rows(
-                "transfer_insert", namespace=namespace, arrivals=arrivals_json(arrivals, caller, language, now)
-            )
-            written = {row["id"] for row in rows}
-            places = [place for place, one in enumerate(reflections) if one.prepared.id in written]
-            made = None if vectors is None else vectors.select(places)
-            await index(session, namespace, [reflections[place].prepared.id for place in places], made, now)
-            await _link(session, namespace, [reflections[place] for place in places], caller, now)
+            change = ImportTransaction(session, namespace, language, caller, now)
+            written = set(await change.insert([_memory_of(one, now) for one in whole]))
+            await change.index([_memory_of(one, now) for one in reflections], vectors, written)
+            await _link(session, namespace, [one for one in whole if one.prepared.id in written], caller, now)
         return len(written)
+
+
+def _memory_of(reflection: Reflection, now: datetime) -> TransferredMemory:
+    prepared = reflection.prepared
+    draft = replace(prepared.draft, id=prepared.id)
+    return TransferredMemory(draft, Past(trust=DERIVED, updated_at=now), digest=prepared.digest)
 
 
 async def _link(

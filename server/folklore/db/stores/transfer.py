@@ -1,39 +1,36 @@
-"""Memories on their way between databases: read out in one snapshot, written in with what they have lived through."""
+"""Transfer of memories between databases: their values, the reads of an export, the transactions of an import."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
 import asyncpg
+from pgvector import HalfVector
 
 from folklore.db.database import Database, Session
-from folklore.db.rows import relation_of, revision_of
+from folklore.db.rows import columns_of, fields_of, relation_of, revision_of, short
 from folklore.db.stores.audit import WriteEntry, log_write
 from folklore.db.stores.changes import CHANGEABLE, NamespaceTransaction
-from folklore.db.stores.memories import Vectors, index
+from folklore.db.stores.memories import Vectors, index, lock_sessions, session_steps
 from folklore.db.stores.models import KnownModel, active_model
 from folklore.db.stores.namespaces import NewNamespace, ensure_namespace
 from folklore.db.stores.planner_statistics import PlannerStatistics
-from folklore.db.stores.transfer_rows import (
-    Arrival,
-    Entry,
-    arrivals_json,
-    carried_of,
-    entry_of,
-    relations_json,
-    revisions_json,
-)
 from folklore.errors import Conflict
-from folklore.model import Caller, Relation, Revision
+from folklore.model import Caller, Draft, Relation, Revision
+
+# Bytes of a half float.
+HALF_BYTES = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Origin:
-    """A namespace as the database it comes from knows it."""
+class TransferredNamespace:
+    """The properties of a namespace that a transfer keeps."""
 
     id: UUID
     name: str
@@ -44,73 +41,234 @@ class Origin:
 
 
 @dataclass(frozen=True, slots=True)
-class Present:
-    """A memory in the database that has an arriving id, text or idempotency key.
+class Past:
+    """The columns of a memory that its author does not state; None where an import gives no value."""
 
-    With `asked`, a store here used the key: the key stays with this memory even if an import replaces its row.
+    agent: str | None = None
+    updated_at: datetime | None = None
+    quality: float | None = None
+    trust: str | None = None
+    forgotten_at: datetime | None = None
+    superseded_at: datetime | None = None
+    superseded_by: UUID | None = None
+    last_recalled_at: datetime | None = None
+    recall_count: int | None = None
+    confirmed_count: int | None = None
+    revision: int | None = None
+
+
+PAST = tuple(Past.__dataclass_fields__)
+
+
+@dataclass(frozen=True, slots=True)
+class ModelVector:
+    """A vector in half floats, little-endian, with the identity of the model that made it."""
+
+    provider: str
+    name: str
+    dimensions: int
+    vector: bytes
+    revision: str = ""
+    query_prefix: str = ""
+    document_prefix: str = ""
+
+
+# The properties that the id of a model follows from.
+MODEL_IDENTITY = tuple(name for name in ModelVector.__dataclass_fields__ if name != "vector")
+
+
+@dataclass(frozen=True, slots=True)
+class TransferredMemory:
+    """A whole memory: its draft, its past, and its vector if it was requested and exists.
+
+    `keys` are the idempotency keys besides that of the draft, each with the digest (hexadecimal) of its request. An
+    import sets `digest`, the SHA-256 of the normalised text, and `line`, the number of the memory's line.
+    """
+
+    draft: Draft
+    past: Past = Past()
+    vector: ModelVector | None = None
+    keys: Mapping[str, str] = field(default_factory=dict)
+    digest: bytes = b""
+    line: int = 0
+
+    @property
+    def id(self) -> UUID:
+        """The id of the memory. A draft that a line states may lack one, a checked one never does."""
+        assert self.draft.id is not None
+        return self.draft.id
+
+    @property
+    def live(self) -> bool:
+        """True if it is neither forgotten nor superseded: only live texts must be unique."""
+        return self.past.forgotten_at is None and self.past.superseded_at is None
+
+
+@dataclass(frozen=True, slots=True)
+class ExistingMemory:
+    """A stored memory with the id, the text or an idempotency key of an imported one.
+
+    `requested` is True if a store used the key here: then the memory keeps it even if an import replaces the row.
     """
 
     id: UUID
     digest: bytes
     key: str | None
-    alive: bool
-    asked: bool = False
+    live: bool
+    requested: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """What goes into one namespace in one transaction; the vectors are those of `fresh`, then of `replacing`."""
+    """Memories that one transaction writes to one namespace. `vectors` are those of `new`, then of `replaced`.
 
-    fresh: Sequence[Arrival]
-    replacing: Sequence[Arrival]
+    With `all_or_nothing`, memories that other requests stored since the batch was compared are a Conflict; without it
+    they stay as they are.
+    """
+
+    namespace: NewNamespace
+    new: Sequence[TransferredMemory]
+    replaced: Sequence[TransferredMemory]
     vectors: Vectors | None
+    all_or_nothing: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Successor:
+    """The memory that superseded another one."""
+
+    memory_id: UUID
+    successor_id: UUID
+
+
+@dataclass(frozen=True, slots=True)
+class RequestKey:
+    """A further idempotency key of a memory, with the digest (hexadecimal) of the request that it answered."""
+
+    memory_id: UUID
+    key: str
+    request: str
+
+
+# Rows that refer to memories, and the statements that write them.
+Link = Relation | Revision | Successor | RequestKey
+_LINK_STATEMENTS = {
+    Relation: "transfer_relations_insert",
+    Revision: "transfer_revisions_insert",
+    Successor: "transfer_successors_link",
+    RequestKey: "transfer_keys_insert",
+}
 
 
 class Snapshot:
-    """One moment of a database, read within one transaction."""
+    """The reads of one export, in one transaction that sees one moment."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
 
-    async def namespaces(self, names: Sequence[str] | None) -> list[Origin]:
-        """These namespaces, or all, in an order that does not depend on the database's collation."""
+    async def namespaces(self, names: Sequence[str] | None) -> list[TransferredNamespace]:
+        """Read these namespaces, or all, ordered independently of the database's collation."""
         rows = await self._session.rows("transfer_namespaces", names=None if names is None else list(names))
-        return sorted((_origin(row) for row in rows), key=lambda origin: origin.name)
+        namespaces = [TransferredNamespace(**row) for row in rows]
+        return sorted(namespaces, key=lambda namespace: namespace.name)
+
+    async def active_model(self) -> KnownModel | None:
+        """Read the active model; None if nothing was ever embedded."""
+        return await active_model(self._session)
+
+    async def memories(self, namespace: UUID, model: KnownModel | None) -> AsyncIterator[TransferredMemory]:
+        """Yield every memory of a namespace by creation and id, with its vector in `model` if one is given."""
+        id_ = None if model is None else model.id
+        async for row in self._stream("transfer_memories", namespace=namespace, ids=None, model=id_):
+            memory = _memory_of(row)
+            if model is not None and row["vector"] is not None:
+                memory = replace(memory, vector=_vector_of(row["vector"], model))
+            yield memory
 
     async def relations(self, namespace: UUID) -> AsyncIterator[Relation]:
-        """Every relation of a namespace, through a cursor."""
-        async for row in self._through("transfer_relations", namespace=namespace):
+        """Yield every relation of a namespace."""
+        async for row in self._stream("transfer_relations", namespace=namespace):
             yield relation_of(row)
 
     async def revisions(self, namespace: UUID) -> AsyncIterator[Revision]:
-        """Every revision of a namespace, through a cursor."""
-        async for row in self._through("transfer_revisions", namespace=namespace):
+        """Yield every revision of a namespace."""
+        async for row in self._stream("transfer_revisions", namespace=namespace):
             yield revision_of(row)
 
-    async def model(self) -> KnownModel | None:
-        """The model that counts; None while nothing was ever embedded."""
-        return await active_model(self._session)
+    async def _stream(self, cursor: str, /, **values: object) -> AsyncIterator[asyncpg.Record]:
+        """Yield the rows of a cursor, which needs constant memory.
 
-    async def entries(self, namespace: UUID, model: KnownModel | None = None) -> AsyncIterator[Entry]:
-        """Every memory of a namespace by creation and id, through a cursor: memory stays flat whatever its size.
-
-        With a model, each carries the vector it has there.
+        The cursors are statements in files, not asyncpg's own: these need named prepared statements, which some
+        poolers do not support. Each has a name of its own, since a prepared `fetch` always returns the same columns.
         """
-        if model is None:
-            async for row in self._through("transfer", namespace=namespace, ids=None):
-                yield entry_of(row)
-            return
-        async for row in self._through("transfer_vectors", namespace=namespace, ids=None, model=model.id):
-            carried = None if row["vector"] is None else carried_of(row["vector"], model)
-            yield replace(entry_of(row), carried=carried)
-
-    async def _through(self, cursor: str, /, **values: object) -> AsyncIterator[asyncpg.Record]:
-        # Each has a name of its own: what a `fetch` brings is remembered with the statement.
         await self._session.rows(f"{cursor}_open", **values)
         while rows := await self._session.rows(f"{cursor}_fetch"):
             for row in rows:
                 yield row
-        await self._session.rows(f"{cursor}_close")
+        await self._session.rows("transfer_close")
+
+
+@dataclass(frozen=True, slots=True)
+class ImportTransaction:
+    """Writes memories with their past within a transaction in one namespace. Caller, language and time are defaults."""
+
+    session: Session
+    namespace: UUID
+    language: str
+    caller: Caller
+    now: datetime
+
+    async def insert(self, memories: Sequence[TransferredMemory]) -> list[UUID]:
+        """Insert memories without postings; return the new ids, those whose id, text and key are free."""
+        if not memories:
+            return []
+        rows = await self.session.rows("transfer_insert", namespace=self.namespace, memories=self._json(memories))
+        return [row["id"] for row in rows]
+
+    async def replace(self, memories: Sequence[TransferredMemory]) -> list[UUID]:
+        """Replace the stored memories of the same ids, record revisions, and delete their postings and vectors."""
+        if not memories:
+            return []
+        ids = [memory.id for memory in memories]
+        change = NamespaceTransaction(self.session, self.namespace, self.caller, self.now)
+        await change.record(ids, "import", CHANGEABLE)
+        await change.unindex(ids)
+        await self.session.rows("transfer_embeddings_delete", namespace=self.namespace, ids=ids)
+        rows = await self.session.rows(
+            "transfer_replace", namespace=self.namespace, memories=self._json(memories), now=self.now
+        )
+        return [row["id"] for row in rows]
+
+    async def index(self, memories: Sequence[TransferredMemory], vectors: Vectors | None, written: set[UUID]) -> None:
+        """Write postings and vectors of the written ones of `memories`, which `vectors` are in the order of."""
+        places = [place for place, memory in enumerate(memories) if memory.id in written]
+        if vectors is not None:
+            vectors = vectors.select(places)
+        await index(self.session, self.namespace, [memories[place].id for place in places], vectors, self.now)
+
+    def _json(self, memories: Sequence[TransferredMemory]) -> str:
+        rows = [self._row(memory) for memory in memories]
+        for row, step in zip(rows, session_steps(memory.draft for memory in memories), strict=True):
+            row["step"] = step
+        rows.sort(key=lambda row: str(row["digest"]))  # two batches never deadlock
+        return json.dumps(rows, ensure_ascii=False, default=str)
+
+    def _row(self, memory: TransferredMemory) -> dict[str, object]:
+        draft = memory.draft
+        created_at = draft.created_at or self.now
+        row = columns_of(draft) | asdict(memory.past)
+        row |= {"id": memory.id, "created_at": created_at, "author": draft.author}
+        row |= {"digest": memory.digest.hex(), "idempotency_key": draft.idempotency_key}
+        defaults = {
+            "author": self.caller.author,
+            "language": self.language,
+            "trust": "stated",
+            "updated_at": created_at,
+            "recall_count": 0,
+            "confirmed_count": 0,
+            "revision": 1,
+        }
+        return row | {name: value for name, value in defaults.items() if row[name] is None}
 
 
 class Transfers:
@@ -122,167 +280,105 @@ class Transfers:
 
     @asynccontextmanager
     async def snapshot(self) -> AsyncIterator[Snapshot]:
-        """A moment to read from for as long as the block takes."""
+        """Open a snapshot for the length of the block, on a connection outside the pool."""
         async with self._database.snapshot() as session:
             yield Snapshot(session)
 
     async def active_model(self) -> KnownModel | None:
-        """The model that counts; None while nothing was ever embedded. One statement."""
+        """Read the active model; None if nothing was ever embedded. One statement."""
         async with self._database.session() as session:
             return await active_model(session)
 
-    async def origin(self, name: str) -> Origin | None:
-        """The namespace of this name, if it is here."""
+    async def namespace_id(self, name: str) -> UUID | None:
+        """Return the id of the namespace of this name, if it exists. One statement."""
         async with self._database.session() as session:
             row = await session.row("transfer_namespaces", names=[name])
-        return None if row is None else _origin(row)
+        return None if row is None else row["id"]
 
-    async def settle(self, origin: Origin) -> None:
-        """Make a namespace with the properties it had elsewhere, unless one of its name is here."""
+    async def create_namespace(self, namespace: TransferredNamespace) -> None:
+        """Create a namespace with these properties, unless one of its name exists. One statement."""
         async with self._database.session() as session:
-            await session.rows(
-                "transfer_namespace_insert",
-                id=origin.id,
-                name=origin.name,
-                description=origin.description,
-                language=origin.language,
-                created_at=origin.created_at,
-                created_by=origin.created_by,
-            )
+            await session.rows("transfer_namespace_insert", **asdict(namespace))
 
-    async def present(self, namespace: UUID, arrivals: Iterable[Arrival]) -> list[Present]:
-        """What is here already of a batch. One statement."""
-        batch = [arrival.prepared for arrival in arrivals]
+    async def existing(self, namespace: UUID, batch: Iterable[TransferredMemory]) -> list[ExistingMemory]:
+        """Return the stored memories with an id, text or key of this batch. One statement."""
+        batch = list(batch)
         async with self._database.session() as session:
             rows = await session.rows(
-                "transfer_known",
+                "transfer_existing",
                 namespace=namespace,
-                ids=[item.id for item in batch],
-                digests=[item.digest for item in batch],
-                keys=[key for item in batch if (key := item.draft.idempotency_key) is not None],
+                ids=[memory.id for memory in batch],
+                digests=[memory.digest for memory in batch],
+                keys=[key for memory in batch if (key := memory.draft.idempotency_key) is not None],
             )
-        return [
-            Present(row["id"], bytes(row["digest"]), row["idempotency_key"], row["alive"], row["asked"]) for row in rows
-        ]
+        return [ExistingMemory(**row) for row in rows]
 
-    async def here(self, namespace: UUID, ids: Iterable[UUID]) -> set[UUID]:
-        """Which of these memories are in the namespace. One statement."""
+    async def existing_ids(self, namespace: UUID, ids: Iterable[UUID]) -> set[UUID]:
+        """Return those of these ids that the namespace has. One statement."""
         async with self._database.session() as session:
-            rows = await session.rows("transfer_known", namespace=namespace, ids=list(ids), digests=[], keys=[])
+            rows = await session.rows("transfer_existing", namespace=namespace, ids=list(ids), digests=[], keys=[])
         return {row["id"] for row in rows}
 
-    async def stored(self, namespace: UUID, ids: Sequence[UUID]) -> dict[UUID, Entry]:
-        """The memories of these ids, whole."""
+    async def memories(self, namespace: UUID, ids: Sequence[UUID]) -> dict[UUID, TransferredMemory]:
+        """Read whole memories, by id. One statement."""
         async with self._database.session() as session:
-            rows = await session.rows("transfer_entries", namespace=namespace, ids=list(ids))
-        return {row["id"]: entry_of(row) for row in rows}
+            rows = await session.rows("transfer_memories", namespace=namespace, ids=list(ids), model=None)
+        return {row["id"]: _memory_of(row) for row in rows}
 
-    async def write(
-        self,
-        namespace: str,
-        batch: Batch,
-        *,
-        caller: Caller,
-        namespace_id: UUID,
-        language: str,
-        now: datetime,
-        all_or_nothing: bool = False,
-    ) -> set[UUID]:
-        """Write a batch in one transaction and a constant number of statements; the ids that were written.
+    async def write(self, batch: Batch, *, caller: Caller, now: datetime) -> set[UUID]:
+        """Write a batch in one transaction and a constant number of statements; return the ids that were written.
 
-        `namespace_id` and `language` serve if the namespace must be made. What somebody else stored since the batch
-        was judged stays as it is, or with `all_or_nothing` is a Conflict.
+        Raises Conflict (`all_or_nothing`), ConcurrentChange, InvalidInput for a value that Postgres refuses.
         """
+        memories = [*batch.new, *batch.replaced]
         async with self._database.transaction() as session:
-            everything = [*batch.fresh, *batch.replacing]
-            if batch.replacing:
-                await session.row("namespaces/lock_by_name", name=namespace)
-            languages = sorted({spoken for item in everything if (spoken := item.prepared.draft.language)})
-            namespace_id, language = await ensure_namespace(
-                session, NewNamespace(namespace_id, namespace, language, languages), author=caller.author, now=now
-            )
-            if any(item.prepared.draft.session and item.prepared.draft.position is None for item in everything):
-                await session.row("namespaces/lock_sessions", namespace=namespace_id)
-            written: set[UUID] = set()
-            if batch.replacing:  # first, so that a text given up by one memory may come in as another
-                ids = [item.id for item in batch.replacing]
-                await NamespaceTransaction(session, namespace_id, caller, now).record(ids, "import", CHANGEABLE)
-                await session.rows("transfer_postings_delete", namespace=namespace_id, ids=ids)
-                await session.rows("transfer_embeddings_delete", namespace=namespace_id, ids=ids)
-                arrivals = arrivals_json(batch.replacing, caller, language, now)
-                rows = await session.rows("transfer_replace", namespace=namespace_id, arrivals=arrivals, now=now)
-                written.update(row["id"] for row in rows)
-            if batch.fresh:
-                arrivals = arrivals_json(batch.fresh, caller, language, now)
-                rows = await session.rows("transfer_insert", namespace=namespace_id, arrivals=arrivals)
-                written.update(row["id"] for row in rows)
-            if all_or_nothing and len(written) < len(everything):
-                raise Conflict("Somebody else stored some of the same memories at the same time.", hint="Try again.")
-            places = [place for place, item in enumerate(everything) if item.id in written]
-            vectors = batch.vectors
-            if vectors is not None:
-                vectors = replace(vectors, vectors=[vectors.vectors[place] for place in places])
-            await index(session, namespace_id, [everything[place].id for place in places], vectors, now)
-            # Those that were replaced are noted as they are recorded.
-            fresh = [item.id for item in batch.fresh if item.id in written]
-            if fresh:
-                await log_write(session, WriteEntry(namespace_id, "import", fresh), caller=caller, now=now)
+            if batch.replaced:
+                await session.row("namespaces/lock_by_name", name=batch.namespace.name)
+            namespace, language = await ensure_namespace(session, batch.namespace, author=caller.author, now=now)
+            await lock_sessions(session, namespace, (memory.draft for memory in memories))
+            change = ImportTransaction(session, namespace, language, caller, now)
+            # Replaced first, so that their former texts are free for new memories.
+            replaced = await change.replace(batch.replaced)
+            inserted = await change.insert(batch.new)
+            written = {*replaced, *inserted}
+            if batch.all_or_nothing and len(written) < len(memories):
+                raise Conflict("Other requests stored some of the same memories at the same time.", hint="Try again.")
+            await change.index(memories, batch.vectors, written)
+            if inserted:  # the replaced ones are in the audit log already
+                await log_write(session, WriteEntry(namespace, "import", inserted), caller=caller, now=now)
         self._statistics.stored(len(written))
         return written
 
-    async def remember(self, namespace: UUID, arrivals: Iterable[Arrival]) -> None:
-        """Keep which keys these memories answered elsewhere, as far as they are here. At most one transaction.
+    async def write_links(self, namespace: UUID, links: Sequence[Link]) -> set[int]:
+        """Write links in one transaction, without changing existing ones; return the places of those that fit.
 
-        A key that is used here stays whose it is.
+        A link fits if the memories that it needs are stored. A key always does: one in use stays with its memory.
         """
-        keyed = [(key, item.id, request) for item in arrivals for key, request in item.keys.items()]
-        if not keyed:
-            return
+        fitting: set[int] = set()
         async with self._database.transaction() as session:
             await session.row("namespaces/lock", namespace=namespace)
-            keys, ids, requests = zip(*keyed, strict=True)
-            await session.rows(
-                "transfer_keys_insert", namespace=namespace, keys=list(keys), ids=list(ids), requests=list(requests)
-            )
-
-    async def link(self, namespace: UUID, superseded: Mapping[UUID, UUID]) -> set[UUID]:
-        """Say what superseded what (old to new); returns the old ones whose new one is here. One transaction."""
-        async with self._database.transaction() as session:
-            await session.row("namespaces/lock", namespace=namespace)
-            rows = await session.rows(
-                "transfer_link", namespace=namespace, ids=list(superseded), targets=list(superseded.values())
-            )
-        return {row["id"] for row in rows}
-
-    async def tie(
-        self, namespace: UUID, relations: Sequence[Relation], revisions: Sequence[Revision]
-    ) -> tuple[set[int], set[int]]:
-        """Write relations and revisions as they were elsewhere, in one transaction; one that is here already stays.
-
-        Returns the places in the two sequences of those whose memories are here.
-        """
-        async with self._database.transaction() as session:
-            await session.row("namespaces/lock", namespace=namespace)
-            tied, past = set(), set()
-            if relations:
-                rows = await session.rows(
-                    "transfer_relations_insert", namespace=namespace, relations=relations_json(relations)
-                )
-                tied = {row["place"] for row in rows}
-            if revisions:
-                rows = await session.rows(
-                    "transfer_revisions_insert", namespace=namespace, revisions=revisions_json(revisions)
-                )
-                past = {row["place"] for row in rows}
-        return tied, past
+            for type_, statement in _LINK_STATEMENTS.items():
+                rows = [{"place": place} | asdict(link) for place, link in enumerate(links) if isinstance(link, type_)]
+                if rows:
+                    text = json.dumps(rows, ensure_ascii=False, default=str)
+                    found = await session.rows(statement, namespace=namespace, links=text)
+                    fitting.update(row["place"] for row in found)
+        return fitting
 
 
-def _origin(row: asyncpg.Record) -> Origin:
-    return Origin(
+def _memory_of(row: asyncpg.Record) -> TransferredMemory:
+    draft = Draft(
+        **fields_of(row),
+        idempotency_key=row["idempotency_key"],
         id=row["id"],
-        name=row["name"],
-        language=row["language"],
+        author=row["author"],
         created_at=row["created_at"],
-        created_by=row["created_by"],
-        description=row["description"],
     )
+    past: dict[str, Any] = {name: row[name] for name in PAST}
+    past["quality"] = short(past["quality"])
+    return TransferredMemory(draft, Past(**past), keys={} if row["keys"] is None else json.loads(row["keys"]))
+
+
+def _vector_of(vector: HalfVector, model: KnownModel) -> ModelVector:
+    identity = {name: getattr(model, name) for name in MODEL_IDENTITY}
+    return ModelVector(**identity, vector=vector.to_numpy().astype("<f2").tobytes())

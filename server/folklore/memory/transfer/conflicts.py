@@ -1,179 +1,172 @@
-"""What an import does with memories that are here already: pure, so that a dry run and a real one cannot differ."""
+"""Comparison of imported memories with existing ones: pure, so that a dry run and a real run decide alike."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal
 from uuid import UUID
 
-from folklore.db.stores.memories import PreparedMemory
-from folklore.db.stores.transfer import Present
-from folklore.db.stores.transfer_rows import Arrival, Entry
-from folklore.errors import Conflict
+from folklore.db.stores.transfer import ExistingMemory, TransferredMemory
+from folklore.errors import Conflict, InvalidInput
+from folklore.memory.requests import OnConflict
 
-OnConflict = Literal["skip", "overwrite", "fail"]
+# Values of a stored memory that overwriting keeps if the line states none.
+_KEPT_FIELDS = ("author", "created_at", "language", "idempotency_key")
+_KEPT_PAST = ("agent", "quality", "trust", "last_recalled_at", "recall_count", "confirmed_count")
 
 
 @dataclass(slots=True)
-class Known:
-    """What is taken in a namespace, as far as the import has seen: ids, living texts, idempotency keys.
+class ExistingMemories:
+    """Ids, live texts and idempotency keys in use in a namespace, as far as an import has read them.
 
-    One lasts for a whole dry run, which finds the database in each batch as it was before the first: what went in since
-    (`went_in`: a digest of what its line said) and the keys that were given up for others (`freed`) are known better.
+    A dry run keeps one for its whole length, since the database does not show what earlier batches would have written:
+    `imported` has a hash of the line for each memory that the import wrote, `released` the keys that it replaced.
     """
 
     ids: set[UUID] = field(default_factory=set)
     texts: dict[bytes, UUID] = field(default_factory=dict)
     text_of: dict[UUID, bytes] = field(default_factory=dict)
     keys: dict[str, UUID] = field(default_factory=dict)
-    went_in: dict[UUID, int] = field(default_factory=dict)
-    freed: dict[str, UUID] = field(default_factory=dict)
+    imported: dict[UUID, int] = field(default_factory=dict)
+    released: dict[str, UUID] = field(default_factory=dict)
 
-    def learn(self, present: Iterable[Present]) -> None:
-        """Take in what the database answered."""
-        for key, id_ in self.freed.items():
+    def read(self, memories: Iterable[ExistingMemory]) -> None:
+        """Add memories that were read from the database."""
+        for key, id_ in self.released.items():
             if self.keys.get(key) == id_:
                 del self.keys[key]
-        for item in present:
-            self.ids.add(item.id)
-            if item.alive and item.id not in self.went_in:
-                self._hold(item.digest, item.id)
-            if item.key is not None and (item.asked or self.freed.get(item.key) != item.id):
-                self.keys.setdefault(item.key, item.id)
+        for memory in memories:
+            self.ids.add(memory.id)
+            if memory.live and memory.id not in self.imported:
+                self._add_text(memory.digest, memory.id)
+            if memory.key is not None and (memory.requested or self.released.get(memory.key) != memory.id):
+                self.keys.setdefault(memory.key, memory.id)
 
-    def take(self, arrival: Arrival, line: Arrival) -> None:
-        """Count an arrival as being here from now on; `line` is as it came."""
-        self.ids.add(arrival.id)
-        self.went_in[arrival.id] = _said(line)
-        if arrival.alive:
-            self._hold(arrival.prepared.digest, arrival.id)
-        if (key := arrival.prepared.draft.idempotency_key) is not None:
-            self.keys.setdefault(key, arrival.id)
-            if self.freed.get(key) == arrival.id:
-                del self.freed[key]
+    def add(self, memory: TransferredMemory, line: TransferredMemory) -> None:
+        """Add a memory that the import writes for `line`."""
+        self.ids.add(memory.id)
+        self.imported[memory.id] = _hash(line)
+        if memory.live:
+            self._add_text(memory.digest, memory.id)
+        if (key := memory.draft.idempotency_key) is not None:
+            self.keys.setdefault(key, memory.id)
+            if self.released.get(key) == memory.id:
+                del self.released[key]
 
-    def give_up(self, arrival: Arrival, was: Entry | None) -> bytes | None:
-        """The text of a memory that is about to be replaced is free for others; its key, with the next batch."""
-        own, key = None if was is None else was.draft.idempotency_key, arrival.prepared.draft.idempotency_key
-        if own is not None and key not in (None, own):
-            self.freed[own] = arrival.id
-        text = self.text_of.pop(arrival.id, None)
+    def release(self, memory: TransferredMemory, stored: TransferredMemory | None) -> bytes | None:
+        """Free the text of a memory before it is replaced, and return it; free its key with the next batch."""
+        own = None if stored is None else stored.draft.idempotency_key
+        if own is not None and memory.draft.idempotency_key not in (None, own):
+            self.released[own] = memory.id
+        text = self.text_of.pop(memory.id, None)
         if text is not None:
             del self.texts[text]
         return text
 
-    def merged(self, arrival: Arrival, stored: Entry | None) -> Arrival | None:
-        """The arrival as it replaces what is here; None if that changes nothing."""
-        said = self.went_in.get(arrival.id)
-        if said is None:
-            return _merged(arrival, stored)
-        return None if said == _said(arrival) else arrival
+    def replacement(self, line: TransferredMemory, stored: TransferredMemory | None) -> TransferredMemory | None:
+        """Return the memory that replaces the stored one, None if the line changes nothing."""
+        if (imported := self.imported.get(line.id)) is not None:
+            return None if imported == _hash(line) else line
+        return line if stored is None else _merged(line, stored)
 
-    def _hold(self, text: bytes, id_: UUID) -> None:
+    def holder(self, memory: TransferredMemory) -> UUID | None:
+        """Return another memory that has its text or its idempotency key."""
+        text = self.texts.get(memory.digest) if memory.live else None
+        key = memory.draft.idempotency_key
+        by_key = None if key is None else self.keys.get(key)
+        return next((id_ for id_ in (text, by_key) if id_ not in (None, memory.id)), None)
+
+    def _add_text(self, text: bytes, id_: UUID) -> None:
         if self.texts.setdefault(text, id_) == id_:
             self.text_of[id_] = text
 
-    def holder(self, arrival: Arrival) -> UUID | None:
-        """Another memory that has its text or its idempotency key."""
-        prepared = arrival.prepared
-        text = self.texts.get(prepared.digest) if arrival.alive else None
-        key = prepared.draft.idempotency_key
-        return next((id_ for id_ in (text, self.keys.get(key) if key else None) if id_ not in (None, arrival.id)), None)
-
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
-    """What becomes of each arrival of a batch; a refusal says why."""
+class Resolution:
+    """The memories of a batch by what the import does with them; a refused one with its reason."""
 
-    fresh: tuple[Arrival, ...]
-    replacing: tuple[Arrival, ...]
-    duplicates: tuple[Arrival, ...]
-    refused: tuple[tuple[Arrival, str], ...]
+    new: list[TransferredMemory] = field(default_factory=list)
+    replaced: list[TransferredMemory] = field(default_factory=list)
+    duplicates: list[TransferredMemory] = field(default_factory=list)
+    refused: list[tuple[TransferredMemory, InvalidInput]] = field(default_factory=list)
 
 
-def judge(arrivals: Sequence[Arrival], known: Known, stored: Mapping[UUID, Entry], policy: OnConflict) -> Verdict:
-    """Decide in the order of the lines; `known` learns every arrival that goes in.
+def resolve(
+    batch: Sequence[TransferredMemory],
+    existing: ExistingMemories,
+    stored: Mapping[UUID, TransferredMemory],
+    policy: OnConflict,
+) -> Resolution:
+    """Decide in the order of the lines, and add to `existing` what the import writes.
 
-    `stored` holds the memories that arrivals may replace. Raises Conflict at the first one under `fail`.
+    `stored` holds the memories that may be replaced. Raises Conflict for the first existing memory under `fail`.
     """
-    fresh: list[Arrival] = []
-    replacing: dict[UUID, Arrival] = {}
-    duplicates: list[Arrival] = []
-    refused: list[tuple[Arrival, str]] = []
-    late = _superfluous(arrivals) if policy == "overwrite" else frozenset()
-    given_up: set[bytes | None] = set()
-    for arrival in arrivals:
-        holder = known.holder(arrival)
-        if arrival.line in late:
-            duplicates.append(arrival)
-        elif arrival.id in known.ids and policy == "overwrite":
-            merged = known.merged(arrival, stored.get(arrival.id))
-            if merged is None:
-                duplicates.append(arrival)
-            elif holder is not None:
-                refused.append((arrival, f"its text or idempotency key belongs to {holder}."))
-            elif merged.prepared.digest in given_up:  # one statement replaces all; the order within it is not ours
-                refused.append((arrival, "its text was another memory's until this import; import it again."))
-            else:
-                replacing[arrival.id] = merged
-                given_up.add(known.give_up(arrival, stored.get(arrival.id)))
-                known.take(merged, arrival)
-        elif arrival.id in known.ids or holder is not None:
+    resolution = Resolution()
+    last = {memory.id: memory.line for memory in batch}
+    released: set[bytes | None] = set()
+    for memory in batch:
+        exists, holder = memory.id in existing.ids, existing.holder(memory)
+        if policy == "overwrite" and last[memory.id] != memory.line:  # a later line of its id overwrites it
+            resolution.duplicates.append(memory)
+        elif policy == "overwrite" and exists:
+            _replace(memory, existing, stored.get(memory.id), resolution, released)
+        elif exists or holder is not None:
             if policy == "fail":
-                raise Conflict(
-                    f"Line {arrival.line} is here already, as {holder or arrival.id}.",
-                    hint="Nothing of its batch was written; --on-conflict skip or overwrite goes on.",
-                )
-            duplicates.append(arrival)
+                raise _conflict(memory, holder)
+            resolution.duplicates.append(memory)
         else:
-            fresh.append(arrival)
-            known.take(arrival, arrival)
-    return Verdict(tuple(fresh), tuple(replacing.values()), tuple(duplicates), tuple(refused))
+            resolution.new.append(memory)
+            existing.add(memory, memory)
+    return resolution
 
 
-def _said(line: Arrival) -> int:
-    """All that a line says, in eight bytes: a dry run may be of very many."""
-    return hash(repr((line.prepared.draft, line.past)))
+def _conflict(memory: TransferredMemory, holder: UUID | None) -> Conflict:
+    return Conflict(
+        f"Line {memory.line} exists already, as the memory {holder or memory.id}.",
+        hint="Nothing of its batch was written; --on-conflict skip or overwrite goes on.",
+    )
 
 
-def _superfluous(arrivals: Sequence[Arrival]) -> frozenset[int]:
-    """The lines that a later line of the same id overwrites anyway."""
-    last = {arrival.id: arrival.line for arrival in arrivals}
-    return frozenset(arrival.line for arrival in arrivals if last[arrival.id] != arrival.line)
+def _replace(
+    line: TransferredMemory,
+    existing: ExistingMemories,
+    stored: TransferredMemory | None,
+    resolution: Resolution,
+    released: set[bytes | None],
+) -> None:
+    memory, holder = existing.replacement(line, stored), existing.holder(line)
+    if memory is None:
+        resolution.duplicates.append(line)
+    elif holder is not None:
+        error = InvalidInput("content", f"the text or the idempotency key belongs to the memory {holder}.")
+        resolution.refused.append((line, error))
+    elif memory.digest in released:  # one statement replaces all memories of a batch, in an order of its own
+        error = InvalidInput("content", "another memory had this text before this import.", hint="Import it again.")
+        resolution.refused.append((line, error))
+    else:
+        resolution.replaced.append(memory)
+        released.add(existing.release(memory, stored))
+        existing.add(memory, line)
 
 
-def _merged(arrival: Arrival, stored: Entry | None) -> Arrival | None:
-    """The arrival as it replaces `stored`; None if that changes nothing.
+def _hash(line: TransferredMemory) -> int:
+    """Return a hash of everything that a line states about its memory's row; a dry run may keep very many."""
+    return hash(repr((line.draft, line.past)))
 
-    What a line leaves out is gone, as an export leaves out what is not set; except what a memory always has (author,
-    time, language, place in its session) and what it lived through here.
+
+def _merged(line: TransferredMemory, stored: TransferredMemory) -> TransferredMemory | None:
+    """Return the memory that replaces `stored`, None if that changes nothing.
+
+    A field that the line leaves out is emptied, as an export leaves out empty fields. Exceptions keep their value: the
+    fields that are never empty, and the memory's past here.
     """
-    if stored is None:  # erased a moment ago
-        return arrival
-    draft, past, was = arrival.prepared.draft, arrival.past, stored.past
-    same_session = draft.session == stored.draft.session
-    draft = replace(
-        draft,
-        id=stored.draft.id,
-        author=draft.author or stored.draft.author,
-        created_at=draft.created_at or stored.draft.created_at,
-        language=draft.language or stored.draft.language,
-        position=stored.draft.position if draft.position is None and same_session else draft.position,
-        idempotency_key=draft.idempotency_key or stored.draft.idempotency_key,
-    )
-    past = replace(
-        past,
-        agent=past.agent or was.agent,
-        quality=was.quality if past.quality is None else past.quality,
-        trust=past.trust or was.trust,
-        last_recalled_at=past.last_recalled_at or was.last_recalled_at,
-        recall_count=was.recall_count if past.recall_count is None else past.recall_count,
-        confirmed_count=was.confirmed_count if past.confirmed_count is None else past.confirmed_count,
-        # These two tell of the change itself.
-        revision=was.revision,
-        updated_at=was.updated_at,
-    )
-    if (draft, past) == (stored.draft, was):
+    kept = {name: getattr(stored.draft, name) for name in _KEPT_FIELDS if getattr(line.draft, name) is None}
+    if line.draft.position is None and line.draft.session == stored.draft.session:
+        kept["position"] = stored.draft.position
+    kept_past = {name: getattr(stored.past, name) for name in _KEPT_PAST if getattr(line.past, name) is None}
+    # The change itself sets these two.
+    kept_past |= {"revision": stored.past.revision, "updated_at": stored.past.updated_at}
+    draft, past = replace(line.draft, **kept), replace(line.past, **kept_past)
+    if (draft, past) == (stored.draft, stored.past):
         return None
-    return replace(arrival, prepared=PreparedMemory(arrival.id, draft, arrival.prepared.digest), past=past)
+    return replace(line, draft=draft, past=past)

@@ -1,297 +1,366 @@
-"""One import: lines become checked memories, wait until they are a batch, are judged and written."""
+"""Import of JSON Lines: lines become checked memories, which are written in batches, each in one transaction."""
 
 from __future__ import annotations
 
+import asyncio
+import threading
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from datetime import datetime, tzinfo
+from itertools import islice
+from time import monotonic
+from typing import Any
 from uuid import NAMESPACE_URL, UUID, uuid5
 
-from folklore.db.stores.memories import PreparedMemory
-from folklore.db.stores.transfer import Batch, Transfers
-from folklore.db.stores.transfer_rows import Arrival, Past
+from folklore.db.stores.namespaces import NewNamespace
+from folklore.db.stores.transfer import Batch, Link, Past, RequestKey, Successor, TransferredMemory, Transfers
 from folklore.errors import ConcurrentChange, FolkloreError, InvalidInput, Refused
-from folklore.memory.context import MemoryContext
+from folklore.memory.context import RequestContext
 from folklore.memory.ids import new_id
+from folklore.memory.requests import ImportRequest
 from folklore.memory.secret_guard import guard, guard_fields
-from folklore.memory.transfer.conflicts import Known, OnConflict, Verdict, judge
-from folklore.memory.transfer.formats.line import LINE_BYTES, Line
-from folklore.memory.transfer.imported_vectors import CarriedVectors
-from folklore.memory.transfer.json_lines import HeaderLine, MemoryLine, OtherLine, read_line
-from folklore.memory.transfer.key_lines import FIELD as KEYS
-from folklore.memory.transfer.pending_links import Ties
-from folklore.memory.transfer.pending_successors import Successors
+from folklore.memory.transfer.conflicts import ExistingMemories, Resolution, resolve
+from folklore.memory.transfer.formats.line import Lines, SourceLine
+from folklore.memory.transfer.imported_vectors import ImportedVectors
+from folklore.memory.transfer.json_lines import Header, Line, read_line
 from folklore.memory.transfer.report import Report
-from folklore.memory.transfer.tied_lines import TiedLine
-from folklore.memory.transfer.vector_lines import FIELD
 from folklore.memory.validation import check_draft, with_zone
-from folklore.model import DEFAULT_LANGUAGE, Caller, Draft, Relation
+from folklore.model import DEFAULT_LANGUAGE, Draft, Relation, Revision
 from folklore.text import names
 from folklore.text.clean import clean, digest
 
-# A batch ends at so many memories or so many characters, whatever comes first; so much waits over all namespaces.
+# A batch has at most so many memories or about so many characters; all namespaces together keep so many waiting.
 BATCH = 500
-BATCH_CHARACTERS = 2_000_000
-WAITING_CHARACTERS = 8_000_000
+_BATCH_CHARACTERS = 2_000_000
+_WAITING_CHARACTERS = 8_000_000
 _TRIES = 5
+_PAST_TIMES = ("updated_at", "forgotten_at", "superseded_at", "last_recalled_at")
+
+
+async def import_lines(
+    context: RequestContext,
+    lines: Lines,
+    request: ImportRequest,
+    report: Report,
+    progress: Callable[[], None] = lambda: None,
+) -> None:
+    """Store the memories of these lines batch by batch and count in `report`; call `progress` after each piece.
+
+    A bad line is counted and does not stop the others. An existing memory stays as it is unless the request says
+    otherwise, so that an interrupted import can simply be repeated. Raises Conflict (on_conflict `fail`), Refused,
+    Unavailable; memories that the report counts as stored stay stored.
+    """
+    if not (context.caller.may_write or request.dry_run):
+        raise Refused("Folklore is set to read-only; nothing was imported.")
+    began = monotonic()
+    importer = _Importer(context, request, report)
+    try:
+        while chunk := await _next_lines(lines):
+            for number, line in chunk:
+                report.lines = number
+                report.bytes += len(line) if isinstance(line, bytes) else 0
+                await importer.take(number, line)
+            report.seconds = monotonic() - began
+            progress()
+        await importer.finish()
+    finally:
+        report.seconds = monotonic() - began
+        progress()
+
+
+async def _next_lines(lines: Lines) -> list[tuple[int, SourceLine]]:
+    """Read the next lines in a daemon thread, which may wait for a terminal: Ctrl-C must not wait for it."""
+    outcome: Future[list[tuple[int, SourceLine]]] = Future()
+
+    def read() -> None:
+        outcome.set_running_or_notify_cancel()
+        try:
+            outcome.set_result(list(islice(lines, BATCH)))
+        except Exception as error:  # noqa: BLE001 - raised again by the task that waits
+            outcome.set_exception(error)
+
+    threading.Thread(target=read, name="import-read", daemon=True).start()
+    try:
+        return await asyncio.wrap_future(outcome)
+    except OSError as error:
+        raise InvalidInput("FILE", f"cannot be read any further ({error.strerror}).") from error
 
 
 @dataclass(frozen=True, slots=True)
-class ImportRequest:
-    """How to import: `namespace` takes every line, `default` those that name none."""
+class _Run:
+    """The values of one import that all namespaces share."""
 
-    default: str
-    namespace: str | None = None
-    on_conflict: OnConflict = "skip"
-    dry_run: bool = False
+    context: RequestContext
+    request: ImportRequest
+    report: Report
+    transfers: Transfers
+    vectors: ImportedVectors
 
 
-class Intake:
-    """One run over a file: a batch waits in each namespace until it is full."""
+class _Importer:
+    """A run over a source: checks each line and passes it to the import of its namespace."""
 
-    def __init__(
-        self,
-        library: MemoryContext,
-        transfers: Transfers,
-        request: ImportRequest,
-        *,
-        caller: Caller,
-        now: Callable[[], datetime],
-        zone: tzinfo,
-        report: Report,
-    ) -> None:
-        self._library = library
-        self._transfers = transfers
-        self._request = request
-        self._caller = caller
-        self._now = now
-        self._zone = zone
-        self._report = report
-        self._namespace = None if request.namespace is None else names.normalise(request.namespace)
-        # One namespace may be spelled in several ways: the first one stands for all.
-        self._spelling: dict[str, str] = {}
-        self._waiting: dict[str, list[Arrival]] = {}
-        self._characters: dict[str, int] = {}
-        self._ids: dict[str, UUID] = {}
-        # A dry run writes nothing, so it remembers what it would have written.
-        self._rehearsed: dict[str, Known] = {}
-        self._carried = CarriedVectors(library, transfers, report)
-        self._successors = Successors(transfers, self._id_of, self._here, request.dry_run)
-        self._ties = Ties(transfers, self._id_of, self._here, request.dry_run)
+    def __init__(self, context: RequestContext, request: ImportRequest, report: Report) -> None:
+        transfers = Transfers(context.memory.database)
+        self._run = _Run(context, request, report, transfers, ImportedVectors(context.memory, transfers, report))
+        self._namespaces: dict[str, _NamespaceImport] = {}
 
-    async def take(self, number: int, raw: Line) -> None:
-        """Read one line; settle what has become a batch."""
-        if isinstance(raw, InvalidInput):
-            self._report.fail(number, str(raw))
-            return
-        if not raw.strip():
-            return
+    async def take(self, number: int, raw: SourceLine) -> None:
+        """Read one line, and write the batch that it fills."""
         try:
-            name, line = self._read(number, raw)
+            line = self._read(number, raw)
         except FolkloreError as error:
-            told = self._report.refuse if isinstance(error, Refused) else self._report.fail
-            told(number, str(error))
+            self._run.report.fail(number, error)
             return
-        if isinstance(line, OtherLine):
-            self._report.skip(line.type)
-        elif isinstance(line, HeaderLine):
-            await self._settle_namespaces(line)
-        elif isinstance(line, TiedLine):
-            if self._ties.take(name, line):
-                await self._settle(name)
-                await self._ties.settle(name)
-        else:
-            self._waiting.setdefault(name, []).append(line)
-            self._characters[name] = self._characters.get(name, 0) + _size(line)
-            if len(self._waiting[name]) >= BATCH or self._characters[name] >= BATCH_CHARACTERS:
-                await self._settle(name)
-            elif sum(self._characters.values()) >= WAITING_CHARACTERS:
-                await self.settle_all()
-
-    async def settle_all(self) -> None:
-        """Settle what waits in any namespace."""
-        for name in list(self._waiting):
-            await self._settle(name)
+        if line is None or isinstance(line.value, str):
+            return
+        if isinstance(line.value, tuple):
+            await self._create_namespaces(line.value)
+            return
+        assert line.namespace is not None
+        await self._namespaces[names.key(line.namespace)].add(line.value)
+        if sum(namespace.characters for namespace in self._namespaces.values()) >= _WAITING_CHARACTERS:
+            for namespace in self._namespaces.values():
+                await namespace.write()
 
     async def finish(self) -> None:
-        """Settle the rest, and count what was left open at the end of the file."""
-        await self.settle_all()
-        await self._ties.finish()
-        self._report.relations, self._report.revisions = self._ties.relations, self._ties.revisions
-        self._report.untied = self._ties.open
-        self._report.unlinked = self._successors.open
+        """Write the rest."""
+        for namespace in self._namespaces.values():
+            await namespace.finish()
 
-    def _read(self, number: int, raw: bytes) -> tuple[str, Arrival | HeaderLine | TiedLine | OtherLine]:
-        """The line, a memory checked as any other, and its namespace. Raises InvalidInput, Refused."""
-        if len(raw) > LINE_BYTES:
-            raise InvalidInput("line", f"is longer than {LINE_BYTES:,} bytes.")
+    async def _create_namespaces(self, header: Header) -> None:
+        if self._run.request.namespace is None and not self._run.request.dry_run:
+            for namespace in header:
+                await self._run.transfers.create_namespace(namespace)
+
+    def _read(self, number: int, raw: SourceLine) -> Line | None:
+        """Return a checked line with its destination, None for an empty line. Raises InvalidInput, Refused."""
+        if isinstance(raw, InvalidInput):
+            raise raw
+        if not raw.strip():
+            return None
         line = read_line(raw)
-        if isinstance(line, OtherLine):
-            return "", line
-        if isinstance(line, HeaderLine):
-            for origin in line.namespaces:
-                guard_fields({"namespace": origin.name, "description": origin.description}, self._library.secrets)
-            return "", line
-        if isinstance(line, TiedLine):
-            self._guard(line)
-            return self._name(line.namespace), self._signed(line)
-        for field_name in line.ignored:
-            self._report.ignore(field_name)
-        guard_fields({"namespace": line.namespace}, self._library.secrets)
-        return self._name(line.namespace), self._arrival(number, line)
-
-    def _signed(self, line: TiedLine) -> TiedLine:
-        """A relation that another system wrote down without saying who did, or when, is ours, of now."""
-        if not isinstance(line.tie, Relation):
+        for name in line.ignored:
+            self._run.report.ignore(name)
+        value = line.value
+        if isinstance(value, str):
+            self._run.report.skip(value)
             return line
-        author, created_at = line.tie.author or self._caller.author, line.tie.created_at or self._now()
-        return replace(line, tie=replace(line.tie, author=author, created_at=created_at))
+        secrets = self._run.context.memory.secrets
+        if isinstance(value, tuple):
+            for namespace in value:
+                guard_fields({"namespace": namespace.name, "description": namespace.description}, secrets)
+            return line
+        guard_fields({"namespace": line.namespace}, secrets)
+        destination = self._destination(line.namespace)
+        if isinstance(value, TransferredMemory):
+            return Line(self._checked_memory(number, value), destination)
+        return Line(self._checked_link(value), destination)
 
-    def _guard(self, line: TiedLine) -> None:
-        tie = line.tie
-        held: dict[str, object] = {"namespace": line.namespace, "author": tie.author}
-        if isinstance(tie, Relation):
-            held["relation"] = tie.type
-        else:
-            held |= {"reason": tie.reason, "before": tie.before, "agent": tie.agent}
-        guard_fields(held, self._library.secrets)
+    def _destination(self, stated: str | None) -> str:
+        """Return the name of the namespace for a line. Of several spellings of one name the first is used."""
+        request = self._run.request
+        name = names.normalise(request.namespace or stated or self._run.context.namespace())
+        key = names.key(name)
+        if key not in self._namespaces:
+            self._namespaces[key] = _NamespaceImport(name, self._run)
+        return self._namespaces[key].name
 
-    def _name(self, said: str | None) -> str:
-        name = self._namespace or names.normalise(said or self._request.default)
-        return self._spelling.setdefault(names.key(name), name)
-
-    def _arrival(self, number: int, line: MemoryLine) -> Arrival:
-        past, zone, secrets = line.entry.past, self._zone, self._library.secrets
-        draft, replaced = guard(line.entry.draft, secrets)
-        guard_fields({"agent": past.agent, "trust": past.trust, KEYS: tuple(line.entry.keys)}, secrets)
-        self._report.redacted += bool(replaced)
-        # An export holds expired memories too, which nobody could store any more.
-        checked = check_draft(replace(draft, expires_at=None), prefix="", now=self._now(), zone=zone)
+    def _checked_memory(self, number: int, memory: TransferredMemory) -> TransferredMemory:
+        context, past = self._run.context, memory.past
+        secrets, zone = context.memory.secrets, context.zone
+        draft, replaced = guard(memory.draft, secrets)
+        guard_fields({"agent": past.agent, "trust": past.trust, "idempotency_keys": tuple(memory.keys)}, secrets)
+        self._run.report.redacted += bool(replaced)
+        # An export has expired memories too, which a store would refuse.
+        checked = check_draft(replace(draft, expires_at=None), prefix="", now=context.now, zone=zone)
+        text = digest(checked.content)
         checked = replace(
             checked,
+            id=checked.id or _new_id(checked, past, text),
             expires_at=with_zone(draft.expires_at, zone),
             created_at=with_zone(draft.created_at, zone),
-            author=_spoken(draft.author),
+            author=_cleaned(draft.author),
         )
-        past = replace(
-            past,
-            agent=_spoken(past.agent),
-            trust=_spoken(past.trust),
-            updated_at=with_zone(past.updated_at, zone),
-            forgotten_at=with_zone(past.forgotten_at, zone),
-            superseded_at=with_zone(past.superseded_at, zone),
-            last_recalled_at=with_zone(past.last_recalled_at, zone),
-        )
-        value = digest(checked.content)
-        carried = line.entry.carried
-        if carried is not None and checked.content != line.entry.draft.content:  # made of a text that is not stored
-            self._report.ignore(FIELD)
-            carried = None
-        prepared = PreparedMemory(checked.id or _id_for(checked, past, value), checked, value)
-        return Arrival(number, prepared, past, carried, line.entry.keys)
+        times: dict[str, Any] = {name: with_zone(getattr(past, name), zone) for name in _PAST_TIMES}
+        past = replace(past, agent=_cleaned(past.agent), trust=_cleaned(past.trust), **times)
+        vector = memory.vector
+        if vector is not None and checked.content != memory.draft.content:  # the vector of another text
+            self._run.report.ignore("embedding")
+            vector = None
+        return TransferredMemory(checked, past, vector, memory.keys, text, number)
 
-    async def _settle_namespaces(self, header: HeaderLine) -> None:
-        if self._namespace is None and not self._request.dry_run:
-            for origin in header.namespaces:
-                await self._transfers.settle(origin)
+    def _checked_link(self, link: Relation | Revision) -> Relation | Revision:
+        context = self._run.context
+        if isinstance(link, Revision):
+            fields = {"author": link.author, "agent": link.agent, "reason": link.reason, "before": link.before}
+            guard_fields(fields, context.memory.secrets)
+            return link
+        guard_fields({"author": link.author, "relation": link.type}, context.memory.secrets)
+        # Relations of other systems may lack both.
+        author, created_at = link.author or context.caller.author, link.created_at or context.now
+        return replace(link, author=author, created_at=created_at)
 
-    async def _settle(self, name: str) -> None:
-        arrivals = self._waiting.pop(name, [])
-        self._characters.pop(name, None)
-        if not arrivals:
-            return
-        await self._settle_batch(name, await self._carried.sift(arrivals))
-        await self._successors.link(name, arrivals)
-        if not self._request.dry_run and (namespace := await self._id_of(name)) is not None:
-            await self._transfers.remember(namespace, arrivals)
 
-    async def _settle_batch(self, name: str, arrivals: list[Arrival]) -> None:
-        """Judge and write one batch; if Postgres refuses something in it, find the line by halving."""
+class _NamespaceImport:
+    """The part of an import that one namespace receives: memories, and links that wait until these are stored."""
+
+    def __init__(self, name: str, run: _Run) -> None:
+        self.name = name
+        self.characters = 0
+        self._run = run
+        self._id: UUID | None = None
+        self._batch: list[TransferredMemory] = []
+        self._links: list[Link] = []
+        self._early: list[Link] = []  # their memories were not stored when they were written first
+        self._dry_run_memories = ExistingMemories() if run.request.dry_run else None
+
+    async def add(self, value: TransferredMemory | Relation | Revision) -> None:
+        """Add a memory or a link, and write the batch that it fills."""
+        if isinstance(value, TransferredMemory):
+            self._batch.append(value)
+            self.characters += len(value.draft.content) + (0 if value.vector is None else len(value.vector.vector))
+        else:
+            self._links.append(value)
+        if max(len(self._batch), len(self._links)) >= BATCH or self.characters >= _BATCH_CHARACTERS:
+            await self.write()
+
+    async def write(self) -> None:
+        """Write the memories that wait, then the links."""
+        batch, self._batch, self.characters = self._batch, [], 0
+        if batch:
+            batch = await self._run.vectors.without_unusable(batch)
+            await self._write_memories(batch)
+        links, self._links = [link for memory in batch for link in _links_of(memory)] + self._links, []
+        if links:
+            await self._write_links(links)
+
+    async def finish(self) -> None:
+        """Write the rest, try the early links again, and count those that still lack a memory."""
+        await self.write()
+        early, self._early = self._early, []
+        for start in range(0, len(early), BATCH):
+            await self._write_links(early[start : start + BATCH])
+        self._run.report.unlinked += sum(isinstance(link, Successor) for link in self._early)
+        self._run.report.untied += sum(isinstance(link, Relation | Revision) for link in self._early)
+
+    async def _write_memories(self, batch: Sequence[TransferredMemory]) -> None:
+        """Write a batch and count; if Postgres refuses a value in it, find the line by halving."""
+        report = self._run.report
         try:
-            verdict, written = await self._judged_and_written(name, arrivals)
+            resolution, written = await self._resolve_and_write(batch)
         except InvalidInput as error:
-            if len(arrivals) == 1:
-                self._report.fail(arrivals[0].line, error.message)
+            if len(batch) == 1:
+                report.fail(batch[0].line, error)
                 return
-            middle = len(arrivals) // 2
-            await self._settle_batch(name, arrivals[:middle])
-            await self._settle_batch(name, arrivals[middle:])
+            middle = len(batch) // 2
+            await self._write_memories(batch[:middle])
+            await self._write_memories(batch[middle:])
             return
-        stored = sum(arrival.id in written for arrival in verdict.fresh)
-        overwritten = sum(arrival.id in written for arrival in verdict.replacing)
-        here_before = len(verdict.fresh) + len(verdict.replacing) + len(verdict.duplicates) - stored - overwritten
-        self._report.settle(name, stored=stored, overwritten=overwritten, duplicates=here_before)
-        for arrival, reason in verdict.refused:
-            self._report.fail(arrival.line, reason)
+        stored = sum(memory.id in written for memory in resolution.new)
+        overwritten = sum(memory.id in written for memory in resolution.replaced)
+        duplicates = len(batch) - len(resolution.refused) - stored - overwritten
+        report.settle(self.name, stored=stored, overwritten=overwritten, duplicates=duplicates)
+        for memory, reason in resolution.refused:
+            report.fail(memory.line, reason)
 
-    async def _judged_and_written(self, name: str, arrivals: Sequence[Arrival]) -> tuple[Verdict, set[UUID]]:
-        """What becomes of each, and which are written; looked at anew where others changed the same meanwhile."""
+    async def _resolve_and_write(self, batch: Sequence[TransferredMemory]) -> tuple[Resolution, set[UUID]]:
+        """Return what becomes of each memory, and the written ids; resolve again if other requests changed the same."""
         for _ in range(_TRIES):
-            verdict = await self._judge(name, arrivals)
-            wanted = {arrival.id for arrival in (*verdict.fresh, *verdict.replacing)}
-            if self._request.dry_run or not wanted:
-                return verdict, wanted
+            resolution = await self._resolve(batch)
+            memories = [*resolution.new, *resolution.replaced]
+            if self._run.request.dry_run or not memories:
+                return resolution, {memory.id for memory in memories}
             with suppress(ConcurrentChange):
-                return verdict, await self._write(name, verdict)
+                return resolution, await self._write(resolution, memories)
         raise ConcurrentChange(
-            "Others keep changing what this import writes.",
-            hint="Import it again: what is here already is not doubled.",
+            "Other requests keep changing the memories that this import writes.",
+            hint="Import it again: memories that exist are not stored twice.",
         )
 
-    async def _judge(self, name: str, arrivals: Sequence[Arrival]) -> Verdict:
-        known = self._rehearsed.setdefault(name, Known()) if self._request.dry_run else Known()
+    async def _resolve(self, batch: Sequence[TransferredMemory]) -> Resolution:
+        """Compare a batch with the memories of the namespace. Raises Conflict under the policy `fail`."""
+        transfers, policy = self._run.transfers, self._run.request.on_conflict
+        existing = ExistingMemories() if self._dry_run_memories is None else self._dry_run_memories
         stored = {}
-        namespace = await self._id_of(name)
-        if namespace is not None:
-            known.learn(await self._transfers.present(namespace, arrivals))
-            replaceable = [arrival.id for arrival in arrivals if arrival.id in known.ids]
-            if self._request.on_conflict == "overwrite" and replaceable:
-                stored = await self._transfers.stored(namespace, replaceable)
-        return judge(arrivals, known, stored, self._request.on_conflict)
+        if (namespace := await self._namespace_id()) is not None:
+            existing.read(await transfers.existing(namespace, batch))
+            ids = [memory.id for memory in batch if memory.id in existing.ids]
+            if policy == "overwrite" and ids:
+                stored = await transfers.memories(namespace, ids)
+        return resolve(batch, existing, stored, policy)
 
-    async def _id_of(self, name: str) -> UUID | None:
-        if name not in self._ids:
-            origin = await self._transfers.origin(name)
-            if origin is None:
-                return None
-            self._ids[name] = origin.id
-        return self._ids[name]
-
-    async def _write(self, name: str, verdict: Verdict) -> set[UUID]:
-        vectors, owing = await self._carried.vectors((*verdict.fresh, *verdict.replacing))
-        batch = Batch(verdict.fresh, verdict.replacing, vectors)
-        written = await self._transfers.write(
-            name,
-            batch,
-            caller=self._caller,
-            namespace_id=new_id(),
-            language=DEFAULT_LANGUAGE,
-            now=self._now(),
-            all_or_nothing=self._request.on_conflict == "fail",
-        )
-        self._report.without_vector += len(written & owing)
+    async def _write(self, resolution: Resolution, memories: Sequence[TransferredMemory]) -> set[UUID]:
+        run = self._run
+        vectors, pending = await run.vectors.vectors(memories)
+        languages = sorted({language for memory in memories if (language := memory.draft.language)})
+        namespace = NewNamespace(new_id(), self.name, DEFAULT_LANGUAGE, languages)
+        all_or_nothing = run.request.on_conflict == "fail"
+        batch = Batch(namespace, resolution.new, resolution.replaced, vectors, all_or_nothing)
+        written = await run.transfers.write(batch, caller=run.context.caller, now=run.context.now)
+        run.report.without_vector += len(written & pending)
         return written
 
-    async def _here(self, name: str, ids: set[UUID]) -> set[UUID]:
-        """Which of these memories there are by now, as far as a dry run knows."""
-        here = self._rehearsed.get(name, Known()).ids & ids
-        namespace = await self._id_of(name)
-        if namespace is None or here == ids:
-            return here
-        return here | await self._transfers.here(namespace, ids - here)
+    async def _write_links(self, links: Sequence[Link]) -> None:
+        """Write links in one transaction and count them, except those whose memories are not stored yet."""
+        namespace, fitting = await self._namespace_id(), set[int]()
+        if self._dry_run_memories is not None:
+            fitting = await self._links_that_fit(links, self._dry_run_memories.ids)
+        elif namespace is not None:
+            fitting = await self._run.transfers.write_links(namespace, links)
+        for place, link in enumerate(links):
+            if place not in fitting:
+                self._early.append(link)
+            elif isinstance(link, Relation):
+                self._run.report.relations += 1
+            elif isinstance(link, Revision):
+                self._run.report.revisions += 1
+
+    async def _links_that_fit(self, links: Sequence[Link], ids: set[UUID]) -> set[int]:
+        """Return the places of links whose memories a dry run knows or the database has.
+
+        Revision numbers are not compared.
+        """
+        needed = [_needed_memories(link) for link in links]
+        unknown = set().union(*needed) - ids
+        if unknown and self._id is not None:
+            unknown -= await self._run.transfers.existing_ids(self._id, unknown)
+        return {place for place, memories in enumerate(needed) if not memories & unknown}
+
+    async def _namespace_id(self) -> UUID | None:
+        """Return the id of the namespace, if it exists."""
+        if self._id is None:
+            self._id = await self._run.transfers.namespace_id(self.name)
+        return self._id
 
 
-def _size(arrival: Arrival) -> int:
-    """How much room it takes while it waits: its characters, and its vector's bytes."""
-    return len(arrival.prepared.draft.content) + (0 if arrival.carried is None else len(arrival.carried.vector))
+def _links_of(memory: TransferredMemory) -> list[Link]:
+    """Return the links that a memory line states itself."""
+    links: list[Link] = [RequestKey(memory.id, key, request) for key, request in memory.keys.items()]
+    if memory.past.superseded_by is not None:
+        links.append(Successor(memory.id, memory.past.superseded_by))
+    return links
 
 
-def _spoken(text: str | None) -> str | None:
+def _needed_memories(link: Link) -> set[UUID]:
+    """Return the ids of the memories without which a link cannot be written."""
+    match link:
+        case Relation():
+            return {link.from_id, link.to_id}
+        case Revision():
+            return {link.memory_id}
+        case Successor():
+            return {link.successor_id}
+        case RequestKey():
+            return set()
+
+
+def _cleaned(text: str | None) -> str | None:
     return None if text is None else clean(text).text.strip() or None
 
 
-def _id_for(draft: Draft, past: Past, text: bytes) -> UUID:
-    """An id for a line without one. That of a dead text follows from it: nothing else would tell it is here already."""
-    alive = past.forgotten_at is None and past.superseded_at is None
-    return new_id() if alive else uuid5(NAMESPACE_URL, f"folklore:dead:{text.hex()}:{draft.created_at}:{draft.source}")
+def _new_id(draft: Draft, past: Past, text: bytes) -> UUID:
+    """Return an id for a line without one: for a dead memory it follows from the line, so that it is known again."""
+    live = past.forgotten_at is None and past.superseded_at is None
+    return new_id() if live else uuid5(NAMESPACE_URL, f"folklore:dead:{text.hex()}:{draft.created_at}:{draft.source}")

@@ -1,231 +1,298 @@
-"""The export format, JSON Lines. Reading takes more than writing gives: a line with `content` alone is enough."""
+"""JSON Lines, the format of an export: a header, then memories, relations and revisions, one object on each line.
+
+Reading accepts more than writing gives: an object with `content` alone is a memory. The declared fields of a memory
+follow from model.FIELDS.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import re
+from base64 import b64decode, b64encode
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 from uuid import UUID
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
+from pydantic import (
+    AfterValidator,
+    AwareDatetime,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+    create_model,
+)
 
-from folklore.db.stores.transfer import Origin
-from folklore.db.stores.transfer_rows import Entry, Past
+from folklore.db.stores.transfer import HALF_BYTES, PAST, ModelVector, Past, TransferredMemory, TransferredNamespace
 from folklore.errors import InvalidInput
 from folklore.memory.ids import new_id
-from folklore.memory.transfer.key_lines import FIELD as KEYS
-from folklore.memory.transfer.key_lines import KeysField
-from folklore.memory.transfer.line_times import Time, ZonedTime
-from folklore.memory.transfer.tied_lines import TiedLine, read_tied
-from folklore.memory.transfer.vector_lines import FIELD, EmbeddingField, embedding_field
-from folklore.model import DEFAULT_KIND, DEFAULT_LANGUAGE, Draft
+from folklore.memory.requests import VALUE_TYPES
+from folklore.memory.validation import MAX_KEY, check_draft, relation_type
+from folklore.model import DEFAULT_LANGUAGE, FIELDS, Draft, FieldType, Relation, Revision
 from folklore.text import names
 from folklore.text.clean import clean
-from folklore.text.languages import language as language_of
+from folklore.text.languages import language
 
 VERSION = 1
-# Kinds of lines that an import knows and passes over; anything else that has content is a memory.
-_PASSED_OVER = frozenset({"question", "relation", "revision"})  # the last two where they tie no memories of ours
+# No memory needs a longer line: 32,000 characters in escapes, and every other field at its limit.
+LINE_BYTES = 1024 * 1024
+# As many as transfer_memories.sql returns: with a memory of any size they fit into a line and a search for secrets.
+MAX_KEYS = 300
+# Types of lines that are counted and skipped. Of relations and revisions these are the ones in another system's form.
+_SKIPPED = frozenset({"question", "relation", "revision"})
+_DIGEST = re.compile(r"[0-9a-f]{64}")
+
+M = TypeVar("M", bound=BaseModel)
 
 
+# The namespaces of a header, the first line of an export.
+Header = tuple[TransferredNamespace, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """The value of a line, and the namespace that it names. `ignored` names the fields that are not read.
+
+    The value of a line that an import does not read is its type.
+    """
+
+    value: Header | TransferredMemory | Relation | Revision | str
+    namespace: str | None = None
+    ignored: tuple[str, ...] = ()
+
+
+# The types of values in lines. Their error messages never repeat a value.
+
+
+def _time(value: object) -> object:
+    # pydantic would read "2024" as seconds since 1970. A JSON number may be such seconds.
+    if isinstance(value, str):
+        try:
+            value = datetime.fromisoformat(value.strip())
+        except ValueError:
+            raise ValueError("must be an ISO 8601 time such as 2025-06-30T09:30:00+02:00") from None
+    if isinstance(value, datetime) and value.tzinfo is not None:
+        try:
+            value.astimezone(UTC)
+        except OverflowError:  # Postgres would store it, but Python could not read it back
+            raise ValueError("must be in the years 1 to 9999") from None
+    return value
+
+
+def _keys(value: object) -> object:
+    """Return digests of requests by cleaned key."""
+    if not isinstance(value, dict):
+        raise ValueError("must be an object")  # noqa: TRY004 - pydantic reports ValueError
+    if not all(isinstance(request, str) and _DIGEST.fullmatch(request) for request in value.values()):
+        raise ValueError("must have a digest of 64 hexadecimal digits for each key")
+    if len(value) > MAX_KEYS:
+        raise ValueError(f"must hold at most {MAX_KEYS} keys, got {len(value):,}")
+    cleaned = {clean(key).text.strip(): request for key, request in value.items()}
+    if not all(0 < len(key) <= MAX_KEY for key in cleaned):
+        raise ValueError(f"must hold keys of 1 to {MAX_KEY} characters")
+    return cleaned
+
+
+def _half_floats(value: object) -> object:
+    try:
+        raw = b64decode(value, validate=True) if isinstance(value, str) else None
+    except ValueError:
+        raw = None
+    if raw is None or len(raw) % HALF_BYTES:
+        raise ValueError("must be base64 of half floats, two bytes each")
+    return raw
+
+
+# A time without an offset is in the time zone of the person who imports it.
+_Time = Annotated[datetime, BeforeValidator(_time)]
+_ZonedTime = Annotated[AwareDatetime, BeforeValidator(_time)]
+_Name = Annotated[str, Field(max_length=200)]
 _Count = Annotated[int, Field(ge=0, lt=2**31)]
+# As precise as the database, so that equal values compare equal.
+_Share = Annotated[float, AfterValidator(lambda value: round(value, 6))]
+_Number = Annotated[int, Field(ge=1, lt=2**31)]
 
 
-class _MemoryLine(BaseModel):
-    """The fields of a memory line, in the order they are written."""
+class _Object(BaseModel):
+    model_config = ConfigDict(extra="ignore", hide_input_in_errors=True, defer_build=True)
 
-    model_config = ConfigDict(extra="ignore", hide_input_in_errors=True)
+
+class _Embedding(_Object):
+    """The field `embedding`: a vector in base64, and the identity of its model."""
+
+    provider: str
+    name: str
+    dimensions: Annotated[int, Field(ge=1)]
+    revision: str = ""
+    query_prefix: str = ""
+    document_prefix: str = ""
+    vector: Annotated[bytes, BeforeValidator(_half_floats)]
+
+
+class _Memory(_Object):
+    """The fields of a memory line besides the declared fields, all of which are optional but the content."""
 
     namespace: str | None = None
     id: UUID | None = None
     content: str
-    summary: str | None = None
-    kind: str | None = None
-    tags: tuple[str, ...] | None = None
-    source: str | None = None
-    session: str | None = None
-    position: int | None = None
-    occurred_at: Time | None = None
-    created_at: Time | None = None
-    updated_at: Time | None = None
-    author: Annotated[str, Field(max_length=200)] | None = None
-    agent: Annotated[str, Field(max_length=200)] | None = None
-    importance: float | None = None
-    confidence: float | None = None
-    priority: int | None = None
-    quality: Annotated[float, Field(ge=0, le=1000)] | None = None
+    created_at: _Time | None = None
+    updated_at: _Time | None = None
+    author: _Name | None = None
+    agent: _Name | None = None
+    quality: Annotated[_Share, Field(ge=0, le=1000)] | None = None
     trust: Annotated[str, Field(max_length=40)] | None = None
-    language: str | None = None
-    paths: tuple[str, ...] | None = None
-    commit: str | None = None
-    metadata: dict[str, JsonValue] | None = None
-    expires_at: Time | None = None
-    forgotten_at: Time | None = None
-    superseded_at: Time | None = None
+    forgotten_at: _Time | None = None
+    superseded_at: _Time | None = None
     superseded_by: UUID | None = None
-    last_recalled_at: Time | None = None
+    last_recalled_at: _Time | None = None
     recall_count: _Count | None = None
     confirmed_count: _Count | None = None
-    revision: Annotated[int, Field(ge=1, lt=2**31)] | None = None
+    revision: _Number | None = None
     idempotency_key: str | None = None
-    idempotency_keys: KeysField | None = None
-    embedding: EmbeddingField | None = None
+    idempotency_keys: Annotated[dict[str, str], BeforeValidator(_keys)] | None = None
+    embedding: _Embedding | None = None
 
 
-class _NamespaceIn(BaseModel):
+class _Before(_Object):
+    """The field `before` of a revision line: former values of columns."""
+
+    forgotten_at: _ZonedTime | None = None
+    superseded_at: _ZonedTime | None = None
+    superseded_by: UUID | None = None
+
+
+class _Destination(_Object):
+    namespace: str | None = None
+
+
+class _Relation(_Object):
+    from_id: Annotated[UUID, Field(alias="from")]
+    type: Annotated[str, Field(alias="relation")]
+    to_id: Annotated[UUID, Field(alias="to")]
+    strength: Annotated[_Share, Field(ge=0, le=1)] = 1.0
+    author: _Name | None = None
+    created_at: _ZonedTime | None = None
+
+
+class _Namespace(_Object):
     name: str
     language: str = DEFAULT_LANGUAGE
     description: Annotated[str, Field(max_length=2_000)] | None = None
-    created_at: ZonedTime
-    created_by: Annotated[str, Field(max_length=200)]
+    created_at: _ZonedTime
+    created_by: _Name
 
 
-class _Header(BaseModel):
+class _Header(_Object):
     folklore: int
-    namespaces: tuple[_NamespaceIn, ...] = ()
+    namespaces: tuple[_Namespace, ...] = ()
 
 
-_FIELDS = frozenset(_MemoryLine.model_fields) | {"type"}
+def _with_fields(base: type[BaseModel], types: Mapping[FieldType, Any], nullable: Collection[str]) -> Any:
+    """Return the model `base` with the declared fields that it lacks, all optional."""
+    types = {**VALUE_TYPES, **types}
+    fields: dict[str, Any] = {
+        name: (types[field.type] | None if name in nullable else types[field.type], None)
+        for name, field in FIELDS.items()
+        if name not in base.model_fields
+    }
+    return create_model(base.__name__, __base__=base, __module__=__name__, **fields)
 
 
-@dataclass(frozen=True, slots=True)
-class HeaderLine:
-    """What stands before the memories of an export."""
-
-    namespaces: tuple[Origin, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class MemoryLine:
-    """A memory as its line states it, unchecked; `ignored` names the fields that have no place in a memory."""
-
-    namespace: str | None
-    entry: Entry
-    ignored: tuple[str, ...]
+if TYPE_CHECKING:
+    _MemoryLine = _Memory
+    _BeforeField = _Before
+else:
+    _MemoryLine = _with_fields(_Memory, {"time": _Time, "share": _Share}, FIELDS)
+    _EMPTY = [name for name, field in FIELDS.items() if field.clearable and field.default is None]
+    _BeforeField = _with_fields(_Before, {"time": _ZonedTime}, _EMPTY)
 
 
-@dataclass(frozen=True, slots=True)
-class OtherLine:
-    """A line that is not a memory, by its type."""
-
-    type: str
-
-
-def read_line(raw: bytes) -> HeaderLine | MemoryLine | TiedLine | OtherLine:
-    """What a line says. Raises InvalidInput naming the field, never repeating its value."""
-    line = _object(raw)
-    kind = line.get("type") or "memory"
-    kind = kind if isinstance(kind, str) else "of no type"
-    if tied := read_tied(kind, line):
-        return tied
-    if "folklore" in line and "content" not in line:
-        return _header(line)
-    if kind in _PASSED_OVER or (kind != "memory" and "content" not in line):
-        return OtherLine(kind[:40])
-    ignored = line.keys() - _FIELDS
-    if kind != "memory":
-        ignored |= {"type"}
-    if "id" in line and not _is_uuid(line["id"]):  # another system's: the memory gets an id of its own
-        del line["id"]
-        ignored |= {"id"}
-    if isinstance(line.get(FIELD), list):  # likewise: bare numbers do not say which model made them
-        del line[FIELD]
-        ignored |= {FIELD}
-    try:
-        told = _MemoryLine.model_validate(line)
-    except ValidationError as error:
-        raise _wrong(error) from None
-    return MemoryLine(told.namespace, _entry(told), tuple(sorted(ignored)))
+class _Revision(_Object):
+    memory_id: Annotated[UUID, Field(alias="memory")]
+    revision: _Number
+    action: Annotated[str, Field(pattern="^[a-z]{1,40}$")]
+    author: _Name
+    agent: _Name | None = None
+    changed_at: _ZonedTime
+    reason: Annotated[str, Field(max_length=2_000)] | None = None
+    undoes: _Number | None = None
+    before: _BeforeField
 
 
-def header_line(exported_at: datetime, namespaces: Sequence[Origin]) -> str:
-    """The first line of an export."""
-    described = [
-        {
-            "name": origin.name,
-            "language": origin.language,
-            "description": origin.description,
-            "created_at": _iso(origin.created_at),
-            "created_by": origin.created_by,
-        }
-        for origin in namespaces
-    ]
-    return _dump({"folklore": VERSION, "exported_at": _iso(exported_at), "namespaces": [*map(_set, described)]})
+# The fields of a draft in a memory line, and the order in which a line is written.
+_STATED = tuple(name for name in Draft.__dataclass_fields__ if name in _MemoryLine.model_fields)
+_READ = frozenset(_MemoryLine.model_fields) | {"type"}
 
 
-def memory_line(namespace: str, entry: Entry) -> str:
-    """One memory as a line, its fields always in the same order, those that are not set left out."""
-    draft, past = entry.draft, entry.past
-    value: dict[str, Any] = {"type": "memory"}
-    for name in _MemoryLine.model_fields:
-        given = getattr(draft, name) if name in Draft.__dataclass_fields__ else getattr(past, name, None)
-        value[name] = _plain(given)
-    value["namespace"] = namespace
-    value[KEYS] = dict(entry.keys) or None
-    value[FIELD] = None if entry.carried is None else embedding_field(entry.carried)
-    return _dump(_set(value))
+# Reading
 
 
-def is_memory(line: str) -> bool:
-    """Whether a line of an export is a memory, and not what hangs on one."""
-    return line.startswith(_MEMORY)
+def read_line(raw: bytes) -> Line:
+    """Parse a line. Raises InvalidInput that names the field and never repeats its value."""
+    fields = _object(raw)
+    type_ = _type_of(fields)
+    if type_ == "relation" and {"from", "relation", "to"} <= fields.keys():
+        return Line(_relation(_valid(_Relation, fields)), _valid(_Destination, fields).namespace)
+    if type_ == "revision" and {"memory", "before"} <= fields.keys():
+        return Line(_revision(_valid(_Revision, fields)), _valid(_Destination, fields).namespace)
+    if "folklore" in fields and "content" not in fields:
+        return Line(_header(_valid(_Header, fields)))
+    if type_ in _SKIPPED or (type_ != "memory" and "content" not in fields):
+        return Line(type_)
+    return _memory(type_, fields)
 
 
 def _object(raw: bytes) -> dict[str, Any]:
+    if len(raw) > LINE_BYTES:
+        raise InvalidInput("line", f"must be at most {LINE_BYTES:,} bytes.")
     try:
-        line = json.loads(raw)
+        fields = json.loads(raw)
     except UnicodeDecodeError:
         raise InvalidInput("line", "is not UTF-8.") from None
     except json.JSONDecodeError as error:
         raise InvalidInput("line", f"is not JSON ({error.msg}, character {error.pos + 1}).") from None
     except (ValueError, RecursionError):  # a number of thousands of digits, thousands of brackets
         raise InvalidInput("line", "is not JSON that can be read.") from None
-    if not isinstance(line, dict):
+    if not isinstance(fields, dict):
         raise InvalidInput("line", "is not a JSON object.")
-    return line
+    return fields
 
 
-def _header(line: dict[str, Any]) -> HeaderLine:
+def _type_of(fields: Mapping[str, Any]) -> str:
+    type_ = fields.get("type") or "memory"
+    return type_[:40] if isinstance(type_, str) else "unknown"
+
+
+def _valid(model: type[M], fields: Mapping[str, Any]) -> M:
     try:
-        told = _Header.model_validate(line)
+        return model.model_validate(fields)
     except ValidationError as error:
-        raise _wrong(error) from None
-    if told.folklore > VERSION:
-        raise InvalidInput("folklore", f"format {told.folklore} is of a newer Folklore.", hint="Upgrade this one.")
-    return HeaderLine(
-        tuple(
-            Origin(
-                id=new_id(),
-                name=names.normalise(namespace.name),
-                language=language_of(namespace.language),
-                created_at=namespace.created_at,
-                created_by=clean(namespace.created_by).text.strip(),
-                description=clean(namespace.description or "").text.strip() or None,
-            )
-            for namespace in told.namespaces
-        )
+        problem = error.errors(include_url=False, include_context=False, include_input=False)[0]
+        place = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in problem["loc"]).lstrip(".")
+        raise InvalidInput(place or "line", f"{problem['msg'].removeprefix('Value error, ')}.") from None
+
+
+def _memory(type_: str, fields: dict[str, Any]) -> Line:
+    ignored = fields.keys() - _READ
+    if type_ != "memory":
+        ignored.add("type")
+    # An id of another form is another system's, and a bare list of numbers does not name its model.
+    for name, readable in (("id", _is_uuid), ("embedding", lambda value: not isinstance(value, list))):
+        if name in fields and not readable(fields[name]):
+            del fields[name]
+            ignored.add(name)
+    values = dict(_valid(_MemoryLine, fields))
+    embedding: _Embedding | None = values["embedding"]
+    memory = TransferredMemory(
+        Draft(**{name: values[name] for name in _STATED if values[name] is not None}),
+        Past(**{name: values[name] for name in PAST}),
+        None if embedding is None else ModelVector(**dict(embedding)),
+        values["idempotency_keys"] or {},
     )
-
-
-def _entry(told: _MemoryLine) -> Entry:
-    given = told.model_dump(exclude={"namespace", "kind", "tags", "paths", FIELD})
-    stated = {name: value for name, value in given.items() if name in Draft.__dataclass_fields__}
-    lived = {name: value for name, value in given.items() if name in Past.__dataclass_fields__}
-    for shares in (stated, lived):  # as exact as the database keeps them, so that comparing finds them equal
-        for name in ("importance", "confidence", "quality"):
-            if shares.get(name) is not None:
-                shares[name] = round(shares[name], 6)
-    draft = Draft(kind=told.kind or DEFAULT_KIND, tags=told.tags or (), paths=told.paths or (), **stated)
-    carried = None if told.embedding is None else told.embedding.carried
-    return Entry(draft, Past(**lived), carried, told.idempotency_keys or {})
-
-
-def _wrong(error: ValidationError) -> InvalidInput:
-    first = error.errors(include_url=False, include_context=False, include_input=False)[0]
-    place = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in first["loc"]).lstrip(".")
-    return InvalidInput(place or "line", f"{first['msg'].removeprefix('Value error, ')}.")
+    return Line(memory, values["namespace"], tuple(sorted(ignored)))
 
 
 def _is_uuid(value: object) -> bool:
@@ -235,24 +302,119 @@ def _is_uuid(value: object) -> bool:
         return False
 
 
-def _plain(value: object) -> object:
+def _relation(line: _Relation) -> Relation:
+    texts = {"type": relation_type(line.type, "relation"), "author": _cleaned(line.author)}
+    return Relation(**dict(line) | texts)
+
+
+def _revision(line: _Revision) -> Revision:
+    texts = {name: _cleaned(getattr(line, name)) for name in ("author", "agent", "reason")}
+    return Revision(**dict(line) | texts | {"before": _former_columns(line.before)})
+
+
+def _former_columns(before: _Before) -> dict[str, Any]:
+    """Return the columns as JSON, checked like those of a new memory, which an undo makes of them."""
+    columns = {name: getattr(before, name) for name in before.model_fields_set}
+    # The time when the memory expired may be over.
+    stated = {name: columns[name] for name in FIELDS if name in columns and name != "expires_at"}
+    draft = Draft(**{"content": "unchanged"} | stated)
+    checked = check_draft(draft, prefix="before.", now=datetime.min.replace(tzinfo=UTC), zone=UTC)
+    columns |= {name: getattr(checked, name) for name in stated}
+    return {name: _as_postgres_writes(value) for name, value in columns.items()}
+
+
+def _as_postgres_writes(value: object) -> object:
+    """Return a value as Postgres writes it in JSON: a fraction of a second does not end with zeros."""
     if isinstance(value, datetime):
-        return _iso(value)
+        utc = value.astimezone(UTC).replace(tzinfo=None)
+        fraction = f".{utc.microsecond:06}".rstrip("0") if utc.microsecond else ""
+        return f"{utc.replace(microsecond=0).isoformat()}{fraction}+00:00"
     if isinstance(value, UUID):
         return str(value)
     return list(value) if isinstance(value, tuple) else value
 
 
-def _iso(value: datetime) -> str:
-    return value.astimezone(UTC).isoformat()
+def _header(line: _Header) -> Header:
+    if line.folklore > VERSION:
+        raise InvalidInput(
+            "folklore",
+            f"must be at most {VERSION}, got {line.folklore}, the format of a newer Folklore.",
+            hint="Upgrade this one.",
+        )
+    return tuple(
+        TransferredNamespace(
+            id=new_id(),
+            name=names.normalise(namespace.name),
+            language=language(namespace.language),
+            created_at=namespace.created_at,
+            created_by=clean(namespace.created_by).text.strip(),
+            description=_cleaned(namespace.description) or None,
+        )
+        for namespace in line.namespaces
+    )
 
 
-def _set(value: dict[str, Any]) -> dict[str, Any]:
-    return {name: given for name, given in value.items() if given is not None}
+def _cleaned(text: str | None) -> str | None:
+    return None if text is None else clean(text).text.strip()
 
 
-def _dump(value: dict[str, Any]) -> str:
-    return json.dumps(value, ensure_ascii=False)
+# Writing
 
 
-_MEMORY = _dump({"type": "memory"}).removesuffix("}")
+def header_line(exported_at: datetime, namespaces: Sequence[TransferredNamespace]) -> str:
+    """Return the first line of an export."""
+    described = [
+        _without_none({name: getattr(namespace, name) for name in _Namespace.model_fields}) for namespace in namespaces
+    ]
+    return _line({"folklore": VERSION, "exported_at": exported_at, "namespaces": described})
+
+
+def memory_line(namespace: str, memory: TransferredMemory) -> str:
+    """Return a memory as a line, its fields always in the same order."""
+    draft, past = memory.draft, memory.past
+    return _line(
+        {"type": "memory", "namespace": namespace, "id": draft.id}
+        | {name: getattr(draft, name) for name in FIELDS}
+        | {"created_at": draft.created_at, "author": draft.author}
+        | {name: getattr(past, name) for name in PAST}
+        | {
+            "idempotency_key": draft.idempotency_key,
+            "idempotency_keys": dict(memory.keys) or None,
+            "embedding": None if memory.vector is None else _embedding(memory.vector),
+        }
+    )
+
+
+def _embedding(vector: ModelVector) -> dict[str, Any]:
+    values = {name: getattr(vector, name) for name in _Embedding.model_fields}
+    return {name: value for name, value in values.items() if value} | {"vector": b64encode(vector.vector).decode()}
+
+
+def link_line(namespace: str, link: Relation | Revision) -> str:
+    """Return a relation or a revision as a line. The field `before` has nulls, which mean that a column was empty."""
+    type_, model = ("relation", _Relation) if isinstance(link, Relation) else ("revision", _Revision)
+    fields = {field.alias or name: getattr(link, name) for name, field in model.model_fields.items()}
+    return _line({"type": type_, "namespace": namespace} | fields)
+
+
+def is_memory(line: str) -> bool:
+    """Return True if a line of an export is a memory."""
+    return line.startswith('{"type": "memory"')
+
+
+def _json_value(value: object) -> str:
+    if isinstance(value, datetime):
+        return value.astimezone(UTC).isoformat()
+    assert isinstance(value, UUID)
+    return str(value)
+
+
+_encode = json.JSONEncoder(ensure_ascii=False, default=_json_value).encode
+
+
+def _line(values: Mapping[str, Any]) -> str:
+    return _encode(_without_none(values))
+
+
+def _without_none(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if value is not None}

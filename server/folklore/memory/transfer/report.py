@@ -1,16 +1,18 @@
-"""The result of an import: counts, and the reasons why lines were left out."""
+"""The result of an import: counts, and the reasons of lines that were left out."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-FAILURES_SHOWN = 20
-NAMES_SHOWN = 50
+from folklore.errors import FolkloreError, Refused
+
+_FAILURES_SHOWN = 20
+_NAMES_COUNTED = 50  # a file may hold as many names as lines
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A line that could not be taken, and why; never its text."""
+    """The number of a line that was left out, and the reason, without its text."""
 
     line: int
     message: str
@@ -18,71 +20,70 @@ class Failure:
 
 @dataclass(slots=True)
 class Report:
-    """Counts of the lines so far. `skipped` and `ignored` count by type of line and by name of field.
+    """Counts of an import so far. `skipped` counts by type of line, `ignored_fields` by field, `namespaces` memories.
 
-    `namespaces` counts the settled memories by the namespace they went to, as it is spelled in the request or the file.
-    `unlinked` memories were superseded by one that is neither here nor in the file; `untied` relations and revisions
-    belong to memories that are neither. `refused` lines hold a secret, `redacted` ones did.
+    `refused` lines hold a secret, `redacted` ones held one. `without_vector` memories have a pending embedding.
+    `unlinked` memories have a successor, and `untied` relations and revisions a memory, that is neither stored nor in
+    the file.
     """
 
+    lines: int = 0
+    bytes: int = 0
     stored: int = 0
     overwritten: int = 0
     duplicates: int = 0
+    namespaces: dict[str, int] = field(default_factory=dict)
+    skipped: dict[str, int] = field(default_factory=dict)
+    ignored_fields: dict[str, int] = field(default_factory=dict)
+    refused: int = 0
+    refusals: list[Failure] = field(default_factory=list)
+    redacted: int = 0
+    failed: int = 0
+    failures: list[Failure] = field(default_factory=list)
     without_vector: int = 0
     unlinked: int = 0
     relations: int = 0
     revisions: int = 0
     untied: int = 0
-    failed: int = 0
-    refused: int = 0
-    redacted: int = 0
-    lines: int = 0
-    bytes: int = 0
     seconds: float = 0.0
-    failures: list[Failure] = field(default_factory=list)
-    refusals: list[Failure] = field(default_factory=list)
-    skipped: dict[str, int] = field(default_factory=dict)
-    ignored: dict[str, int] = field(default_factory=dict)
-    namespaces: dict[str, int] = field(default_factory=dict)
 
     @property
     def settled(self) -> int:
-        """Memories that are here now, whether they were before or not."""
+        """Memories that are stored now, by this import or before."""
         return self.stored + self.overwritten + self.duplicates
 
     @property
     def rate(self) -> float:
-        """Memories settled a second."""
+        """Settled memories per second."""
         return self.settled / self.seconds if self.seconds else 0.0
 
     def settle(self, namespace: str, *, stored: int, overwritten: int, duplicates: int) -> None:
-        """Count memories of one namespace that are here now."""
+        """Count memories of one namespace that are stored now."""
         self.stored += stored
         self.overwritten += overwritten
         self.duplicates += duplicates
         self.namespaces[namespace] = self.namespaces.get(namespace, 0) + stored + overwritten + duplicates
 
-    def skip(self, kind: str) -> None:
-        """Count a line of a type that is no memory."""
-        _count(self.skipped, kind)
+    def skip(self, type_: str) -> None:
+        """Count a line of a type that is not imported."""
+        _count(self.skipped, type_)
 
     def ignore(self, name: str) -> None:
         """Count a line with a field that was left out."""
-        _count(self.ignored, name)
+        _count(self.ignored_fields, name)
 
-    def fail(self, line: int, message: str) -> None:
-        """Count a line that could not be taken; the first few are kept to be shown."""
-        self.failed += 1
-        if len(self.failures) < FAILURES_SHOWN:
-            self.failures.append(Failure(line, message))
-
-    def refuse(self, line: int, message: str) -> None:
-        """Count a line that is left out because it holds a secret; the first few are kept to be shown."""
-        self.refused += 1
-        if len(self.refusals) < FAILURES_SHOWN:
-            self.refusals.append(Failure(line, message))
+    def fail(self, line: int, error: FolkloreError) -> None:
+        """Count a line that was left out, as refused if it holds a secret, and keep the first reasons."""
+        if isinstance(error, Refused):
+            self.refused += 1
+            reasons = self.refusals
+        else:
+            self.failed += 1
+            reasons = self.failures
+        if len(reasons) < _FAILURES_SHOWN:
+            reasons.append(Failure(line, str(error)))
 
 
 def _count(counts: dict[str, int], name: str) -> None:
-    if name in counts or len(counts) < NAMES_SHOWN:  # a file may invent as many as it has lines
+    if name in counts or len(counts) < _NAMES_COUNTED:
         counts[name] = counts.get(name, 0) + 1

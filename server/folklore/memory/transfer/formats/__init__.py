@@ -1,8 +1,8 @@
-"""Formats that an import can read: each turns a source into numbered lines as `folklore export` writes them.
+"""Formats that an import reads: each turns a source into numbered lines as `folklore export` writes them.
 
-A format is a function from a path (or `-`) to lines, read as they are asked for, so that a source may be larger than
-memory. What cannot be turned into a line is given as the error it is; the others go on. Ids follow from what a record
-is, so that importing it again changes only what changed.
+Lines and pages are read on demand, so that a source may be larger than memory; JSON documents are read whole. A record
+that cannot become a line is given as its error. Ids follow from the record, so that a repeated import changes only the
+records that changed.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import BinaryIO
 
-from folklore.memory.transfer.conflicts import OnConflict
+from folklore.memory.requests import OnConflict
 from folklore.memory.transfer.formats.graph import graph_lines
 from folklore.memory.transfer.formats.line import Lines, json_lines
 from folklore.memory.transfer.formats.pages import claude_lines, markdown_lines
@@ -20,10 +20,10 @@ from folklore.memory.transfer.formats.records import mem0_lines, service_lines
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """Reader of one format: from an open file, or from a path that may be a folder (`folders`).
+    """Reader of one format: from an open file (`read`), or from a path that may be a folder (`folders`).
 
-    `on_conflict` is the default for what is here already: pages are edited, records are not. A format with
-    `several_projects` gathers notes of several projects and does not say which note belongs to which namespace.
+    `on_conflict` is the default: pages are edited, records are not. A format with `several_projects` has the notes of
+    several projects and does not state their namespaces.
     """
 
     read: Callable[[BinaryIO], Lines] | None = None

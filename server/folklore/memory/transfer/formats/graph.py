@@ -1,8 +1,8 @@
 """The official memory server's file (`memory.jsonl`): entities with observations, and relations between them.
 
 Its lines are {"type": "entity", "name", "entityType", "observations": [...]} and {"type": "relation", "from", "to",
-"relationType"}. Each observation becomes a memory; so does each entity, for relations to hang on, and each relation, as
-the sentence it is, beside the relation itself.
+"relationType"}. Each observation becomes a memory; so does each entity, as the end of relations, and each relation, as
+a sentence, in addition to the relation itself.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from collections.abc import Iterator
 from typing import Any, BinaryIO
 
 from folklore.errors import InvalidInput
-from folklore.memory.transfer.formats.line import Line, Lines, id_of, json_lines, line_of
+from folklore.memory.transfer.formats.line import Lines, SourceLine, id_of, json_lines, line_of
 
 _SYSTEM = "mcp-memory"
 
 
 def graph_lines(source: BinaryIO) -> Lines:
-    """The memories and relations of a `memory.jsonl`, each with the number of the line it is from."""
+    """Yield the memories and relations of a `memory.jsonl`, each with the number of its line there."""
     for number, raw in json_lines(source):
         if isinstance(raw, InvalidInput) or not raw.strip():
             continue
@@ -31,24 +31,23 @@ def graph_lines(source: BinaryIO) -> Lines:
         yield from ((number, line) for line in _lines_of(record))
 
 
-def _lines_of(record: Any) -> Iterator[Line]:
+def _lines_of(record: Any) -> Iterator[SourceLine]:
     match record:
         case {"type": "entity", "name": str(name), "observations": [*observations]} if name.strip():
             kind = str(record.get("entityType") or "entity")
             yield _memory(id_of(_SYSTEM, name), f"{name} ({kind})", name, [_tag(name, kind)])
             for text in observations:
                 if isinstance(text, str) and text.strip():
-                    yield _memory(id_of(_SYSTEM, name, text), _about(name, text), name, [_tag(name, kind)])
+                    yield _memory(id_of(_SYSTEM, name, text), _with_name(name, text), name, [_tag(name, kind)])
                 else:
-                    yield InvalidInput("observations", "one is empty or no text.")
-        case {"type": "relation", "from": str(one), "to": str(other), "relationType": str(how)}:
-            sentence = f"{one} {how.replace('_', ' ')} {other}"
-            yield _memory(id_of(_SYSTEM, one, how, other), sentence, one, ["relation"])
-            type_ = re.sub(r"[^a-z0-9]+", "_", how.lower()).strip("_")[:40]
+                    yield InvalidInput("observations", "must be texts, and one is empty or of another type.")
+        case {"type": "relation", "from": str(source), "to": str(target), "relationType": str(relation)}:
+            sentence = f"{source} {relation.replace('_', ' ')} {target}"
+            yield _memory(id_of(_SYSTEM, source, relation, target), sentence, source, ["relation"])
+            type_ = re.sub(r"[^a-z0-9]+", "_", relation.lower()).strip("_")[:40]
             if re.match("[a-z]", type_):
-                yield line_of(
-                    {"type": "relation", "from": id_of(_SYSTEM, one), "to": id_of(_SYSTEM, other), "relation": type_}
-                )
+                ends = {"from": id_of(_SYSTEM, source), "to": id_of(_SYSTEM, target)}
+                yield line_of({"type": "relation", "relation": type_} | ends)
         case _:
             yield InvalidInput("line", "is neither an entity with observations nor a relation.")
 
@@ -59,8 +58,8 @@ def _memory(id_: str, content: str, name: str, tags: list[str]) -> bytes:
     )
 
 
-def _about(name: str, text: str) -> str:
-    """An observation that does not name its entity says nothing by itself."""
+def _with_name(name: str, text: str) -> str:
+    """Return an observation with the name of its entity, unless it has it already."""
     return text if name.lower() in text.lower() else f"{name}: {text}"
 
 

@@ -1,4 +1,4 @@
-"""Numbered lines: what every format gives, and JSON Lines, which are that already."""
+"""Lines of a source, in the format of an export."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from typing import Any, BinaryIO
 from uuid import NAMESPACE_URL, UUID, uuid5
 
 from folklore.errors import InvalidInput
+from folklore.memory.transfer.json_lines import LINE_BYTES
+from folklore.memory.validation import kind_of
 
-# No memory we would take is longer: 32,000 characters escaped, with every other field at its limit.
-LINE_BYTES = 1024 * 1024
-Line = bytes | InvalidInput
-Lines = Iterator[tuple[int, Line]]
+SourceLine = bytes | InvalidInput
+Lines = Iterator[tuple[int, SourceLine]]
 
 
 def json_lines(source: BinaryIO) -> Lines:
-    """Lines with their numbers; of one that is too long to be a memory, only its beginning is kept."""
+    """Yield the lines of a file with their numbers, of a line that is too long only the beginning."""
     number = 0
     while raw := source.readline(LINE_BYTES + 1):
         number += 1
@@ -26,18 +26,26 @@ def json_lines(source: BinaryIO) -> Lines:
 
 
 def line_of(fields: Mapping[str, Any]) -> bytes:
-    """A line as `folklore export` writes it, without what is not set."""
+    """Return a line without empty fields."""
     return json.dumps({name: value for name, value in fields.items() if value not in (None, "", [], {})}).encode()
 
 
 def id_of(*parts: str) -> str:
-    """The id of a record of another system: always the same for the same record."""
+    """Return the id of a record of another system, always the same for the same parts."""
     return str(uuid5(NAMESPACE_URL, "\x1f".join(("folklore:import", *parts))))
 
 
 def uuid_or(value: object, *parts: str) -> str:
-    """A record's own id if that is a UUID, else one that follows from `parts`."""
+    """Return a record's own id if it is a UUID, else one that follows from `parts`."""
     try:
         return str(UUID(str(value)))
     except ValueError:
         return id_of(*parts)
+
+
+def valid_kind(text: str) -> str | None:
+    """Return a kind in its normal form, None for another text."""
+    try:
+        return kind_of(text, "kind")
+    except InvalidInput:
+        return None

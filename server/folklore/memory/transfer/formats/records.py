@@ -1,55 +1,83 @@
-"""Exports that are one JSON document with a list of records: mem0's and mcp-memory-service's.
+"""Exports of mem0 and mcp-memory-service: JSON documents with a list of records.
 
 mem0 (`get_all`, an export): {"results": [{"id", "memory", "hash", "metadata", "categories", "created_at", "updated_at",
 "user_id", "agent_id", "app_id", "run_id"}, …]}, or the list alone. mcp-memory-service: {"export_metadata": {…},
 "memories": [{"content", "content_hash", "tags", "created_at", "updated_at", "memory_type", "metadata"}, …]}, times in
-seconds since 1970.
+seconds since 1970. A document is read whole: the exports of both systems fit into memory, where they come from.
 """
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any, BinaryIO
 
 from folklore.errors import InvalidInput
-from folklore.memory.transfer.formats.document import records_of
-from folklore.memory.transfer.formats.line import Line, Lines, id_of, line_of, uuid_or
+from folklore.memory.transfer.formats.line import Lines, SourceLine, id_of, line_of, uuid_or, valid_kind
 
-_KIND = re.compile(r"[a-z][a-z0-9_-]{0,39}")
+_NOT_SPACE = re.compile(r"\S")
+_decode = json.JSONDecoder().raw_decode
 
 
 def mem0_lines(source: BinaryIO) -> Lines:
-    """The memories of a mem0 export."""
+    """Yield the memories of a mem0 export."""
     return _numbered(map(_mem0, records_of(source, ("results", "memories", "records"))))
 
 
 def service_lines(source: BinaryIO) -> Lines:
-    """The memories of an mcp-memory-service export."""
+    """Yield the memories of an mcp-memory-service export."""
     return _numbered(map(_service, records_of(source, ("memories",))))
 
 
-def _numbered(lines: Iterator[Line]) -> Lines:
+def _numbered(lines: Iterator[SourceLine]) -> Lines:
     return ((number, line) for number, line in enumerate(lines, start=1))
 
 
-def _mem0(record: Any) -> Line:
+def records_of(source: BinaryIO, names: tuple[str, ...]) -> Iterator[dict[str, Any] | InvalidInput]:
+    """Yield the objects of a list, of the list under one of `names` in an object, or of JSON Lines.
+
+    Raises InvalidInput, after the readable values, if the document cannot be read any further.
+    """
+    try:
+        text = source.read().decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise InvalidInput("FILE", "is not UTF-8.", hint="Convert it and import it again.") from None
+    at = 0
+    while (start := _NOT_SPACE.search(text, at)) is not None:
+        try:
+            value, at = _decode(text, start.start())
+        except (ValueError, RecursionError):
+            problem = f"is not JSON from character {start.start() + 1:,} on, or ends too early."
+            raise InvalidInput("FILE", problem, hint="--format names other formats.") from None
+        for record in _listed(value, names):
+            yield record if isinstance(record, dict) else InvalidInput("record", "is not a JSON object.")
+
+
+def _listed(value: Any, names: tuple[str, ...]) -> list[Any]:
+    """Return the records of a document, or the document itself if it has no list of them."""
+    if not isinstance(value, dict):
+        return value if isinstance(value, list) else [value]
+    documents = [value, value["data"]] if isinstance(value.get("data"), dict) else [value]
+    lists = [document[name] for document in documents for name in names if isinstance(document.get(name), list)]
+    return list(chain.from_iterable(lists)) if lists else [value]
+
+
+def _mem0(record: Any) -> SourceLine:
     if isinstance(record, InvalidInput):
         return record
     content = next((record[name] for name in ("memory", "content", "text", "data") if _is_text(record, name)), None)
     if content is None:
         return InvalidInput("memory", "is missing.")
-    owner = str(record.get("user_id") or "")
     tags = [f"{name}:{value}" for name in ("user", "agent", "app") if (value := record.get(f"{name}_id"))]
-    categories = record.get("categories")
-    tags += [str(category) for category in categories] if isinstance(categories, list) else []
     return line_of(
         {
-            "id": uuid_or(record.get("id"), "mem0", owner, content),
+            "id": uuid_or(record.get("id"), "mem0", str(record.get("user_id") or ""), content),
             "content": content,
-            "tags": [_label(tag) for tag in tags][:64],
-            "source": f"mem0:{record['id']}"[:1000] if record.get("id") else "mem0",
-            "session": _text(record.get("run_id"), 200),
+            "tags": _tags([*tags, *_list(record.get("categories"))]),
+            "source": _source("mem0", record.get("id")),
+            "session": str(record.get("run_id") or "")[:200],
             "metadata": _object(record.get("metadata")),
             "created_at": record.get("created_at"),
             "updated_at": record.get("updated_at"),
@@ -57,22 +85,19 @@ def _mem0(record: Any) -> Line:
     )
 
 
-def _service(record: Any) -> Line:
+def _service(record: Any) -> SourceLine:
     if isinstance(record, InvalidInput):
         return record
     if not _is_text(record, "content"):
         return InvalidInput("content", "is missing.")
-    tags = record.get("tags") or []
-    tags = tags.split(",") if isinstance(tags, str) else tags if isinstance(tags, list) else []
-    kind = str(record.get("memory_type") or "note").strip().lower()
-    mark = str(record.get("content_hash") or "")
+    tags, hash_ = record.get("tags"), str(record.get("content_hash") or "")
     return line_of(
         {
-            "id": id_of("mcp-memory-service", mark or record["content"]),
+            "id": id_of("mcp-memory-service", hash_ or record["content"]),
             "content": record["content"],
-            "kind": kind if _KIND.fullmatch(kind) else "note",
-            "tags": [_label(str(tag)) for tag in tags if str(tag).strip()][:64],
-            "source": f"mcp-memory-service:{mark}"[:1000] if mark else "mcp-memory-service",
+            "kind": valid_kind(str(record.get("memory_type") or "")) or "note",
+            "tags": _tags(tags.split(",") if isinstance(tags, str) else _list(tags)),
+            "source": _source("mcp-memory-service", hash_),
             "metadata": _object(record.get("metadata")),
             "created_at": record.get("created_at") or record.get("created_at_iso"),
             "updated_at": record.get("updated_at") or record.get("updated_at_iso"),
@@ -84,12 +109,16 @@ def _is_text(record: Mapping[str, Any], name: str) -> bool:
     return isinstance(record.get(name), str) and bool(record[name].strip())
 
 
-def _label(tag: str) -> str:
-    return tag.strip()[:100]
+def _source(system: str, id_: object) -> str:
+    return f"{system}:{id_}"[:1000] if id_ else system
 
 
-def _text(value: object, limit: int) -> str | None:
-    return None if value is None else str(value)[:limit]
+def _tags(values: Sequence[object]) -> list[str]:
+    return [tag[:100] for value in values if (tag := str(value).strip())][:64]
+
+
+def _list(value: object) -> list[object]:
+    return value if isinstance(value, list) else []
 
 
 def _object(value: object) -> dict[str, Any] | None:

@@ -1,6 +1,7 @@
--- The memories that have an id, the text (in force) or an idempotency key of a batch. One lookup in an index for each; a
--- condition with alternatives would read the namespace for every batch. asked: found by a key.
-select m.id, m.digest, null::text as idempotency_key, m.live_digest is not null as alive, false as asked
+-- Stored memories that conflict with a batch: by id, by the digest of a live text, by an idempotency key of a request
+-- (`requested`). Each lookup uses its own index; one condition with several alternatives would read the whole namespace
+-- for every batch.
+select m.id, m.digest, null::text as key, m.live_digest is not null as live, false as requested
 from memories m
 where m.namespace_id = :namespace::uuid and m.id = any(:ids::uuid[])
 union

@@ -1,4 +1,4 @@
-"""Relations and revisions on their way between databases."""
+"""Relations, revisions and successors in export and import."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from folklore.db.database import Database
 from folklore.db.stores.changes import CHANGEABLE
 from folklore.errors import NotFound
 from folklore.memory.requests import GetRequest
-from folklore.memory.transfer.tied_lines import _Before
+from folklore.memory.transfer.json_lines import _BeforeField
 from folklore.model import Caller, Draft, Relation
 from tests.conftest import Cluster
 from tests.fake_keys import MAKERS
@@ -37,8 +37,8 @@ REVISION = {
 
 
 @pytest.fixture
-async def lived(person: Person) -> list[UUID]:
-    """Memories with everything that can happen to one."""
+async def changed_memories(person: Person) -> list[UUID]:
+    """Store memories with relations and every kind of change."""
     a, b, c = await person.keep(Draft("a fact", importance=0.8, tags=("x",), occurred_at=NOON), "its cause", "third")
     await person.relate(Relation(b, "causes", a, 0.123456), Relation(a, "my_own", c))
     await person.update(a, content="another fact", tags=["y"], importance=0.3, metadata={"b": [1.5], "aa": "ü"})
@@ -49,9 +49,9 @@ async def lived(person: Person) -> list[UUID]:
     return [a, b, c, new]
 
 
-async def test_what_memories_lived_through_comes_out_and_in_byte_for_byte(
+async def test_relations_and_revisions_survive_export_and_import_byte_for_byte(
     mover: Mover,  # noqa: F811
-    lived: list[UUID],
+    changed_memories: list[UUID],
     cluster: Cluster,
     template: str,
 ) -> None:
@@ -59,8 +59,8 @@ async def test_what_memories_lived_through_comes_out_and_in_byte_for_byte(
     async with cluster.new_database(template) as name:
         elsewhere = Database(cluster.address(name))
         await elsewhere.open()
-        again = Mover(elsewhere, mover.embedder, Caller("somebody else"))
-        rehearsed = await again.put((line.encode() for line in first), dry_run=True)
+        again = Mover(elsewhere, mover.embedder, Caller("another user"))
+        dry = await again.put((line.encode() for line in first), dry_run=True)
         report = await again.put(line.encode() for line in first)
         second = await again.take()
         twice = await again.put(line.encode() for line in first)
@@ -72,10 +72,10 @@ async def test_what_memories_lived_through_comes_out_and_in_byte_for_byte(
     assert types == ["memory"] * 4 + ["relation"] * 3 + ["revision"] * 5
     assert (report.relations, report.revisions, report.untied, report.unlinked) == (3, 5, 0, 0)
     assert (twice.stored, twice.untied) == (0, 0)
-    assert replace(rehearsed, seconds=0.0) == replace(report, seconds=0.0)
+    assert replace(dry, seconds=0.0) == replace(report, seconds=0.0)
 
 
-async def test_what_was_imported_can_be_undone(
+async def test_an_imported_revision_can_be_undone(
     mover: Mover,  # noqa: F811
     person: Person,
 ) -> None:
@@ -86,7 +86,7 @@ async def test_what_was_imported_can_be_undone(
         await person.undo(A)
 
 
-async def test_a_memory_that_was_imported_into_two_namespaces_has_in_each_what_it_lived_through_there(
+async def test_a_memory_in_two_namespaces_has_the_relations_and_revisions_of_each(
     mover: Mover,  # noqa: F811
     person: Person,
 ) -> None:
@@ -102,10 +102,10 @@ async def test_a_memory_that_was_imported_into_two_namespaces_has_in_each_what_i
         "notes": ["causes"], "copy": [], "third": ["part_of"],
     }  # fmt: skip
     assert {name: item.revisions for name, item in found.items()} == {"notes": 1, "copy": 0, "third": 0}
-    assert [item.memory.namespace for item in other.found] == ["notes", "third"], "where it was not forgotten"
+    assert [item.memory.namespace for item in other.found] == ["notes", "third"], "the live ones"
 
 
-async def test_ties_that_come_before_their_memories_wait_for_them(
+async def test_links_before_their_memories_are_written_after_them(
     mover: Mover,  # noqa: F811
     small_batches: None,  # noqa: F811
     person: Person,
@@ -116,7 +116,7 @@ async def test_ties_that_come_before_their_memories_wait_for_them(
     assert [relation.to_id for relation in await person.relations(A)] == [B]
 
 
-async def test_ties_of_memories_that_are_nowhere_are_counted(
+async def test_links_of_unknown_memories_are_counted(
     mover: Mover,  # noqa: F811
 ) -> None:
     lost = RELATION | {"to": str(uuid4())}
@@ -125,10 +125,10 @@ async def test_ties_of_memories_that_are_nowhere_are_counted(
         [*MEMORIES, lost, REVISION | {"memory": str(uuid4())}, REVISION | {"revision": 2}, REVISION | {"revision": 7}]
     )
 
-    assert (report.relations, report.revisions, report.untied) == (0, 0, 4), "revisions it does not have behind it too"
+    assert (report.relations, report.revisions, report.untied) == (0, 0, 4), "also revisions after the current one"
 
 
-async def test_a_dry_run_counts_ties_and_writes_none(
+async def test_a_dry_run_counts_links_and_writes_none(
     mover: Mover,  # noqa: F811
 ) -> None:
     report = await mover.put([*MEMORIES, RELATION, REVISION], dry_run=True)
@@ -137,35 +137,35 @@ async def test_a_dry_run_counts_ties_and_writes_none(
     assert len(await mover.take()) == 1
 
 
-async def test_a_dry_run_tells_which_ties_and_successors_are_nowhere(
+async def test_a_dry_run_counts_links_and_successors_of_unknown_memories(
     mover: Mover,  # noqa: F811
     small_batches: None,  # noqa: F811
 ) -> None:
     here, late, lost = (str(UUID(int=number)) for number in (7, 8, 9))
     await mover.put([{"id": here, "content": "here"}, {"id": late, "content": "late"}])
-    gone = {"superseded_at": "2025-01-01T00:00:00Z"}
+    superseded = {"superseded_at": "2025-01-01T00:00:00Z"}
     lines = [
         REVISION,
         RELATION,
         RELATION | {"to": lost},
         REVISION | {"memory": lost},
-        {"content": "by one in the file", "superseded_by": str(B)} | gone,
-        {"content": "by one that is here", "superseded_by": here} | gone,
-        {"content": "by nobody", "superseded_by": lost} | gone,
-        {"content": "by a copy, whose id is not taken", "superseded_by": str(UUID(int=10))} | gone,
+        {"content": "by a memory of the file", "superseded_by": str(B)} | superseded,
+        {"content": "by a stored memory", "superseded_by": here} | superseded,
+        {"content": "by an unknown memory", "superseded_by": lost} | superseded,
+        {"content": "by a duplicate, whose id is not stored", "superseded_by": str(UUID(int=10))} | superseded,
         {"id": str(UUID(int=10)), "content": "late"},
         *MEMORIES,
-        {"content": "elsewhere", "superseded_by": str(A), "namespace": "new"} | gone,
+        {"content": "elsewhere", "superseded_by": str(A), "namespace": "new"} | superseded,
     ]
 
-    rehearsed = await mover.put(lines, dry_run=True)
+    dry = await mover.put(lines, dry_run=True)
     done = await mover.put(lines)
 
-    assert replace(rehearsed, seconds=0.0) == replace(done, seconds=0.0)
+    assert replace(dry, seconds=0.0) == replace(done, seconds=0.0)
     assert (done.unlinked, done.untied, done.relations, done.revisions) == (3, 2, 1, 1)
 
 
-async def test_bad_ties_are_reported_by_field(
+async def test_invalid_links_are_reported_by_field(
     mover: Mover,  # noqa: F811
 ) -> None:
     report = await mover.put(
@@ -200,18 +200,18 @@ TOO_LATE, TOO_EARLY = "9999-12-31T23:59:59-12:00", "0001-01-01T00:00:00+12:00"
         REVISION | {"before": {"expires_at": TOO_LATE}},
     ],
 )
-async def test_a_tie_of_a_time_that_nobody_could_read_back_is_left_out(
+async def test_a_link_with_an_unreadable_time_fails_its_line(
     mover: Mover,  # noqa: F811
     line: dict[str, Any],
 ) -> None:
     report = await mover.put([*MEMORIES, line])
 
     assert [failure.line for failure in report.failures] == [3]
-    assert "is out of range" in report.failures[0].message
+    assert "must be in the years 1 to 9999" in report.failures[0].message
     assert len(await mover.take()) == 3
 
 
-async def test_what_no_column_can_hold_does_not_stop_an_import(
+async def test_links_with_nul_characters_are_imported_without_them(
     mover: Mover,  # noqa: F811
     person: Person,
 ) -> None:
@@ -226,7 +226,7 @@ async def test_what_no_column_can_hold_does_not_stop_an_import(
     assert [relation.author for relation in await person.relations(A)] == ["sarah"]
 
 
-async def test_what_nobody_can_see_does_not_come_in_beside_a_memory(
+async def test_invisible_characters_are_removed_from_headers_and_links(
     mover: Mover,  # noqa: F811
 ) -> None:
     unseen = "\x1b[31m\x00\u202e\U000e0041"
@@ -257,7 +257,7 @@ async def test_what_nobody_can_see_does_not_come_in_beside_a_memory(
     assert revision["before"] == {"summary": "a", "tags": ["b"]}
 
 
-async def test_a_description_that_holds_a_secret_is_left_out_with_its_line(
+async def test_a_header_with_a_secret_in_a_description_is_refused(
     mover: Mover,  # noqa: F811
 ) -> None:
     key = MAKERS["github"][0](random.Random(7))
@@ -270,8 +270,8 @@ async def test_a_description_that_holds_a_secret_is_left_out_with_its_line(
     assert key not in "".join(await mover.take())
 
 
-def test_a_revision_may_hold_each_column_that_can_be_changed() -> None:
-    assert set(_Before.model_fields) == set(CHANGEABLE)
+def test_a_revision_line_accepts_every_changeable_column() -> None:
+    assert set(_BeforeField.model_fields) == set(CHANGEABLE)
 
 
 async def test_overwriting_can_be_undone(

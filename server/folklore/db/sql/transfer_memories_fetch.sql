@@ -1,0 +1,1 @@
+fetch forward 200 from folklore_memories

@@ -1,1 +1,0 @@
-close folklore_transfer_vectors

@@ -1,0 +1,40 @@
+"""Export of whole namespaces as JSON Lines, in constant memory."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+
+from folklore.db.stores.transfer import Snapshot, TransferredNamespace, Transfers
+from folklore.errors import NotFound
+from folklore.memory.context import RequestContext
+from folklore.memory.requests import ExportRequest
+from folklore.memory.transfer.json_lines import header_line, link_line, memory_line
+from folklore.text import names
+
+
+async def export_lines(context: RequestContext, request: ExportRequest) -> AsyncGenerator[str, None]:
+    """Yield a header, then of each namespace its memories, relations and revisions, all as of one moment.
+
+    The order of lines and fields is always the same: an export, imported elsewhere and exported again, differs only in
+    its header. Raises NotFound for an unknown namespace.
+    """
+    async with Transfers(context.memory.database).snapshot() as snapshot:
+        namespaces = await _namespaces(snapshot, request)
+        model = await snapshot.active_model() if request.embeddings else None
+        yield header_line(context.now, namespaces)
+        for namespace in namespaces:
+            async for memory in snapshot.memories(namespace.id, model):
+                yield memory_line(namespace.name, memory)
+            async for relation in snapshot.relations(namespace.id):
+                yield link_line(namespace.name, relation)
+            async for revision in snapshot.revisions(namespace.id):
+                yield link_line(namespace.name, revision)
+
+
+async def _namespaces(snapshot: Snapshot, request: ExportRequest) -> list[TransferredNamespace]:
+    requested = [names.normalise(name) for name in request.namespaces]
+    namespaces = await snapshot.namespaces(requested or None)
+    found = {names.key(namespace.name) for namespace in namespaces}
+    if unknown := [name for name in requested if names.key(name) not in found]:
+        raise NotFound(f"There is no namespace {unknown[0]!r}.", hint="`folklore namespaces list` shows them.")
+    return namespaces
