@@ -4,6 +4,8 @@ PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3; do \
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+# The shell becomes pytest, so that a signal to make reaches it; -q leaves the last line to tests/conftest.py.
+PYTEST := exec $(BIN)/python -m pytest -q -n 3 --dist loadfile
 MODEL := $(shell sed -n 's/^  "\(wordllama[^"]*\)".*/\1/p' pyproject.toml)
 HOST ?= 127.0.0.1
 PORT ?= 8765
@@ -12,8 +14,11 @@ BENCH ?= retrieval
 PROCESSES ?= 20
 SECONDS ?= 60
 CALLS ?= 20000
+# LOCKED=1 installs exactly the files of requirements-ci.txt, as .ci/run does; else pip chooses within the ranges of pyproject.toml.
+LOCKED ?=
+INSTALLED := $(VENV)/.installed$(if $(LOCKED),-locked)
 
-.PHONY: run test strain check package conformance bench bench-code bench-latency bench-http soak isolation format clean
+.PHONY: run test strain check lock package conformance bench bench-code bench-latency bench-http soak isolation format clean
 
 $(VENV)/.installed: pyproject.toml
 	@test -n "$(PYTHON)" || { echo "Folklore needs Python 3.11 or newer (set PYTHON=/path/to/python)." >&2; exit 1; }
@@ -21,6 +26,16 @@ $(VENV)/.installed: pyproject.toml
 	$(PIP) "pip>=25.1"
 	@$(BIN)/python -c 'import sys; sys.exit(sys.version_info >= (3, 14))' || $(MAKE) --no-print-directory $(VENV)/.model
 	$(PIP) --editable . --group dev
+	@rm -f $@-locked
+	@touch $@
+
+$(VENV)/.installed-locked: pyproject.toml requirements-ci.txt
+	@test -n "$(PYTHON)" || { echo "Folklore needs Python 3.11 or newer (set PYTHON=/path/to/python)." >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(PIP) --require-hashes --only-binary :all: --requirement requirements-ci.txt
+	$(PIP) --no-build-isolation --no-deps --editable .
+	@$(BIN)/python -m pip check
+	@rm -f $(VENV)/.installed
 	@touch $@
 
 # For a Python that wordllama has no wheel for, that of another: only its files of the model are used, and to build it takes
@@ -30,47 +45,54 @@ $(VENV)/.model:
 		--python-version 3.13 --target "$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')"
 	@touch $@
 
-run: $(VENV)/.installed  ## Serve MCP over HTTP on loopback, on an embedded Postgres, with settings to paste.
+run: $(INSTALLED)  ## Serve MCP over HTTP on loopback, on an embedded Postgres, with settings to paste.
 	@$(BIN)/folklore serve --http --host $(HOST) --port $(PORT) --snippets
 
-test: $(VENV)/.installed  ## Run the tests.
-	$(BIN)/python -m pytest -n 3 --dist loadfile -m "not strain"
+test: $(INSTALLED)  ## Run the tests.
+	@echo "Running the tests in three processes: a dot is a test that passed. This takes some minutes."
+	$(PYTEST) -m "not strain"
 
-strain: $(VENV)/.installed  ## The tests that take long: outages, full disks, hostile clients, several workers, large indexes.
-	$(BIN)/python -m pytest -n 3 --dist loadfile -m strain
+strain: $(INSTALLED)  ## The tests that take long: outages, full disks, hostile clients, several workers, large indexes.
+	@echo "Running the long tests in three processes: a dot is a test that passed. This takes many minutes."
+	$(PYTEST) -m strain
 
-check: $(VENV)/.installed  ## Types, style and the layers of the house.
+check: $(INSTALLED)  ## Types, style and the layers of the house.
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-conformance: $(VENV)/.installed  ## The official MCP conformance suite and other people's clients; fetches Node and them from npm (docs/conformance.md).
+lock: $(INSTALLED)  ## Write requirements-ci.txt anew from pyproject.toml; UPGRADE=1 takes the newest versions.
+	$(PIP) "uv>=0.9,<1"
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate --no-emit-index-url \
+		$(if $(UPGRADE),--upgrade) --custom-compile-command "make lock" --group dev --output-file requirements-ci.txt pyproject.toml
+
+conformance: $(INSTALLED)  ## The official MCP conformance suite and other people's clients; fetches Node and them from npm (docs/conformance.md).
 	$(BIN)/python -m tests.conformance
 
-package: $(VENV)/.installed  ## Build the wheel, install it into a fresh environment and serve from there.
+package: $(INSTALLED)  ## Build the wheel, install it into a fresh environment and serve from there.
 	$(BIN)/python -m tests.packaged
 
-bench: $(VENV)/.installed  ## make bench SET="path/to/set.jsonl …" BENCH=retrieval (or ablation; abstention, duplicates: one set)
+bench: $(INSTALLED)  ## make bench SET="path/to/set.jsonl …" BENCH=retrieval (or ablation; abstention, duplicates: one set)
 	@test -n "$(SET)" || { echo "Name a set: make bench SET=path/to/set.jsonl (format: docs/benchmarks.md)" >&2; exit 2; }
 	$(BIN)/python -m benchmarks.$(BENCH) $(SET)
 
-bench-code: $(VENV)/.installed  ## Known items of code, made of the installed dependencies: needs no set.
+bench-code: $(INSTALLED)  ## Known items of code, made of the installed dependencies: needs no set.
 	$(BIN)/python -m benchmarks.code
 
-bench-latency: $(VENV)/.installed  ## Cold start, recall and batch store over stdio, each next to a reference.
+bench-latency: $(INSTALLED)  ## Cold start, recall and batch store over stdio, each next to a reference.
 	$(BIN)/python -m benchmarks.latency
 
-bench-http: $(VENV)/.installed  ## Recall over HTTP with 32 clients next to a trivial tool of the same server.
+bench-http: $(INSTALLED)  ## Recall over HTTP with 32 clients next to a trivial tool of the same server.
 	$(BIN)/python -m benchmarks.throughput
 
-soak: $(VENV)/.installed  ## Many processes change one database at random; PROCESSES=20 SECONDS=60
+soak: $(INSTALLED)  ## Many processes change one database at random; PROCESSES=20 SECONDS=60
 	$(BIN)/python -m benchmarks.soak --processes $(PROCESSES) --seconds $(SECONDS)
 
-isolation: $(VENV)/.installed  ## Random people at one server see nothing that is not theirs; CALLS=20000
+isolation: $(INSTALLED)  ## Random people at one server see nothing that is not theirs; CALLS=20000
 	$(BIN)/python -m tests.isolation --calls $(CALLS)
 
-format: $(VENV)/.installed
+format: $(INSTALLED)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 

@@ -72,12 +72,12 @@ def http(port: str) -> None:
     from unittest.mock import patch
 
     from folklore.cli.main import outcome
-    from folklore.http import serve
+    from folklore.http import app
     from folklore.mcp.server import build_server
     from folklore.mcp.tools import TOOLS
 
     with_trivial = partial(build_server, every_tool=(*TOOLS, _trivial_tool()))
-    with patch.object(serve, "build_server", with_trivial):
+    with patch.object(app, "build_server", with_trivial):
         sys.exit(outcome(["serve", "--http", "--port", port]))
 
 

@@ -17,8 +17,6 @@ from folklore.memory.context import MemoryContext
 from tests.person import NOON
 
 DAY = timedelta(days=1)
-# For `asyncio.timeout`: only a test that is stuck takes so long.
-STUCK = 60
 
 
 @dataclass

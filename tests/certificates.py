@@ -22,7 +22,7 @@ class Issued:
 
 
 def issued(folder: Path, *, password: bytes | None = None) -> Issued:
-    """A certificate for 127.0.0.1 and localhost that signs itself."""
+    """Write a self-signed certificate for 127.0.0.1 and localhost."""
     folder.mkdir(exist_ok=True)
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "localhost")])

@@ -9,7 +9,10 @@ from __future__ import annotations
 import asyncio
 import functools
 import os
+import shlex
 import signal
+import sys
+import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -35,6 +38,9 @@ from folklore.memory.context import MemoryContext
 from tests.background_jobs import BackgroundJobs
 from tests.person import Person
 from tests.temporary_engine import temporary_engine
+from tests.waiting import STUCK
+
+_STARTED = time.monotonic()
 
 # A shared machine may pause for longer than hypothesis' deadline; how long a test takes is no property of the code.
 hypothesis.settings.register_profile("folklore", deadline=None)
@@ -49,6 +55,25 @@ def pytest_configure() -> None:
     """
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_terminal_summary(
+    terminalreporter: pytest.TerminalReporter, exitstatus: pytest.ExitCode, config: pytest.Config
+) -> Iterator[None]:
+    """End the output of `make test`, which passes -qq and so gets no summary line from pytest, with one line."""
+    yield
+    if config.get_verbosity() > -2:
+        return
+    seconds = time.monotonic() - _STARTED
+    counts = {outcome: len(reports) for outcome, reports in terminalreporter.stats.items()}
+    passed, failed = counts.get("passed", 0), counts.get("failed", 0) + counts.get("error", 0)
+    line = f"{passed:,} tests passed, {failed:,} failed, {counts.get('skipped', 0):,} skipped in {seconds:.0f} s."
+    if exitstatus == pytest.ExitCode.INTERRUPTED:
+        line = f"Interrupted: {line}"
+    elif failed:
+        line += f" Run the failed ones again: {shlex.quote(os.path.relpath(sys.executable))} -m pytest --last-failed"
+    terminalreporter.write_line(line, bold=True, red=bool(exitstatus), green=not exitstatus)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +100,20 @@ class Cluster:
             yield name
         finally:
             await self.admin.execute(f"drop database {name} with (force)")
+
+
+@pytest.fixture(autouse=True)
+def no_test_waits_forever() -> Iterator[None]:
+    """Fail a test that is stuck, also where asyncio's timeouts cannot: the slowest test takes a few minutes."""
+
+    def stop(*_: object) -> None:
+        raise TimeoutError("the test is stuck")
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.alarm(900)
+    yield
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, before)
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -212,7 +251,7 @@ async def connected(server: Any, **options: Any) -> AsyncIterator[Client]:
 
     async def hold() -> None:
         try:
-            async with Client(server, read_timeout_seconds=30, **options) as opened:
+            async with Client(server, read_timeout_seconds=STUCK, **options) as opened:
                 ready.set_result(opened)
                 await done.wait()
         except BaseException as error:

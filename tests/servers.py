@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import signal
 import socket
@@ -58,6 +59,11 @@ class Watched:
         return self.notes.read_text(encoding="utf-8") if self.notes.exists() else ""
 
 
+def limited(server: Watched, **limits: float) -> Watched:
+    """The same server with these limits (http/limits.py); to be run as the module `tests.limited`."""
+    return Watched({**server.environment, "TEST_LIMITS": json.dumps(limits)}, server.notes)
+
+
 def watched(folder: Path, **settings: str) -> Watched:
     """Settings as FOLKLORE_* variables, with a home and a watchman below `folder`."""
     post = folder / "watchman"
@@ -95,13 +101,13 @@ class HttpServer:
     def port(self) -> int:
         return int(self.url.rpartition(":")[2])
 
-    def told(self) -> str:
+    def log_text(self) -> str:
         """Its log so far."""
         return self.log.read_text(encoding="utf-8")
 
     def crashes(self) -> list[str]:
-        """What its log tells of calls and requests that ended in no way anybody thought of."""
-        return [line for line in self.told().splitlines() if "outcome=crashed" in line or "status=500" in line]
+        """Return the log lines of calls and requests that ended with an unexpected error."""
+        return [line for line in self.log_text().splitlines() if "outcome=crashed" in line or "status=500" in line]
 
     async def end(self, sign: signal.Signals = signal.SIGTERM) -> float:
         """Ask it to end; how many seconds that took."""

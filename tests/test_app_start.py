@@ -6,6 +6,7 @@ import asyncio
 
 from folklore.app import App
 from folklore.config import EmbeddingSettings, Settings
+from tests.waiting import STUCK
 
 
 async def test_a_service_that_never_answers_holds_up_nobody_who_can_do_without(settings: Settings) -> None:
@@ -21,13 +22,13 @@ async def test_a_service_that_never_answers_holds_up_nobody_who_can_do_without(s
     embedding = EmbeddingSettings(provider="openai", url=f"http://127.0.0.1:{port}/v1", model="m")
     app = App(settings.model_copy(update={"embedding": embedding}))
     try:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(STUCK):
             running = await app.ready()
             await asked.wait()
 
         assert running.memory.embedder is not None
     finally:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(STUCK):
             await app.close()
         over.set()
         server.close()

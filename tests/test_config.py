@@ -355,11 +355,11 @@ def test_a_secret_can_come_from_any_source(home: Path, monkeypatch: pytest.Monke
 def test_a_bare_off_in_yaml_is_accepted(home: Path) -> None:
     (home / ".folklore").mkdir(parents=True, exist_ok=True)
     file = home / "settings.yaml"
-    file.write_text("secrets: off\nhttp:\n  metrics: off\n", encoding="utf-8")
+    file.write_text("secrets: off\n", encoding="utf-8")
 
     settings = load_settings(file)
 
-    assert (settings.secrets, settings.http.metrics) == ("off", "off")
+    assert settings.secrets == "off"
 
 
 def test_an_invalid_login_address_is_reported_without_its_value(monkeypatch: pytest.MonkeyPatch) -> None:

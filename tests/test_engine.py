@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -27,6 +27,7 @@ from folklore.engine.account import account_for
 from folklore.engine.binaries import Binaries, Outcome
 from folklore.engine.files import EnginePaths
 from folklore.errors import EngineFailed
+from tests.waiting import STUCK, eventually
 
 AS_ROOT = os.name != "nt" and os.geteuid() == 0
 needs_proc = pytest.mark.skipif(not Path("/proc/self/exe").exists(), reason="looks at processes through /proc")
@@ -120,7 +121,7 @@ def session(home: Path) -> Iterator[None]:
         holder.communicate()
 
 
-def outcome(process: subprocess.Popen[str], seconds: float = 30) -> str:
+def outcome(process: subprocess.Popen[str], seconds: float = STUCK) -> str:
     printed, complaint = process.communicate(timeout=seconds)
     assert process.returncode == 0, complaint
     return printed.strip()
@@ -139,14 +140,6 @@ def query(dsn: str, *statements: str) -> Any:
         return value
 
     return asyncio.run(run())
-
-
-def eventually(condition: Callable[[], object], seconds: float = 60) -> None:
-    """Wait for a condition; the limit fails a test that is stuck."""
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "the condition did not become true"
-        time.sleep(0.005)
 
 
 def processes(*words: str) -> list[int]:
@@ -303,10 +296,10 @@ def test_the_engine_keeps_no_descriptor_of_the_client_open_and_prints_nothing(ho
     starter = client(home, "Engine(home).start()", pass_fds=(writer,))  # inheritable, as in a careless client
     os.close(writer)
 
-    printed, complaint = starter.communicate(timeout=20)  # returns when no process has the two pipes open any more
+    printed, complaint = starter.communicate(timeout=STUCK)  # returns when no process has the two pipes open any more
 
     assert (printed, complaint) == ("", "")
-    assert select.select([reader], [], [], 5)[0], "a process still has the client's descriptor open"
+    assert select.select([reader], [], [], STUCK)[0], "a process still has the client's descriptor open"
     assert os.read(reader, 1) == b""
     assert Engine(home).status().running
     os.close(reader)
@@ -373,7 +366,7 @@ def test_a_socket_directory_that_others_can_enter_is_not_used(room: Path, monkey
 
 @needs_proc
 def test_an_engine_stops_after_the_idle_time_without_sessions(home: Path) -> None:
-    idle = 1.5
+    idle = 3.0
     engine = Engine(home, idle_minutes=idle / 60)
     dsn = engine.start()
     pid = pid_of(engine)
@@ -389,7 +382,7 @@ def test_an_engine_stops_after_the_idle_time_without_sessions(home: Path) -> Non
     while time.monotonic() < used_until:  # sessions that are too short to be seen count as use
         query(dsn, "select 1")
         assert engine.status().pid == pid
-        time.sleep(idle / 10)
+        time.sleep(0.1)
 
     eventually(lambda: not engine.status().running)
     eventually(lambda: not watchers(home))

@@ -24,7 +24,8 @@ from folklore.engine.files import EnginePaths
 from folklore.engine.launcher import Server
 from folklore.engine.probe import State, state_of_refusal
 from folklore.errors import EngineFailed
-from tests.test_engine import AS_ROOT, PROGRAM, START, client, eventually, outcome, processes, query, temporary_room
+from tests.test_engine import AS_ROOT, PROGRAM, START, client, outcome, processes, query, temporary_room
+from tests.waiting import eventually
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/exe").exists(), reason="looks at processes through /proc")
 BUSY_FOR_EVER = """

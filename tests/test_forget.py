@@ -26,6 +26,7 @@ from folklore.model import Caller, Draft, Link, Relation
 from tests.person import NOON, Person, contents
 from tests.test_store_concurrent import whole
 from tests.test_tools import call, refusal
+from tests.waiting import STUCK
 
 RETENTION = timedelta(days=30)
 # A word that stands nowhere else, and that no stemmer changes.
@@ -244,7 +245,7 @@ async def test_what_was_superseded_by_an_erased_memory_stays_so(person: Person) 
 async def test_several_forgets_of_one_process_do_not_wait_for_each_others_connections(person: Person) -> None:
     ids = await person.keep(*(f"thought {n}" for n in range(12)))
 
-    async with asyncio.timeout(8):
+    async with asyncio.timeout(STUCK):
         outcomes = await asyncio.gather(*(person.forget(id_, erase=bool(n % 2)) for n, id_ in enumerate(ids)))
 
     assert sum(len(outcome.memories) for outcome in outcomes) == 12

@@ -1,4 +1,4 @@
-"""Alive and ready: told by codes to everybody who asks, and cheap however often somebody does."""
+"""The probes: codes for every client, cheap however often they are asked."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from folklore.app import App
 from folklore.config import EmbeddingSettings, Settings
 from folklore.db.migrate import migrations
 from folklore.http import health
-from folklore.http.serve import build_app
+from folklore.http.app import build_app
 from folklore.memory.requests import StoreRequest
 from folklore.model import Draft
 from tests.servers import free_port
@@ -26,7 +26,7 @@ from tests.servers import free_port
 
 @asynccontextmanager
 async def served(app: App) -> AsyncIterator[httpx.AsyncClient]:
-    """A client of the ASGI application while it runs."""
+    """Run the ASGI application and give a client of it."""
     built: Starlette = build_app(app, "127.0.0.1")
     async with (
         built.router.lifespan_context(built),
@@ -36,11 +36,11 @@ async def served(app: App) -> AsyncIterator[httpx.AsyncClient]:
 
 
 @pytest.fixture(autouse=True)
-def looked_at_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(health, "_HOLDS", 0.0)
+def checked_each_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(health, "_VALID", 0.0)
 
 
-async def test_a_schema_that_falls_behind_or_runs_ahead_is_told_and_so_is_its_return(
+async def test_a_schema_behind_or_ahead_is_reported_until_it_fits_again(
     settings: Settings, connection: asyncpg.Connection
 ) -> None:
     last = migrations()[-1]
@@ -61,7 +61,7 @@ async def test_a_schema_that_falls_behind_or_runs_ahead_is_told_and_so_is_its_re
     assert "9999" not in ahead.text
 
 
-async def test_a_role_that_may_not_migrate_is_told_that_the_schema_is_behind(
+async def test_a_role_that_may_not_migrate_reports_the_schema_as_behind(
     empty_database_url: str, settings: Settings
 ) -> None:
     joint = "&" if "?" in empty_database_url else "?"
@@ -69,13 +69,13 @@ async def test_a_role_that_may_not_migrate_is_told_that_the_schema_is_behind(
         update={"database_url": SecretStr(f"{empty_database_url}{joint}role=pg_read_all_data")}
     )
     async with served(App(limited)) as client:
-        told = await client.get("/readyz")
+        answer = await client.get("/readyz")
 
-    assert (told.status_code, told.json()["missing"]) == (503, "schema_behind")
-    assert "pg_read_all_data" not in told.text
+    assert (answer.status_code, answer.json()["missing"]) == (503, "schema_behind")
+    assert "pg_read_all_data" not in answer.text
 
 
-async def test_a_database_newer_than_the_server_is_told_at_its_start(
+async def test_a_database_newer_than_the_server_is_reported_at_the_start(
     settings: Settings, connection: asyncpg.Connection
 ) -> None:
     await connection.execute(
@@ -83,15 +83,15 @@ async def test_a_database_newer_than_the_server_is_told_at_its_start(
         datetime.now(UTC),
     )
     async with served(App(settings)) as client:
-        told = await client.get("/readyz")
+        answer = await client.get("/readyz")
 
-    assert (told.status_code, told.json()["missing"]) == (503, "schema_ahead")
+    assert (answer.status_code, answer.json()["missing"]) == (503, "schema_ahead")
 
 
-async def test_a_model_that_is_down_degrades_and_one_that_comes_back_is_noticed(
+async def test_a_model_that_is_down_degrades_until_it_is_back(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(health, "_MODEL_HOLDS", 0.0)
+    monkeypatch.setattr(health, "_MODEL_VALID", 0.0)
     port = free_port()
     changed = settings.model_copy(
         update={
@@ -129,7 +129,7 @@ async def test_a_model_that_is_down_degrades_and_one_that_comes_back_is_noticed(
         ("folklore.embedding.bundled.BundledEmbedder.probe", "model"),
     ],
 )
-async def test_what_nobody_foresaw_is_not_ready_either_and_is_told_by_its_part_alone(
+async def test_an_unexpected_error_is_reported_by_its_part_only(
     settings: Settings, monkeypatch: pytest.MonkeyPatch, broken: str, part: str
 ) -> None:
     async def fails(*_: object) -> None:
@@ -140,25 +140,25 @@ async def test_what_nobody_foresaw_is_not_ready_either_and_is_told_by_its_part_a
         await app.ready()
         with monkeypatch.context() as meanwhile, structlog.testing.capture_logs() as logged:
             meanwhile.setattr(broken, fails)
-            told, again = await client.get("/readyz"), await client.get("/readyz")
-        monkeypatch.setattr(health, "_MODEL_HOLDS", 0.0)
+            answer, again = await client.get("/readyz"), await client.get("/readyz")
+        monkeypatch.setattr(health, "_MODEL_VALID", 0.0)
         back = await client.get("/readyz")
 
-    assert (told.status_code, told.json()["missing"]) == (503, f"{part}_broken")
-    assert told.json()["status"] == "unavailable"
-    assert again.json() == told.json()
-    assert "marked" not in told.text
-    assert "LookupError" not in told.text
+    assert (answer.status_code, answer.json()["missing"]) == (503, f"{part}_broken")
+    assert answer.json()["status"] == "unavailable"
+    assert again.json() == answer.json()
+    assert "marked" not in answer.text
+    assert "LookupError" not in answer.text
     assert [(line["missing"], str(line["exc_info"])) for line in logged if line["event"] == "not_ready"] == [
         (f"{part}_broken", "marked words of a library")
     ]
     assert back.status_code == 200
 
 
-async def test_a_database_that_accepts_and_never_answers_holds_nobody_up(
+async def test_a_database_that_accepts_and_never_answers_delays_no_probe(
     settings: Settings, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(health, "_PATIENCE", 0.3)
+    monkeypatch.setattr(health, "_TIMEOUT", 0.3)
 
     async def silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.read()
@@ -169,18 +169,18 @@ async def test_a_database_that_accepts_and_never_answers_holds_nobody_up(
     url = SecretStr(f"postgresql://x:hunter2@127.0.0.1:{port}/marked")
     changed = settings.model_copy(update={"database_url": url})
     async with service, served(App(changed)) as client, asyncio.timeout(5):
-        told, alive = await client.get("/readyz"), await client.get("/healthz")
+        answer, alive = await client.get("/readyz"), await client.get("/healthz")
 
     assert alive.status_code == 200
-    assert (told.status_code, told.json()["missing"]) == (503, "starting")
+    assert (answer.status_code, answer.json()["missing"]) == (503, "starting")
     for secret in ("hunter2", "marked", str(port)):
-        assert secret not in told.text
+        assert secret not in answer.text
 
 
-async def test_however_many_ask_the_database_is_asked_once(
+async def test_many_probes_at_once_ask_the_database_once(
     settings: Settings, queries: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(health, "_HOLDS", 60.0)
+    monkeypatch.setattr(health, "_VALID", 60.0)
     async with served(App(settings, log_query=queries.append)) as client:
         answers = await asyncio.gather(*(client.get("/readyz") for _ in range(100)))
         await asyncio.sleep(0)
@@ -190,7 +190,7 @@ async def test_however_many_ask_the_database_is_asked_once(
     assert sum("folklore_migrations" in query for query in queries) == 1
 
 
-async def test_what_is_stored_shows_in_neither(settings: Settings) -> None:
+async def test_probes_show_nothing_of_what_is_stored(settings: Settings) -> None:
     app = App(settings)
     async with served(app) as client:
         await app.service.call(StoreRequest(memories=(Draft("marked"),), namespace="marked"))

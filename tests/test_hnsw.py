@@ -13,8 +13,9 @@ from folklore.db.stores.embeddings import VectorIndexes
 from folklore.jobs.definitions import BY_NAME
 from folklore.jobs.job import JobOptions
 from folklore.memory.models.switch import model_coverage
-from tests.background_jobs import STUCK, BackgroundJobs
+from tests.background_jobs import BackgroundJobs
 from tests.person import Person
+from tests.waiting import STUCK
 
 LARGE, SMALL, FROM = 30, 10, 20
 

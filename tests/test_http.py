@@ -19,7 +19,7 @@ from folklore.config import Settings
 from folklore.errors import ConfigInvalid
 from folklore.http.serve import run
 from tests.conftest import Cluster
-from tests.servers import HttpServer, a_session_of_work, free_port, on_http, watched
+from tests.servers import HttpServer, a_session_of_work, free_port, limited, on_http, watched
 
 MCP = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
 
@@ -30,10 +30,10 @@ async def server(
 ) -> AsyncIterator[HttpServer]:
     """One server for the tests that only ask."""
     async with cluster.new_database(template) as name:
-        settings = watched(
-            tmp_path_factory.mktemp("http"), database_url=cluster.address(name), http__max_body_bytes="100000"
+        settings = limited(
+            watched(tmp_path_factory.mktemp("http"), database_url=cluster.address(name)), body_size=100_000
         )
-        async with on_http(settings) as running:
+        async with on_http(settings, module="tests.limited") as running:
             yield running
             assert settings.attempts() == ""
 
@@ -150,7 +150,7 @@ async def test_a_method_that_sse_does_not_know_is_refused_and_no_crash(
                 assert (answer.status_code, answer.headers["allow"]) == (405, allowed), method
 
     assert (await client.get("/healthz")).status_code == 200
-    assert "[error" not in server.told()
+    assert "[error" not in server.log_text()
 
 
 @pytest.mark.parametrize(
@@ -243,7 +243,7 @@ def test_an_address_that_others_can_reach_is_refused(settings: Settings, host: s
 async def test_a_signal_ends_it_while_a_stream_is_open_and_what_was_answered_is_kept(
     database_url: str, connection: asyncpg.Connection, tmp_path: Path, sign: signal.Signals
 ) -> None:
-    settings = watched(tmp_path, database_url=database_url, http__graceful_seconds="1")
+    settings = watched(tmp_path, database_url=database_url)
     async with (
         on_http(settings) as server,
         httpx.AsyncClient(base_url=server.url) as client,

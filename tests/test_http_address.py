@@ -1,4 +1,4 @@
-"""Where the server listens and how: TLS by files, behind a proxy, on an address that others reach."""
+"""The address the server listens on: TLS by files, behind a proxy, reachable from other machines."""
 
 from __future__ import annotations
 
@@ -10,33 +10,34 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import httpx
+import httpx2
 import pytest
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
+from starlette.requests import Request
+from starlette.responses import JSONResponse
+from starlette.types import Receive, Scope, Send
 from structlog.testing import capture_logs
 
 from folklore.config import HttpSettings, Settings
 from folklore.errors import ConfigInvalid
-from folklore.http.address import bound
+from folklore.http import certificate as room
 from folklore.http.certificate import Certificate, certificate_of
-from folklore.http.serve import run
-from tests.certificates import issued
+from folklore.http.serve import bind, run, uvicorn_config
+from tests.certificates import Issued, issued
 from tests.person import Person
-from tests.servers import a_session_of_work, on_http, watched
+from tests.servers import Watched, a_session_of_work, on_http, watched
 from tests.team import bearer, library_at
 
 
 @pytest.mark.strain
 @pytest.mark.parametrize("workers", ["1", "2"])
-async def test_over_tls_a_client_does_a_session_of_work_and_nobody_gets_in_without(
+async def test_over_tls_a_client_does_a_session_of_work_and_none_connects_without(
     database_url: str, tmp_path: Path, workers: str
 ) -> None:
     files = issued(tmp_path / "tls")
     trusting = ssl.create_default_context(cafile=str(files.certificate))
-    flags = ("--workers", workers, "--tls-cert", str(files.certificate), "--tls-key", str(files.key))
-    async with on_http(watched(tmp_path, database_url=database_url), *flags, trusting=trusting) as server:
-        import httpx2
-
+    async with on_http(with_tls(tmp_path, database_url, files, workers), trusting=trusting) as server:
         async with (
             httpx2.AsyncClient(verify=trusting, timeout=30) as http,
             Client(streamable_http_client(f"{server.url}/mcp", http_client=http), read_timeout_seconds=30) as client,
@@ -53,42 +54,54 @@ async def test_over_tls_a_client_does_a_session_of_work_and_nobody_gets_in_witho
 
     assert took < 6
     assert server.process.returncode == 0
-    assert f"https://127.0.0.1:{server.port}" in server.told()
+    assert f"https://127.0.0.1:{server.port}" in server.log_text()
 
 
 @pytest.mark.strain
-async def test_a_renewed_certificate_is_shown_by_every_worker_and_cuts_nobody_off(
+async def test_every_worker_uses_a_renewed_certificate_and_keeps_its_connections(
     database_url: str, tmp_path: Path
 ) -> None:
     folder = tmp_path / "tls"
     files = issued(folder)
     trusting = ssl.create_default_context(cafile=str(files.certificate))
-    flags = ("--workers", "2", "--tls-cert", str(files.certificate), "--tls-key", str(files.key))
-    async with on_http(watched(tmp_path, database_url=database_url), *flags, trusting=trusting) as server:
-
-        async def told_by_both(words: str) -> None:
-            async with asyncio.timeout(120):
-                while server.told().count(words) < 2:
-                    await asyncio.sleep(0.1)
-
-        await told_by_both("startup complete")
+    async with on_http(with_tls(tmp_path, database_url, files, "2"), trusting=trusting) as server:
         kept = httpx.Limits(keepalive_expiry=None)
         async with httpx.AsyncClient(base_url=server.url, verify=trusting, limits=kept) as client:
             await client.get("/healthz")
+            async with asyncio.timeout(120):
+                while server.log_text().count("Application startup complete") < 2:
+                    await asyncio.sleep(0.05)
             issued(folder)
             renewed = ssl.create_default_context(cafile=str(files.certificate))
-            await told_by_both("the renewed certificate is in use")
-            assert (await client.get("/healthz")).status_code == 200, "on the connection it has"
-        for _ in range(8):
-            async with httpx.AsyncClient(base_url=server.url, verify=renewed) as client:
-                assert (await client.get("/healthz")).status_code == 200
-        async with httpx.AsyncClient(base_url=server.url, verify=trusting) as client:
-            with pytest.raises(httpx.ConnectError, match="CERTIFICATE_VERIFY_FAILED"):
-                await client.get("/healthz")
+            async with asyncio.timeout(120):
+                while server.log_text().count("certificate_renewed") < 2:
+                    await handshake(server.url, renewed)
+            assert (await client.get("/healthz")).status_code == 200, "on its open connection"
+        assert all([await handshake(server.url, renewed) for _ in range(8)])
+        assert not any([await handshake(server.url, trusting) for _ in range(8)])
+
+
+def with_tls(folder: Path, database_url: str, files: Issued, workers: str) -> Watched:
+    return watched(
+        folder,
+        database_url=database_url,
+        http__workers=workers,
+        http__tls_cert=str(files.certificate),
+        http__tls_key=str(files.key),
+    )
+
+
+async def handshake(url: str, trusting: ssl.SSLContext) -> bool:
+    """Connect anew; say whether the server's certificate is trusted."""
+    async with httpx.AsyncClient(base_url=url, verify=trusting, timeout=30) as client:
+        try:
+            return (await client.get("/healthz")).status_code == 200
+        except httpx.ConnectError:
+            return False
 
 
 def _shown(certificate: Certificate) -> bytes | None:
-    """What somebody who connects is shown."""
+    """Return the certificate that a new connection gets."""
     client_in, client_out = ssl.MemoryBIO(), ssl.MemoryBIO()
     any_one = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     any_one.check_hostname = False
@@ -101,7 +114,10 @@ def _shown(certificate: Certificate) -> bytes | None:
     return client.getpeercert(binary_form=True)
 
 
-def test_files_that_cannot_be_used_leave_the_old_certificate_in_use_until_they_can(tmp_path: Path) -> None:
+def test_files_that_cannot_be_used_leave_the_old_certificate_in_use_until_they_can(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(room, "_LOOK_SECONDS", -1.0)  # look at each handshake
     files = issued(tmp_path)
     certificate = Certificate(files.certificate, files.key)
     first, key = _shown(certificate), files.key.read_bytes()
@@ -110,18 +126,16 @@ def test_files_that_cannot_be_used_leave_the_old_certificate_in_use_until_they_c
         issued(tmp_path)
         renewed = files.certificate.read_bytes(), files.key.read_bytes()
         files.key.write_bytes(key)  # as if only the certificate were there yet
-        for _ in range(2):
-            certificate.renew()
-        half = _shown(certificate)
+        half = [_shown(certificate) for _ in range(2)]
         files.certificate.unlink()
-        certificate.renew()
         none = _shown(certificate)
         files.certificate.write_bytes(renewed[0])
         files.key.write_bytes(renewed[1])
-        certificate.renew()
+        last = _shown(certificate)
 
-    assert first == half == none
-    assert _shown(certificate) == ssl.PEM_cert_to_DER_cert(renewed[0].decode())
+    assert [first, first] == half
+    assert none == first
+    assert last == ssl.PEM_cert_to_DER_cert(renewed[0].decode())
     assert [entry["log_level"] for entry in logs] == ["error", "error", "info"]
     assert "is not the key of" in logs[0]["problem"]
     assert "cannot be read" in logs[1]["problem"]
@@ -137,7 +151,7 @@ def _only(version: ssl.TLSVersion) -> ssl.SSLContext:
     return context
 
 
-def test_what_is_wrong_with_a_certificate_is_said_before_anything_listens(settings: Settings, tmp_path: Path) -> None:
+def test_an_unusable_certificate_is_reported_before_anything_listens(settings: Settings, tmp_path: Path) -> None:
     right, other = issued(tmp_path / "a"), issued(tmp_path / "b")
     locked = issued(tmp_path / "c", password=b"hunter2")
     missing, nonsense = tmp_path / "missing.pem", tmp_path / "nonsense.pem"
@@ -162,7 +176,7 @@ def test_without_files_there_is_no_tls() -> None:
     assert certificate_of(None, None) is None
 
 
-def test_a_port_that_is_taken_and_an_address_that_is_none_are_said(settings: Settings) -> None:
+def test_a_taken_port_and_a_wrong_address_are_reported(settings: Settings) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         with pytest.raises(ConfigInvalid, match=rf"http\.port: 127\.0\.0\.1:{port} cannot be listened on"):
@@ -172,7 +186,7 @@ def test_a_port_that_is_taken_and_an_address_that_is_none_are_said(settings: Set
 
 
 def test_a_name_with_several_addresses_is_served_on_one_port_of_all() -> None:
-    sockets = bound("localhost", 0)
+    sockets = bind("localhost", 0)
     try:
         assert len({one.getsockname()[1] for one in sockets}) == 1
     finally:
@@ -188,39 +202,36 @@ def test_a_trusted_proxy_is_an_address_or_a_network(wrong: str) -> None:
     assert HttpSettings(trusted_proxies=("10.0.0.0/8", "::1")).trusted_proxies == ("10.0.0.0/8", "::1")
 
 
-async def test_an_address_that_others_reach_is_served_if_told_so_loudly(database_url: str, tmp_path: Path) -> None:
+async def test_insecure_serves_a_reachable_address_without_tokens_and_warns(database_url: str, tmp_path: Path) -> None:
     settings = watched(tmp_path, database_url=database_url, http__allowed_hosts='["memory.example"]')
     async with on_http(settings, "--insecure", host="0.0.0.0") as server, httpx.AsyncClient() as client:
         by_name = await client.get(f"{server.url}/readyz", headers={"Host": "memory.example"})
         by_another = await client.get(f"{server.url}/readyz", headers={"Host": "evil.example"})
-        told = server.told()
+        told = server.log_text()
 
     assert (by_name.status_code, by_another.status_code) == (200, 421)
-    assert "ANYBODY" in told
+    assert "EVERY client" in told
     assert "warning" in told
 
 
-async def test_without_being_told_so_it_does_not_start(database_url: str, tmp_path: Path) -> None:
+async def test_a_reachable_address_without_tokens_is_refused(database_url: str, tmp_path: Path) -> None:
     settings = watched(tmp_path, database_url=database_url)
     with pytest.raises(AssertionError, match="--insecure"):
         async with on_http(settings, host="0.0.0.0"):
             pass
 
 
-async def test_only_a_trusted_proxy_is_believed_whom_it_speaks_for(database_url: str, tmp_path: Path) -> None:
-    from starlette.requests import Request
-    from starlette.responses import JSONResponse
-    from starlette.types import Receive, Scope, Send
+async def echo(scope: Scope, receive: Receive, send: Send) -> None:
+    request = Request(scope, receive)
+    assert request.client is not None
+    await JSONResponse({"client": request.client.host, "scheme": request.url.scheme})(scope, receive, send)
 
-    from folklore.http.uvicorn_server import configured
 
-    async def tell(scope: Scope, receive: Receive, send: Send) -> None:
-        request = Request(scope, receive)
-        assert request.client is not None
-        await JSONResponse({"client": request.client.host, "scheme": request.url.scheme})(scope, receive, send)
-
+async def test_only_a_trusted_proxy_names_the_client(settings: Settings) -> None:
     async def asked(*trusted: str) -> dict[str, str]:
-        config, _ = configured(tell, HttpSettings(trusted_proxies=trusted))
+        http = HttpSettings(trusted_proxies=trusted)
+        config = uvicorn_config(settings.model_copy(update={"http": http}), "127.0.0.1")
+        config.app, config.factory = echo, False
         config.load()
         transport = httpx.ASGITransport(config.loaded_app, client=("10.0.0.2", 4000))
         async with httpx.AsyncClient(transport=transport, base_url="http://here") as client:
@@ -232,9 +243,9 @@ async def test_only_a_trusted_proxy_is_believed_whom_it_speaks_for(database_url:
     assert await asked("10.0.1.0/24") == {"client": "10.0.0.2", "scheme": "http"}
 
 
-async def test_an_address_that_others_reach_is_served_once_there_is_a_token(database_url: str, tmp_path: Path) -> None:
+async def test_a_reachable_address_is_served_once_there_is_a_token(database_url: str, tmp_path: Path) -> None:
     settings = watched(tmp_path, database_url=database_url)
-    with pytest.raises(AssertionError, match="nobody needs a token"):
+    with pytest.raises(AssertionError, match="no token is needed"):
         async with on_http(settings, host="0.0.0.0"):
             pass
     async with library_at(database_url) as library:
@@ -242,17 +253,17 @@ async def test_an_address_that_others_reach_is_served_once_there_is_a_token(data
     async with on_http(settings, host="0.0.0.0") as server, httpx.AsyncClient(base_url=server.url) as client:
         without = await client.post("/api/status", json={})
         with_one = await client.post("/api/status", json={}, headers=bearer(made.secret))
-        log = server.told()
+        log = server.log_text()
 
     assert (without.status_code, with_one.status_code) == (401, 200)
-    assert "ANYBODY" not in log
+    assert "EVERY client" not in log
 
 
-async def test_where_nobody_ever_needs_a_token_no_other_machine_is_served(database_url: str, tmp_path: Path) -> None:
+async def test_a_reachable_address_is_refused_where_tokens_are_never_needed(database_url: str, tmp_path: Path) -> None:
     settings = watched(tmp_path, database_url=database_url, http__authentication="never")
     async with library_at(database_url) as library:
         await Person(library, name="root").create_token("a", "notes:writer")
 
-    with pytest.raises(AssertionError, match="nobody needs a token"):
+    with pytest.raises(AssertionError, match="no token is needed"):
         async with on_http(settings, host="0.0.0.0"):
             pass

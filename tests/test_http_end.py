@@ -32,7 +32,7 @@ BATCH = 20
 
 
 async def storing(url: str, name: str, acknowledged: list[str]) -> None:
-    """Store batches one after the other until the server is gone; note those it acknowledged."""
+    """Store batches one after the other until the server is gone; collect those it acknowledged."""
     with suppress(Exception, BaseExceptionGroup):  # what the client raises when its server goes
         async with Client(f"{url}/mcp", read_timeout_seconds=10) as client:
             for number in range(10_000):
@@ -50,8 +50,8 @@ async def asking(url: str) -> None:
                 await client.call_tool("memory_recall", {"query": "which fact was stored"})
 
 
-async def told_by_another_process(settings: Watched) -> Counter[str]:
-    """How many memories there are of each source, as the command line exports them."""
+async def exported(settings: Watched) -> Counter[str]:
+    """Count the memories of each source, as the command line exports them."""
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "folklore", "export"),
         env=dict(settings.environment),
@@ -64,7 +64,7 @@ async def told_by_another_process(settings: Watched) -> Counter[str]:
 
 
 def unread(server: HttpServer) -> socket.socket:
-    """A client that asks for much and reads nothing."""
+    """Connect a client that asks for much and reads nothing."""
     opened = socket.socket()
     opened.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
     opened.connect(("127.0.0.1", server.port))
@@ -75,18 +75,14 @@ def unread(server: HttpServer) -> socket.socket:
 
 
 @pytest.mark.parametrize("workers", ["1", "2"])
-async def test_it_ends_in_time_with_streams_open_and_calls_running_and_keeps_what_it_acknowledged(
+async def test_it_ends_in_time_with_streams_and_calls_open_and_keeps_what_it_acknowledged(
     database_url: str, tmp_path: Path, workers: str
 ) -> None:
-    settings = watched(tmp_path, database_url=database_url)
+    settings = watched(tmp_path, database_url=database_url, http__workers=workers)
     acknowledged: list[str] = []
-    async with on_http(settings, "--workers", workers) as server, AsyncExitStack() as stack:
+    async with on_http(settings) as server, AsyncExitStack() as stack:
         client = await stack.enter_async_context(httpx.AsyncClient(base_url=server.url, timeout=30))
-        listen = {"MCP-Protocol-Version": "2025-06-18"}
-        streams = [
-            await stack.enter_async_context(client.stream("GET", path, headers=MCP | listen))
-            for path in ("/mcp", "/sse")
-        ]
+        stream = await stack.enter_async_context(client.stream("GET", "/sse", headers=MCP))
         work = [asyncio.create_task(storing(server.url, f"c{number}", acknowledged)) for number in range(4)]
         work += [asyncio.create_task(asking(server.url)) for _ in range(4)]
         half = await stack.enter_async_context(wire(server.port))
@@ -98,10 +94,10 @@ async def test_it_ends_in_time_with_streams_open_and_calls_running_and_keeps_wha
         took = await server.end()
         before = list(acknowledged)
         await asyncio.wait_for(asyncio.gather(*work), 30)
-    kept = await told_by_another_process(settings)
+    kept = await exported(settings)
 
     print(f"ended in {took:.2f} s, {len(before)} batches acknowledged")
-    assert [stream.status_code for stream in streams] == [200, 200]
+    assert stream.status_code == (200 if workers == "1" else 501)
     assert took < 6
     assert server.process.returncode == 0
     assert not server.crashes()
@@ -109,7 +105,7 @@ async def test_it_ends_in_time_with_streams_open_and_calls_running_and_keeps_wha
     assert set(kept.values()) == {BATCH}, "a batch that was not acknowledged is whole or absent"
 
 
-async def test_a_call_that_cannot_finish_is_cut_and_leaves_nothing(
+async def test_a_call_that_cannot_finish_is_cancelled_and_leaves_nothing(
     database_url: str, connection: asyncpg.Connection, tmp_path: Path
 ) -> None:
     async with on_http(watched(tmp_path, database_url=database_url)) as server:
@@ -126,7 +122,7 @@ async def test_a_call_that_cannot_finish_is_cut_and_leaves_nothing(
     assert [row["content"] for row in await connection.fetch("select content from memories")] == ["before"]
 
 
-async def test_a_client_that_leaves_takes_its_statement_with_it(
+async def test_the_statement_of_a_client_that_disconnects_is_cancelled(
     database_url: str, connection: asyncpg.Connection, tmp_path: Path
 ) -> None:
     async with on_http(watched(tmp_path, database_url=database_url)) as server:
@@ -145,12 +141,12 @@ async def test_a_client_that_leaves_takes_its_statement_with_it(
 
 
 def both(server: HttpServer) -> list[Any]:
-    """The two ways to a server."""
+    """Return the server over both transports."""
     return [f"{server.url}/mcp", sse_client(f"{server.url}/sse")]
 
 
 async def storing_one(over: Any, content: str) -> None:
-    """Store a memory, whatever becomes of the server meanwhile."""
+    """Store a memory; the server may end meanwhile."""
     with suppress(Exception, BaseExceptionGroup):
         async with Client(over, read_timeout_seconds=10) as client:
             await client.call_tool("memory_store", {"content": content})
@@ -158,7 +154,7 @@ async def storing_one(over: Any, content: str) -> None:
 
 @asynccontextmanager
 async def locked(server: HttpServer, connection: asyncpg.Connection) -> AsyncIterator[None]:
-    """One memory is there, and nobody gets to it."""
+    """Store one memory, and lock the table within the block."""
     async with Client(f"{server.url}/mcp") as client:
         assert not (await client.call_tool("memory_store", {"content": "before"})).is_error
     async with connection.transaction():
@@ -184,7 +180,7 @@ async def test_a_statement_that_exceeds_its_limit_fails_and_the_next_one_succeed
 
 
 async def until_waiting(connection: asyncpg.Connection, count: int) -> None:
-    """Until as many statements wait for a lock; pg_stat_activity stands still within a transaction."""
+    """Wait until as many statements wait for a lock; within a transaction pg_stat_activity does not change."""
     async with asyncio.timeout(20):
         while count != await connection.fetchval(
             "select count(*) from pg_locks where not granted"

@@ -1,4 +1,4 @@
-"""Clients that mean no good, or cannot do better: each gets its status, and the server goes on for the others."""
+"""Hostile and broken clients: each is refused or closed in time, and the server goes on for the others."""
 
 from __future__ import annotations
 
@@ -13,10 +13,9 @@ from pathlib import Path
 
 import httpx
 import pytest
-from mcp import Client
 
 from tests.conftest import Cluster
-from tests.servers import HttpServer, on_http, watched
+from tests.servers import HttpServer, limited, on_http, watched
 from tests.wire import INITIALIZE, MCP, Wire, call, head, message, posted, wire
 
 PATHS = [
@@ -29,16 +28,13 @@ PATHS = [
 async def server(
     cluster: Cluster, template: str, tmp_path_factory: pytest.TempPathFactory
 ) -> AsyncIterator[HttpServer]:
-    """A server that waits a second for a head, two for a body, and takes 100,000 bytes."""
+    """A server that waits a second for a head, two for a body or the next request, and takes 100,000 bytes."""
     async with cluster.new_database(template) as name:
-        settings = watched(
-            tmp_path_factory.mktemp("hostile"),
-            database_url=cluster.address(name),
-            http__max_body_bytes="100000",
-            http__header_seconds="1",
-            http__body_seconds="2",
-        )
-        async with on_http(settings) as running:
+        settings = limited(
+            watched(tmp_path_factory.mktemp("hostile"), database_url=cluster.address(name)),
+            body_size=100_000, body_seconds=2, head_seconds=1, idle_seconds=2, unread_seconds=2,
+        )  # fmt: skip
+        async with on_http(settings, module="tests.limited") as running:
             yield running
             assert running.process.returncode is None
             assert not running.crashes()
@@ -77,7 +73,7 @@ async def test_a_wrong_host_or_origin_is_refused_on_every_path(
     assert await status(Host="evil.example", Origin="http://evil.example") == 421
 
 
-async def test_a_refusal_says_what_to_do(client: httpx.AsyncClient) -> None:
+async def test_a_refusal_names_the_next_step(client: httpx.AsyncClient) -> None:
     answer = await client.get("/healthz", headers={"Host": "evil.example"})
 
     assert answer.json()["error"]["code"] == "wrong_host"
@@ -96,7 +92,7 @@ async def test_a_refusal_says_what_to_do(client: httpx.AsyncClient) -> None:
         ("GET /healthz HTTP/1.0", ["Host: localhost"], 200),
     ],
 )
-async def test_a_host_is_said_once_and_right(
+async def test_a_missing_repeated_or_wrong_host_is_refused(
     server: HttpServer, request_line: str, headers: list[str], status: int
 ) -> None:
     async with wire(server.port) as connection:
@@ -123,14 +119,14 @@ async def test_a_body_over_the_limit_is_refused_on_every_path_declared_or_not(
     assert declared.json()["error"]["code"] == "too_large"
 
 
-async def test_a_body_of_the_limit_passes(client: httpx.AsyncClient) -> None:
+async def test_a_body_of_the_largest_size_passes(client: httpx.AsyncClient) -> None:
     body = json.dumps(INITIALIZE).encode()
 
     assert (await client.post("/mcp", content=body.ljust(100_000), headers=MCP)).status_code == 200
 
 
 @pytest.mark.parametrize("era", ["2025-11-25", "2026-07-28"])
-async def test_half_a_character_in_what_a_client_spells_is_taken_out(client: httpx.AsyncClient, era: str) -> None:
+async def test_half_a_surrogate_pair_in_the_json_is_removed(client: httpx.AsyncClient, era: str) -> None:
     asked = call("memory_store", content=f"In {era} the launch is go \ud83d", tags=["\ud83d\ude80go\udc4d"])
     headers = MCP | {"MCP-Protocol-Version": era}
     if era == "2026-07-28":
@@ -144,8 +140,7 @@ async def test_half_a_character_in_what_a_client_spells_is_taken_out(client: htt
     assert f"In {era} the launch is go" in listed.text
 
 
-@pytest.mark.strain
-async def test_who_keeps_sending_a_refused_body_is_cut_off(server: HttpServer) -> None:
+async def test_a_client_that_keeps_sending_a_refused_body_is_cut_off(server: HttpServer) -> None:
     async with wire(server.port) as connection:
         connection.send(head("POST", "/mcp", "Transfer-Encoding: chunked"))
         with suppress(ConnectionError):
@@ -153,9 +148,9 @@ async def test_who_keeps_sending_a_refused_body_is_cut_off(server: HttpServer) -
                 connection.send(b"2710\r\n" + b"x" * 10_000 + b"\r\n")
                 await connection.writer.drain()
                 await asyncio.sleep(0.01)
-        told = await connection.closed()
+        received = await connection.closed()
 
-    assert not told or told.startswith(b"HTTP/1.1 413 ")
+    assert not received or received.startswith(b"HTTP/1.1 413 ")
 
 
 @pytest.mark.parametrize(
@@ -167,15 +162,15 @@ async def test_who_keeps_sending_a_refused_body_is_cut_off(server: HttpServer) -
         b"P",
     ],
 )
-async def test_what_ends_before_it_is_whole_is_a_clients_mistake(server: HttpServer, sent: bytes) -> None:
+async def test_a_request_that_ends_before_it_is_whole_is_dropped(server: HttpServer, sent: bytes) -> None:
     async with wire(server.port) as connection:
         connection.send(sent)
         connection.writer.write_eof()
 
-        assert await connection.status() == 400
+        assert await connection.closed() == b""
 
 
-async def test_a_head_that_does_not_come_in_time_is_timed_out_whatever_trickles_in(server: HttpServer) -> None:
+async def test_a_connection_without_a_whole_head_in_time_is_closed_whatever_trickles_in(server: HttpServer) -> None:
     async def trickle(connection: Wire) -> None:
         with suppress(ConnectionError):
             for number in range(1_000):
@@ -186,26 +181,19 @@ async def test_a_head_that_does_not_come_in_time_is_timed_out_whatever_trickles_
         half.send(b"POST /mcp HTTP/1.1\r\nHost: localhost\r\n")
         slow.send(b"POST /mcp HTTP/1.1\r\nHost: localhost\r\n")
         trickling = asyncio.create_task(trickle(slow))
-        statuses = [await half.status(), await slow.status()]
-        nothing = await silent.closed()
+        received = [await connection.closed() for connection in (silent, half, slow)]
         trickling.cancel()
 
-    assert statuses == [408, 408]
-    assert nothing == b""
+    assert received == [b""] * 3
 
 
-async def test_the_next_request_on_a_connection_has_the_same_time_for_its_head(server: HttpServer) -> None:
+async def test_a_connection_with_half_of_its_next_head_is_closed(server: HttpServer) -> None:
     async with wire(server.port) as connection:
-        connection.send(head("GET", "/healthz"))
-        first = await connection.status()
-        await asyncio.sleep(1.5)  # between requests there is more time
-        connection.send(head("GET", "/healthz"))
-        connection.send(b"POST /mcp HTTP/1.1\r\nHost: lo")
-        rest = await connection.closed()
+        connection.send(head("GET", "/healthz") + head("GET", "/healthz") + b"POST /mcp HTTP/1.1\r\nHost: lo")
+        received = await connection.closed()
 
-    assert first == 200
-    assert rest.count(b"HTTP/1.1 200 ") == 1
-    assert rest.count(b"HTTP/1.1 408 ") == 1
+    assert received.count(b"HTTP/1.1 200 ") == 2
+    assert received.count(b"HTTP/1.1 ") == 2
 
 
 @pytest.mark.strain
@@ -239,44 +227,57 @@ async def test_a_body_that_does_not_come_in_time_is_timed_out_whatever_trickles_
         head("POST", "/mcp", "Content-Length: -1"),
         head("POST", "/mcp", "Content-Length: ten"),
         head("POST", "/mcp", "Content-Length: 5", "Content-Length: 6") + b"{}   ",
+        head("POST", "/mcp", "Content-Length: 12", "Transfer-Encoding: gzip") + b"2\r\n{}\r\n0\r\n\r\n",
         head("POST", "/mcp", "Transfer-Encoding: gzip"),
         b"\r\n\r\n\r\n\x00\x00\x00",
     ],
 )
-async def test_what_is_no_http_is_a_clients_mistake(server: HttpServer, sent: bytes) -> None:
+async def test_bytes_that_are_not_http_are_refused(server: HttpServer, sent: bytes) -> None:
     async with wire(server.port) as connection:
         connection.send(sent)
 
         assert await connection.status() in (400, 404, 421, 501)
 
 
-async def test_a_chunk_that_is_none_ends_the_connection(server: HttpServer) -> None:
+async def test_a_malformed_chunk_ends_the_connection(server: HttpServer) -> None:
     async with wire(server.port) as connection:
         connection.send(head("POST", "/mcp", "Transfer-Encoding: chunked") + b"zz\r\n{}\r\n0\r\n\r\n")
 
         assert await connection.status() == 400
 
 
-async def test_who_asks_and_does_not_read_is_cut_off(server: HttpServer) -> None:
-    async with Client(f"{server.url}/mcp", read_timeout_seconds=30) as client:
+async def test_a_request_with_both_lengths_is_refused_and_its_connection_closed(server: HttpServer) -> None:
+    smuggled = head("GET", "/healthz")
+    async with wire(server.port) as connection:
+        connection.send(head("POST", "/mcp", "Content-Length: 5", "Transfer-Encoding: chunked"))
+        connection.send(b"2\r\n{}\r\n0\r\n\r\n" + smuggled)
+        received = await connection.closed()
+
+    assert received.startswith(b"HTTP/1.1 400 ")
+    assert received.count(b"HTTP/1.1 ") == 1
+
+
+async def test_a_client_that_never_reads_its_responses_is_cut_off(server: HttpServer) -> None:
+    async with httpx.AsyncClient(base_url=server.url, timeout=30) as client:
         memories = [{"content": f"{number} " + "wave " * 5_000} for number in range(3)]
-        assert not (await client.call_tool("memory_store", {"memories": memories})).is_error
+        assert (await client.post("/mcp", json=call("memory_store", memories=memories), headers=MCP)).status_code == 200
     unread = socket.socket()
     unread.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
     unread.setblocking(False)
     ask = posted(call("memory_list", limit=3))
 
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         await asyncio.get_running_loop().sock_connect(unread, ("127.0.0.1", server.port))
-        await asyncio.get_running_loop().sock_sendall(unread, ask * 200)
+        with suppress(ConnectionError):
+            await asyncio.get_running_loop().sock_sendall(unread, ask * 200)
         while connected(server, unread):
             await asyncio.sleep(0.1)
     unread.close()
 
 
 def connected(server: HttpServer, client: socket.socket) -> bool:
-    """Whether the server still has its end of the connection."""
-    here, there = client.getsockname()[1], client.getpeername()[1]
+    """Say whether the server still has its end of the connection."""
+    here, there = client.getsockname()[1], server.port
     for line in Path("/proc/net/tcp").read_text().splitlines()[1:]:
         _, local, remote, state, *_ = line.split()
         ports = int(local.rpartition(":")[2], 16), int(remote.rpartition(":")[2], 16)
@@ -287,7 +288,7 @@ def connected(server: HttpServer, client: socket.socket) -> bool:
 
 @pytest.fixture
 def many_files() -> Iterator[None]:
-    """Enough of them for both ends of what a test opens."""
+    """Enough file descriptors for both ends of the connections that a test opens."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, max(soft, 4_096)), hard))
     yield
@@ -295,30 +296,33 @@ def many_files() -> Iterator[None]:
 
 
 def resident(process: int) -> int:
-    """Megabytes of memory."""
+    """Return the memory of a process in megabytes."""
     pages = int(Path(f"/proc/{process}/statm").read_text().split()[1])
     return pages * os.sysconf("SC_PAGE_SIZE") // 2**20
 
 
 async def calls(server: HttpServer, count: int) -> float:
-    """Make so many calls, all of which must go well; the longest took so many seconds."""
+    """Make so many calls, all of which must succeed; return the seconds that the longest but the first took."""
     longest = 0.0
     clock = asyncio.get_running_loop().time
-    async with Client(f"{server.url}/mcp", read_timeout_seconds=20) as client:
+    async with httpx.AsyncClient(base_url=server.url, timeout=30) as client:
         for number in range(count):
             before = clock()
-            assert not (await client.call_tool("memory_store", {"content": f"call {number}"})).is_error
-            assert not (await client.call_tool("memory_recall", {"query": "call"})).is_error
-            longest = max(longest, clock() - before)
+            for asked in (call("memory_store", content=f"call {number}"), call("memory_recall", query="call")):
+                answer = await client.post("/mcp", json=asked, headers=MCP)
+                assert answer.status_code == 200, answer.text
+                assert '"isError":false' in answer.text
+            if number:  # the first waits for the calls of others that came before it
+                longest = max(longest, clock() - before)
     return longest
 
 
 @pytest.mark.strain
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="looks at memory by /proc")
-async def test_a_thousand_connections_opened_and_abandoned_hold_nobody_up_and_no_end(
+async def test_a_thousand_abandoned_connections_delay_neither_calls_nor_the_end(
     database_url: str, tmp_path: Path, many_files: None
 ) -> None:
-    """With the limits that everybody has, so that all of them are open until the server ends."""
+    """With the limits of production, so that all of them are open until the server ends."""
     kinds = [
         b"",
         b"POST /mcp HTTP/1.1\r\nHost: localhost\r\n",
@@ -331,7 +335,7 @@ async def test_a_thousand_connections_opened_and_abandoned_hold_nobody_up_and_no
         async with AsyncExitStack() as stack:
             for number in range(1_000):
                 connection = await stack.enter_async_context(wire(server.port, seconds=60))
-                connection.reader._transport.pause_reading()  # type: ignore[attr-defined]
+                connection.writer.transport.pause_reading()  # type: ignore[attr-defined]
                 connection.send(kinds[number % len(kinds)])
             during = await calls(server, 10)
             grown = resident(server.process.pid) - before
@@ -343,18 +347,17 @@ async def test_a_thousand_connections_opened_and_abandoned_hold_nobody_up_and_no
     assert server.process.returncode == 0
 
 
-async def test_connections_beyond_the_most_take_the_place_of_silent_ones(database_url: str, tmp_path: Path) -> None:
-    settings = watched(tmp_path, database_url=database_url, http__max_connections="20")
-    async with on_http(settings) as server, AsyncExitStack() as stack:
-        silent = [await stack.enter_async_context(wire(server.port)) for _ in range(50)]
+async def test_connections_beyond_the_most_replace_silent_ones(database_url: str, tmp_path: Path) -> None:
+    settings = limited(watched(tmp_path, database_url=database_url), connections=20, head_seconds=60)
+    async with on_http(settings, module="tests.limited") as server, AsyncExitStack() as stack:
+        silent = [await stack.enter_async_context(wire(server.port, seconds=60)) for _ in range(50)]
         await calls(server, 3)
         first = await silent[0].closed()
-        busy = [await stack.enter_async_context(wire(server.port)) for _ in range(20)]
+        busy = [await stack.enter_async_context(wire(server.port, seconds=60)) for _ in range(20)]
         for connection in busy:
             connection.send(head("POST", "/mcp", "Content-Length: 100", "Expect: 100-continue"))
-            assert await connection.status() == 100, "it is at work, waiting for the body"
-        async with wire(server.port) as late:
-            told = await late.closed()
+            assert await connection.status() == 100, "its call is begun and waits for the body"
+        async with wire(server.port, seconds=60) as late:
+            received = await late.closed()
 
-    assert first == b""
-    assert told.startswith(b"HTTP/1.1 503 ")
+    assert (first, received) == (b"", b"")

@@ -19,6 +19,7 @@ from tests.wire import call
 # Each way to connect: the transport, and the era of the protocol.
 WAYS = [(sse, mode) for sse in (False, True) for mode in ("legacy", "auto")]
 HEADER = "Folklore-Namespace"
+DRAFT = {"memories": [{"content": "The ferry leaves at noon.", "tags": ["ferry"]}]}
 
 
 @pytest.fixture(scope="module")
@@ -109,10 +110,10 @@ async def test_a_write_without_any_namespace_is_refused_with_the_ways_to_name_on
 ) -> None:
     before = await names(server.url)
     async with connected(server.url, {HEADER: ""}, sse=sse, mode=mode, query="?namespace=") as client:
-        said = [await refused(client), await refused(client, "memory_forget", filters={"tags": ["x"]})]
+        errors = [await refused(client), await refused(client, "memory_forget", filters={"tags": ["x"]})]
         prompt = str((await client.get_prompt("remember")).messages[0].content)
 
-    for text in said:
+    for text in errors:
         assert text.startswith("namespace: is missing")
         for way in ("Pass namespace", "send the header Folklore-Namespace", "?namespace=NAME", "token with a default"):
             assert way in text
@@ -147,22 +148,22 @@ async def test_a_bad_name_in_header_or_url_is_refused_as_in_an_argument(
         assert as_argument == in_header.replace("Folklore-Namespace", "namespace")
 
 
-async def test_a_header_holds_utf_8_percent_encoded_or_as_bytes_and_no_latin_1(server: HttpServer) -> None:
-    async def home(value: bytes) -> httpx.Response:
+async def test_a_header_is_read_as_utf_8_percent_encoded_or_as_bytes_and_not_as_latin_1(server: HttpServer) -> None:
+    async def store(value: bytes) -> httpx.Response:
         async with httpx.AsyncClient(base_url=server.url) as client:
-            return await client.post("/api/home", json={}, headers=[(HEADER.encode(), value)])
+            return await client.post("/api/store", json=DRAFT, headers=[(HEADER.encode(), value)])
 
-    assert (await home(b"M%C3%BCnchen")).json() == {"result": "München"}
-    assert (await home("München".encode())).json() == {"result": "München"}
-    latin = await home("München".encode("latin-1"))
+    assert (await store(b"M%C3%BCnchen")).json()["result"]["namespace"] == "München"
+    assert (await store("München".encode())).json()["result"]["namespace"] == "München"
+    latin = await store("München".encode("latin-1"))
     assert (latin.status_code, latin.json()["error"]["code"]) == (400, "invalid_input")
     assert "percent-encoded" in latin.json()["error"]["message"]
 
 
 async def test_a_namespace_that_is_named_twice_is_refused(server: HttpServer) -> None:
     async with httpx.AsyncClient(base_url=server.url) as client:
-        by_header = await client.post("/api/home", json={}, headers=[(HEADER, "a"), (HEADER, "b")])
-        by_url = await client.post("/api/home?namespace=a&namespace=b", json={})
+        by_header = await client.post("/api/store", json=DRAFT, headers=[(HEADER, "a"), (HEADER, "b")])
+        by_url = await client.post("/api/store?namespace=a&namespace=b", json=DRAFT)
 
     for answer, field in ((by_header, "Folklore-Namespace"), (by_url, "?namespace")):
         assert answer.status_code == 400
@@ -170,7 +171,7 @@ async def test_a_namespace_that_is_named_twice_is_refused(server: HttpServer) ->
 
 
 @pytest.mark.parametrize("by", ["header", "url"])
-async def test_what_an_sse_stream_names_counts_for_messages_that_name_nothing(server: HttpServer, by: str) -> None:
+async def test_the_namespace_of_an_sse_stream_counts_for_messages_that_name_none(server: HttpServer, by: str) -> None:
     name = f"stream-by-{by}"
     headers, query = ({HEADER: name}, {}) if by == "header" else ({}, {"namespace": name})
     async with (
@@ -187,8 +188,8 @@ async def test_what_an_sse_stream_names_counts_for_messages_that_name_nothing(se
         opening = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "raw", "version": "1"}}
         await answer({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": opening})
         await client.post(endpoint, json={"jsonrpc": "2.0", "method": "notifications/initialized"})
-        plain = await answer(call("memory_store", content=f"said without a name ({by})"))
-        other = await answer(call("memory_store", content=f"said with one ({by})"), **{HEADER: "message"})
+        plain = await answer(call("memory_store", content=f"stored without a name ({by})"))
+        other = await answer(call("memory_store", content=f"stored with a name ({by})"), **{HEADER: "message"})
 
     assert plain["result"]["structuredContent"]["namespace"] == name
     assert other["result"]["structuredContent"]["namespace"] == "message"
@@ -210,19 +211,17 @@ async def test_forgetting_by_filters_stays_in_the_current_namespace_and_recall_a
     assert [memory["namespace"] for memory in kept["memories"]] == ["right"]
 
 
-async def test_calls_of_the_api_work_in_the_namespace_that_their_request_names(server: HttpServer) -> None:
+async def test_operations_of_the_api_use_the_namespace_that_their_request_names(server: HttpServer) -> None:
     async with httpx.AsyncClient(base_url=server.url) as client:
 
-        async def ask(name: str, body: dict[str, Any], **more: str) -> httpx.Response:
+        async def post(name: str, body: dict[str, Any], **more: str) -> httpx.Response:
             return await client.post(f"/api/{name}", json=body, headers=more)
 
-        draft = {"draft": {"content": "The ferry leaves at noon.", "tags": ["ferry"]}}
-        assert (await ask("home?namespace=repo:acme/ferry", {})).json() == {"result": "repo:acme/ferry"}
-        by_header = await ask("store", draft, **{HEADER: "ferry-one"})
-        by_url = await ask("store?namespace=ferry-two", draft)
-        by_argument = await ask("store", draft | {"namespace": "ferry-three"}, **{HEADER: "ferry-one"})
-        missing = [await ask("home", {}), await ask("store", draft), await ask("forget", {"filters": {"kinds": ["x"]}})]
-        gone = await ask("forget", {"filters": {"tags": ["ferry"]}}, **{HEADER: "ferry-two"})
+        by_header = await post("store", DRAFT, **{HEADER: "ferry-one"})
+        by_url = await post("store?namespace=ferry-two", DRAFT)
+        by_argument = await post("store", DRAFT | {"namespace": "ferry-three"}, **{HEADER: "ferry-one"})
+        missing = [await post("store", DRAFT), await post("forget", {"filters": {"kinds": ["x"]}})]
+        gone = await post("forget", {"filters": {"tags": ["ferry"]}}, **{HEADER: "ferry-two"})
 
     namespaces = [answer.json()["result"]["namespace"] for answer in (by_header, by_url, by_argument)]
     assert namespaces == ["ferry-one", "ferry-two", "ferry-three"]
@@ -244,34 +243,34 @@ async def test_the_header_counts_before_the_tokens_default_and_that_before_the_s
         assert await stored(client, "Deploys stop on Fridays.") == "setting"
 
 
-async def test_the_setting_is_not_even_named_to_a_token_that_does_not_open_it(team: Team) -> None:
+async def test_the_setting_is_not_named_to_a_token_that_has_no_grant_for_it(team: Team) -> None:
     several = await team.token("walter", "payments:writer", "board:writer")
     opened = await team.token("walter", "payments:writer", "board:writer", "setting:writer")
     reader = await team.token("rita", "payments:reader")
 
     async with team.assistant(several.secret) as client:
-        said = await refused(client)
+        error = await refused(client)
     async with team.assistant(opened.secret) as client:
         assert await stored(client, "The gate is shut at night.") == "setting"
     async with httpx.AsyncClient(base_url=team.url) as http:
-        reading = (await http.post("/api/home", json={}, headers=bearer(reader.secret))).json()["error"]
+        reading = (await http.post("/api/store", json=DRAFT, headers=bearer(reader.secret))).json()["error"]
 
-    assert "Pass namespace (board, payments)" in said
-    assert "setting" not in said
+    assert "Pass namespace (board, payments)" in error
+    assert "setting" not in error
     assert reading["hint"] == "Your token may only read."
 
 
 @pytest.mark.parametrize("sse", [False, True])
-async def test_a_namespace_without_a_grant_answers_as_one_that_is_not_there(team: Team, sse: bool) -> None:
+async def test_a_namespace_without_a_grant_answers_like_one_that_does_not_exist(team: Team, sse: bool) -> None:
     token = await team.token("walter", "payments:writer")
 
-    async def said(headers: dict[str, str], query: str = "", **arguments: str) -> str:
+    async def error(headers: dict[str, str], query: str = "", **arguments: str) -> str:
         async with connected(team.url, bearer(token.secret) | headers, sse=sse, query=query) as client:
             return await refused(client, content="never stored", **arguments)
 
-    by_argument = await said({}, namespace="board")
+    by_argument = await error({}, namespace="board")
 
     assert "There is no namespace 'board' that you may write to." in by_argument
-    assert await said({HEADER: "board"}) == by_argument
-    assert await said({}, "?namespace=board") == by_argument
-    assert await said({HEADER: "bored"}) == by_argument.replace("'board'", "'bored'")
+    assert await error({HEADER: "board"}) == by_argument
+    assert await error({}, "?namespace=board") == by_argument
+    assert await error({HEADER: "bored"}) == by_argument.replace("'board'", "'bored'")

@@ -1,9 +1,10 @@
-"""Several processes on one port: any of them answers, a dead one is replaced, all end together."""
+"""Several workers on one port: any of them answers, a dead one is replaced, all end together."""
 
 from __future__ import annotations
 
 import asyncio
 import os
+import pickle
 import signal
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -12,16 +13,11 @@ import asyncpg
 import httpx
 import pytest
 from mcp import Client
-from mcp.client.sse import sse_client
 
 from folklore.config import Settings
-from folklore.errors import ConfigInvalid
-from folklore.http.worker_proxy import WorkerProxy
-from folklore.http.workers import Workers
+from folklore.http.serve import uvicorn_config
 from tests.conftest import Cluster
 from tests.servers import HttpServer, a_session_of_work, on_http, watched
-from tests.team import Team, bearer, connected, library_at
-from tests.wire import INITIALIZE, MCP
 
 pytestmark = pytest.mark.strain
 
@@ -31,25 +27,26 @@ async def server(
     cluster: Cluster, template: str, tmp_path_factory: pytest.TempPathFactory
 ) -> AsyncIterator[HttpServer]:
     async with cluster.new_database(template) as name:
-        settings = watched(tmp_path_factory.mktemp("workers"), database_url=cluster.address(name))
-        async with on_http(settings, "--workers", "2") as running:
+        folder = tmp_path_factory.mktemp("workers")
+        settings = watched(folder, database_url=cluster.address(name), http__workers="2")
+        async with on_http(settings) as running:
             await serving(running, 2)
             yield running
             assert settings.attempts() == ""
 
 
 def workers(server: HttpServer) -> set[int]:
-    """The processes that serve."""
+    """Return the processes that serve."""
     children = Path(f"/proc/{server.process.pid}/task/{server.process.pid}/children").read_text().split()
     return {int(child) for child in children if "spawn_main" in Path(f"/proc/{child}/cmdline").read_text()}
 
 
 async def serving(server: HttpServer, count: int, *, but: int = 0) -> set[int]:
-    """The workers, once there are as many and all of them listen."""
-    async with asyncio.timeout(30):
+    """Return the workers, once there are as many and all of them have started."""
+    async with asyncio.timeout(120):
         while True:
             found = workers(server) - {but}
-            started = server.told()
+            started = server.log_text()
             if len(found) == count and all(f"server process [{one}]" in started for one in found):
                 return found
             await asyncio.sleep(0.05)
@@ -96,45 +93,24 @@ class TestOnLinux:
         assert not any("postgresql" in line for line in lines)
 
 
-@pytest.mark.parametrize("mode", ["legacy", "auto"])
-async def test_a_session_on_sse_lives_in_one_worker_and_its_messages_find_it(server: HttpServer, mode: str) -> None:
-    async def session() -> None:
-        async with Client(sse_client(f"{server.url}/sse"), mode=mode, read_timeout_seconds=30) as client:
-            for _ in range(5):
-                assert not (await client.call_tool("memory_list", {})).is_error
-
-    await asyncio.gather(*(session() for _ in range(6)))
-
-
-async def test_a_session_on_sse_stores_where_its_url_says_at_any_worker(server: HttpServer) -> None:
-    async def session(name: str) -> None:
-        async with connected(server.url, sse=True, query=f"?namespace={name}") as client:
-            for number in range(5):
-                stored = await client.call_tool("memory_store", {"content": f"{name} has {number} moorings."})
-                assert stored.structured_content is not None
-                assert stored.structured_content["namespace"] == name
-
-    await asyncio.gather(*(session(f"pier-{number}") for number in range(6)))
-
-
 async def test_a_session_of_work_with_any_of_them(server: HttpServer) -> None:
     async with Client(f"{server.url}/mcp", read_timeout_seconds=30) as client:
         await a_session_of_work(client)
 
 
-async def test_a_message_for_no_session_is_not_found_at_any_of_them(server: HttpServer) -> None:
+@pytest.mark.parametrize(("method", "path"), [("GET", "/sse"), ("POST", "/messages/?session_id=0")])
+async def test_several_workers_refuse_sse_and_name_the_alternative(server: HttpServer, method: str, path: str) -> None:
     async with httpx.AsyncClient(base_url=server.url) as client:
-        for worker in (0, 1, 0, 1):
-            answer = await client.post(
-                f"/messages/{worker}/", params={"session_id": "0" * 32}, json={}, headers={"Connection": "close"}
-            )
-            assert answer.status_code == 404, answer.text
+        answer = await client.request(method, path)
+
+    assert (answer.status_code, answer.json()["error"]["code"]) == (501, "sse_needs_one_worker")
+    assert "/mcp" in answer.json()["error"]["hint"]
 
 
 async def test_all_end_at_a_signal_and_leave_nothing(
     database_url: str, connection: asyncpg.Connection, tmp_path: Path
 ) -> None:
-    async with on_http(watched(tmp_path, database_url=database_url), "--workers", "2") as server:
+    async with on_http(watched(tmp_path, database_url=database_url, http__workers="2")) as server:
         async with Client(f"{server.url}/mcp") as client:
             stored = await client.call_tool("memory_store", {"content": "acknowledged"})
         took = await server.end()
@@ -151,75 +127,20 @@ async def test_all_end_at_a_signal_and_leave_nothing(
     )
 
 
-def test_settings_reach_a_worker_as_they_are(settings: Settings) -> None:
-    import pickle
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="looks at processes by /proc")
+async def test_workers_end_when_their_parent_is_killed(database_url: str, tmp_path: Path) -> None:
+    async with on_http(watched(tmp_path, database_url=database_url, http__workers="2")) as server:
+        left = await serving(server, 2)
+        await server.end(signal.SIGKILL)
+        async with asyncio.timeout(60):
+            while any(Path(f"/proc/{one}").exists() for one in left):
+                await asyncio.sleep(0.05)
+
+
+def test_a_worker_gets_the_settings_unchanged_by_pickle(settings: Settings) -> None:
+    config = uvicorn_config(settings, "127.0.0.1")
+    sent = pickle.loads(pickle.dumps(config)).app.args[0]
 
     assert settings.database_url is not None
-    sent = pickle.loads(pickle.dumps(settings.portable()))
-
     assert sent == settings
     assert sent.database_url.get_secret_value() == settings.database_url.get_secret_value()
-
-
-def _fail(notes: str) -> None:
-    with Path(notes).open("a") as file:
-        file.write("x")
-    raise SystemExit(1)
-
-
-def test_one_that_fails_at_its_start_is_tried_again_after_a_growing_pause(tmp_path: Path) -> None:
-    notes = tmp_path / "starts"
-    failing = Workers([(str(notes),)], _fail)
-    place = failing._places[0]
-    pauses = []
-    for _ in range(3):
-        place.due = 0.0
-        failing._fill()
-        failing._wait()  # until it has ended
-        pauses.append(place.pause)
-    failing._end_all(grace=1)
-
-    assert notes.read_text() == "xxx"
-    assert pauses == sorted(set(pauses))
-
-
-async def test_a_token_opens_its_session_on_sse_from_any_of_them_and_no_other_token_does(
-    database_url: str, tmp_path: Path
-) -> None:
-    async with (
-        on_http(watched(tmp_path, database_url=database_url), "--workers", "2") as server,
-        library_at(database_url) as library,
-    ):
-        team = Team(server, library)
-        alice, bob = [await team.token(name, "notes:writer", namespace="notes") for name in ("alice", "bob")]
-
-        async def session() -> bool:
-            async with team.assistant(alice.secret, sse=True) as client:
-                answers = [await client.call_tool("memory_list", {}) for _ in range(4)]
-            return not any(answer.is_error for answer in answers)
-
-        well = await asyncio.gather(*(session() for _ in range(4)))
-        async with (
-            httpx.AsyncClient(base_url=server.url, timeout=30) as client,
-            client.stream("GET", "/sse", headers=bearer(alice.secret)) as stream,
-        ):
-            async for line in stream.aiter_lines():
-                if line.startswith("data:"):
-                    break
-            where = line.removeprefix("data:").strip()
-            statuses = set()
-            for secret in (bob.secret, "fk_nobody"):
-                for _ in range(6):  # each on a connection of its own, so that both workers are asked
-                    sent = {"Connection": "close"} | MCP | bearer(secret)
-                    statuses.add((await client.post(where, json=INITIALIZE, headers=sent)).status_code)
-
-    assert all(well)
-    assert statuses == {404, 401}
-
-
-def test_a_folder_that_holds_no_sockets_is_refused_with_advice(tmp_path: Path) -> None:
-    folder = tmp_path / ("long" * 30)
-    folder.mkdir()
-
-    with pytest.raises(ConfigInvalid, match=r"http\.workers: .*too long.*TMPDIR"):
-        WorkerProxy(folder, 2).bound()

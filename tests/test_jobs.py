@@ -20,9 +20,10 @@ from folklore.memory.models.active_model import embed_texts
 from folklore.memory.models.backfill import Backfill, Pace
 from folklore.memory.requests import DeleteNamespaceRequest
 from folklore.model import Draft
-from tests.background_jobs import DAY, STUCK, BackgroundJobs, everything, field_of, holding
+from tests.background_jobs import DAY, BackgroundJobs, everything, field_of, holding
 from tests.embedders import MODEL, ByLetter, Down
 from tests.person import NOON, Person, contents
+from tests.waiting import STUCK
 
 SECRET_WORD = "quetzalcoatl"
 

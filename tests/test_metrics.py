@@ -1,4 +1,4 @@
-"""GET /metrics: what the server counts of its own work, for those who may see it, and nothing of what it holds."""
+"""GET /metrics: counts of the server's own work, for clients that may see them, and nothing of what is stored."""
 
 from __future__ import annotations
 
@@ -10,29 +10,26 @@ import subprocess
 import sys
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
+from datetime import UTC, datetime
 from pathlib import Path
 
 import httpx
 import pytest
-from mcp import Client
+from mcp import Client, MCPError
 from prometheus_client.parser import text_string_to_metric_families
-from starlette.applications import Starlette
-from starlette.routing import Route
 
 from folklore.app import App
-from folklore.config import HttpSettings, Settings
+from folklore.config import Settings
 from folklore.db.database import Database, PoolLimits, PoolStatistics
-from folklore.http.metrics import Metrics
-from folklore.http.request_log import metrics_endpoint
-from folklore.http.serve import build_app
-from folklore.http.trusted_hosts import transport_security
-from folklore.http.worker_metrics import bury_the_dead, shared_between
+from folklore.http.app import build_app
+from folklore.http.metrics import Metrics, forget_ended_workers, shared_folder
 from folklore.memory.usage import UsageQueue
 from folklore.model import Caller
 from tests.conftest import Cluster
 from tests.person import NOON, Person
 from tests.scraping import Scraped, scraped, until
 from tests.servers import HttpServer, Watched, free_port, on_http, watched
+from tests.team import bearer
 
 OPERATIONS = Path(__file__).parents[1] / "docs" / "operations.md"
 
@@ -64,7 +61,9 @@ async def test_calls_are_counted_and_timed_by_tool_and_outcome(server: HttpServe
     await asked(server, "memory_recall", query="Where do larks nest?")
     await asked(server, "memory_recall", query="larks", limit=1000)
     await asked(server, "memory_recall", query="larks", namespaces=["marked-namespace"])
-    await asked(server, "marked-tool", query="larks")
+    async with Client(f"{server.url}/mcp", read_timeout_seconds=30) as assistant:
+        with pytest.raises(MCPError, match="no tool"):
+            await assistant.call_tool("marked-tool", {"query": "larks"})
     after = await scraped(client)
 
     def more(name: str, **labels: str) -> float:
@@ -81,9 +80,7 @@ async def test_calls_are_counted_and_timed_by_tool_and_outcome(server: HttpServe
     assert more("folklore_tool_seconds_bucket", tool="memory_recall", le="30.0") == 3
 
 
-async def test_results_are_counted_by_the_branch_that_brought_them(
-    server: HttpServer, client: httpx.AsyncClient
-) -> None:
+async def test_results_are_counted_by_the_branch_that_found_them(server: HttpServer, client: httpx.AsyncClient) -> None:
     await asked(server, "memory_store", content="Ospreys eat herring.", namespace="ospreys")
     before = await scraped(client)
     await asked(server, "memory_recall", query="What do ospreys eat?", namespaces=["ospreys"])
@@ -144,29 +141,29 @@ async def test_an_open_stream_is_counted_as_open(client: httpx.AsyncClient) -> N
     await until(client, lambda now: now("folklore_http_requests_open", route="/sse") == 0)
 
 
-async def test_the_pool_the_build_and_the_process_are_told(client: httpx.AsyncClient) -> None:
-    told = await scraped(client)
+async def test_the_pool_the_build_and_the_process_have_metrics(client: httpx.AsyncClient) -> None:
+    found = await scraped(client)
 
-    assert told("folklore_pool_connections_limit") == 6
-    assert 1 <= told("folklore_pool_connections") <= 6
-    assert told("folklore_pool_waiting") == 0
-    assert told("folklore_build_info") == 1
-    assert told("process_resident_memory_bytes") > 0
+    assert found("folklore_pool_connections_limit") == 6
+    assert 1 <= found("folklore_pool_connections") <= 6
+    assert found("folklore_pool_waiting") == 0
+    assert found("folklore_build_info") == 1
+    assert found("process_resident_memory_bytes") > 0
 
 
-async def test_labels_tell_nothing_of_what_is_stored_of_whom_or_where(
+async def test_labels_hold_nothing_of_what_is_stored_of_whom_or_where(
     server: HttpServer, client: httpx.AsyncClient
 ) -> None:
     await asked(server, "memory_store", content="marked content", namespace="marked-namespace", tags=["marked-tag"])
     await asked(server, "memory_recall", query="marked question", namespaces=["marked-namespace"])
-    told = await scraped(client)
+    found = await scraped(client)
 
-    assert "marked" not in told.text
-    assert "tester" not in told.text
-    assert len(told.labels()) < 60
+    assert "marked" not in found.text
+    assert "tester" not in found.text
+    assert len(found.labels()) < 60
 
 
-async def test_what_a_branch_could_not_do_and_the_debt_are_told(database_url: str, tmp_path: Path) -> None:
+async def test_degraded_branches_and_pending_embeddings_are_counted(database_url: str, tmp_path: Path) -> None:
     settings = watched(
         tmp_path,
         database_url=database_url,
@@ -178,13 +175,13 @@ async def test_what_a_branch_could_not_do_and_the_debt_are_told(database_url: st
     async with on_http(settings) as server, httpx.AsyncClient(base_url=server.url) as client:
         await asked(server, "memory_store", memories=[{"content": "Kites hover."}, {"content": "Kites glide."}])
         await asked(server, "memory_recall", query="What do kites do?")
-        told = await until(client, lambda now: now("folklore_pending_embeddings") == 2)
+        found = await until(client, lambda now: now("folklore_pending_embeddings") == 2)
 
-    assert told("folklore_degraded_answers_total", branch="dense") == 1
-    assert told("folklore_recall_results_total", branch="keyword") == 2
+    assert found("folklore_degraded_answers_total", branch="dense") == 1
+    assert found("folklore_recall_results_total", branch="keyword") == 2
 
 
-async def test_what_the_usage_log_drops_is_counted_once(app: App, person: Person) -> None:
+async def test_each_dropped_usage_entry_is_counted_once(app: App, person: Person) -> None:
     async def record(entries: object) -> list[object]:
         raise AssertionError(entries)
 
@@ -194,14 +191,14 @@ async def test_what_the_usage_log_drops_is_counted_once(app: App, person: Person
     queue.add(await person.recall("Where do swifts sleep?"), "?", caller=Caller("tester"), now=NOON)
 
     first, second = Scraped(metrics.text().decode()), Scraped(metrics.text().decode())
-    async with metrics.told():  # ends what counts the debt
+    async with metrics.publishing():  # ends the count of pending embeddings
         pass
 
     assert first("folklore_usage_entries_dropped_total") == 1
     assert second("folklore_usage_entries_dropped_total") == 1
 
 
-async def test_who_has_a_connection_and_who_waits_for_one_is_known(database_url: str) -> None:
+async def test_connections_in_use_and_tasks_that_wait_are_counted(database_url: str) -> None:
     database = Database(database_url, PoolLimits(minimum=2, maximum=2))
     await database.open()
 
@@ -216,7 +213,7 @@ async def test_who_has_a_connection_and_who_waits_for_one_is_known(database_url:
         busy = database.statistics()
     await waiting
     async with asyncio.timeout(10):
-        while database.statistics().in_use:  # who has read only does not wait until its connection is back
+        while database.statistics().in_use:  # a session that only read does not wait until its connection is back
             await asyncio.sleep(0)
     rested = database.statistics()
     await database.close()
@@ -226,51 +223,45 @@ async def test_who_has_a_connection_and_who_waits_for_one_is_known(database_url:
     assert database.statistics() == PoolStatistics(0, 0, 0, 0)
 
 
-def reaching(settings: Settings, setting: str, client: str | None) -> httpx.AsyncClient:
-    """A client at this address of a server with this setting."""
-    changed = settings.model_copy(update={"http": HttpSettings(metrics=setting, allowed_hosts=("folklore.internal",))})
-    application = build_app(App(changed), "127.0.0.1")
-    transport = httpx.ASGITransport(application, client=(client or "", 1))
-    return httpx.AsyncClient(base_url="http://127.0.0.1:8765", transport=transport)
-
-
 @pytest.mark.parametrize(
-    ("setting", "address", "headers", "status"),
+    ("address", "headers", "status"),
     [
-        ("loopback", "127.0.0.1", {}, 200), ("loopback", "127.8.9.1", {}, 200), ("loopback", "::1", {}, 200),
-        ("loopback", "::ffff:127.0.0.1", {}, 200), ("loopback", "10.1.2.3", {}, 403), ("loopback", "", {}, 403),
-        ("loopback", "::ffff:10.1.2.3", {}, 403), ("loopback", "nonsense", {}, 403),
-        ("loopback", "127.0.0.1", {"X-Forwarded-For": "127.0.0.1"}, 403),
-        ("loopback", "127.0.0.1", {"Forwarded": "for=127.0.0.1"}, 403),
-        ("loopback", "127.0.0.1", {"Host": "evil.example"}, 421),
-        ("loopback", "127.0.0.1", {"Origin": "http://evil.example"}, 403),
-        ("open", "10.1.2.3", {"Host": "folklore.internal"}, 200), ("open", "127.0.0.1", {}, 200),
-        ("off", "127.0.0.1", {}, 404), ("off", "10.1.2.3", {}, 404),
+        ("127.0.0.1", {}, 200), ("127.8.9.1", {}, 200), ("::1", {}, 200), ("::ffff:127.0.0.1", {}, 200),
+        ("10.1.2.3", {}, 403), ("", {}, 403), ("::ffff:10.1.2.3", {}, 403), ("nonsense", {}, 403),
+        ("127.0.0.1", {"X-Forwarded-For": "127.0.0.1"}, 403), ("127.0.0.1", {"Forwarded": "for=127.0.0.1"}, 403),
+        ("127.0.0.1", {"Host": "evil.example"}, 421), ("127.0.0.1", {"Origin": "http://evil.example"}, 403),
     ],
 )  # fmt: skip
-async def test_the_setting_decides_who_may_look(
-    settings: Settings, setting: str, address: str, headers: dict[str, str], status: int
+async def test_without_a_token_only_this_machine_reads_metrics(
+    settings: Settings, address: str, headers: dict[str, str], status: int
 ) -> None:
-    async with reaching(settings, setting, address) as client:
+    transport = httpx.ASGITransport(build_app(App(settings), "127.0.0.1"), client=(address, 1))
+    async with httpx.AsyncClient(base_url="http://127.0.0.1:8765", transport=transport) as client:
         answer = await client.get("/metrics", headers=headers)
 
     assert answer.status_code == status
     assert ("folklore_" in answer.text) == (status == 200)
 
 
-@pytest.mark.parametrize(("setting", "status"), [("loopback", 200), ("open", 200), ("off", 404)])
-async def test_the_owner_may_look_from_anywhere_unless_it_is_off(settings: Settings, setting: str, status: int) -> None:
-    security = transport_security("127.0.0.1", [])
-    endpoint = metrics_endpoint(Metrics(App(settings)), setting, security, lambda request: "owner" in request.headers)
-    transport = httpx.ASGITransport(Starlette(routes=[Route("/metrics", endpoint)]), client=("10.1.2.3", 1))
-    async with httpx.AsyncClient(base_url="http://folklore.internal", transport=transport) as client:
-        answer = await client.get("/metrics", headers={"Owner": "yes"})
+@pytest.mark.parametrize(("owner", "status"), [(True, 200), (False, 403)])
+async def test_an_owners_token_reads_metrics_from_anywhere(
+    settings: Settings, person: Person, owner: bool, status: int
+) -> None:
+    grants = () if owner else ("notes:admin",)
+    made = await person.at(datetime.now(UTC)).create_token("alice", *grants, owner=owner)
+    built = build_app(App(settings), "127.0.0.1")
+    transport = httpx.ASGITransport(built, client=("10.1.2.3", 1))
+    async with (
+        built.router.lifespan_context(built),
+        httpx.AsyncClient(base_url="http://127.0.0.1", transport=transport) as client,
+    ):
+        answer = await client.get("/metrics", headers=bearer(made.secret))
 
     assert answer.status_code == status
 
 
 def test_every_metric_is_explained_and_every_explained_one_is_there(settings: Settings) -> None:
-    told = {
+    exposed = {
         family.name + ("_total" if family.type == "counter" else "")
         for family in text_string_to_metric_families(Metrics(App(settings)).text().decode())
         if not family.name.startswith("process_")
@@ -278,15 +269,11 @@ def test_every_metric_is_explained_and_every_explained_one_is_there(settings: Se
     table = [line.split("|")[1] for line in OPERATIONS.read_text(encoding="utf-8").splitlines() if line[:2] == "| "]
     explained = {name for cell in table for name in re.findall(r"`(folklore_\w+)`", cell)}
 
-    assert told == explained
-
-
-def test_off_may_be_written_as_yaml_reads_it() -> None:
-    assert HttpSettings(metrics=False).metrics == "off"
+    assert exposed == explained
 
 
 @pytest.mark.strain
-async def test_whichever_worker_is_asked_the_numbers_are_those_of_all(database_url: str, tmp_path: Path) -> None:
+async def test_any_worker_answers_with_the_numbers_of_all(database_url: str, tmp_path: Path) -> None:
     folder = tmp_path / "numbers"
     folder.mkdir()
 
@@ -313,39 +300,39 @@ async def test_whichever_worker_is_asked_the_numbers_are_those_of_all(database_u
     assert left("folklore_tool_calls_total", tool="memory_store") == 1, "what it counted stays"
 
 
-def test_workers_share_a_folder_that_is_there_as_long_as_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_workers_share_a_folder_that_is_deleted_after_them(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("PROMETHEUS_MULTIPROC_DIR", raising=False)
-    with shared_between(1):
+    with shared_folder(1):
         assert "PROMETHEUS_MULTIPROC_DIR" not in os.environ
-    with shared_between(2):
+    with shared_folder(2):
         folder = Path(os.environ["PROMETHEUS_MULTIPROC_DIR"])
         assert folder.is_dir()
     assert not folder.exists()
     assert "PROMETHEUS_MULTIPROC_DIR" not in os.environ
 
 
-def test_a_folder_that_is_named_already_is_used_and_left_alone(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_folder_that_the_environment_names_is_used_and_kept(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PROMETHEUS_MULTIPROC_DIR", str(tmp_path))
 
-    with shared_between(2):
+    with shared_folder(2):
         assert os.environ["PROMETHEUS_MULTIPROC_DIR"] == str(tmp_path)
 
     assert tmp_path.is_dir()
 
 
-def test_only_gauges_of_those_who_are_gone_are_forgotten(tmp_path: Path) -> None:
+def test_only_gauges_of_ended_workers_are_forgotten(tmp_path: Path) -> None:
     ended = subprocess.Popen([sys.executable, "-c", ""])
     ended.wait()
     kept = [f"gauge_livesum_{os.getpid()}.db", f"counter_{ended.pid}.db", f"gauge_max_{ended.pid}.db"]
     for name in (*kept, f"gauge_livesum_{ended.pid}.db"):
         (tmp_path / name).touch()
 
-    bury_the_dead(tmp_path)
+    forget_ended_workers(tmp_path)
 
     assert {file.name for file in tmp_path.iterdir()} == set(kept)
 
 
-def test_a_server_on_stdio_pays_for_none_of_it() -> None:
+def test_a_server_on_stdio_imports_none_of_it() -> None:
     program = (
         "import sys, folklore.cli.serve, folklore.mcp.server, folklore.app, folklore.memory.usage\n"
         "heavy = [name for name in sys.modules"

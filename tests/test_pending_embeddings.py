@@ -24,8 +24,8 @@ from folklore.memory.models.backfill import Backfill, Filled, Pace, Report
 from folklore.memory.records.store import embed
 from folklore.model import Draft
 from tests import embedders
-from tests.background_jobs import STUCK
 from tests.person import NOON, Person, contents, sampled
+from tests.waiting import STUCK
 
 TEXTS = [f"fact {number} about the harbour" for number in range(7)]
 

@@ -428,8 +428,8 @@ async def test_a_keyword_branch_that_fails_degrades_the_answer_and_says_so(
 
 @pytest.fixture
 async def hurried(database_url: str, embedder: Embedder) -> AsyncIterator[Person]:
-    """A person whose statements may take a second."""
-    database = Database(database_url, PoolLimits(minimum=0, maximum=10, statement_timeout=1.0))
+    """A person whose statements may take two seconds."""
+    database = Database(database_url, PoolLimits(minimum=0, maximum=10, statement_timeout=2.0))
     await database.open()
     person = Person(MemoryContext.of(database, embedder))
     await person.keep(*FACTS)

@@ -75,7 +75,7 @@ HOSTILE = {
 
 @pytest.mark.parametrize("query", HOSTILE.values(), ids=HOSTILE.keys())
 async def test_a_query_of_any_shape_is_answered(reader: Person, query: str) -> None:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(120):
         recalled = await reader.recall(query[:1_000_000])
         searched = await reader.search(query[:1_000_000])
 

@@ -1,4 +1,4 @@
-"""The log of requests: a line for each call and each request, and at no level a word of what they hold."""
+"""The log of requests: a line for each call and each request, and at no level a word of their content."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 import pytest
 import structlog
-from mcp import Client
+from mcp import Client, MCPError
 from mcp.client.sse import sse_client
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
@@ -20,7 +20,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from folklore.app import App
 from folklore.config import Settings
-from folklore.http.serve import build_app
+from folklore.http.app import build_app
 from tests.servers import on_http, watched
 from tests.test_http import INITIALIZE, MCP, message
 
@@ -29,7 +29,7 @@ TOKEN = {"Authorization": f"Bearer fk_{MARK}"}
 
 
 async def everything_marked(url: str) -> None:
-    """Texts, questions, names, tokens and mistakes that hold the mark, in every place a client may put one."""
+    """Send texts, questions, names, tokens and mistakes that hold the mark, in every place a client may put one."""
     async with Client(f"{url}/mcp", read_timeout_seconds=30) as assistant:
         stored = await assistant.call_tool(
             "memory_store", {"content": f"The {MARK} nests in holes.", "namespace": MARK, "tags": [MARK]}
@@ -46,10 +46,11 @@ async def everything_marked(url: str) -> None:
             ("memory_recall", {"query": MARK, "filters": {"time": MARK}}),
             ("search_keywords", {"query": MARK}),
             ("memory_get", {"ids": [MARK]}),
-            (f"memory_{MARK}", {}),
         ]
         for tool, arguments in calls:
             await assistant.call_tool(tool, arguments)
+        with pytest.raises(MCPError, match="no tool"):
+            await assistant.call_tool(f"memory_{MARK}", {})
         for uri in (f"memory://{MARK}s/recent", f"memory://item/{MARK}"):
             with pytest.raises(Exception, match=r"."):
                 await assistant.read_resource(uri)
@@ -78,7 +79,7 @@ async def everything_marked(url: str) -> None:
 
 
 @pytest.mark.parametrize(("level", "form"), [("debug", "json"), ("debug", "console"), ("info", "json")])
-async def test_no_level_tells_what_was_stored_asked_or_sent(
+async def test_no_level_logs_what_was_stored_asked_or_sent(
     database_url: str, tmp_path: Path, level: str, form: str
 ) -> None:
     settings = watched(tmp_path, database_url=database_url, log_level=level, log_format=form)
@@ -92,7 +93,7 @@ async def test_no_level_tells_what_was_stored_asked_or_sent(
     assert [line for line in text.splitlines() if MARK in line.lower()] == []
 
 
-async def test_each_call_and_each_request_is_a_line(database_url: str, tmp_path: Path) -> None:
+async def test_each_call_and_each_request_has_a_line(database_url: str, tmp_path: Path) -> None:
     settings = watched(tmp_path, database_url=database_url, log_format="json")
     async with on_http(settings) as server, httpx.AsyncClient(base_url=server.url) as client:
         await client.get("/readyz")
@@ -121,7 +122,7 @@ async def test_each_call_and_each_request_is_a_line(database_url: str, tmp_path:
 
 
 class Recognised:
-    """What authentication does: says in the request's state who it is."""
+    """Stands in for authentication: sets the principal."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -132,7 +133,7 @@ class Recognised:
         await self._app(scope, receive, send)
 
 
-async def test_who_is_recognised_is_named(settings: Settings) -> None:
+async def test_the_principal_is_logged(settings: Settings) -> None:
     built: Starlette = build_app(App(settings), "127.0.0.1")
     built.user_middleware.append(Middleware(Recognised))
     transport = httpx.ASGITransport(built)
@@ -146,20 +147,38 @@ async def test_who_is_recognised_is_named(settings: Settings) -> None:
             )
             await client.get("/nowhere")
 
-    told = [(line["event"], line["principal"]) for line in lines if line["event"] in ("request", "call")]
-    assert told == [("call", "alice"), ("request", "alice"), ("request", "alice")]
+    logged = [(line["event"], line["principal"]) for line in lines if line["event"] in ("request", "call")]
+    assert logged == [("call", "alice"), ("request", "alice"), ("request", "alice")]
 
 
-async def test_a_crash_is_a_500_in_the_log_and_not_told_to_the_client(settings: Settings) -> None:
+async def test_an_unexpected_error_is_a_500_whose_log_lines_have_the_id_of_its_request(settings: Settings) -> None:
     async def crash(_request: Request) -> Response:
         raise ValueError(MARK)
 
     built: Starlette = build_app(App(settings), "127.0.0.1")
     built.router.routes.insert(0, Route("/crash", crash))
-    transport = httpx.ASGITransport(built, raise_app_exceptions=False)
-    with structlog.testing.capture_logs() as lines:
+    transport = httpx.ASGITransport(built)
+    with structlog.testing.capture_logs(processors=[structlog.contextvars.merge_contextvars]) as lines:
         async with httpx.AsyncClient(base_url="http://127.0.0.1", transport=transport) as client:
             answer = await client.get("/crash")
 
     assert (answer.status_code, MARK in answer.text) == (500, False)
-    assert [line["status"] for line in lines if line["event"] == "request"] == [500]
+    id_ = answer.headers["x-request-id"]
+    assert answer.json()["error"]["request_id"] == id_
+    logged = [(line["event"], line["log_level"], line["request_id"]) for line in lines]
+    assert logged == [("request_failed", "error", id_), ("request", "error", id_)]
+    assert isinstance(lines[0]["exc_info"], ValueError)
+
+
+@pytest.mark.parametrize("status", [500, 503, 599])
+async def test_each_5xx_has_its_line_at_every_log_level(settings: Settings, status: int) -> None:
+    async def refuse(_request: Request) -> Response:
+        return Response(status_code=status)
+
+    built: Starlette = build_app(App(settings), "127.0.0.1")
+    built.router.routes.insert(0, Route("/refuse", refuse))
+    with structlog.testing.capture_logs() as lines:
+        async with httpx.AsyncClient(base_url="http://127.0.0.1", transport=httpx.ASGITransport(built)) as client:
+            await client.get("/refuse")
+
+    assert [(line["status"], line["log_level"]) for line in lines] == [(status, "error")]

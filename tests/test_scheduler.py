@@ -23,10 +23,11 @@ from folklore.jobs.definitions import BY_NAME
 from folklore.jobs.job import Job, JobRun
 from folklore.jobs.scheduler import Lease, Scheduler, cancel
 from folklore.memory.context import MemoryContext
-from tests.background_jobs import DAY, STUCK, BackgroundJobs
+from tests.background_jobs import DAY, BackgroundJobs
 from tests.commands import CommandLine, command_line
 from tests.embedders import ByLetter, Down, Waiting
 from tests.person import NOON, Person
+from tests.waiting import STUCK
 
 __all__ = ["command_line"]
 

@@ -275,7 +275,7 @@ async def test_both_branches_of_a_recall_hold_a_connection_at_the_same_time(
     async def meet(self: Session, name: str, /, **values: object) -> Any:
         if name.partition(":")[0] in ("recall/dense", "recall/keyword"):
             met.add(name.partition(":")[0])
-            async with asyncio.timeout(5):
+            async with asyncio.timeout(120):
                 await both.wait()
         return await rows(self, name, **values)
 

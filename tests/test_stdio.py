@@ -25,6 +25,7 @@ from tests.conftest import connected
 from tests.doorway import Doorway
 from tests.servers import Watched, a_session_of_work, free_port, on_stdio, watched
 from tests.temporary_engine import temporary_home
+from tests.waiting import STUCK
 
 
 @pytest.mark.parametrize("mode", ["legacy", "auto"])
@@ -72,7 +73,7 @@ class Wire:
 
     async def message(self, id_: int) -> dict[str, Any]:
         assert self.process.stdout is not None
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(STUCK):
             while line := await self.process.stdout.readline():
                 self.lines.append(line.decode())
                 message: dict[str, Any] = json.loads(line)
@@ -84,7 +85,7 @@ class Wire:
         """Close its input and wait for its end; what it said on stderr."""
         assert self.process.stdin is not None
         self.process.stdin.close()
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(STUCK):
             rest, errors = await self.process.communicate()
         self.lines += rest.decode().splitlines()
         return errors.decode()
@@ -227,7 +228,7 @@ async def test_a_database_that_comes_back_is_found_again(doorway: Doorway, tmp_p
         await doorway.shut()
         down_again = await store("never arrives either")
         await doorway.open()
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(STUCK):
             while not await store("arrives again"):  # each connection of the pool finds out for itself
                 pass
         found = await client.call_tool("memory_recall", {"query": "*"})

@@ -16,6 +16,7 @@ from folklore.memory.context import MemoryContext
 from folklore.model import Draft
 from tests import embedders
 from tests.person import Person, contents
+from tests.waiting import STUCK
 
 WRITERS = 8
 
@@ -158,7 +159,7 @@ async def test_stores_in_one_namespace_do_not_queue_unless_they_number_a_session
     await inside.start()
     await connection.execute("select id from namespaces for no key update")
 
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(STUCK):
         await writers[1].keep("without a session")
     numbering = asyncio.create_task(writers[2].keep(Draft("with one", session="s")))
     await waiting_for_a_lock(connection)
@@ -169,7 +170,7 @@ async def test_stores_in_one_namespace_do_not_queue_unless_they_number_a_session
 
 async def waiting_for_a_lock(connection: asyncpg.Connection, many: int = 1) -> None:
     waiting = "select count(*) from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()"
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(STUCK):
         while await connection.fetchval(waiting) < many:
             await asyncio.sleep(0.01)
 

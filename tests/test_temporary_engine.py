@@ -6,13 +6,14 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
+
+from tests.waiting import eventually
 
 ROOT = Path(__file__).parents[1]
 WAITS = """
@@ -30,7 +31,7 @@ async def test_waits(finished, cluster):
     process = await cluster.admin.fetchval("select pg_backend_pid()")
     Path("note.part").write_text(f"{process} {cluster.dsn}")
     Path("note.part").rename("note")
-    await asyncio.sleep(60)
+    await asyncio.sleep(600)
 """
 
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="there are no signals to end a process by")
@@ -57,13 +58,6 @@ def waiting_run(folder: Path, options: Sequence[str]) -> Iterator[tuple[subproce
             yield run, int(session), Path(parse_qs(urlsplit(dsn).query)["host"][0]).parents[1]
         finally:
             run.kill()
-
-
-def eventually(true: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 120  # fails a test that is stuck
-    while not true():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
 
 
 def is_alive(process: int) -> bool:

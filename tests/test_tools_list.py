@@ -19,6 +19,7 @@ from folklore.memory.context import RequestContext
 from folklore.memory.service import Service
 from folklore.model import Caller
 from tests.conftest import connected
+from tests.waiting import STUCK
 
 CORE = ("memory_store", "memory_recall", "search_keywords")
 REST = ("memory_get", "memory_list", "memory_update", "memory_forget", "memory_relate", "memory_status")
@@ -61,7 +62,7 @@ async def test_tools_are_listed_in_a_fixed_order_the_core_first(tools: list[Tool
 
 
 async def test_tools_are_listed_before_the_database_is_ready() -> None:
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(STUCK):
         assert await listed()
 
 

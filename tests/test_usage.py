@@ -20,8 +20,9 @@ from folklore.memory.context import MemoryContext
 from folklore.memory.ids import new_id
 from folklore.memory.usage import UsageQueue, query_digest
 from folklore.model import Answer, Caller
-from tests.background_jobs import STUCK, BackgroundJobs, field_of
+from tests.background_jobs import BackgroundJobs, field_of
 from tests.person import NOON, Person
+from tests.waiting import STUCK
 
 CALLER = Caller("tester")
 

@@ -25,6 +25,7 @@ from pydantic import (
     SecretStr,
     ValidationError,
     field_validator,
+    model_validator,
 )
 from pydantic_settings import (
     BaseSettings,
@@ -149,51 +150,45 @@ class EngineSettings(_Section):
 
 
 class OAuthRule(_Section):
-    """Whoever's `claim` holds `value` gets `grant`: namespace:role, or owner."""
+    """A claim that holds `value` gives `grant` (namespace:role, or owner); without both, it lists grants itself."""
 
     claim: str
-    value: str
-    grant: str
+    value: str | None = None
+    grant: str | None = None
+
+    @model_validator(mode="after")
+    def _both_or_neither(self) -> OAuthRule:
+        if (self.value is None) != (self.grant is None):
+            raise ValueError("value and grant go together; a rule without both takes the grants that the claim lists")
+        return self
 
 
 class OAuthSettings(_Section):
-    """Access tokens of one issuer that are good here; off while no issuer is set."""
+    """Access tokens of one issuer that are accepted over HTTP; off while no issuer is set."""
 
     issuer: _Text = None
     audience: _Text = None
     jwks_url: _Text = None
-    principal_claim: str = "sub"
-    grants_claim: str = "folklore_grants"
     rules: tuple[OAuthRule, ...] = ()
 
 
 class HttpSettings(_Section):
-    """`folklore serve --http`."""
+    """`folklore serve --http`; the limits are constants (http/limits.py)."""
 
     host: str = "127.0.0.1"
     port: int = Field(8765, ge=0, le=65535)
     allowed_hosts: tuple[str, ...] = ()
     authentication: Demand = "auto"
     workers: int = Field(1, ge=1, le=64)
-    graceful_seconds: int = Field(3, ge=0)
     tls_cert: Annotated[Path | None, _UNSET] = None
     tls_key: Annotated[Path | None, _UNSET] = None
     trusted_proxies: tuple[str, ...] = ()
-    max_body_bytes: int = Field(4 * 1024 * 1024, ge=1024)
-    header_seconds: float = Field(10.0, gt=0)
-    body_seconds: float = Field(30.0, gt=0)
-    max_connections: int = Field(2000, ge=1)
-    max_calls: int = Field(64, ge=1)
-    max_waiting: int = Field(256, ge=0)
-    wait_seconds: float = Field(5.0, gt=0)
-    max_streams: int = Field(500, ge=0)
     rate_per_minute: int = Field(12_000, ge=0)
-    metrics: Annotated[Literal["loopback", "open", "off"], BeforeValidator(_word)] = "loopback"
 
     @field_validator("trusted_proxies")
     @classmethod
     def _addresses(cls, value: tuple[str, ...]) -> tuple[str, ...]:
-        # uvicorn takes what is no address for a name, which no client ever has: nothing would be believed, silently.
+        # uvicorn would take anything else for a name, which no client has: no proxy would be trusted, silently.
         for one in value:
             ipaddress.ip_network(one)
         return value
@@ -242,6 +237,13 @@ class Settings(BaseSettings):
     http: HttpSettings = HttpSettings()
     oauth: OAuthSettings = OAuthSettings()
     jobs: JobsSettings = JobsSettings()
+
+    @field_validator("author")
+    @classmethod
+    def _local(cls, value: str) -> str:
+        if "://" in value:  # as the principals of an identity provider are named, `subject <issuer>`
+            raise ValueError('must not contain "://"')
+        return value
 
     @field_validator("home")
     @classmethod

@@ -71,7 +71,7 @@ class Caller:
     """The author of a request, taken from authentication or the operating system, never from arguments.
 
     Without `access` every namespace is open: to the user who runs the process, or with an owner's token. `home` is the
-    token's default namespace.
+    token's default namespace. A caller who is not `identified`, while authentication is unavailable, may do nothing.
     """
 
     author: str
@@ -80,6 +80,7 @@ class Caller:
     access: Access | None = None
     token: UUID | None = None
     home: str | None = None
+    identified: bool = True
 
 
 @dataclass(frozen=True, slots=True)

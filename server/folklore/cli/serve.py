@@ -23,10 +23,7 @@ from folklore.errors import InvalidInput
 @click.option("--http", is_flag=True, help="Serve streamable HTTP at /mcp and SSE at /sse instead of stdio.")
 @click.option("--host", help="Address to listen on (with --http).")
 @click.option("--port", type=click.IntRange(0, 65535), help="Port to listen on (with --http).")
-@click.option("--workers", type=click.IntRange(1, 64), help="How many processes serve (with --http).")
-@click.option("--tls-cert", type=click.Path(path_type=Path), help="Certificate with its chain, PEM (with --http).")
-@click.option("--tls-key", type=click.Path(path_type=Path), help="The certificate's key, PEM (with --http).")
-@click.option("--insecure", is_flag=True, help="Let everybody in who reaches --host, without authentication.")
+@click.option("--insecure", is_flag=True, help="Listen on --host even though no token is needed (with --http).")
 @click.option("--read-only", is_flag=True, default=None, help="Offer only the tools that read.")
 @click.option("--snippets", is_flag=True, help="Print ready-to-paste client settings first (with --http).")
 @click.pass_context

@@ -1,4 +1,4 @@
-"""The door: who calls is found out before anything else looks at a request, and carried with it."""
+"""Authentication of requests: the caller is identified before anything else looks at a request."""
 
 from __future__ import annotations
 
@@ -16,35 +16,33 @@ from folklore.memory.auth.authenticator import TokenAuthenticator
 from folklore.memory.auth.current_caller import calling
 from folklore.model import Caller
 
-# What anybody may ask: whether we are alive, and what clients look for after a 401 (RFC 9728; 404 where there is none).
+# Open without a token, by these methods only: probes, and what clients look for after a 401 (RFC 9728). A browser sends
+# OPTIONS before it looks.
 OPEN = frozenset({"/healthz", "/readyz"})
 DISCOVERY = "/.well-known/"
-# By these methods alone, a browser's question before them under DISCOVERY: any other is answered by what must know who
-# calls.
-_ASKING = frozenset({"GET", "HEAD"})
-_BEFORE = "OPTIONS"
+_READING = frozenset({"GET", "HEAD"})
 
-# Says itself who may read it without a token (http.metrics).
+# Decides itself who may read it without a token (metrics.py).
 METRICS = "/metrics"
 
-# How the audit log names what somebody was kept from: no text of his, or he could fill it.
+# How the audit log names a refused request: not by its path, which the caller could fill with anything.
 KNOWN = ("/mcp", "/sse", "/messages/", "/api/", METRICS)
 
-Refused = Callable[[Caller, str, FolkloreError, str], None]
+Denied = Callable[[Caller, str, FolkloreError, str], None]
 
 
 class AuthenticationMiddleware:
-    """Asks the doorkeeper about every request but the open ones, and tells the rest of the call who it is from.
+    """ASGI middleware that identifies the caller of every request but the open ones, for the rest of the request.
 
-    A missing or bad token is 401; while the database cannot be asked, every caller is nobody: never an open door.
+    A missing or bad token is 401. While the database is unavailable, every caller is an unknown one who may do nothing.
     """
 
     def __init__(
-        self, app: ASGIApp, keeper: TokenAuthenticator, refused: Refused, *, metadata_url: str | None = None
+        self, app: ASGIApp, authenticator: TokenAuthenticator, denied: Denied, *, metadata_url: str | None = None
     ) -> None:
         self._app = app
-        self._keeper = keeper
-        self._refused = refused
+        self._authenticator = authenticator
+        self._denied = denied
         self._metadata_url = metadata_url
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -54,9 +52,9 @@ class AuthenticationMiddleware:
             await self._app(scope, receive, send)
             return
         try:
-            caller = await self._keeper.admit(token)
+            caller = await self._authenticator.admit(token)
         except Unauthenticated as error:
-            self._refused(Caller(author=error.principal or "unknown"), _what(scope["path"]), error, error.reason)
+            self._denied(Caller(author=error.principal or "unknown"), _audited(scope["path"]), error, error.reason)
             await self._unauthenticated(error)(scope, receive, send)
             return
         except FolkloreError as error:
@@ -66,17 +64,17 @@ class AuthenticationMiddleware:
             state = scope.setdefault("state", {})
             state["principal"], state["token"] = caller.author, str(caller.token)
             state["owner"] = caller.access is None
-            # By this the SDK holds each session to the token that began it.
+            # The SDK holds each session to the token that began it, which it takes from here.
             scope["user"] = AuthenticatedUser(AccessToken(token="", client_id=str(caller.token), scopes=[]))
         with calling(caller):
             await self._app(scope, receive, send)
 
     def _unauthenticated(self, error: Unauthenticated) -> JSONResponse:
-        # RFC 6750: who sent no token is told only that he needs one.
+        # RFC 6750: a request without a token learns only that one is needed.
         parts = ['realm="folklore"']
         if error.reason != "missing":
-            said = "".join(char for char in error.message if " " <= char <= "~" and char not in '"\\')
-            parts += ['error="invalid_token"', f'error_description="{said}"']
+            shown = "".join(char for char in error.message if " " <= char <= "~" and char not in '"\\')
+            parts += ['error="invalid_token"', f'error_description="{shown}"']
         if self._metadata_url is not None:
             parts.append(f'resource_metadata="{self._metadata_url}"')
         return failure(error, {"www-authenticate": f"Bearer {', '.join(parts)}"})
@@ -84,21 +82,21 @@ class AuthenticationMiddleware:
 
 def _is_open(method: str, path: str, token: str | None) -> bool:
     if path.startswith(DISCOVERY):
-        return method in _ASKING or method == _BEFORE
-    return method in _ASKING and (path in OPEN or (token is None and path == METRICS))
+        return method in _READING or method == "OPTIONS"
+    return method in _READING and (path in OPEN or (token is None and path == METRICS))
 
 
-def _what(path: str) -> str:
+def _audited(path: str) -> str:
     return f"http {next((known for known in KNOWN if path.startswith(known)), 'other')}"
 
 
 def is_owner(request: Request) -> bool:
-    """Whether the request came with an owner's token."""
+    """Say whether the request came with an owner's token."""
     return bool(request.scope.get("state", {}).get("owner"))
 
 
 def _bearer(scope: Scope) -> str | None:
-    """The token of a request; an Authorization that is none, or several of them, is a malformed one."""
+    """Return the token of a request; "" for an Authorization that holds none, or for several of them."""
     given = [value for name, value in scope["headers"] if name == b"authorization"]
     if not given:
         return None

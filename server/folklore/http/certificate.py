@@ -1,10 +1,10 @@
-"""TLS by files: the server's certificate and its key, also when they are renewed while it serves."""
+"""The server's TLS certificate and its key, from PEM files that may be renewed while it serves."""
 
 from __future__ import annotations
 
-import asyncio
 import ssl
 from pathlib import Path
+from time import monotonic
 
 import structlog
 
@@ -12,42 +12,41 @@ from folklore.errors import ConfigInvalid
 
 log = structlog.get_logger(__name__)
 
-_LOOK_SECONDS = 10.0
+_LOOK_SECONDS = 1.0
 
 
 class Certificate:
-    """A certificate with its chain and its key, from PEM files; `context` is what to serve TLS with.
+    """A certificate with its chain and its key; `context` is the TLS context to serve with.
 
-    Raises ConfigInvalid, which names the file that is missing, unreadable or does not belong to the other.
+    Each handshake uses the newest files that can be used. Raises ConfigInvalid, which names the file that is missing,
+    unreadable or does not belong to the other.
     """
 
     def __init__(self, certificate: Path, key: Path) -> None:
         self._files = certificate.expanduser(), key.expanduser()
         self._seen = self._stamps()
+        self._looked_at = monotonic()
         self.context = self._newest = _context(*self._files)
-        # Each connection takes the newest when it begins. To load new files into a context in use could leave it with
-        # a certificate of one and a key of another.
-        self.context.sni_callback = self._show_newest
+        # A context per pair of files: new files loaded into a context in use could leave it with a certificate of one
+        # pair and a key of the other.
+        self.context.sni_callback = self._use_newest
 
     def renew(self) -> None:
-        """Show the files, if they are others by now, to whoever connects from then on; broken ones are only told of."""
+        """Use the files from now on if they changed. Files that cannot be used are logged, and the old pair stays."""
         seen = self._stamps()
         if seen == self._seen:
             return
         self._seen = seen
         try:
             self._newest = _context(*self._files)
-            log.info("the renewed certificate is in use", certificate=str(self._files[0]))
+            log.info("certificate_renewed", certificate=str(self._files[0]))
         except (ConfigInvalid, OSError) as error:
-            log.error("the renewed certificate cannot be used, the old one stays", problem=str(error))  # noqa: TRY400
+            log.error("certificate_unusable", problem=str(error))  # noqa: TRY400 - the message is ours
 
-    async def keep_new(self) -> None:
-        """Look after the files from time to time, until cancelled."""
-        while True:
-            await asyncio.sleep(_LOOK_SECONDS)
-            await asyncio.to_thread(self.renew)
-
-    def _show_newest(self, connection: ssl.SSLSocket | ssl.SSLObject, _name: str | None, _of: ssl.SSLContext) -> None:
+    def _use_newest(self, connection: ssl.SSLSocket | ssl.SSLObject, _name: str | None, _of: ssl.SSLContext) -> None:
+        if monotonic() - self._looked_at > _LOOK_SECONDS:
+            self._looked_at = monotonic()
+            self.renew()
         connection.context = self._newest
 
     def _stamps(self) -> list[tuple[int, ...] | None]:
@@ -55,7 +54,7 @@ class Certificate:
 
 
 def certificate_of(certificate: Path | None, key: Path | None) -> Certificate | None:
-    """The certificate of the settings; None when neither file is set. Raises ConfigInvalid."""
+    """Return the certificate of the settings; None if neither file is set. Raises ConfigInvalid."""
     if certificate is None and key is None:
         return None
     if certificate is None or key is None:
@@ -65,7 +64,7 @@ def certificate_of(certificate: Path | None, key: Path | None) -> Certificate | 
 
 
 def _stamp(path: Path) -> tuple[int, ...] | None:
-    """What is different of a file that was written anew, or of another one in its place."""
+    """Return what changes when a file is written again or replaced."""
     try:
         status = path.stat()
     except OSError:
@@ -94,5 +93,5 @@ def _context(certificate: Path, key: Path) -> ssl.SSLContext:
 
 def _no_password() -> str:
     raise ConfigInvalid(
-        "http.tls_key", "is protected by a password.", hint="Take it off, e.g. `openssl pkey -in KEY -out NEW`."
+        "http.tls_key", "is protected by a password.", hint="Remove it, e.g. `openssl pkey -in KEY -out NEW`."
     )

@@ -1,12 +1,13 @@
-"""How the HTTP edge says no: one JSON shape, with the next step, for every status."""
+"""Errors as HTTP responses: one JSON shape with the next step, for every status."""
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Collection, Mapping
 
 from starlette.responses import JSONResponse, Response
+from starlette.routing import Match, Route
+from starlette.types import Receive, Scope, Send
 
 from folklore.errors import Conflict, FolkloreError, InvalidInput, NotFound, Refused, Unauthenticated, Unavailable
 
@@ -21,42 +22,43 @@ _STATUS: tuple[tuple[type[FolkloreError], int], ...] = (
 
 
 def refusal(status: int, code: str, message: str, hint: str, *, retry_after: float | None = None) -> Response:
-    """An answer that refuses; `retry_after` in seconds goes into header and body.
+    """Return a response that refuses; `retry_after` in seconds goes into its header and its body.
 
-    It does not close the connection: what a client is still sending then would make the answer be lost.
+    It leaves the connection open: closed while the client still sends, the connection would lose the response.
     """
-    headers = {} if retry_after is None else {"retry-after": str(_whole(retry_after))}
-    return JSONResponse(_said(code, message, hint, retry_after), status, headers)
-
-
-def wrong_method(allowed: Collection[str]) -> Response:
-    """405: the path is ours, but takes other methods."""
-    takes = ", ".join(sorted(allowed))
-    said = _said("wrong_method", f"This path takes {takes} alone.", "docs/http.md tells the paths.", None)
-    return JSONResponse(said, 405, {"allow": takes})
+    error: dict[str, object] = {"code": code, "message": message, "hint": hint}
+    headers = {}
+    if retry_after is not None:
+        error["retry_after"] = max(1, math.ceil(retry_after))
+        headers["retry-after"] = str(error["retry_after"])
+    return JSONResponse({"error": error}, status, headers)
 
 
 def failure(error: FolkloreError, headers: Mapping[str, str] | None = None) -> JSONResponse:
-    """An error as a response."""
+    """Return an error as a response."""
     status = next((status for kind, status in _STATUS if isinstance(error, kind)), 500)
-    return JSONResponse(_said(error.code, error.message, error.hint, None), status, headers)
+    shown = {"code": error.code, "message": error.message} | ({"hint": error.hint} if error.hint else {})
+    return JSONResponse({"error": shown}, status, headers)
 
 
-def on_the_wire(status: int, phrase: str, code: str, message: str, hint: str) -> bytes:
-    """The same as bytes, for a connection on which no request could be read; it ends with it."""
-    body = json.dumps(_said(code, message, hint, None)).encode()
-    head = f"HTTP/1.1 {status} {phrase}\r\ncontent-type: application/json\r\ncontent-length: {len(body)}\r\n"
-    return f"{head}connection: close\r\n\r\n".encode("ascii") + body
+def _wrong_method(allowed: Collection[str]) -> Response:
+    listed = ", ".join(sorted(allowed))
+    answer = refusal(405, "wrong_method", f"This path takes {listed} only.", "docs/http.md lists the paths.")
+    answer.headers["allow"] = listed
+    return answer
 
 
-def _said(code: str, message: str, hint: str | None, retry_after: float | None) -> dict[str, object]:
-    said: dict[str, object] = {"code": code, "message": message}
-    if hint:
-        said["hint"] = hint
-    if retry_after is not None:
-        said["retry_after"] = _whole(retry_after)
-    return {"error": said}
+class Path(Route):
+    """A route that answers a wrong method with 405 itself, where Starlette would go on to the next route."""
 
+    def matches(self, scope: Scope) -> tuple[Match, Scope]:
+        """Match the path, whatever the method."""
+        match, child = super().matches(scope)
+        return Match.FULL if match is Match.PARTIAL else match, child
 
-def _whole(seconds: float) -> int:
-    return max(1, math.ceil(seconds))
+    async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve a request, or refuse its method."""
+        if scope["method"] in (self.methods or set()):
+            await super().handle(scope, receive, send)
+        else:
+            await _wrong_method(self.methods or set())(scope, receive, send)

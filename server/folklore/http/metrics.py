@@ -1,16 +1,23 @@
-"""Metrics in Prometheus' text format: what the server counts of its own work.
+"""GET /metrics in Prometheus' text format: counts of the server's own work.
 
-Labels are names of tools, codes, branches and routes: a bounded set, and nothing of what is stored, of whom, or where.
-With several workers the numbers of all are added up, whichever worker is asked (see http/worker_metrics.py).
+Labels are names of tools, codes, branches and routes: a bounded set that holds nothing of what is stored, of whom, or
+where. Several workers write their numbers into files of one folder, and the worker that is asked adds them up. That is
+prometheus-client's multiprocess mode, which is on while PROMETHEUS_MULTIPROC_DIR names the folder. The library looks at
+the variable when it is imported, so the variable must be set before a worker starts.
 """
 
 from __future__ import annotations
 
 import asyncio
+import ipaddress
 import os
 import platform
-from collections.abc import Iterator
-from contextlib import asynccontextmanager, suppress
+import re
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from time import monotonic
 from typing import TYPE_CHECKING
 
@@ -24,87 +31,68 @@ from prometheus_client import (
     disable_created_metrics,
     generate_latest,
 )
-from prometheus_client.multiprocess import MultiProcessCollector
+from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
+from starlette.datastructures import Headers
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import Scope
 
 from folklore import __version__
-from folklore.errors import FolkloreError
-from folklore.http.worker_metrics import bury_the_dead, shared_folder
+from folklore.errors import FolkloreError, Refused
+from folklore.http.auth import is_owner
+from folklore.http.error_responses import failure
 from folklore.memory.usage import CallMetrics
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
     from folklore.app import App
     from folklore.model import Answer
 
-disable_created_metrics()  # type: ignore[no-untyped-call] # a line more for each, of use to nobody here
+disable_created_metrics()  # type: ignore[no-untyped-call] # one more line for each metric, which nothing here uses
 
-CONTENT_TYPE = CONTENT_TYPE_PLAIN_0_0_4
-
+_FOLDER = "PROMETHEUS_MULTIPROC_DIR"
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 _BATCHES = (1, 2, 5, 10, 20, 50, 100, 200, 500)
-# How often a worker tells the others what its pool does, in seconds.
-_TOLD_EVERY = 5.0
-# The embedding debt is counted at most once a minute, and never for more than a hundredth of the time.
-_COUNTED_EVERY = 60.0
-_SHARE = 100.0
+# How often a worker publishes the state of its pool to the others, in seconds.
+_PUBLISH_EVERY = 5.0
+# Pending embeddings are counted at most once a minute, and for at most a hundredth of the time.
+_COUNT_EVERY = 60.0
+_COUNT_SHARE = 100.0
+# Headers of proxies: the client's address is then not that of the person or program that asks.
+_PROXIED = ("forwarded", "x-forwarded-for", "x-real-ip", "via")
 
 
 class Metrics(CallMetrics):
-    """The counters of one process. In the labels of `outcome`, `ok` and the codes of errors.py."""
+    """The counters of one process. Values of the label `outcome` are `ok` and the codes of errors.py."""
 
     def __init__(self, app: App) -> None:
         self._app = app
-        self._folder = shared_folder(os.environ)
-        self._registry = own = CollectorRegistry()
-        build = Gauge(
-            "folklore_build_info", "Which Folklore runs; always 1.", ["version", "python"],
-            registry=own, multiprocess_mode="max",
-        )  # fmt: skip
+        self._folder = Path(named) if (named := os.environ.get(_FOLDER)) else None
+        self._registry = CollectorRegistry()
+        counter, histogram = partial(Counter, registry=self._registry), partial(Histogram, registry=self._registry)
+        gauge = partial(Gauge, registry=self._registry)
+        summed = partial(gauge, multiprocess_mode="livesum")
+        build = gauge(
+            "folklore_build_info", "The running version; always 1.", ["version", "python"], multiprocess_mode="max"
+        )
         build.labels(__version__, platform.python_version()).set(1)
-        self._calls = Counter("folklore_tool_calls", "Tool calls.", ["tool", "outcome"], registry=own)
-        self._seconds = Histogram(
-            "folklore_tool_seconds", "How long tool calls took.", ["tool"], registry=own, buckets=_SECONDS
-        )
-        self._recalls = Counter(
-            "folklore_recalls", "Recalls and searches, by whether they found anything.", ["found"], registry=own
-        )
-        self._results = Counter(
-            "folklore_recall_results", "Results of recalls and searches, by the branch that brought them.", ["branch"],
-            registry=own,
+        self._calls = counter("folklore_tool_calls", "Tool calls.", ["tool", "outcome"])
+        self._seconds = histogram("folklore_tool_seconds", "Duration of tool calls.", ["tool"], buckets=_SECONDS)
+        self._recalls = counter("folklore_recalls", "Recalls and searches, by whether they found anything.", ["found"])
+        self._results = counter("folklore_recall_results", "Results, by the branch that found them.", ["branch"])
+        self._degraded = counter("folklore_degraded_answers", "Answers without one of their branches.", ["branch"])
+        self._batches = histogram("folklore_store_batch_memories", "Memories per store.", buckets=_BATCHES)
+        self._pending = gauge(
+            "folklore_pending_embeddings", "Memories without an embedding, counted up to 50,000 a namespace.",
+            multiprocess_mode="mostrecent",
         )  # fmt: skip
-        self._degraded = Counter(
-            "folklore_degraded_answers", "Answers that a branch could not take part in.", ["branch"], registry=own
-        )
-        self._batches = Histogram(
-            "folklore_store_batch_memories", "How many memories stores held.", registry=own, buckets=_BATCHES
-        )
-        self._debt = Gauge(
-            "folklore_pending_embeddings", "Memories without an embedding; counted up to 50,000 a namespace.",
-            registry=own, multiprocess_mode="mostrecent",
-        )  # fmt: skip
-        self._pool = Gauge(
-            "folklore_pool_connections", "Connections to Postgres: in use, idle.", ["state"],
-            registry=own, multiprocess_mode="livesum",
-        )  # fmt: skip
-        self._waiting = Gauge(
-            "folklore_pool_waiting", "Who waits for a connection.", registry=own, multiprocess_mode="livesum"
-        )
-        self._most = Gauge(
-            "folklore_pool_connections_limit", "Connections there may be.", registry=own, multiprocess_mode="livesum"
-        )
-        self._dropped = Counter(
-            "folklore_usage_entries_dropped", "Entries of the usage log that were not written.", registry=own
-        )
-        self._requests = Counter(
-            "folklore_http_requests", "HTTP requests that have ended.", ["method", "route", "status"], registry=own
-        )
-        self._open = Gauge(
-            "folklore_http_requests_open", "HTTP requests and streams that are open.", ["route"],
-            registry=own, multiprocess_mode="livesum",
-        )  # fmt: skip
+        self._pool = summed("folklore_pool_connections", "Connections to Postgres: in use, idle.", ["state"])
+        self._waiting = summed("folklore_pool_waiting", "Tasks that wait for a connection.")
+        self._most = summed("folklore_pool_connections_limit", "Connections at most.")
+        self._dropped = counter("folklore_usage_entries_dropped", "Entries of the usage log that were not written.")
+        self._requests = counter("folklore_http_requests", "HTTP requests that ended.", ["method", "route", "status"])
+        self._open = summed("folklore_http_requests_open", "HTTP requests and streams that are open.", ["route"])
         if self._folder is None:
-            ProcessCollector(registry=own)
+            ProcessCollector(registry=self._registry)
         self._dropped_before = 0
         self._counting: asyncio.Task[None] | None = None
         self._count_from = 0.0
@@ -115,7 +103,7 @@ class Metrics(CallMetrics):
         self._seconds.labels(tool).observe(seconds)
 
     def answered(self, answer: Answer) -> None:
-        """Count an answer and where its results came from."""
+        """Count an answer and the branches of its results."""
         self._recalls.labels("yes" if answer.memories else "no").inc()
         for branch, results in answer.found_by.items():
             self._results.labels(branch).inc(results)
@@ -127,45 +115,50 @@ class Metrics(CallMetrics):
         self._batches.observe(memories)
 
     def opened(self, route: str) -> None:
-        """A request came in."""
+        """Count an open request."""
         self._open.labels(route).inc()
 
     def ended(self, method: str, route: str, status: str) -> None:
-        """It is over."""
+        """Count a request that ended."""
         self._open.labels(route).dec()
         self._requests.labels(method, route, status).inc()
 
+    async def endpoint(self, request: Request) -> Response:
+        """GET /metrics, for clients on this machine and for the holder of an owner's token."""
+        if not is_owner(request) and not is_local(request.scope):
+            hint = "Send an owner's token, or ask on the server's machine."
+            return failure(Refused("Metrics are for this machine and for owners.", hint=hint))
+        return Response(self.text(), media_type=CONTENT_TYPE_PLAIN_0_0_4)
+
     def text(self) -> bytes:
-        """Everything, in the text format; of all workers if there are several."""
-        self._look()
+        """Return everything in the text format, of all workers if there are several."""
+        self._update()
         if self._folder is None:
             return generate_latest(self._registry)
-        bury_the_dead(self._folder)
-        everybody = CollectorRegistry()
-        MultiProcessCollector(everybody, path=str(self._folder))  # type: ignore[no-untyped-call]
-        return generate_latest(everybody)
+        forget_ended_workers(self._folder)
+        of_all = CollectorRegistry()
+        MultiProcessCollector(of_all, path=str(self._folder))  # type: ignore[no-untyped-call]
+        return generate_latest(of_all)
 
     @asynccontextmanager
-    async def told(self) -> AsyncIterator[None]:
-        """A block in which the other workers are told now and then how this one is."""
-        telling = None if self._folder is None else asyncio.create_task(self._tell(), name="folklore-metrics")
+    async def publishing(self) -> AsyncIterator[None]:
+        """Publish this worker's state to the others every few seconds, within the block."""
+        publishing = None if self._folder is None else asyncio.create_task(self._publish(), name="folklore-metrics")
         try:
             yield
         finally:
-            for task in self._tasks(telling):
-                task.cancel()
-                await asyncio.wait({task})
+            for task in (publishing, self._counting):
+                if task is not None:
+                    task.cancel()
+                    await asyncio.wait({task})
 
-    def _tasks(self, telling: asyncio.Task[None] | None) -> Iterator[asyncio.Task[None]]:
-        yield from (task for task in (telling, self._counting) if task is not None)
-
-    async def _tell(self) -> None:
+    async def _publish(self) -> None:
         while True:
-            self._look()
-            await asyncio.sleep(_TOLD_EVERY)
+            self._update()
+            await asyncio.sleep(_PUBLISH_EVERY)
 
-    def _look(self) -> None:
-        """Read what nobody tells: the pool, what the usage log dropped, and, beside this, the debt."""
+    def _update(self) -> None:
+        """Read what is not counted as it happens: the pool, the usage log's losses, the pending embeddings."""
         running = self._app.here
         if running is None:
             return
@@ -178,16 +171,65 @@ class Metrics(CallMetrics):
             self._dropped.inc(max(0, queue.dropped - self._dropped_before))
             self._dropped_before = queue.dropped
         if monotonic() >= self._count_from and (self._counting is None or self._counting.done()):
-            self._counting = asyncio.create_task(self._count_debt(), name="folklore-metrics-debt")
+            self._counting = asyncio.create_task(self._count_pending(), name="folklore-metrics-pending")
 
-    async def _count_debt(self) -> None:
+    async def _count_pending(self) -> None:
         running = self._app.here
         if running is None or (embedder := running.memory.embedder) is None:
             return
         began = monotonic()
-        with suppress(FolkloreError):  # a gap in the curve says it
+        with suppress(FolkloreError):  # a gap in the curve shows it
             model = await embedder.model()
             holdings = await running.memory.namespaces.status(model.id)
-            self._debt.set(sum(holding.without_vector for holding in holdings))
+            self._pending.set(sum(holding.without_vector for holding in holdings))
         now = monotonic()
-        self._count_from = now + max(_COUNTED_EVERY, _SHARE * (now - began))
+        self._count_from = now + max(_COUNT_EVERY, _COUNT_SHARE * (now - began))
+
+
+@contextmanager
+def shared_folder(workers: int) -> Iterator[None]:
+    """Give workers that are started within the block one folder for their numbers, and delete it afterwards.
+
+    A single worker needs none. A folder that the environment already names is used and kept.
+    """
+    if workers < 2 or os.environ.get(_FOLDER):
+        yield
+        return
+    with TemporaryDirectory(prefix="folklore-metrics-", ignore_cleanup_errors=True) as folder:
+        os.environ[_FOLDER] = folder
+        try:
+            yield
+        finally:
+            os.environ.pop(_FOLDER, None)
+
+
+def forget_ended_workers(folder: Path) -> None:
+    """Forget the open connections of workers that ended; what they counted stays."""
+    for file in folder.glob("gauge_live*_*.db"):
+        found = re.fullmatch(r"gauge_live\w*?_(\d+)\.db", file.name)
+        if found is not None and not _is_running(int(found[1])):
+            mark_process_dead(int(found[1]), path=str(folder))  # type: ignore[no-untyped-call]
+
+
+def _is_running(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:  # another user's process, or a system without this question
+        return True
+    return True
+
+
+def is_local(scope: Scope) -> bool:
+    """Say whether the client is on this machine itself, and is not a proxy for another one."""
+    client = scope.get("client")
+    if client is None or any(name in Headers(scope=scope) for name in _PROXIED):
+        return False
+    try:
+        address = ipaddress.ip_address(client[0])
+    except ValueError:
+        return False
+    if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped is not None:
+        address = address.ipv4_mapped
+    return address.is_loopback

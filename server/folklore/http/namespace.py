@@ -1,6 +1,6 @@
 """The namespace that a request names: in the header Folklore-Namespace, else in its URL as ?namespace=NAME.
 
-Both hold the name percent-encoded as UTF-8; characters that HTTP allows there may stand as they are.
+Both hold the name percent-encoded as UTF-8; characters that HTTP allows there need not be encoded.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ _NOT_UTF8 = "\N{REPLACEMENT CHARACTER}"
 
 @dataclass(frozen=True, slots=True)
 class _Named:
-    """The values that a request gives in one place, decoded; `field` is the place."""
+    """The values that a request gives in header or URL, decoded; `field` says which."""
 
     field: str
     values: tuple[str, ...]
 
     def name(self) -> str:
-        """Return the name in its one spelling. Raises InvalidInput that names the place."""
+        """Return the name in its one spelling. Raises InvalidInput that names the field."""
         if len(self.values) > 1:
             raise InvalidInput(self.field, f"must be given once, got {len(self.values)} values.")
         if _NOT_UTF8 in self.values[0]:
@@ -44,7 +44,7 @@ _named: ContextVar[_Named | None] = ContextVar("folklore_namespace", default=Non
 
 
 def requested_namespace() -> str | None:
-    """Return the namespace that the current request names, or None. Raises InvalidInput where it is no name."""
+    """Return the namespace that the current request names, or None. Raises InvalidInput if it is not a valid name."""
     named = _named.get()
     return None if named is None else named.name()
 
@@ -53,7 +53,7 @@ class RequestedNamespace:
     """ASGI middleware that keeps the namespace which a request names, for the call that the request makes.
 
     An SSE client sends its messages as requests of their own, to an address that its stream gives. That address gets
-    the namespace of the stream, so that every worker knows it.
+    the namespace of the stream, which the server then need not remember.
     """
 
     def __init__(self, app: ASGIApp) -> None:

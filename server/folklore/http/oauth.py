@@ -1,4 +1,7 @@
-"""Access tokens of somebody else: JWTs of one configured issuer, checked by its published keys (RFC 9068, RFC 7517)."""
+"""Access tokens of an identity provider: JWTs of one configured issuer, checked with its published keys.
+
+RFC 9068 (the tokens), RFC 7517 (the keys). PyJWT checks them and keeps the keys.
+"""
 
 from __future__ import annotations
 
@@ -6,9 +9,8 @@ import asyncio
 import hashlib
 import json
 import urllib.request
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
-from time import monotonic
 from typing import Any
 from urllib.error import HTTPError
 from urllib.parse import urlsplit
@@ -19,48 +21,43 @@ import structlog
 from folklore.config import OAuthSettings
 from folklore.errors import ConfigInvalid, Unauthenticated, Unavailable
 from folklore.memory.auth.tokens import ExternalIdentity
+from folklore.text.clean import clean
 
 log = structlog.get_logger(__name__)
 
-# Signatures by a key pair alone: with a shared secret whoever checks could sign too, and "none" is no signature.
+# Key pairs only: a shared secret that checks signatures could also make them, and "none" is no signature.
 _ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"]
-_SECONDS = 10.0
-_KEYS_LAST = 300
-# A token may name any key: so often at most the issuer is asked whether it has a new one.
-_ASK_AGAIN = 30.0
-_LEEWAY = 30
-# What a rule may grant beside namespace:role.
-OWNER = "owner"
+_TIMEOUT_SECONDS = 10.0
+_LEEWAY_SECONDS = 30
+_OWNER = "owner"
 
 
 class JwtIssuer:
-    """One issuer. Its address and its keys are fetched when the first token comes, and kept for five minutes."""
+    """The configured issuer, whose keys are found when the first token comes. Raises ConfigInvalid."""
 
     def __init__(self, settings: OAuthSettings) -> None:
         if settings.issuer is None or settings.audience is None:
             raise ConfigInvalid("oauth.audience", "goes with oauth.issuer.", hint="Set both.")
         for name, url in (("issuer", settings.issuer), ("jwks_url", settings.jwks_url)):
-            if url is not None and not _trusty(url):
+            if url is not None and not _is_safe(url):
                 raise ConfigInvalid(
                     f"oauth.{name}", "must be an https address.", hint="http is for issuers on this machine."
                 )
         self._settings = settings
         self._issuer = settings.issuer
         self._client: jwt.PyJWKClient | None = None
-        self._asked = 0.0
         self._lock = asyncio.Lock()
-        rules = settings.model_dump_json()
-        self._rules = hashlib.sha256(rules.encode()).hexdigest()
+        self._rules = hashlib.sha256(settings.model_dump_json().encode()).hexdigest()
 
     @property
     def rules(self) -> str:
-        """What makes grants out of claims, as text: under other rules the same token is another."""
+        """A digest of the settings: under other rules the same access token opens something else."""
         return self._rules
 
     async def verify(self, token: str, *, now: datetime) -> ExternalIdentity:
-        """What a token says, if its signature, issuer, audience and times are good.
+        """Return what a token says if its signature, issuer, audience and times are valid.
 
-        Raises Unauthenticated, Unavailable (the issuer's keys cannot be had).
+        Raises Unauthenticated, Unavailable (the issuer's keys cannot be fetched).
         """
         try:
             kid = jwt.get_unverified_header(token).get("kid")
@@ -74,65 +71,73 @@ class JwtIssuer:
                 algorithms=_ALGORITHMS,
                 audience=self._settings.audience,
                 issuer=self._issuer,
-                leeway=_LEEWAY,
-                options={"require": ["exp", "iss", "aud"]},
+                leeway=_LEEWAY_SECONDS,
+                options={"require": ["exp", "iss", "aud", "sub"]},
             )
         except jwt.ExpiredSignatureError:
             raise Unauthenticated("expired", "This access token has expired.", hint="Get a new one.") from None
-        except (jwt.PyJWTError, TypeError) as error:  # TypeError: an algorithm that is not for the key it names
-            raise Unauthenticated("untrusted", f"This access token is not good here ({error}).") from None
-        return self._said(claims)
+        except (jwt.PyJWTError, TypeError) as error:  # TypeError: the algorithm does not fit the key
+            raise Unauthenticated("untrusted", f"This access token is not valid here ({error}).") from None
+        return self._identity(claims)
 
-    def _said(self, claims: Mapping[str, Any]) -> ExternalIdentity:
-        settings = self._settings
-        principal = claims.get(settings.principal_claim)
-        if not isinstance(principal, str) or not principal.strip():
-            raise Unauthenticated("untrusted", f"This access token has no claim {settings.principal_claim}.")
+    def _identity(self, claims: Mapping[str, Any]) -> ExternalIdentity:
         try:
             expires_at = datetime.fromtimestamp(int(claims["exp"]), UTC)
         except (ValueError, OverflowError, OSError):
-            raise Unauthenticated("untrusted", "This access token expires in no year there is.") from None
-        grants = _texts(claims.get(settings.grants_claim))
-        grants += [rule.grant for rule in settings.rules if rule.value in _texts(claims.get(rule.claim))]
+            raise Unauthenticated("untrusted", "This access token expires in no possible year.") from None
+        grants = list(self._grants(claims))
         return ExternalIdentity(
-            principal=principal,
-            grants=[grant for grant in grants if grant != OWNER],
-            # Only our own settings make an owner, never a claim by itself.
-            owner=any(rule.grant == OWNER and rule.value in _texts(claims.get(rule.claim)) for rule in settings.rules),
+            principal=self._principal(claims["sub"]),
+            grants=[grant for grant in grants if grant != _OWNER],
+            owner=_OWNER in grants,
             expires_at=expires_at,
             issuer=self._issuer,
         )
 
+    def _principal(self, subject: str) -> str:
+        """Return `subject <issuer>`, which no local principal can be called: their names hold no "://".
+
+        Raises Unauthenticated for a subject with characters that cannot be seen: it would look like another one's.
+        """
+        if not subject.isprintable() or clean(subject).text != subject or not subject.strip() == subject != "":
+            raise Unauthenticated("untrusted", "This access token's claim sub is empty or holds invisible characters.")
+        return f"{subject} <{self._issuer}>"
+
+    def _grants(self, claims: Mapping[str, Any]) -> Iterator[str]:
+        for rule in self._settings.rules:
+            values = _values(claims.get(rule.claim))
+            if rule.grant is None:  # the claim lists grants; an owner needs a rule that says so
+                yield from (value for value in values if value != _OWNER)
+            elif rule.value in values:
+                yield rule.grant
+
     async def _key(self, kid: str | None) -> jwt.PyJWK:
-        async with self._lock:
+        async with self._lock:  # PyJWT fetches under a lock of its own; waiting here takes no thread
             try:
-                keys = await asyncio.to_thread(self._keys, refresh=False)
-                found = _find(keys, kid)
-                if found is None and monotonic() - self._asked > _ASK_AGAIN:
-                    self._asked = monotonic()
-                    found = _find(await asyncio.to_thread(self._keys, refresh=True), kid)
+                return await asyncio.to_thread(self._find_key, kid)
             except (jwt.PyJWTError, OSError, ValueError) as error:
                 log.warning("issuer_unreachable", issuer=self._issuer, reason=f"{type(error).__name__}: {error}")
-                raise Unavailable("The issuer's keys cannot be had right now.", hint="Try again.") from error
-        if found is None:
-            raise Unauthenticated("untrusted", "This access token is signed with a key that its issuer does not have.")
-        return found
+                raise Unavailable("The issuer's keys cannot be fetched now.", hint="Try again.") from error
 
-    def _keys(self, *, refresh: bool) -> list[jwt.PyJWK]:
+    def _find_key(self, kid: str | None) -> jwt.PyJWK:
+        """Return the key of this id; an issuer with one key need not name it. Unknown ids ask it twice a minute."""
         if self._client is None:
-            url = self._settings.jwks_url or _discovered(self._issuer)
-            self._client = jwt.PyJWKClient(url, lifespan=_KEYS_LAST, timeout=_SECONDS)
-        return self._client.get_signing_keys(refresh=refresh)
+            url = self._settings.jwks_url or _discover(self._issuer)
+            self._client = jwt.PyJWKClient(url, timeout=_TIMEOUT_SECONDS)
+        keys = self._client.get_signing_keys()
+        if kid is None and len(keys) == 1:
+            return keys[0]
+        try:
+            return self._client.get_signing_key(kid or "")
+        except jwt.PyJWKClientConnectionError:
+            raise
+        except jwt.PyJWKClientError:
+            message = "This access token is signed with a key that its issuer does not have."
+            raise Unauthenticated("untrusted", message) from None
 
 
-def _find(keys: list[jwt.PyJWK], kid: str | None) -> jwt.PyJWK | None:
-    if kid is None:  # an issuer of one key need not name it
-        return keys[0] if len(keys) == 1 else None
-    return next((key for key in keys if key.key_id == kid), None)
-
-
-def _discovered(issuer: str) -> str:
-    """Where the issuer says its keys are: OpenID Connect Discovery, else RFC 8414. Raises OSError, ValueError."""
+def _discover(issuer: str) -> str:
+    """Return the address of the issuer's keys: OpenID Connect Discovery, else RFC 8414. Raises OSError, ValueError."""
     parts = urlsplit(issuer)
     base = issuer.rstrip("/")
     path = parts.path.rstrip("/")
@@ -140,28 +145,28 @@ def _discovered(issuer: str) -> str:
     problem: Exception | None = None
     for url in (f"{base}/.well-known/openid-configuration", known):
         try:
-            with urllib.request.urlopen(url, timeout=_SECONDS) as answer:  # noqa: S310 - checked by _trusty
-                said = json.loads(answer.read(1_000_000))
+            with urllib.request.urlopen(url, timeout=_TIMEOUT_SECONDS) as answer:  # noqa: S310 - checked by _is_safe
+                metadata = json.loads(answer.read(1_000_000))
         except (OSError, ValueError) as error:
             if isinstance(error, HTTPError):
-                error.close()  # it is the answer as well, and holds its connection
+                error.close()  # it is the response too, and holds its connection
             problem = error
             continue
-        named, keys = (said.get("issuer"), said.get("jwks_uri")) if isinstance(said, dict) else (None, None)
-        if named != issuer or not isinstance(keys, str) or not _trusty(keys):
+        named, keys = (metadata.get("issuer"), metadata.get("jwks_uri")) if isinstance(metadata, dict) else (None, None)
+        if named != issuer or not isinstance(keys, str) or not _is_safe(keys):
             raise ValueError(f"{url} is not of this issuer, or names no keys")
         return keys
     assert problem is not None
     raise problem
 
 
-def _trusty(url: str) -> bool:
+def _is_safe(url: str) -> bool:
     parts = urlsplit(url)
     return parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in ("127.0.0.1", "localhost", "::1"))
 
 
-def _texts(claim: object) -> list[str]:
-    """The values of a claim: a list of texts, or texts in one with spaces between them, as scopes are."""
+def _values(claim: object) -> list[str]:
+    """Return the values of a claim: a list of texts, or one text with spaces between values, as scopes are."""
     if isinstance(claim, str):
         return claim.split()
     return [text for text in claim if isinstance(text, str)] if isinstance(claim, list) else []

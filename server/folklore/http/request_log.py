@@ -1,27 +1,26 @@
-"""What is told of requests and calls: a line in the log and a count for each, and nothing of what they hold.
+"""The log of requests and calls: one line and one count for each, with nothing of their content.
 
-Neither query strings nor headers nor bodies are looked at; a request id is taken over if it is one.
+Query strings, headers and bodies are not looked at, but for a request id.
 """
 
 from __future__ import annotations
 
-import ipaddress
+import logging
 import re
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from contextvars import ContextVar
 from time import perf_counter
 from typing import TYPE_CHECKING
 from uuid import uuid4
 
 import structlog
-from mcp.server.transport_security import TransportSecurityMiddleware, TransportSecuritySettings
 from starlette.datastructures import Headers, MutableHeaders
-from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import JSONResponse
 from starlette.routing import BaseRoute, Match
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from folklore.http.metrics import CONTENT_TYPE, Metrics
+from folklore.http.limits import PROBES
+from folklore.http.metrics import Metrics
 from folklore.memory.usage import CallMetrics
 
 if TYPE_CHECKING:
@@ -30,42 +29,38 @@ if TYPE_CHECKING:
 log = structlog.get_logger(__name__)
 
 _METHODS = frozenset({"GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"})
-# Asked every few seconds by machines; told at debug while all is well.
-_ROUTINE = frozenset({"/healthz", "/readyz", "/metrics"})
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{8,64}")
-# Put in by proxies: who is on this machine is then not who asks.
-_PROXIED = ("forwarded", "x-forwarded-for", "x-real-ip", "via")
 
 # The request that a tool call came with.
 _request: ContextVar[Scope | None] = ContextVar("folklore_request", default=None)
 
 
-class Observer(CallMetrics):
-    """Counts what the use cases and tools tell, and writes a line for each call."""
+class CallLog(CallMetrics):
+    """Counts what the use cases and tools report, and logs a line for each call."""
 
     def __init__(self, metrics: Metrics) -> None:
         self._metrics = metrics
 
     def called(self, tool: str, outcome: str, seconds: float) -> None:
-        """A tool was called."""
+        """Log and count a call of a tool."""
         self._metrics.called(tool, outcome, seconds)
-        log.info("call", tool=tool, outcome=outcome, ms=round(seconds * 1e3, 1), **_who(_request.get()))
+        log.info("call", tool=tool, outcome=outcome, ms=round(seconds * 1e3, 1), **_principal(_request.get()))
 
     def answered(self, answer: Answer) -> None:
-        """A recall or a search found this."""
+        """Count the results of a recall or a search."""
         self._metrics.answered(answer)
 
     def stored(self, memories: int) -> None:
-        """A batch was stored."""
+        """Count a stored batch."""
         self._metrics.stored(memories)
 
 
-class Observed:
-    """ASGI middleware, to be the outermost: counts each request, writes its line, and gives it an id.
+class RequestLog:
+    """ASGI middleware, the outermost: counts and logs each request, and gives it an id.
 
-    The id stands in `X-Request-Id` of the answer, and in every line that is logged meanwhile. A request is told by the
-    pattern of `routes` that it is for, also if it never gets there, and never by its path: that may hold ids and names,
-    and there is no end of them.
+    The id is in `X-Request-Id` of the response and in every line that is logged meanwhile. A request is logged by the
+    pattern of `routes` that its path matches, never by the path, which may hold ids and names and has no bounded set of
+    values. An error that no part of the server expected is logged here with its request's id, and answered with 500.
     """
 
     def __init__(self, app: ASGIApp, metrics: Metrics, routes: Sequence[BaseRoute]) -> None:
@@ -74,51 +69,34 @@ class Observed:
         self._routes = routes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass it on."""
+        """Pass the request on."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
         given = Headers(scope=scope).get("x-request-id", "")
-        id_ = given if _REQUEST_ID.fullmatch(given) else uuid4().hex
-        route = self._route(scope)
-        method = scope["method"] if scope["method"] in _METHODS else "other"
         scope.setdefault("state", {})
-        status = "aborted"  # until an answer begins
-        told = False
+        entry = _Entry(given if _REQUEST_ID.fullmatch(given) else uuid4().hex, self._route(scope), scope, self._metrics)
 
-        def tell() -> None:
-            nonlocal told
-            if told:
-                return
-            told = True
-            self._metrics.ended(method, route, status)
-            line = log.debug if route in _ROUTINE and status < "400" else log.info
-            line("request", method=method, route=route, status=_number(status),
-                 ms=round((perf_counter() - began) * 1e3, 1), **_who(scope))  # fmt: skip
-
-        async def noting(message: Message) -> None:
-            nonlocal status
+        async def observe(message: Message) -> None:
             if message["type"] == "http.response.start":
-                status = str(message["status"])
-                MutableHeaders(scope=message)["X-Request-Id"] = id_
+                entry.status = message["status"]
+                MutableHeaders(scope=message)["X-Request-Id"] = entry.id
             elif not message.get("more_body", False):
-                tell()  # before the client has its answer, so that it counts when he asks again
+                entry.close()  # before the client has its response, so that its next request finds this one counted
             await send(message)
 
-        began = perf_counter()
-        self._metrics.opened(route)
-        here = _request.set(scope)
+        self._metrics.opened(entry.route)
+        current = _request.set(scope)
         try:
-            with structlog.contextvars.bound_contextvars(request_id=id_):
+            with structlog.contextvars.bound_contextvars(request_id=entry.id):
                 try:
-                    await self._app(scope, receive, noting)
-                except Exception:
-                    status = "500"
-                    raise
+                    await self._app(scope, receive, observe)
+                except Exception as error:  # noqa: BLE001 - the outermost edge of a request
+                    await entry.fail(error)(scope, receive, observe)
                 finally:
-                    tell()
+                    entry.close()
         finally:
-            _request.reset(here)
+            _request.reset(current)
 
     def _route(self, scope: Scope) -> str:
         for route in self._routes:
@@ -128,48 +106,57 @@ class Observed:
         return "other"
 
 
-def metrics_endpoint(
-    metrics: Metrics,
-    setting: str,
-    security: TransportSecuritySettings,
-    owner: Callable[[Request], bool] = lambda _request: False,
-) -> Callable[[Request], Awaitable[Response]]:
-    """GET /metrics under `http.metrics`: loopback, open or off. Where it is not off, `owner` may look from anywhere."""
-    browser = TransportSecurityMiddleware(security)
+class _Entry:
+    """A request in the log; `status` is None until the response begins."""
 
-    async def endpoint(request: Request) -> Response:
-        if setting == "off":
-            return JSONResponse({"error": {"code": "not_found", "message": "Metrics are off."}}, 404)
-        if setting == "loopback" and not owner(request):
-            if not from_this_machine(request.scope):
-                message = "Metrics are read on this machine only."
-                hint = "Ask with an owner's token, or set http.metrics: open if only your monitoring reaches the port."
-                return JSONResponse({"error": {"code": "refused", "message": message, "hint": hint}}, 403)
-            if (refusal := await browser.validate_request(request)) is not None:
-                return refusal  # a web page that calls itself by a name of its own
-        return Response(metrics.text(), media_type=CONTENT_TYPE)
+    def __init__(self, id_: str, route: str, scope: Scope, metrics: Metrics) -> None:
+        self.id = id_
+        self.route = route
+        self.status: int | None = None
+        self._scope = scope
+        self._metrics = metrics
+        self._began = perf_counter()
+        self._closed = False
 
-    return endpoint
+    def fail(self, error: Exception) -> ASGIApp:
+        """Log an unexpected error; return the response, which ends the connection if another response has begun."""
+        log.error("request_failed", route=self.route, exc_info=error)
+        if self.status is not None:
+            self.close()
+            return _nothing
+        message = {"code": "internal", "message": "The server failed; its log shows why, under this request_id."}
+        return JSONResponse({"error": message | {"request_id": self.id}}, 500)
+
+    def close(self) -> None:
+        """Log and count the request, once."""
+        if self._closed:
+            return
+        self._closed = True
+        status = "aborted" if self.status is None else str(self.status)
+        method = self._scope["method"] if self._scope["method"] in _METHODS else "other"
+        self._metrics.ended(method, self.route, status)
+        log.log(
+            self._level(),
+            "request",
+            method=method,
+            route=self.route,
+            status=self.status or status,
+            ms=round((perf_counter() - self._began) * 1e3, 1),
+            **_principal(self._scope),
+        )
+
+    def _level(self) -> int:
+        if self.status is None:
+            return logging.INFO
+        if self.route in PROBES:  # asked every few seconds by machines
+            return logging.DEBUG if self.status < 400 else logging.INFO
+        return logging.INFO if self.status < 500 else logging.ERROR  # a 5xx has its line at every log level
 
 
-def from_this_machine(scope: Scope) -> bool:
-    """Whether who asks is on the loopback himself, and not a proxy for somebody else."""
-    client = scope.get("client")
-    if client is None or any(name in Headers(scope=scope) for name in _PROXIED):
-        return False
-    try:
-        address = ipaddress.ip_address(client[0])
-    except ValueError:
-        return False
-    if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped is not None:
-        address = address.ipv4_mapped
-    return address.is_loopback
+async def _nothing(_scope: Scope, _receive: Receive, _send: Send) -> None:
+    """Leave the response that has begun without its end: uvicorn then closes the connection."""
 
 
-def _who(scope: Scope | None) -> dict[str, str]:
+def _principal(scope: Scope | None) -> dict[str, str]:
     principal = None if scope is None else scope.get("state", {}).get("principal")
     return {} if principal is None else {"principal": str(principal)}
-
-
-def _number(status: str) -> int | str:
-    return int(status) if status.isdigit() else status

@@ -9,7 +9,7 @@ from folklore.app import App
 from folklore.db.stores.audit import Audit
 from folklore.errors import DatabaseUnavailable, FolkloreError, InvalidInput
 from folklore.http.namespace import HEADER, PARAMETER, requested_namespace
-from folklore.memory.auth.authenticator import UNIDENTIFIED, Issuer, TokenAuthenticator
+from folklore.memory.auth.authenticator import Issuer, TokenAuthenticator
 from folklore.memory.auth.current_caller import current_caller
 from folklore.memory.auth.denial_log import Denial, DenialLog
 from folklore.memory.context import MemoryContext, RequestContext
@@ -77,7 +77,7 @@ class Team:
 
 def _identified(caller: Caller) -> Caller:
     """Return the caller. Raises Unavailable if the caller could not be identified: then not even a name is shown."""
-    if caller is UNIDENTIFIED:
+    if not caller.identified:
         raise DatabaseUnavailable(
             "The database or the token's issuer is unavailable, so the caller cannot be identified.", hint="Try again."
         )

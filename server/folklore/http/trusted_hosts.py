@@ -1,4 +1,7 @@
-"""Host and Origin of every request, whatever the path: nobody's web page speaks to this server."""
+"""Checks of every request, whatever its path: its framing, and its Host and Origin.
+
+The latter keep web pages in a browser away from this server.
+"""
 
 from __future__ import annotations
 
@@ -6,18 +9,19 @@ from collections.abc import Sequence
 
 from mcp.server.transport_security import TransportSecurityMiddleware, TransportSecuritySettings
 from starlette.requests import Request
+from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from folklore.http.error_responses import refusal
 
 
 def transport_security(host: str, extra: Sequence[str]) -> TransportSecuritySettings:
-    """Host and Origin checks, always on: only this machine's names, the bound address and the configured names pass."""
+    """Return the rule: only this machine's names, the bound address and the configured names pass."""
     bound = f"[{host}]" if ":" in host else host
     names = list(dict.fromkeys(["127.0.0.1", "localhost", "[::1]", bound, *extra]))
     return TransportSecuritySettings(
         enable_dns_rebinding_protection=True,
-        # A pattern `name:*` does not match the bare name, so both stand.
+        # The pattern `name:*` does not match the bare name, so both are listed.
         allowed_hosts=[form for name in names for form in (name, f"{name}:*")],
         allowed_origins=[
             f"{scheme}://{name}{port}" for name in names for scheme in ("http", "https") for port in ("", ":*")
@@ -26,9 +30,9 @@ def transport_security(host: str, extra: Sequence[str]) -> TransportSecuritySett
 
 
 class TrustedHosts:
-    """Answers 421 to a Host and 403 to an Origin that is none of ours, before anything else looks at the request.
+    """ASGI middleware that answers 421 to an unknown Host, 403 to an unknown Origin and 400 to an ambiguous length.
 
-    The SDK checks its own paths by the same rule; this one holds for the others too, and says what to do.
+    The SDK checks its own paths by the same rule; this covers the others too, and says what to do.
     """
 
     def __init__(self, app: ASGIApp, *, security: TransportSecuritySettings) -> None:
@@ -39,6 +43,8 @@ class TrustedHosts:
         """Pass the request on or refuse it."""
         if scope["type"] != "http":
             return await self.app(scope, receive, send)
+        if {b"content-length", b"transfer-encoding"} <= {name for name, _ in scope["headers"]}:
+            return await _ambiguous()(scope, receive, send)
         refused = await self._rule.validate_request(Request(scope))
         if refused is None:
             return await self.app(scope, receive, send)
@@ -46,8 +52,15 @@ class TrustedHosts:
         answer = refusal(
             refused.status_code,
             f"wrong_{name.lower()}",
-            f"This server does not answer to the request's {name}.",
+            f"The request's {name} is not one of this server's.",
             "Call it by a name in http.allowed_hosts, or add the name there.",
         )
-        await answer(scope, receive, send)
-        return None
+        return await answer(scope, receive, send)
+
+
+def _ambiguous() -> Response:
+    """Refuse a request with two lengths (RFC 9112, 6.1): the server and a proxy before it may see different ends."""
+    message = "The request has Content-Length as well as Transfer-Encoding."
+    answer = refusal(400, "ambiguous_length", message, "Send one of them.")
+    answer.headers["connection"] = "close"
+    return answer

@@ -114,10 +114,11 @@ def build_server(service: Service, *, offered: Offered = "all", every_tool: Sequ
 
 async def _run(service: Service, tool: ToolSpec, given: Mapping[str, Any], meta: Mapping[str, Any]) -> CallToolResult:
     """Run a tool. Errors are results that the model reads; a crash says nothing but its name."""
-    started, outcome = perf_counter(), "ok"
+    started, outcome = perf_counter(), "cancelled"
     try:
         arguments = tool.arguments.model_validate(_parsed(tool, given))
         value = await tool.run(service, arguments, meta)
+        outcome = "ok"
     except ValidationError as error:
         outcome = "invalid_input"
         return _error("\n".join(f"{field}: {message}" for field, message in field_errors(error)))

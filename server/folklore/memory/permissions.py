@@ -62,8 +62,11 @@ def require_owner(caller: Caller, *, dry_run: bool = False) -> None:
 
 
 def may_write_somewhere(caller: Caller) -> bool:
-    """Return True if the caller may use the tools that write."""
-    if not caller.may_write or caller.access is None:
+    """Return True if the caller may use the tools that write.
+
+    They are offered to a caller who is not identified, so that a call of them fails with the reason.
+    """
+    if not caller.may_write or caller.access is None or not caller.identified:
         return caller.may_write
     return any(grant.role != "reader" for grant in caller.access.grants)
 

@@ -29,7 +29,7 @@ from folklore.model import Access, Caller, Demand
 log = structlog.get_logger(__name__)
 
 # The caller while authentication is unavailable: every operation fails with the reason, and nothing can be read.
-UNIDENTIFIED = Caller("unknown", access=Access(UUID(int=0), "0" * 64))
+UNIDENTIFIED = Caller("unknown", access=Access(UUID(int=0), "0" * 64), identified=False)
 
 # Seconds for which "no token exists yet" is cached; that one exists stays true.
 _NO_TOKEN_CACHED = 1.0
@@ -67,11 +67,12 @@ class TokenAuthenticator:
         self._now = now
         self._issuer = issuer
         self._no_token_until = 0.0
+        self._looking: asyncio.Task[bool] | None = None
         self._uses: LRUCache[UUID, datetime] = LRUCache(_USES_CACHED)
         self._writes: set[asyncio.Task[None]] = set()
 
     async def admit(self, token: str | None) -> Caller:
-        """Return the caller of a token, or without one; UNIDENTIFIED while that is unavailable. One statement.
+        """Return the caller of a token, or without one; UNIDENTIFIED while this is unavailable. One statement.
 
         Raises Unauthenticated.
         """
@@ -79,7 +80,7 @@ class TokenAuthenticator:
             return await self._admit(token)
         except Unavailable as error:
             log.warning("authentication_unavailable", reason=error.message)
-            return UNIDENTIFIED
+            return replace(UNIDENTIFIED, may_write=self._local().may_write)
 
     async def _admit(self, token: str | None) -> Caller:
         if token is None:
@@ -104,6 +105,11 @@ class TokenAuthenticator:
             return self._demand != "never"
         if monotonic() < self._no_token_until:
             return False
+        if self._looking is None or self._looking.done():  # requests that come together share one statement
+            self._looking = asyncio.create_task(self._any_token(), name="folklore-any-token")
+        return await asyncio.shield(self._looking)
+
+    async def _any_token(self) -> bool:
         if await Principals((await self._library()).database).any_token():
             return True
         self._no_token_until = monotonic() + _NO_TOKEN_CACHED
@@ -141,6 +147,7 @@ class TokenAuthenticator:
         task.add_done_callback(self._writes.discard)
 
     async def close(self) -> None:
-        """Wait up to two seconds for pending writes."""
-        if self._writes:
-            await asyncio.wait(self._writes, timeout=2)
+        """Wait up to two seconds for pending statements."""
+        pending = self._writes | ({self._looking} if self._looking is not None else set())
+        if pending:
+            await asyncio.wait(pending, timeout=2)

@@ -66,7 +66,7 @@ async def create_token(context: RequestContext, request: CreateTokenRequest) -> 
     Raises InvalidInput, Refused.
     """
     require_owner(context.caller)
-    name = _line(request.name, "name")
+    name = _local_name(request.name)
     agent = None if request.agent is None else _line(request.agent, "agent")
     grants = _parse_grants(request.grants, owner=request.owner)
     expires_at = None if request.expires is None else context.now + period(request.expires, "expires")
@@ -246,3 +246,11 @@ def _line(text: str, field: str) -> str:
     if not 1 <= len(cleaned) <= MAX_NAME or "\n" in cleaned:
         raise InvalidInput(field, f"must be one line of 1 to {MAX_NAME} characters.")
     return cleaned
+
+
+def _local_name(text: str) -> str:
+    """Return a name that no principal of an identity provider has: those are `subject <issuer>`."""
+    name = _line(text, "name")
+    if "://" in name:
+        raise InvalidInput("name", 'must not contain "://".', hint="Principals of an identity provider contain it.")
+    return name

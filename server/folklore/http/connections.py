@@ -1,0 +1,128 @@
+"""Deadlines of connections, around the protocol that uvicorn speaks on them.
+
+uvicorn times idle connections between requests only. Without more, a client that sends half a head, or that never reads
+its response, keeps its connection until the process has no file descriptors left. A slow body is BodyLimit's.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextvars import ContextVar
+from time import monotonic
+from typing import Any
+
+from starlette.types import ASGIApp, Receive, Scope, Send
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from folklore.http.limits import Limits
+
+
+class ConnectionGuard:
+    """The connections of one process: at most `limits.connections`, none without a deadline."""
+
+    def __init__(self, limits: Limits) -> None:
+        self.limits = limits
+        self._open: dict[_GuardedConnection, None] = {}  # the oldest first
+
+    def protocol(self, **arguments: Any) -> asyncio.Protocol:
+        """Make the protocol of a new connection; `arguments` are uvicorn's."""
+        return _GuardedConnection(self, H11Protocol(**arguments))
+
+    async def close_overdue(self) -> None:
+        """Abort the connections whose clients are too slow; called every second."""
+        now = monotonic()
+        for connection in list(self._open):
+            if connection.check(now):
+                connection.abort()
+
+    def add(self, connection: _GuardedConnection) -> None:
+        """Take a connection. If there are too many, abort the one that is silent for longest, or else the new one."""
+        self._open[connection] = None
+        if len(self._open) > self.limits.connections:
+            silent = (one for one in self._open if one.deadline is not None)
+            min(silent, key=lambda one: one.deadline or 0.0, default=connection).abort()
+
+    def discard(self, connection: _GuardedConnection) -> None:
+        """Forget a connection."""
+        self._open.pop(connection, None)
+
+
+class _GuardedConnection(asyncio.Protocol):
+    """A connection; `deadline` is when a request must have begun, None while one is worked on.
+
+    It passes everything on to uvicorn's protocol, and learns from RequestTracking which requests begin and end.
+    """
+
+    def __init__(self, guard: ConnectionGuard, protocol: asyncio.Protocol) -> None:
+        self._guard = guard
+        self._protocol = protocol
+        self.deadline: float | None = monotonic() + guard.limits.head_seconds
+        self._unread = 0
+        self._unread_since = 0.0
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+        self._protocol.connection_made(transport)
+        self._guard.add(self)
+
+    def data_received(self, data: bytes) -> None:
+        _connection.set(self)  # uvicorn starts the request's task here, and the task keeps this
+        self._protocol.data_received(data)
+
+    def eof_received(self) -> bool | None:
+        return self._protocol.eof_received()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._guard.discard(self)
+        self._protocol.connection_lost(exc)
+
+    def pause_writing(self) -> None:
+        self._protocol.pause_writing()
+
+    def resume_writing(self) -> None:
+        self._protocol.resume_writing()
+
+    def begin_request(self) -> None:
+        """Stop waiting for the client."""
+        self.deadline = None
+
+    def end_request(self) -> None:
+        """Wait for the next request. uvicorn closes an idle connection itself; this closes one with half a head."""
+        limits = self._guard.limits
+        self.deadline = monotonic() + limits.idle_seconds + limits.head_seconds
+
+    def check(self, now: float) -> bool:
+        """Return true if no head arrived in time, or if none of what waits to be read was read for too long."""
+        unread = self._transport.get_write_buffer_size()
+        if not 0 < self._unread <= unread:
+            self._unread_since = now
+        self._unread = unread
+        is_stuck = unread > 0 and now - self._unread_since > self._guard.limits.unread_seconds
+        return is_stuck or (self.deadline is not None and now > self.deadline)
+
+    def abort(self) -> None:
+        """Close the connection without sending what is left."""
+        self._guard.discard(self)
+        self._transport.abort()
+
+
+_connection: ContextVar[_GuardedConnection | None] = ContextVar("folklore_connection", default=None)
+
+
+class RequestTracking:
+    """ASGI middleware that notes on the connection of a request when the request begins and ends."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass the request on."""
+        connection = _connection.get()
+        if scope["type"] != "http" or connection is None:
+            return await self.app(scope, receive, send)
+        connection.begin_request()
+        try:
+            return await self.app(scope, receive, send)
+        finally:
+            connection.end_request()

@@ -1,0 +1,247 @@
+"""Limits on requests: the size of bodies, the number of calls at once, the rate of one principal's calls."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from starlette.datastructures import Headers
+from starlette.middleware import Middleware
+from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from folklore.http.error_responses import refusal
+from folklore.text.clean import replace_lone_surrogates
+
+# Monitoring must get an answer when nothing else does.
+PROBES = frozenset({"/healthz", "/readyz", "/metrics"})
+# A GET on this path opens a stream that stays open for hours.
+STREAM_PATH = "/sse"
+
+_WITHOUT_BODY = frozenset({"GET", "HEAD", "OPTIONS"})
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The limits of one worker; times are in seconds, sizes in bytes.
+
+    Constants, not settings: a limit that is too low for one deployment is too low for all. Tests pass smaller ones.
+    """
+
+    body_size: int = 4 * 2**20
+    body_seconds: float = 30.0
+    bodies_size: int = 64 * 2**20  # of all bodies that arrive, wait or are worked on
+    calls: int = 64
+    waiting: int = 256
+    wait_seconds: float = 5.0
+    streams: int = 500
+    connections: int = 2000
+    head_seconds: float = 10.0
+    idle_seconds: float = 75.0  # longer than the 60 of common proxies, so that the proxy closes first
+    unread_seconds: float = 30.0
+
+
+def limiting(limits: Limits, rate_per_minute: int) -> list[Middleware]:
+    """Return the middleware that applies the limits, in the order in which a request passes it."""
+    return [
+        Middleware(RateLimit, per_minute=rate_per_minute),
+        Middleware(BodyLimit, limits=limits),
+        Middleware(ConcurrencyLimit, limits=limits),
+    ]
+
+
+class RateLimit:
+    """ASGI middleware that answers 429 to a principal that calls too often; 0 calls a minute means no limit.
+
+    The principal is `scope["state"]["principal"]`, which authentication sets; other requests are not counted. A fifth
+    of a minute's calls may come at once. Each worker counts for itself.
+    """
+
+    def __init__(self, app: ASGIApp, *, per_minute: int, clock: Callable[[], float] = time.monotonic) -> None:
+        self.app = app
+        self._per_minute = per_minute
+        self._interval = 60 / per_minute if per_minute else 0.0
+        self._tolerance = max(1.0, per_minute / 5) * self._interval
+        self._clock = clock
+        # One number for each principal that ever called: there are as many as people and programs with tokens.
+        self._used_until: dict[str, float] = {}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass the request on or refuse it."""
+        principal = scope.get("state", {}).get("principal") if scope["type"] == "http" else None
+        wait = 0.0 if principal is None or not self._per_minute else self.take(principal)
+        if wait == 0:
+            return await self.app(scope, receive, send)
+        answer = refusal(
+            429,
+            "rate_limited",
+            f"{principal} calls more often than {self._per_minute} times a minute.",
+            "Wait as long as retry_after says; store memories in batches, up to 500 in a call.",
+            retry_after=wait,
+        )
+        return await answer(scope, receive, send)
+
+    def take(self, principal: str) -> float:
+        """Count a call. Return 0, or in how many seconds the next call is allowed.
+
+        The generic cell rate algorithm (a token bucket in one number): every call uses up one interval of time, and
+        the time used may be ahead of the clock by the tolerance.
+        """
+        now = self._clock()
+        used_until = max(self._used_until.get(principal, 0.0), now) + self._interval
+        if used_until - now > self._tolerance + 1e-9:  # the sum of floats
+            return used_until - now - self._tolerance
+        self._used_until[principal] = used_until
+        return 0.0
+
+
+class _BodyRefused(Exception):
+    """A body that is not accepted; `answer` is None if the client has disconnected."""
+
+    def __init__(self, answer: Response | None) -> None:
+        super().__init__()
+        self.answer = answer
+
+
+class BodyLimit:
+    """ASGI middleware that receives each body whole before the call runs, so that a slow client takes no place.
+
+    413 for a body over the size, declared or in chunks; 408 for one that is too slow; 503 if all bodies in memory would
+    be too large together. Lone surrogates in the JSON are replaced, since JSON readers differ in how they handle them.
+    """
+
+    def __init__(self, app: ASGIApp, *, limits: Limits) -> None:
+        self.app = app
+        self._limits = limits
+        self._held = 0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Run the call with its body, or refuse the body."""
+        if scope["type"] != "http" or scope["method"] in _WITHOUT_BODY:
+            return await self.app(scope, receive, send)
+        chunks: list[bytes] = []
+        try:
+            # The HTTP parser has refused a length that is not a number.
+            await self._receive_body(int(Headers(scope=scope).get("content-length", "0")), receive, chunks)
+            await self.app(scope, _replay(replace_lone_surrogates(b"".join(chunks)), receive), send)
+        except _BodyRefused as refused:
+            if refused.answer is not None:
+                await refused.answer(scope, receive, send)
+        finally:
+            self._held -= sum(map(len, chunks))
+        return None
+
+    async def _receive_body(self, declared: int, receive: Receive, chunks: list[bytes]) -> None:
+        if declared > self._limits.body_size:
+            raise _BodyRefused(self._too_large())
+        try:
+            async with asyncio.timeout(self._limits.body_seconds):
+                await self._receive_chunks(receive, chunks)
+        except TimeoutError:
+            raise _BodyRefused(self._too_slow()) from None
+
+    async def _receive_chunks(self, receive: Receive, chunks: list[bytes]) -> None:
+        size, more = 0, True
+        while more:
+            message = await receive()
+            if message["type"] != "http.request":
+                raise _BodyRefused(None)
+            chunk = message.get("body", b"")
+            size += len(chunk)
+            if size > self._limits.body_size:
+                raise _BodyRefused(self._too_large())
+            if self._held + len(chunk) > self._limits.bodies_size:
+                raise _BodyRefused(_overloaded("Too many request bodies arrive at once.", 1))
+            self._held += len(chunk)
+            chunks.append(chunk)
+            more = message.get("more_body", False)
+
+    def _too_large(self) -> Response:
+        size = self._limits.body_size
+        return refusal(
+            413, "too_large", f"The request's body has more than {size} bytes.", "Send fewer memories in a call."
+        )
+
+    def _too_slow(self) -> Response:
+        return refusal(
+            408,
+            "too_slow",
+            f"The request's body did not arrive within {self._limits.body_seconds:g} seconds.",
+            "Send it again, in smaller parts if the connection is slow.",
+        )
+
+
+def _replay(body: bytes, receive: Receive) -> Receive:
+    """Return a `receive` that gives the whole body, and then whatever follows: that the client disconnects."""
+    is_next = True
+
+    async def replay() -> Message:
+        nonlocal is_next
+        if not is_next:
+            return await receive()
+        is_next = False
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    return replay
+
+
+class ConcurrencyLimit:
+    """ASGI middleware that bounds the calls that run, those that wait for their turn, and the streams; others get 503.
+
+    Streams have places of their own and do not queue. Probes are never held up.
+    """
+
+    def __init__(self, app: ASGIApp, *, limits: Limits) -> None:
+        self.app = app
+        self._limits = limits
+        self._places = asyncio.Semaphore(limits.calls)
+        self._queued = 0
+        self._streaming = 0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Run the request in its turn, or refuse it."""
+        if scope["type"] != "http" or scope["path"] in PROBES:
+            await self.app(scope, receive, send)
+        elif scope["method"] == "GET" and scope["path"] == STREAM_PATH:
+            await self._stream(scope, receive, send)
+        elif await self._take_place():
+            try:
+                await self.app(scope, receive, send)
+            finally:
+                self._places.release()
+        else:
+            await self._full(f"{self._limits.calls} calls run and others wait already.")(scope, receive, send)
+
+    async def _stream(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if self._streaming >= self._limits.streams:
+            return await self._full(f"{self._limits.streams} streams are open already.")(scope, receive, send)
+        self._streaming += 1
+        try:
+            return await self.app(scope, receive, send)
+        finally:
+            self._streaming -= 1
+
+    async def _take_place(self) -> bool:
+        """Take a place among the calls that run, if one is free in time."""
+        if not self._places.locked():
+            return await self._places.acquire()  # does not wait
+        if self._queued >= self._limits.waiting:
+            return False
+        self._queued += 1
+        try:
+            async with asyncio.timeout(self._limits.wait_seconds):
+                return await self._places.acquire()
+        except TimeoutError:
+            return False
+        finally:
+            self._queued -= 1
+
+    def _full(self, message: str) -> Response:
+        return _overloaded(message, max(1.0, self._limits.wait_seconds / 2))
+
+
+def _overloaded(message: str, retry_after: float) -> Response:
+    hint = "Try again after retry_after seconds; if this goes on, raise http.workers."
+    return refusal(503, "overloaded", message, hint, retry_after=retry_after)

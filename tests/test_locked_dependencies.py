@@ -1,0 +1,38 @@
+"""Checks that requirements-ci.txt pins every dependency of pyproject.toml by hash, without an address."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+
+from packaging.requirements import Requirement
+
+ROOT = Path(__file__).parents[1]
+LOCKED = (ROOT / "requirements-ci.txt").read_text(encoding="utf-8")
+PINNED = re.compile(
+    r"^(?P<name>[a-z0-9-]+)(?:\[[a-z,]+\])?==(?P<version>\S+)(?: ; .+?)? \\\n(?P<hashes>(?: .+\n)+)", re.MULTILINE
+)
+
+
+def normal(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def test_every_dependency_is_pinned_within_its_range() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    named = [Requirement(text) for text in (*project["project"]["dependencies"], *project["dependency-groups"]["dev"])]
+    pinned = {found["name"]: found["version"] for found in PINNED.finditer(LOCKED)}
+
+    missing = [str(one) for one in named if not one.specifier.contains(pinned.get(normal(one.name), "0.dev0"))]
+
+    assert not missing, f"requirements-ci.txt lacks {missing}: run `make lock`."
+
+
+def test_every_pinned_dependency_has_a_hash_and_no_address() -> None:
+    lines = [line for line in LOCKED.splitlines() if not line.startswith("#")]
+    pins = list(PINNED.finditer(LOCKED))
+
+    assert len(pins) == sum(not line.startswith(" ") for line in lines)
+    assert all("--hash=sha256:" in line for found in pins for line in found["hashes"].splitlines())
+    assert not re.search(r"://|--(?:extra-)?index|--find-links|@ file", LOCKED)
