@@ -5,8 +5,9 @@ from __future__ import annotations
 import functools
 import math
 import random
+from collections.abc import Sequence
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Any
 from uuid import UUID
 from zoneinfo import ZoneInfo
@@ -66,6 +67,13 @@ REFUSED: dict[str, tuple[str, dict[str, Any], str]] = {
     "a position before the first": ("position", {"position": -1}, "between 0 and 2147483647"),
     "a position beyond counting": ("position", {"position": 2**31}, "between 0 and 2147483647"),
 }
+
+
+def checked_drafts(drafts: Sequence[Draft], zone: tzinfo = UTC) -> list[Draft]:
+    """The drafts as they will be stored."""
+    return check_batch(drafts, now=NOON, zone=zone).drafts
+
+
 refused = pytest.mark.parametrize(("field", "wrong", "said"), REFUSED.values(), ids=REFUSED.keys())
 
 
@@ -121,20 +129,19 @@ def test_the_limits_themselves_are_allowed() -> None:
         related=(Link(UUID(int=1), "causes", 0.0),) * 64,
     )
 
-    assert check_batch([most] * 500, now=NOON) == [most] * 500
+    assert checked_drafts([most] * 500) == [most] * 500
 
 
 def test_invisible_characters_are_removed_and_blank_fields_are_unset() -> None:
-    [checked] = check_batch(
+    [checked] = checked_drafts(
         [Draft("\ufeffa\u202eb\x00c\udfff\U000e0041 ", summary=" \u200b", source=" x ", session="", commit="\t")],
-        now=NOON,
     )
 
     assert checked == Draft("abc", source="x")
 
 
 def test_kinds_tags_paths_and_languages_have_one_spelling() -> None:
-    [checked] = check_batch(
+    [checked] = checked_drafts(
         [
             Draft(
                 "x",
@@ -144,7 +151,6 @@ def test_kinds_tags_paths_and_languages_have_one_spelling() -> None:
                 language="de-AT",
             )
         ],
-        now=NOON,
     )
 
     assert (checked.kind, checked.tags, checked.paths, checked.language) == (
@@ -154,9 +160,7 @@ def test_kinds_tags_paths_and_languages_have_one_spelling() -> None:
 
 def test_times_without_an_offset_are_in_the_callers_zone() -> None:
     vienna = ZoneInfo("Europe/Vienna")
-    [checked] = check_batch(
-        [Draft("x", occurred_at=datetime.fromisoformat("2026-07-01T09:00:00"))], now=NOON, zone=vienna
-    )
+    [checked] = checked_drafts([Draft("x", occurred_at=datetime.fromisoformat("2026-07-01T09:00:00"))], zone=vienna)
 
     assert checked.occurred_at == datetime(2026, 7, 1, 7, tzinfo=UTC)
 
@@ -164,7 +168,7 @@ def test_times_without_an_offset_are_in_the_callers_zone() -> None:
 @given(st.text(st.characters(exclude_categories=[]), max_size=200))
 def test_any_text_is_either_cleaned_or_refused_and_never_breaks(text: str) -> None:
     try:
-        [checked] = check_batch([Draft(text, summary=text, source=text, metadata={text: [text]})], now=NOON)
+        [checked] = checked_drafts([Draft(text, summary=text, source=text, metadata={text: [text]})])
     except InvalidInput as refusal:
         assert "memories[0].content: is empty" in str(refusal)  # noqa: PT017 - most texts are not refused
         return

@@ -54,7 +54,7 @@ async def contents(folklore: CommandLine, *words: str) -> set[str]:
     return {memory["content"] for memory in (await folklore.json("list", *words))["memories"]}
 
 
-async def test_a_namespace_that_took_the_name_of_another_meanwhile_is_not_erased(
+async def test_a_namespace_that_got_the_name_meanwhile_is_not_erased(
     folklore: CommandLine,
     where: tuple[str, ...],
     meanwhile: Meanwhile,
@@ -69,7 +69,7 @@ async def test_a_namespace_that_took_the_name_of_another_meanwhile_is_not_erased
     assert await contents(folklore, "-n", "elsewhere") == {"Old."}
 
 
-async def test_a_namespace_made_meanwhile_is_not_erased_in_the_place_of_those_that_were_deleted(
+async def test_a_namespace_created_meanwhile_is_not_erased_instead_of_deleted_ones(
     folklore: CommandLine,
     meanwhile: Meanwhile,
 ) -> None:
@@ -83,7 +83,7 @@ async def test_a_namespace_made_meanwhile_is_not_erased_in_the_place_of_those_th
     assert len((await folklore.json("namespaces", "list", "--deleted"))["namespaces"]) == 1
 
 
-async def test_a_namespace_that_is_still_the_same_is_erased(
+async def test_the_confirmed_namespace_is_erased(
     folklore: CommandLine,
     where: tuple[str, ...],
     meanwhile: Meanwhile,
@@ -98,7 +98,7 @@ async def test_a_namespace_that_is_still_the_same_is_erased(
 
 
 @pytest.mark.parametrize("how", [(), ("--erase",)])
-async def test_filters_forget_nothing_that_was_not_shown(
+async def test_filters_forget_only_the_memories_shown(
     folklore: CommandLine,
     where: tuple[str, ...],
     meanwhile: Meanwhile,
@@ -119,7 +119,7 @@ async def test_filters_forget_nothing_that_was_not_shown(
     assert (await folklore.json("show", outdated))["memories"][0].get("forgotten_at") is None
 
 
-async def test_where_nothing_was_shown_nothing_is_forgotten(
+async def test_nothing_is_forgotten_if_nothing_was_shown(
     folklore: CommandLine,
     where: tuple[str, ...],
     meanwhile: Meanwhile,
@@ -133,7 +133,7 @@ async def test_where_nothing_was_shown_nothing_is_forgotten(
     assert await contents(folklore) == {"gold", "Said meanwhile."}
 
 
-async def test_of_more_than_one_call_takes_those_are_forgotten_that_were_shown(
+async def test_a_full_call_forgets_the_memories_shown(
     folklore: CommandLine,
     meanwhile: Meanwhile,
     monkeypatch: pytest.MonkeyPatch,

@@ -15,7 +15,7 @@ from folklore.cli.config import masked
 from tests.commands import CommandLine, command_line  # noqa: F401 - the fixture `folklore`
 
 
-async def test_doctor_finds_all_well_and_leaves_no_trace(folklore: CommandLine, connection: asyncpg.Connection) -> None:
+async def test_doctor_succeeds_and_changes_nothing(folklore: CommandLine, connection: asyncpg.Connection) -> None:
     report = await folklore.json("doctor")
 
     assert report["ok"]
@@ -32,7 +32,7 @@ async def test_doctor_finds_all_well_and_leaves_no_trace(folklore: CommandLine, 
         assert await connection.fetchval(f"select count(*) from {table}") == 0
 
 
-async def test_doctor_says_what_to_do_about_a_database_that_is_away(folklore: CommandLine) -> None:
+async def test_doctor_names_the_next_step_for_an_unreachable_database(folklore: CommandLine) -> None:
     ran = await folklore("--database-url", "postgresql://x:hunter2@127.0.0.1:1/none", "doctor")
 
     lines = {line.split()[1]: line.split()[0] for line in ran.out.splitlines() if not line.startswith(" ")}
@@ -52,7 +52,7 @@ async def test_doctor_reports_wrong_settings(folklore: CommandLine, monkeypatch:
     assert ran.out.startswith("failed  settings")
 
 
-async def test_doctor_does_not_migrate_somebodys_server(
+async def test_doctor_does_not_migrate_a_configured_server(
     folklore: CommandLine, empty_database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("FOLKLORE_DATABASE_URL", empty_database_url)
@@ -121,7 +121,7 @@ def test_the_password_of_an_address_with_several_hosts_is_masked(hosts: str, sho
         assert address == f"postgresql://sarah:********@{shown}/db?target_session_attrs=read-write&password=********"
 
 
-async def test_of_several_hosts_the_one_that_answers_is_asked(
+async def test_of_several_hosts_the_reachable_one_is_used(
     folklore: CommandLine, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     parts = urlsplit(database_url)

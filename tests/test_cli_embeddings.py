@@ -99,9 +99,7 @@ async def test_switch_and_rollback_change_the_active_model(folklore: CommandLine
 
     checks = {check["name"]: check for check in (await folklore.json("doctor"))["checks"]}
     assert checks["model"]["status"] == "ok"
-    assert checks["model"]["detail"].startswith(
-        "openai/words, 16 dimensions, by which recall and store go; the settings"
-    )
+    assert checks["model"]["detail"].startswith("openai/words, 16 dimensions, is the active model; the settings")
 
     back = await folklore.json("embeddings", "rollback")
     assert back["to"] == status["configured"]

@@ -102,7 +102,7 @@ async def test_the_job_retention_uses_the_configured_time(
     folklore: CommandLine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("FOLKLORE_RETENTION_DAYS", "0")
-    await folklore.done("store", "a text", "--expires-at", "2030-01-01")
+    await folklore.done("store", "a text", "--field", "expires_at=2030-01-01")
 
     ran = (await folklore.json("jobs", "run", "retention"))["jobs"]
 

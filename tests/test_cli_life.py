@@ -46,19 +46,19 @@ async def test_superseding_relations_and_revisions_are_shown(folklore: CommandLi
     assert "supersede by tester, from revision 1: freeze" in await folklore.done("history", old)
 
 
-async def test_near_duplicates_are_told(folklore: CommandLine) -> None:
+async def test_similar_memories_are_reported(folklore: CommandLine) -> None:
     await keep(folklore, "The deploy script needs Node 20 and a clean checkout.")
 
-    said = await folklore.done("store", "The deploy script needs Node 20 and a clean checkout, always.")
+    shown = await folklore.done("store", "The deploy script needs Node 20 and a clean checkout, always.")
 
-    assert "similar (0.9" in said
-    assert "by tester: The deploy script needs Node 20" in said
+    assert "similar (0.9" in shown
+    assert "by tester: The deploy script needs Node 20" in shown
 
 
 async def test_a_memory_is_edited_with_its_fields(
     folklore: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    id_ = await keep(folklore, "Teh gate is open.", "--tag", "gate", "--summary", "gate", "--priority", "2")
+    id_ = await keep(folklore, "Teh gate is open.", "--tag", "gate", "--field", "summary=gate", "--field", "priority=2")
     editor(
         tmp_path / "e.py",
         monkeypatch,
@@ -74,10 +74,10 @@ async def test_a_memory_is_edited_with_its_fields(
     assert "summary" not in memory
 
 
-async def test_a_rating_of_nothing_is_a_rating_and_kept_by_an_edit(
+async def test_an_edit_keeps_a_rating_of_zero(
     folklore: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    id_ = await keep(folklore, "Teh gate is open.", "--importance", "0.9", "--confidence", "0")
+    id_ = await keep(folklore, "Teh gate is open.", "--importance", "0.9", "--field", "confidence=0")
     editor(tmp_path / "e.py", monkeypatch, "t = t.replace('Teh', 'The').replace('importance: 0.9', 'importance: 0')")
 
     await folklore.done("edit", id_)
@@ -87,7 +87,7 @@ async def test_a_rating_of_nothing_is_a_rating_and_kept_by_an_edit(
 
 
 @pytest.mark.parametrize("script", ["", "t = ''", "t = '  \\n'"])
-async def test_what_is_saved_unchanged_or_empty_changes_nothing(
+async def test_a_file_saved_unchanged_or_empty_changes_nothing(
     folklore: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str
 ) -> None:
     id_ = await keep(folklore, "The gate is open.")
@@ -98,7 +98,7 @@ async def test_what_is_saved_unchanged_or_empty_changes_nothing(
     assert (await folklore.json("show", id_))["memories"][0]["revision"] == 1
 
 
-async def test_an_edit_that_came_too_late_is_refused_and_kept_in_a_file(
+async def test_an_edit_of_a_memory_changed_meanwhile_is_refused_and_kept_in_a_file(
     folklore: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     id_ = await keep(folklore, "The gate is open.")
@@ -134,7 +134,7 @@ async def test_an_edit_that_came_too_late_is_refused_and_kept_in_a_file(
         ("t = '---\\nkind: note\\n' + t[40:]", "three dashes"),
     ],
 )
-async def test_fields_that_make_no_sense_change_nothing(
+async def test_invalid_fields_change_nothing(
     folklore: CommandLine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, words: str
 ) -> None:
     id_ = await keep(folklore, "The gate is open.")
@@ -166,7 +166,7 @@ async def test_forgetting_and_undoing(folklore: CommandLine) -> None:
     assert (await folklore("forget")).code == 2
 
 
-async def test_erasing_is_for_good(folklore: CommandLine) -> None:
+async def test_an_erased_memory_cannot_be_restored(folklore: CommandLine) -> None:
     id_ = await keep(folklore, "a secret thought")
 
     said = await folklore.done("forget", id_, "--erase")
@@ -177,7 +177,9 @@ async def test_erasing_is_for_good(folklore: CommandLine) -> None:
     assert (await folklore("show", id_)).code == 4
 
 
-async def test_a_terminal_is_asked_first(folklore: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_terminal_is_asked_before_memories_are_forgotten(
+    folklore: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
     id_ = await keep(folklore, "a thought")
     monkeypatch.setattr("sys.stdin.isatty", lambda: True)
     answers = iter([False, True])
@@ -200,7 +202,7 @@ async def test_a_terminal_is_asked_first(folklore: CommandLine, monkeypatch: pyt
     assert asked == ["Forget these?", "Forget these?"]
 
 
-async def test_an_undo_that_names_the_revision_may_be_repeated(folklore: CommandLine) -> None:
+async def test_a_repeated_undo_with_a_revision_undoes_nothing_more(folklore: CommandLine) -> None:
     id_, other = await keep(folklore, "The gate is open."), await keep(folklore, "The gate is green.")
     await folklore.done("forget", id_)
 
@@ -221,7 +223,9 @@ async def test_relations_from_the_command_line(folklore: CommandLine) -> None:
     assert (await folklore.json("relate", a, "causes", b, "--remove"))["removed"]
 
 
-async def test_of_memories_in_several_namespaces_those_meant_are_related(folklore: CommandLine, tmp_path: Path) -> None:
+async def test_memories_in_several_namespaces_are_related_in_the_named_one(
+    folklore: CommandLine, tmp_path: Path
+) -> None:
     a, b = await keep(folklore, "a", "-n", "one"), await keep(folklore, "b", "-n", "one")
     await folklore.done("export", tmp_path / "all.jsonl")
     await folklore.done("import", tmp_path / "all.jsonl", "-n", "two")
@@ -230,13 +234,13 @@ async def test_of_memories_in_several_namespaces_those_meant_are_related(folklor
     await folklore.done("relate", a, "causes", b, "-n", "two")
 
     assert unsaid.code == 1
-    assert "several namespaces: one, two. Name one of them" in unsaid.err
+    assert "several namespaces: one, two. Name one of them." in unsaid.err
     related = {memory["namespace"]: memory.get("relations") for memory in (await folklore.json("show", a))["memories"]}
     assert related == {"one": None, "two": [{"type": "causes", "to": b, "strength": 1.0}]}
     assert (await folklore("relate", a, "causes", b, "-n", "three")).code == 4
 
 
-async def test_what_cannot_be_related_ends_with_the_exit_code_of_what_is_wrong(folklore: CommandLine) -> None:
+async def test_a_failed_relation_ends_with_the_exit_code_of_its_error(folklore: CommandLine) -> None:
     a, b = await keep(folklore, "a"), await keep(folklore, "b")
     elsewhere = await keep(folklore, "c", "-n", "other")
     nowhere = str(uuid4())
@@ -255,7 +259,7 @@ async def test_what_cannot_be_related_ends_with_the_exit_code_of_what_is_wrong(f
     assert (await folklore("relate", "x", "causes", b)).code == 2
 
 
-async def test_what_looks_like_markup_is_shown_as_it_was_written(folklore: CommandLine) -> None:
+async def test_text_that_looks_like_markup_is_printed_unchanged(folklore: CommandLine) -> None:
     description = "See [/b] and [red]this[/red]."
     await folklore.done("namespaces", "create", "team", "--description", description)
     await folklore.done("tokens", "create", "--name", "ann[/x]", "--grant", "team:reader")
@@ -286,7 +290,7 @@ async def test_namespaces_are_made_renamed_described_deleted_and_restored(folklo
     assert (await folklore("namespaces", "restore", "crew")).code == 4
 
 
-async def test_erasing_a_namespace_leaves_the_one_of_its_name_that_was_deleted_before(folklore: CommandLine) -> None:
+async def test_erasing_a_namespace_leaves_a_deleted_one_of_the_same_name(folklore: CommandLine) -> None:
     await keep(folklore, "The pier is closed.", "-n", "nv")
     await keep(folklore, "The pier is wet.", "-n", "nv")
     await folklore.done("namespaces", "delete", "nv")
@@ -296,16 +300,16 @@ async def test_erasing_a_namespace_leaves_the_one_of_its_name_that_was_deleted_b
     said = await folklore.done("namespaces", "delete", "nv", "--erase", "-y")
     await folklore.done("namespaces", "restore", "NV")
 
-    assert (taken.code, "Another namespace" in taken.err) == (1, True)
+    assert (taken.code, "Another namespace has the name 'nv'" in taken.err) == (1, True)
     assert said.splitlines() == [
         "erased NV with 1 memory",
-        "1 of that name were deleted before: `folklore namespaces list --deleted`",
+        "1 of this name were deleted earlier: `folklore namespaces list --deleted`",
     ]
     found = (await folklore.json("list", "-n", "nv"))["memories"]
     assert {memory["content"] for memory in found} == {"The pier is closed.", "The pier is wet."}
 
 
-async def test_where_no_namespace_of_a_name_is_in_use_those_that_were_deleted_are_erased(folklore: CommandLine) -> None:
+async def test_without_a_namespace_in_use_the_deleted_ones_of_the_name_are_erased(folklore: CommandLine) -> None:
     for spelled, texts in (("nv", ("One.", "Two.")), ("NV", ("Three.",))):
         for text in texts:
             await keep(folklore, text, "-n", spelled)
@@ -319,7 +323,7 @@ async def test_where_no_namespace_of_a_name_is_in_use_those_that_were_deleted_ar
     assert (again.code, "no namespace 'nv'" in again.err) == (4, True)
 
 
-async def test_a_terminal_is_asked_with_what_would_be_erased(
+async def test_the_question_on_a_terminal_names_what_would_be_erased(
     folklore: CommandLine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await keep(folklore, "Old.", "-n", "nv")

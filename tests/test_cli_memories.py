@@ -24,22 +24,25 @@ async def test_a_stored_memory_is_recalled_searched_listed_and_shown(folklore: C
 async def test_every_field_can_be_given(folklore: CommandLine) -> None:
     options = {
         "--namespace": "team",
-        "--summary": "short",
         "--kind": "decision",
         "--source": "adr-1",
         "--session": "s1",
         "--occurred-at": "2025-01-02T03:04:05+00:00",
         "--importance": "0.5",
-        "--confidence": "0.25",
-        "--priority": "2",
-        "--language": "de",
-        "--expires-at": "2100-01-01",
         "--path": "src/a.py",
-        "--commit": "abc",
-        "--metadata": '{"ticket": 12}',
         "--idempotency-key": "k1",
     }
-    stored = await folklore.json("store", "Wir liefern aus.", "--tag", "a", "--tag", "b", *sum(options.items(), ()))
+    fields = [
+        "summary=short",
+        "confidence=0.25",
+        "priority=2",
+        "language=de",
+        "expires-at=2100-01-01",
+        "commit=abc",
+        'metadata={"ticket": 12}',
+    ]
+    given = [*sum(options.items(), ()), *sum((("--field", field) for field in fields), ())]
+    stored = await folklore.json("store", "Wir liefern aus.", "--tag", "a", "--tag", "b", *given)
 
     (memory,) = (await folklore.json("show", stored["stored"][0]["id"]))["memories"]
 
@@ -68,7 +71,7 @@ async def test_every_field_can_be_given(folklore: CommandLine) -> None:
     )
 
 
-async def test_text_comes_from_stdin_and_the_same_is_not_stored_twice(folklore: CommandLine) -> None:
+async def test_text_comes_from_stdin_and_a_known_text_is_not_stored_twice(folklore: CommandLine) -> None:
     first = folklore.process("store", "-", "--json", stdin="Zeile eins\nZeile zwei: ü\n".encode()).json
     second = await folklore.json("store", "Zeile eins Zeile zwei: ü")
 
@@ -84,12 +87,12 @@ async def test_text_from_stdin_that_is_not_utf_8_is_refused_and_not_stored_broke
     assert (await folklore.json("list"))["memories"] == []
 
 
-async def test_what_a_text_names_is_offered_as_tags_and_with_entities_it_is_tagged_so(folklore: CommandLine) -> None:
-    told = await folklore.done("store", "Sarah Connor moved billing to Postgres.", "--tag", "entity:tool:postgres")
+async def test_entities_of_a_text_are_proposed_as_tags_and_added_with_entities(folklore: CommandLine) -> None:
+    proposed = await folklore.done("store", "Sarah Connor moved billing to Postgres.", "--tag", "entity:tool:postgres")
     plain = await folklore.done("store", "the lease ends in spring")
     await folklore.done("store", "Sarah Connor keeps the keys.", "--entities", "--tag", "keys")
 
-    assert "names entity:person:sarah-connor: --entities adds these tags" in " ".join(told.split())
+    assert "names entity:person:sarah-connor: --entities adds these tags" in " ".join(proposed.split())
     assert "names" not in plain
     [found] = (await folklore.json("list", "--tag", "entity:person"))["memories"]
     assert found["content"] == "Sarah Connor keeps the keys."
@@ -113,19 +116,20 @@ async def colours(folklore: CommandLine) -> CommandLine:
 FILTERED: list[tuple[list[str], set[str]]] = [
     (["--kind", "decision"], {"logo"}),
     (["--tag", "nature"], {"sky", "grass"}),
-    (["--tag", "nature", "--tag-match", "exact"], {"grass"}),
+    (["--tag", "nature", "--filter", "tag-match=exact"], {"grass"}),
     (["--tag", "nature", "--tag", "brand"], {"sky", "grass", "logo"}),
-    (["--tag", "nature", "--tag", "nature/sky", "--tag-mode", "all"], {"sky"}),
-    (["--exclude-tag", "nature"], {"logo"}),
-    (["--source-prefix", "doc/2025-02"], {"grass"}),
-    (["--session", "one"], {"sky", "grass"}),
-    (["--author", "nobody"], set()),
-    (["--path", "two"], {"logo"}),
+    (["--tag", "nature", "--tag", "nature/sky", "--filter", "tag_mode=all"], {"sky"}),
+    (["--filter", "exclude_tags=nature"], {"logo"}),
+    (["--filter", "exclude_tags=nature/sky", "--filter", "exclude_tags=brand"], {"grass"}),
+    (["--filter", "source_prefix=doc/2025-02"], {"grass"}),
+    (["--filter", "session=one"], {"sky", "grass"}),
+    (["--author", "stranger"], set()),
+    (["--filter", "paths=two"], {"logo"}),
     (["--time", "in February 2025"], {"grass"}),
-    (["--since", "2025-02-01"], {"grass", "logo"}),
-    (["--until", "2025-02-01T00:00:00+00:00"], {"sky"}),
-    (["--as-of", "2025-02-15"], {"sky", "grass"}),
-    (["--include-superseded", "--limit", "2"], {"grass", "logo"}),
+    (["--filter", "since=2025-02-01"], {"grass", "logo"}),
+    (["--time", "before 2025-02-01"], {"sky"}),
+    (["--filter", "as_of=2025-02-15"], {"sky", "grass"}),
+    (["--filter", "include_superseded=true", "--limit", "2"], {"grass", "logo"}),
 ]
 
 
@@ -136,10 +140,14 @@ async def test_filters_narrow(colours: CommandLine) -> None:
 
 
 @pytest.mark.parametrize(
-    "option", ["--kind", "--tag", "--exclude-tag", "--source-prefix", "--session", "--author", "--path", "--time", "-n"]
+    "options",
+    [
+        *(["--kind", ""], ["--tag", ""], ["--author", ""], ["--time", ""], ["-n", ""]),
+        *(["--filter", f"{name}="] for name in ("exclude_tags", "source_prefix", "session", "paths", "since")),
+    ],
 )
-async def test_an_empty_filter_is_refused_and_never_everything(folklore: CommandLine, option: str) -> None:
-    ran = await folklore("list", option, "", "--json")
+async def test_an_empty_filter_is_refused_and_never_everything(folklore: CommandLine, options: list[str]) -> None:
+    ran = await folklore("list", *options, "--json")
 
     error = json.loads(ran.err)["error"]
     assert (ran.code, error["code"], ran.out) == (2, "invalid_input", "")
@@ -158,9 +166,9 @@ async def test_an_empty_namespace_or_name_is_refused_and_never_all_of_them(folkl
 
 
 async def test_ranking_options_reach_the_ranking(colours: CommandLine) -> None:
-    options = ["--weight", "dense=0", "--weight", "keyword=2"]
+    options = ["--ranking", "dense=0", "--ranking", "keyword=2", "--ranking", "mmr-lambda=1"]
 
-    found = await colours.json("recall", "green", "grass", *options, "--mmr-lambda", "1", "--limit", "1")
+    found = await colours.json("recall", "green", "grass", *options, "--limit", "1")
     by_time = await colours.json("recall", "*", "--sort", "time_asc")
 
     assert [memory["content"] for memory in found["memories"]] == ["The grass is green."]
@@ -187,7 +195,7 @@ async def test_an_explanation_shows_people_every_term_that_programs_get(colours:
         assert named[column] == f"{terms[term]:.4f}"
 
 
-async def test_a_list_goes_on_where_it_ended(colours: CommandLine) -> None:
+async def test_a_cursor_continues_a_list(colours: CommandLine) -> None:
     first = await colours.json("list", "--limit", "2")
     rest = await colours.json("list", "--limit", "2", "--cursor", first["cursor"])
 
@@ -226,7 +234,7 @@ async def test_detailed_and_ids_are_for_people_too(colours: CommandLine) -> None
     assert len([UUID(line.split()[0]) for line in ids.splitlines()]) == 3
 
 
-async def test_what_is_found_is_shown_before_what_is_missing(colours: CommandLine) -> None:
+async def test_found_memories_are_shown_before_the_error_for_missing_ones(colours: CommandLine) -> None:
     id_ = (await colours.json("list"))["memories"][0]["id"]
 
     ran = await colours("show", id_, "00000000-0000-0000-0000-000000000001")
@@ -236,7 +244,7 @@ async def test_what_is_found_is_shown_before_what_is_missing(colours: CommandLin
     assert "00000000-0000-0000-0000-000000000001" in ran.err
 
 
-async def test_nothing_stored_is_said(folklore: CommandLine) -> None:
+async def test_an_empty_store_is_reported(folklore: CommandLine) -> None:
     assert "Nothing has been stored yet" in await folklore.done("recall", "anything")
     assert "Nothing has been stored yet" in await folklore.done("namespaces", "list")
     assert await folklore.json("namespaces", "list") == {"namespaces": []}
@@ -257,8 +265,8 @@ async def test_namespaces_and_stats_count(colours: CommandLine) -> None:
         assert "\x1b" not in table
 
 
-async def test_an_audit_that_finds_nothing_does_not_say_that_nothing_was_written(colours: CommandLine) -> None:
-    assert await colours.done("audit", "--name", "nobody") == "The audit log holds no such entry.\n"
+async def test_an_audit_without_results_does_not_say_that_the_log_is_empty(colours: CommandLine) -> None:
+    assert await colours.done("audit", "--name", "stranger") == "The audit log holds no such entry.\n"
     assert "store" in await colours.done("audit")
 
 

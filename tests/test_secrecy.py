@@ -16,7 +16,7 @@ from folklore.config import Settings
 from folklore.errors import Refused
 from folklore.mcp.server import build_server
 from folklore.memory.requests import DescribeNamespaceRequest
-from folklore.memory.secret_guard import guard, guard_fields
+from folklore.memory.secret_guard import guard_draft, guard_fields
 from folklore.model import Draft
 from tests.commands import CommandLine, command_line  # noqa: F401 - the fixture `folklore`
 from tests.conftest import connected
@@ -167,8 +167,8 @@ def test_a_change_of_some_fields_is_guarded_alike() -> None:
 def test_a_memory_without_secrets_is_the_same_object() -> None:
     draft = Draft("A fact.", tags=("a",), metadata={"a": [1, None, {"b": "c"}]})
 
-    assert guard(draft, "redact")[0] is draft
-    assert guard(replace(draft, content=KEY), "off")[0].content == KEY
+    assert guard_draft(draft, "redact")[0] is draft
+    assert guard_draft(replace(draft, content=KEY), "off")[0].content == KEY
 
 
 async def test_a_secret_in_a_change_is_refused(person: Person) -> None:

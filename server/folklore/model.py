@@ -159,7 +159,7 @@ class Field:
     filter: bool = False  # recall has a filter of this name, which compares for equality
     concise: bool = False  # concise answers show it, unless it has its default
     imported: bool = False  # only an import may state it
-    option: str | None = None  # the option of `folklore store`, if its name differs
+    option: str | None = None  # its own option of `folklore store`; a field without one is given by --field
     name: str = ""
 
 
@@ -180,16 +180,28 @@ class Stated:
             default=DEFAULT_KIND,
             clearable=False,
             concise=True,
+            option="--kind",
         ),
     ] = DEFAULT_KIND
     tags: Annotated[tuple[str, ...], Field("tags", default=(), indexed=True, concise=True, option="--tag")] = ()
-    source: Annotated[str | None, Field("text", "Where it comes from", 1_000, indexed=True, concise=True)] = None
+    source: Annotated[
+        str | None, Field("text", "Where it comes from", 1_000, indexed=True, concise=True, option="--source")
+    ] = None
     session: Annotated[
-        str | None, Field("text", "What it belongs to; a session keeps the order of its memories", 200, filter=True)
+        str | None,
+        Field(
+            "text",
+            "What it belongs to; a session keeps the order of its memories",
+            200,
+            filter=True,
+            option="--session",
+        ),
     ] = None
     position: Annotated[int | None, Field("integer", "Place in its session", 2**31 - 1, imported=True)] = None
-    occurred_at: Annotated[Time | None, Field("time", "When it was true, if not now", indexed=True)] = None
-    importance: Annotated[float | None, Field("share", "0 to 1")] = None
+    occurred_at: Annotated[
+        Time | None, Field("time", "When it was true, if not now", indexed=True, option="--occurred-at")
+    ] = None
+    importance: Annotated[float | None, Field("share", "0 to 1", option="--importance")] = None
     confidence: Annotated[float | None, Field("share", "0 to 1")] = None
     priority: Annotated[int | None, Field("integer", "1 (first) to 4", 4, 1)] = None
     language: Annotated[

@@ -13,8 +13,7 @@ import httpx
 from folklore import __version__
 from folklore.config import Settings
 from folklore.errors import ConfigInvalid, FolkloreError, Unavailable, error_from_code
-from folklore.memory.requests import ExportRequest, Request, Result, Returns
-from folklore.memory.wire import read_result, request_json
+from folklore.memory.requests import ExportRequest, Request, Result, Returns, read_result, request_json
 from folklore.project import project_namespace, working_directory
 
 _SECONDS = 60.0

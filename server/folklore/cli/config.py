@@ -8,6 +8,7 @@ from typing import Any
 from urllib.parse import parse_qsl, urlsplit, urlunsplit
 
 import click
+import yaml
 
 from folklore.cli.context import settings_of
 from folklore.cli.options import json_option
@@ -15,13 +16,13 @@ from folklore.cli.output import print_json, say
 from folklore.config import Settings, config_path, hosts
 
 _MASK = "********"
-# Parameters of an address that say where, not who.
+# Parameters of an address that hold no secret.
 _HARMLESS = frozenset({"host", "port", "dbname", "database", "sslmode", "application_name", "target_session_attrs"})
 
 
 @click.group()
 def config() -> None:
-    """The settings in use: flags over environment over file over defaults."""
+    """Show the settings in use: flags override the environment, which overrides the file."""
 
 
 @config.command()
@@ -33,8 +34,6 @@ def show(ctx: click.Context, as_json: bool) -> None:
     if as_json:
         print_json(value)
         return
-    import yaml
-
     say(yaml.safe_dump(value, sort_keys=False, allow_unicode=True).rstrip())
 
 
@@ -42,7 +41,7 @@ def show(ctx: click.Context, as_json: bool) -> None:
 @json_option
 @click.pass_context
 def path(ctx: click.Context, as_json: bool) -> None:
-    """Print where the settings file is, or would be."""
+    """Print the path of the settings file, existing or not."""
     given = ctx.find_root().obj
     home = given["flags"]["home"]
     environ = dict(os.environ) | ({"FOLKLORE_HOME": str(home)} if home else {})
@@ -54,23 +53,23 @@ def path(ctx: click.Context, as_json: bool) -> None:
     else:
         say(str(place))
         if not place.exists():
-            click.echo("There is no such file yet; config.example.yaml shows what may stand in it.", err=True)
+            click.echo("There is no such file yet; config.example.yaml shows every setting.", err=True)
 
 
 def shown(settings: Settings) -> dict[str, Any]:
-    """Every setting as plain values, secrets masked."""
+    """Return every setting as plain values, secrets masked."""
     value: dict[str, Any] = settings.model_dump(mode="json")
     if settings.database_url is not None:
         value["database_url"] = masked(settings.database_url.get_secret_value())
     if settings.embedding.api_key is not None:
         value["embedding"]["api_key"] = _MASK
-    for part in (value, value["embedding"], value["reranker"]):  # services may want a user and password, or a key
+    for part in (value, value["embedding"], value["reranker"]):  # an address may hold a password or key
         part.update({name: masked(part[name]) for name in ("server", "url") if part.get(name)})
     return value
 
 
 def masked(url: str) -> str:
-    """An address without its password, and without any parameter that could be another secret."""
+    """Return an address without its password and without parameters that may hold another secret."""
     try:
         parts = urlsplit(url)
         where = ",".join(_host(host, port) for host, port in hosts(parts))

@@ -11,13 +11,13 @@ from zoneinfo import ZoneInfo
 import click
 
 from folklore import log
+from folklore.app import App, running
 from folklore.config import Settings, load_settings
 from folklore.errors import InvalidInput
 from folklore.memory.requests import Result, Returns
+from folklore.memory.service import Operations
 
-if TYPE_CHECKING:  # commands that only print help import neither
-    from folklore.app import App
-    from folklore.memory.service import Operations
+if TYPE_CHECKING:  # imports the database driver
     from folklore.runtime import Runtime
 
 Value = TypeVar("Value")
@@ -53,21 +53,19 @@ def with_operations(ctx: click.Context, work: Callable[[Operations], Awaitable[V
     settings = settings_of(ctx)
 
     async def at_server() -> Value:
-        from folklore.cli.client import HttpClient
+        from folklore.cli.client import HttpClient  # imports httpx
 
         async with HttpClient(settings) as client:
             return await work(client)
 
     async def here() -> Value:
-        from folklore.app import running
-
         async with running(settings) as app:
             return await work(app.service)
 
     return asyncio.run(here() if settings.server is None else at_server())
 
 
-def settings_here(ctx: click.Context) -> Settings:
+def local_settings(ctx: click.Context) -> Settings:
     """Load the settings of a command that works on a database or an engine; --server is refused."""
     settings = settings_of(ctx)
     if settings.server is not None:
@@ -77,11 +75,9 @@ def settings_here(ctx: click.Context) -> Settings:
 
 def with_app(ctx: click.Context, work: Callable[[App, Runtime], Awaitable[Value]]) -> Value:
     """Run work on a ready application of this process, and close it."""
-    settings = settings_here(ctx)
+    settings = local_settings(ctx)
 
     async def whole() -> Value:
-        from folklore.app import running
-
         async with running(settings) as app:
             return await work(app, await app.ready())
 

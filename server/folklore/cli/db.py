@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from folklore.cli.config import masked
-from folklore.cli.context import settings_here
+from folklore.cli.context import local_settings
 from folklore.cli.options import json_option
 from folklore.cli.output import print_json, say
 from folklore.config import Settings
@@ -27,8 +27,8 @@ def db() -> None:
 @json_option
 @click.pass_context
 def start(ctx: click.Context, as_json: bool) -> None:
-    """Start the embedded engine; any command does so by itself when it needs it."""
-    address = _engine(settings_here(ctx)).start()
+    """Start the embedded engine; commands that need it start it too."""
+    address = _engine(local_settings(ctx)).start()
     if as_json:
         print_json({"running": True, "url": masked(address)})
     else:
@@ -39,8 +39,8 @@ def start(ctx: click.Context, as_json: bool) -> None:
 @json_option
 @click.pass_context
 def stop(ctx: click.Context, as_json: bool) -> None:
-    """Stop the embedded engine for everybody who uses it."""
-    was_running = _engine(settings_here(ctx)).stop()
+    """Stop the embedded engine for all its clients."""
+    was_running = _engine(local_settings(ctx)).stop()
     if as_json:
         print_json({"running": False, "was_running": was_running})
     else:
@@ -51,8 +51,8 @@ def stop(ctx: click.Context, as_json: bool) -> None:
 @json_option
 @click.pass_context
 def status(ctx: click.Context, as_json: bool) -> None:
-    """Tell what runs where, without starting anything."""
-    settings = settings_here(ctx)
+    """Show the state of the engine and the database, without starting anything."""
+    settings = local_settings(ctx)
     value: dict[str, object]
     if settings.database_url is None:
         value, address = _engine_status(settings)
@@ -73,7 +73,7 @@ def status(ctx: click.Context, as_json: bool) -> None:
 @json_option
 @click.pass_context
 def migrate(ctx: click.Context, as_json: bool) -> None:
-    """Bring the schema up to date; serving and every other command do so too."""
+    """Apply pending migrations; a server and every other command do so too."""
     from folklore.app import App
     from folklore.db.migrate import migrate
 
@@ -81,7 +81,7 @@ def migrate(ctx: click.Context, as_json: bool) -> None:
         address = await App(settings).dsn()
         return await migrate(address)
 
-    settings = settings_here(ctx)
+    settings = local_settings(ctx)
     applied = asyncio.run(work())
     if as_json:
         print_json({"applied": applied})
@@ -93,7 +93,7 @@ def migrate(ctx: click.Context, as_json: bool) -> None:
 @json_option
 @click.pass_context
 def role(ctx: click.Context, as_json: bool) -> None:
-    """Show what the role in which tokens are served still lacks: statements for the database's administrator."""
+    """Show the statements that the database's administrator must run so that tokens can be used."""
     from folklore.app import App
     from folklore.db.migrate import migrate, missing_role_commands
 
@@ -102,20 +102,20 @@ def role(ctx: click.Context, as_json: bool) -> None:
         await migrate(address)  # which does what it may
         return await missing_role_commands(address)
 
-    settings = settings_here(ctx)
+    settings = local_settings(ctx)
     lacks = asyncio.run(work())
     if as_json:
         print_json({"lacks": lacks})
     else:
-        say("\n".join(f"{command};" for command in lacks) or "The role folklore_app has all it needs.")
+        say("\n".join(f"{command};" for command in lacks) or "The role folklore_app is complete.")
 
 
 def _engine(settings: Settings) -> Engine:
     if settings.database_url is not None:
         raise InvalidInput(
             "database_url",
-            "names a Postgres of its own, which Folklore neither starts nor stops.",
-            hint="This command is for the embedded engine, used while database_url is not set.",
+            "is set, and Folklore neither starts nor stops that Postgres.",
+            hint="This command needs the embedded engine, which is used while database_url is not set.",
         )
     from folklore.engine import Engine
 

@@ -6,29 +6,39 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from time import monotonic
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 from uuid import uuid4
 
 import click
 
+from folklore.app import App
 from folklore.cli.config import masked
-from folklore.cli.context import settings_here
+from folklore.cli.context import local_settings
 from folklore.cli.options import json_option
 from folklore.cli.output import paint, print_json, say
 from folklore.config import Settings
+from folklore.db.database import Database, PoolLimits
+from folklore.db.migrate import migrate, pending
+from folklore.db.stores.models import Models
+from folklore.embedding.factory import build_embedder, configured_choice, configured_embedder
+from folklore.embedding.protocol import Embedder, Model
+from folklore.engine.binaries import MAJOR, find_binaries
 from folklore.errors import ConfigInvalid, FolkloreError, Unavailable
+from folklore.memory.context import MemoryContext, RequestContext
+from folklore.memory.models.active_model import ActiveModel, ModelSource
+from folklore.memory.operations import USE_CASES
+from folklore.memory.requests import RecallRequest, StoreRequest
+from folklore.model import Caller, Draft
+from folklore.runtime import database_address
 
-if TYPE_CHECKING:
-    from folklore.embedding.protocol import Embedder, Model
-    from folklore.memory.context import MemoryContext
-
-_PATIENCE = 60.0  # seconds for storing and recalling one memory
+_TIMEOUT = 60.0  # seconds for storing and recalling one memory
 
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """What one check found. `hint` is the next step."""
+    """Outcome of one check. `hint` is the next step."""
 
     name: str
     status: Literal["ok", "failed", "skipped"]
@@ -38,7 +48,7 @@ class Check:
 
 @dataclass(slots=True)
 class Examination:
-    """The checks so far, and what later ones need of earlier ones."""
+    """The checks so far, and the findings that later checks need."""
 
     settings: Settings
     checks: list[Check] = field(default_factory=list)
@@ -47,7 +57,7 @@ class Examination:
     unreachable: bool = False
 
     async def check(self, name: str, look: Callable[[], Awaitable[str]], *, needs: bool = True) -> None:
-        """Run one check; its detail is what `look` returns, or why it failed."""
+        """Run one check; its detail is the text that `look` returns, or the message of its error."""
         if not needs:
             self.checks.append(Check(name, "skipped", "needs an earlier check to be ok"))
             return
@@ -67,13 +77,13 @@ class Examination:
 @json_option
 @click.pass_context
 def doctor(ctx: click.Context, as_json: bool) -> None:
-    """Check settings, engine, database, schema, model, and storing and recalling; say what to do where one failed.
+    """Check settings, engine, database, schema, model, and a store with its recall; show the next step for a failure.
 
-    Exit code 0 if all is well, 3 if something cannot be reached, 1 if anything else failed. Nothing is changed, except
-    that the embedded engine is started and its schema brought up to date.
+    Exit code 0 if every check succeeds, 3 if something cannot be reached, 1 if anything else failed. Nothing is
+    changed, except that the embedded engine is started and its schema brought up to date.
     """
     try:
-        settings = settings_here(ctx)
+        settings = local_settings(ctx)
     except ConfigInvalid as error:
         checks, code = [Check("settings", "failed", error.message, error.hint)], 1
     else:
@@ -89,12 +99,12 @@ def doctor(ctx: click.Context, as_json: bool) -> None:
         print_json({"ok": code == 0, "checks": shown})
     else:
         for check in checks:
-            _tell(check)
+            _print_check(check)
     if code:
         ctx.exit(code)
 
 
-def _tell(check: Check) -> None:
+def _print_check(check: Check) -> None:
     colour = {"ok": "green", "failed": "red", "skipped": "yellow"}[check.status]
     say(f"{paint(f'{check.status:<8}', fg=colour)}{check.name:<10} {check.detail}")
     if check.hint:
@@ -114,10 +124,8 @@ async def _examine(settings: Settings) -> Examination:
 
 
 async def _settings(found: Examination) -> str:
-    from folklore.app import App
-
     settings = found.settings
-    app = App(settings)  # raises ConfigInvalid for what only shows when it is used
+    app = App(settings)  # raises ConfigInvalid for settings that are checked on use
     reading = ", read-only" if settings.read_only else ""
     return f"home {settings.home}, writing as {settings.author} to {app.namespace()}{reading}"
 
@@ -125,16 +133,11 @@ async def _settings(found: Examination) -> str:
 async def _engine(found: Examination) -> str:
     if found.settings.database_url is not None:
         return "not needed: database_url names a Postgres"
-    from folklore.engine.binaries import MAJOR, find_binaries
-
     binaries = await asyncio.to_thread(find_binaries)
     return f"Postgres {MAJOR} programs in {binaries.folder}"
 
 
 async def _database(found: Examination) -> str:
-    from folklore.db.migrate import server_info
-    from folklore.runtime import database_address
-
     address, where = await database_address(found.settings)
     server = await server_info(address)
     if server.pgvector is None and server.offered is None:
@@ -147,52 +150,41 @@ async def _database(found: Examination) -> str:
 
 
 async def _schema(found: Examination) -> str:
-    from folklore.db.migrate import migrate, pending
-
     assert found.address is not None
-    lacking = ", ".join(await pending(found.address))
-    if lacking and found.settings.database_url is not None:  # somebody else's server is not changed by looking at it
-        return f"{lacking} not applied yet: any other command does, or `folklore db migrate`"
-    if lacking:
+    missing = ", ".join(await pending(found.address))
+    if missing and found.settings.database_url is not None:  # a check does not change a server
+        return f"{missing} not applied yet: any other command applies it, or `folklore db migrate`"
+    if missing:
         await migrate(found.address)
     found.migrated = True
-    return f"up to date, {lacking} just applied" if lacking else "up to date"
+    return f"up to date, {missing} just applied" if missing else "up to date"
 
 
 async def _model(found: Examination) -> str:
-    from folklore.embedding.factory import configured_embedder
-
     embedder = configured_embedder(found.settings.embedding, found.settings.home)
     if embedder is None:
-        return "none: memories are found by word only"
+        return "none: memories are found by keyword only"
     began = monotonic()
     try:
         await embedder.embed(["Folklore"])
         model = await embedder.model()
         waited = monotonic() - began
-        active = await _generation(found, embedder)
+        active = await _active_model(found, embedder)
     finally:
         await embedder.close()
-    of_the_settings = f"{model.provider}/{model.name}, {model.dimensions} dimensions, ready in {waited:.1f} s"
+    configured = f"{model.provider}/{model.name}, {model.dimensions} dimensions, ready in {waited:.1f} s"
     if active is None or active == model:
-        return of_the_settings
+        return configured
     return (
-        f"{active.provider}/{active.name}, {active.dimensions} dimensions, by which recall and store go;"
-        f" the settings name {of_the_settings}"
+        f"{active.provider}/{active.name}, {active.dimensions} dimensions, is the active model;"
+        f" the settings name {configured}"
     )
 
 
-async def _generation(found: Examination, embedder: Embedder) -> Model | None:
-    """The model that the store goes by, which still is what it was; None if nobody can tell. Raises FolkloreError."""
+async def _active_model(found: Examination, embedder: Embedder) -> Model | None:
+    """Return the active model; None if it is unknown. Raises FolkloreError if its vectors have changed."""
     if not found.migrated or found.address is None:
         return None
-    from functools import partial
-
-    from folklore.db.database import Database, PoolLimits
-    from folklore.db.stores.models import Models
-    from folklore.embedding.factory import build_embedder, configured_choice
-    from folklore.memory.models.active_model import ActiveModel, ModelSource
-
     settings = found.settings
     database = Database(found.address, PoolLimits(minimum=0, maximum=2))
     await database.open()
@@ -203,8 +195,8 @@ async def _generation(found: Examination, embedder: Embedder) -> Model | None:
         )
         await active_model.refresh()
         if active_model.mismatch is not None:
-            told, _, hint = active_model.mismatch.partition(". ")
-            raise FolkloreError(f"{told}.", hint=hint)
+            message, _, hint = active_model.mismatch.partition(". ")
+            raise FolkloreError(f"{message}.", hint=hint)
         active = None
         if active_model.embedder is not None:
             await active_model.embedder.embed(["Folklore"])
@@ -217,31 +209,24 @@ async def _generation(found: Examination, embedder: Embedder) -> Model | None:
 
 async def _memory(found: Examination) -> str:
     """Store and recall in a transaction that is rolled back."""
-    from folklore.db.database import DryRun
-    from folklore.embedding.factory import configured_embedder
-    from folklore.memory.context import MemoryContext
-
     assert found.address is not None
     embedder = configured_embedder(found.settings.embedding, found.settings.home)
     database = DryRun(found.address)
     began = monotonic()
     try:
-        async with asyncio.timeout(_PATIENCE), database.running():
+        async with asyncio.timeout(_TIMEOUT), database.running():
             await _round_trip(MemoryContext.of(database, embedder))
     except TimeoutError as error:
-        raise Unavailable("Storing and recalling did not end.", hint="Look at the database's log.") from error
+        raise Unavailable(
+            f"A store and its recall did not end in {_TIMEOUT:.0f} s.", hint="See the log of the database."
+        ) from error
     finally:
         if embedder is not None:
             await embedder.close()
-    return f"stored and recalled in {monotonic() - began:.2f} s, and taken back"
+    return f"stored and recalled in {monotonic() - began:.2f} s, and rolled back"
 
 
 async def _round_trip(memory: MemoryContext) -> None:
-    from folklore.memory.context import RequestContext
-    from folklore.memory.operations import USE_CASES
-    from folklore.memory.requests import RecallRequest, StoreRequest
-    from folklore.model import Caller, Draft
-
     namespace = f"doctor-{uuid4().hex[:12]}"
     context = RequestContext(memory, Caller("doctor"), datetime.now(UTC))
     text = "The doctor's thermometer is kept in the second drawer."
@@ -251,4 +236,4 @@ async def _round_trip(memory: MemoryContext) -> None:
     if [result.memory.content for result in answer.memories] != [text]:
         raise FolkloreError("A memory was stored and not recalled.", hint="Please report this with the log.")
     if answer.degraded:
-        raise Unavailable(f"Recall works without {answer.degraded[0].branch} only: {answer.degraded[0].reason}")
+        raise Unavailable(f"Recall works without its {answer.degraded[0].branch} branch: {answer.degraded[0].reason}")

@@ -11,12 +11,12 @@ from uuid import UUID
 import click
 
 from folklore.app import App
-from folklore.cli.context import settings_here, settings_of, with_app
+from folklore.cli.context import local_settings, settings_of, with_app
 from folklore.cli.options import json_option
-from folklore.cli.output import print_json, print_table, say
-from folklore.cli.progress import progress
+from folklore.cli.output import print_json, print_table, progress, say
 from folklore.config import EmbeddingSettings, Settings
 from folklore.db.stores.models import KnownModel, Models
+from folklore.embedding import fastembed
 from folklore.embedding.factory import build_embedder, configured_choice, key_for, models_folder
 from folklore.errors import InvalidInput, NotFound, Refused
 from folklore.memory.models.backfill import Backfill, Pace
@@ -25,9 +25,9 @@ from folklore.runtime import Runtime
 
 Result = TypeVar("Result")
 
-# For a service that others use too.
+# For an embedding service with a rate limit.
 rate_option = click.option(
-    "--rate", type=click.FloatRange(min=0, min_open=True), help="Embed at most so many memories a second."
+    "--rate", type=click.FloatRange(min=0, min_open=True), help="Most memories to embed in a second."
 )
 
 
@@ -157,7 +157,7 @@ def switch(ctx: click.Context, /, force: bool, rate: float | None, as_json: bool
     model finds a sample as well, it becomes active on every running server. Ctrl-C pauses; run the same command again
     to continue. `folklore embeddings rollback` switches back.
     """
-    settings = settings_here(ctx)
+    settings = local_settings(ctx)
     target_settings = settings.model_copy(update={"embedding": _target_settings(settings.embedding, named)})
 
     async def work(app: App, running: Runtime) -> Switched:
@@ -239,9 +239,7 @@ def fetch(ctx: click.Context, model: str | None) -> None:
 
 
 async def _fetch(settings: Settings, name: str) -> None:
-    from folklore.embedding.fastembed import load  # of an optional dependency
-
-    await asyncio.to_thread(load, name, models_folder(settings.home), fetch=True)
+    await asyncio.to_thread(fastembed.load, name, models_folder(settings.home), fetch=True)
 
 
 def _target_settings(configured: EmbeddingSettings, named: dict[str, str | None]) -> EmbeddingSettings:
@@ -268,7 +266,7 @@ async def _pending(running: Runtime, model: UUID) -> int:
 
 def _write(ctx: click.Context, work: Callable[[App, Runtime], Awaitable[Result]]) -> Result:
     """Run work that writes and that Ctrl-C may pause. Raises Refused if the settings are read-only."""
-    if settings_here(ctx).read_only:
+    if local_settings(ctx).read_only:
         raise Refused("read_only is set; nothing was changed.")
     try:
         return with_app(ctx, work)

@@ -1,4 +1,4 @@
-"""The `folklore` command: finds the sub-command, loads only that, and turns errors into one line and an exit code."""
+"""The `folklore` command: imports the module of one sub-command, and turns errors into a line and an exit code."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import click
 from folklore import __version__
 from folklore.errors import FolkloreError
 
-# Name -> (module, attribute, one line for the overview). Loaded when called: `serve` must answer at once.
+# Name -> (module, attribute, one line for the overview). Imported when called: `serve` must answer at once.
 _COMMANDS: dict[str, tuple[str, str, str]] = {
     "serve": ("folklore.cli.serve", "serve", "Serve MCP over stdio, or over HTTP with --http."),
     "store": ("folklore.cli.write", "store", "Store a memory."),
@@ -22,19 +22,19 @@ _COMMANDS: dict[str, tuple[str, str, str]] = {
     "search": ("folklore.cli.read", "search", "Find memories by exact words."),
     "list": ("folklore.cli.read", "list_", "List memories in order of time."),
     "show": ("folklore.cli.read", "show", "Show memories whole, by id."),
-    "history": ("folklore.cli.read", "history", "Show what was changed about a memory."),
+    "history": ("folklore.cli.read", "history", "Show the changes of a memory."),
     "edit": ("folklore.cli.write", "edit", "Change a memory in your editor."),
-    "forget": ("folklore.cli.write", "forget", "Forget memories, to be undone for a while or for good."),
+    "forget": ("folklore.cli.write", "forget", "Forget memories; `undo` restores them for a while."),
     "undo": ("folklore.cli.write", "undo", "Take back the last change of a memory."),
-    "relate": ("folklore.cli.write", "relate", "Say what one memory has to do with another."),
+    "relate": ("folklore.cli.write", "relate", "Relate one memory to another."),
     "namespaces": (
-        "folklore.cli.namespaces",
+        "folklore.cli.admin",
         "namespaces",
         "Namespaces: list, create, rename, describe, delete, restore.",
     ),
-    "tokens": ("folklore.cli.tokens", "tokens", "Tokens for people and agents: create, list, revoke."),
-    "audit": ("folklore.cli.tokens", "audit", "Who wrote what and when, and who was refused."),
-    "stats": ("folklore.cli.namespaces", "stats", "Count what is stored."),
+    "tokens": ("folklore.cli.admin", "tokens", "Tokens for people and agents: create, list, revoke."),
+    "audit": ("folklore.cli.admin", "audit", "Show writes and denied accesses."),
+    "stats": ("folklore.cli.admin", "stats", "Count what is stored."),
     "export": ("folklore.cli.transfer", "export", "Write memories as JSON Lines."),
     "import": (
         "folklore.cli.transfer",
@@ -48,7 +48,7 @@ _COMMANDS: dict[str, tuple[str, str, str]] = {
         "The embedding model: status, backfill, switch, rollback, drop, fetch.",
     ),
     "db": ("folklore.cli.db", "db", "The database: start, stop, status, migrate, role."),
-    "doctor": ("folklore.cli.doctor", "doctor", "Check that everything works, and say what to do if not."),
+    "doctor": ("folklore.cli.doctor", "doctor", "Check that everything works, and show the next step if not."),
     "config": ("folklore.cli.config", "config", "The settings in use."),
 }
 
@@ -71,8 +71,8 @@ class _Lazy(click.Group):
         try:
             result = super().invoke(ctx)
             sys.stdout.flush()
-        except BrokenPipeError:  # the reader of our output has gone, as `| head` does; click would call it a failure
-            _let_go_of_stdout()
+        except BrokenPipeError:  # the reader of our output has ended, as `| head` does; click would report a failure
+            _discard_output()
             return 0
         return result
 
@@ -85,36 +85,19 @@ class _Lazy(click.Group):
 @click.option("--config", type=click.Path(path_type=Path, dir_okay=False), help="Settings file (YAML).")
 @click.option("--database-url", help="Use this Postgres instead of the embedded engine.")
 @click.option(
-    "--server", help="Ask the Folklore server at this address (https://host:port) instead; may stand anywhere."
+    "--server", help="Use the Folklore server at this address (https://host:port); allowed anywhere in the command."
 )
-@click.option("--token", help="The token for it, likewise; better set as FOLKLORE_TOKEN.")
-@click.option("--home", type=click.Path(path_type=Path, file_okay=False), help="Where Folklore keeps its files.")
+@click.option("--token", help="The token for the server; FOLKLORE_TOKEN keeps it out of the list of processes.")
+@click.option(
+    "--home", type=click.Path(path_type=Path, file_okay=False), help="Directory of the engine's data, logs and models."
+)
 @click.option("--log-level", type=click.Choice(["debug", "info", "warning", "error"]), help="What to log on stderr.")
-@click.option("--debug", is_flag=True, help="Show tracebacks; may stand anywhere.")
+@click.option("--debug", is_flag=True, help="Show tracebacks; allowed anywhere in the command.")
 @click.version_option(__version__, prog_name="folklore")
 @click.pass_context
-def cli(
-    ctx: click.Context,
-    config: Path | None,
-    database_url: str | None,
-    server: str | None,
-    token: str | None,
-    home: Path | None,
-    log_level: str | None,
-    debug: bool,
-) -> None:
-    """One long-term memory for AI coding assistants that a whole team shares."""
-    ctx.obj = {
-        "config": config,
-        "flags": {
-            "database_url": database_url,
-            "server": server,
-            "token": token,
-            "home": home,
-            "log_level": log_level,
-        },
-        "debug": debug,
-    }
+def cli(ctx: click.Context, /, config: Path | None, debug: bool, **flags: Any) -> None:
+    """Long-term memory for AI coding assistants, shared by a whole team."""
+    ctx.obj = {"config": config, "flags": flags, "debug": debug}
 
 
 def main() -> None:
@@ -126,72 +109,65 @@ def main() -> None:
 
 
 def outcome(arguments: list[str]) -> int:
-    """Run one command and return its exit code; what went wrong is told on stderr. Raises only with --debug."""
+    """Run one command and return its exit code; errors are reported on stderr. Raises only with --debug."""
     options = arguments[: arguments.index("--")] if "--" in arguments else arguments
     debug, as_json = "--debug" in options, "--json" in options
-    arguments = _first([word for word in options if word != "--debug"]) + arguments[len(options) :]
+    arguments = _global_first([word for word in options if word != "--debug"]) + arguments[len(options) :]
     try:
-        # Outside click's standalone mode an exit code is the answer of `main`, as is what a command returns.
+        # Without click's standalone mode, `main` returns an exit code or the value that a command returned.
         code = cli.main(args=arguments, prog_name="folklore", standalone_mode=False)
     except click.exceptions.Abort:
         return 130
     except click.ClickException as error:
-        return _usage(error, as_json)
-    except FolkloreError as error:
+        if not as_json:
+            error.show(file=sys.stderr)
+            return 2
+        return _report("invalid_input", error.format_message(), as_json=True, exit_code=2)
+    except Exception as error:
         if debug:
             raise
-        _tell(error.code, error.message, error.hint, as_json)
-        return error.exit_code
-    except OSError as error:  # a disk that is full, a file that may not be read
-        if debug:
-            raise
-        _let_go_of_stdout()
-        _tell("failed", f"{error.filename or 'output'}: {error.strerror or error}.", None, as_json)
-        return 1
-    except Exception as error:  # the outermost edge: a person gets a line, not a traceback
-        if debug:
-            raise
-        words = f"{type(error).__name__}: {error}".splitlines()[0].rstrip(": ")
-        _tell("internal", f"internal error ({words});", "run with --debug to see where.", as_json)
-        return 1
+        return _failure(error, as_json)
     return code if isinstance(code, int) else 0
 
 
-def _first(options: list[str]) -> list[str]:
-    """The words with --server and --token, which may stand anywhere, before the command."""
-    whose, rest = [], []
+def _failure(error: Exception, as_json: bool) -> int:
+    """Report an error and return its exit code."""
+    if isinstance(error, FolkloreError):
+        return _report(error.code, error.message, error.hint, as_json=as_json, exit_code=error.exit_code)
+    if isinstance(error, OSError):  # a disk that is full, a file without read permission
+        _discard_output()
+        return _report("failed", f"{error.filename or 'output'}: {error.strerror or error}.", as_json=as_json)
+    words = f"{type(error).__name__}: {error}".splitlines()[0].rstrip(": ")
+    return _report("internal", f"internal error ({words});", "run with --debug to see its place.", as_json=as_json)
+
+
+def _global_first(options: list[str]) -> list[str]:
+    """Move --server and --token, which are allowed anywhere, before the command."""
+    first, rest = [], []
     words = iter(options)
     for word in words:
         if word in ("--server", "--token"):
-            whose += [word, *[value for value in [next(words, None)] if value is not None]]
+            first += [word, *[value for value in [next(words, None)] if value is not None]]
         elif word.startswith(("--server=", "--token=")):
-            whose.append(word)
+            first.append(word)
         else:
             rest.append(word)
-    return whose + rest
+    return first + rest
 
 
-def _let_go_of_stdout() -> None:
-    """What is still to be written there would fail again when Python ends, and louder."""
+def _discard_output() -> None:
+    """Redirect stdout to nowhere: the write that failed would be repeated, with a traceback, when Python ends."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-def _usage(error: click.ClickException, as_json: bool) -> int:
+def _report(code: str, message: str, hint: str | None = None, *, as_json: bool, exit_code: int = 1) -> int:
+    """Print an error on stderr and return the exit code."""
     if as_json:
-        _tell("invalid_input", error.format_message(), None, as_json)
-    else:
-        error.show(file=sys.stderr)
-    return 2
-
-
-def _tell(code: str, message: str, hint: str | None, as_json: bool) -> None:
-    if as_json:
-        shown: dict[str, object] = {"code": code, "message": message}
-        if hint:
-            shown["hint"] = hint
+        shown = {"code": code, "message": message} | ({"hint": hint} if hint else {})
         click.echo(json.dumps({"error": shown}, ensure_ascii=False), err=True)
     else:
         click.echo(f"folklore: {message}{' ' + hint if hint else ''}", err=True)
+    return exit_code
 
 
 if __name__ == "__main__":

@@ -1,73 +1,54 @@
-"""Options that several commands share. Those for fields of a memory follow from their declaration."""
+"""Options that several commands share. Those for fields of a memory follow from their declaration.
+
+Common conditions and fields have options of their own; all others are given as NAME=VALUE, so that a new field of a
+memory adds no option.
+"""
 
 from __future__ import annotations
 
 import functools
 import json
 from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime
 from typing import Any, TypeVar
 from uuid import UUID
 
 import click
+from pydantic import BaseModel, ValidationError
 
 from folklore.errors import InvalidInput
-from folklore.memory.requests import CHANGEABLE, FiltersRequest, RankingRequest
+from folklore.memory.requests import CHANGEABLE, Changes, FiltersRequest, RankingRequest
 from folklore.model import FIELDS, Field
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 Option = Callable[[Any], Any]
 Given = dict[str, Any]
+Pairs = Sequence[tuple[str, str]]
+
+# The form of a value that a field takes, for error messages; a text otherwise.
+_FORMS: Mapping[str, str] = {
+    "tags": "a list of texts, such as `[one, two]`",
+    "paths": "a list of texts, such as `[one, two]`",
+    "share": "a number from 0 to 1",
+    "integer": "a whole number",
+    "time": "an ISO 8601 time such as 2025-06-30 or 2025-06-30T09:30:00+02:00",
+    "json": 'a JSON object, such as {"ticket": 12}',
+    "flag": "true or false",
+}
 
 
-class Moment(click.ParamType[datetime]):
-    """An ISO 8601 date or time; without an offset it is in the configured time zone."""
+class NameValue(click.ParamType[tuple[str, str]]):
+    """`NAME=VALUE`."""
 
-    name = "time"
+    name = "NAME=VALUE"
 
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> datetime:
-        """Parse it."""
-        if isinstance(value, datetime):
-            return value
-        try:
-            return datetime.fromisoformat(value)
-        except ValueError:
-            words = " Words go into --time." if param is not None and param.name in ("since", "until") else ""
-            self.fail(f"{value!r} is not an ISO 8601 time such as 2026-03-01T10:00+01:00.{words}", param, ctx)
-
-
-class Weight(click.ParamType[tuple[str, float]]):
-    """`name=number`."""
-
-    name = "name=number"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, float]:
-        """Parse it."""
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, str]:
+        """Split at the first equals sign."""
         if isinstance(value, tuple):
             return value
-        name, _, number = value.partition("=")
-        try:
-            return name.strip(), float(number)
-        except ValueError:
-            self.fail(f"{value!r} is not a weight such as dense=1.", param, ctx)
-
-
-class JsonObject(click.ParamType[Mapping[str, Any]]):
-    """A JSON object."""
-
-    name = "json"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Mapping[str, Any]:
-        """Parse it."""
-        if isinstance(value, Mapping):
-            return value
-        try:
-            parsed = json.loads(value)
-        except ValueError:
-            self.fail("is not JSON; give an object, such as '{\"ticket\": 12}'.", param, ctx)
-        if not isinstance(parsed, dict):
-            self.fail("is not a JSON object; give one, such as '{\"ticket\": 12}'.", param, ctx)
-        return parsed
+        name, separator, text = value.partition("=")
+        if not separator or not name.strip():
+            self.fail(f"{value!r} is not of the form NAME=VALUE.", param, ctx)
+        return name.strip().replace("-", "_"), text
 
 
 def json_option(command: Command) -> Command:
@@ -107,26 +88,12 @@ def id_of(text: str, shown_by: str = "folklore list --format ids") -> UUID:
 
 def _field_option(name: str, field: Field) -> Option:
     """Return the option that states a field."""
-    flag = field.option or "--" + name.replace("_", "-")
-    about = field.about + (f"; 0 to {field.limit}" if field.type == "integer" and not field.about else "")
+    assert field.option is not None
     if field.type == "flag":
-        return click.option(f"{flag}/--no-{flag[2:]}", name, default=None, help=about)
+        return click.option(f"{field.option}/--no-{field.option[2:]}", name, default=None, help=field.about)
     if field.type in ("tags", "paths"):
-        return click.option(flag, name, multiple=True, help=f"{about}; repeatable".lstrip("; "))
-    types: Mapping[str, Any] = {
-        "share": click.FloatRange(0, 1),
-        "integer": click.IntRange(field.least, field.limit),
-        "time": Moment(),
-        "json": JsonObject(),
-    }
-    return click.option(flag, name, type=types.get(field.type, str), help=about or None)
-
-
-def _filter_option(name: str, field: Field) -> Option:
-    flag = "--" + name.replace("_", "-")
-    if field.type == "flag":
-        return click.option(f"{flag}/--no-{flag[2:]}", name, default=None, help=f"Only with {name}, or without.")
-    return click.option(flag, name, help=f"Only with this {name}.")
+        return click.option(field.option, name, multiple=True, help=f"{field.about}; repeatable".lstrip("; "))
+    return click.option(field.option, name, help=field.about or None)
 
 
 def _collected(into: str, options: Sequence[tuple[str, Option]]) -> Callable[[Command], Command]:
@@ -147,57 +114,63 @@ def _collected(into: str, options: Sequence[tuple[str, Option]]) -> Callable[[Co
     return decorate
 
 
+_FIELDS: list[tuple[str, Option]] = [
+    *((name, _field_option(name, field)) for name, field in FIELDS.items() if field.option is not None),
+    (
+        "field_values",
+        click.option(
+            "--field",
+            "field_values",
+            type=NameValue(),
+            multiple=True,
+            help=f"Another field: {', '.join(n for n in CHANGEABLE if n != 'content' and not FIELDS[n].option)}.",
+        ),
+    ),
+]
+
 _FILTERS: list[tuple[str, Option]] = [
     ("kinds", click.option("--kind", "kinds", multiple=True, metavar="KIND", help="Only this kind; repeatable.")),
     ("tags", click.option("--tag", "tags", multiple=True, metavar="TAG", help="Only with this tag; repeatable.")),
-    ("tag_mode", click.option("--tag-mode", type=click.Choice(["any", "all"]), help="With any of the tags, or all.")),
-    (
-        "tag_match",
-        click.option("--tag-match", type=click.Choice(["prefix", "exact"]), help="prefix: area finds area/payments."),
-    ),
-    (
-        "exclude_tags",
-        click.option("--exclude-tag", "exclude_tags", multiple=True, metavar="TAG", help="Without it; repeatable."),
-    ),
-    ("source_prefix", click.option("--source-prefix", metavar="TEXT", help="Only with a source that begins so.")),
     ("author", click.option("--author", metavar="NAME", help="Only by this author.")),
-    ("paths", click.option("--path", "paths", multiple=True, help="Only about this file or folder; repeatable.")),
-    ("time", click.option("--time", metavar="TEXT", help='Such as "last week", "in March", 2025-03-01..2025-03-09.')),
-    ("since", click.option("--since", type=Moment(), help="Only from this time on.")),
-    ("until", click.option("--until", type=Moment(), help="Only before this time.")),
-    ("as_of", click.option("--as-of", type=Moment(), help="What was known at this time.")),
     (
-        "include_superseded",
-        click.option("--include-superseded", is_flag=True, default=None, help="Also superseded memories."),
+        "time",
+        click.option(
+            "--time",
+            metavar="TEXT",
+            help='Such as "last week", "since March", "before 2025-03-01", 2025-03-01..2025-03-09.',
+        ),
     ),
-    *((name, _filter_option(name, field)) for name, field in FIELDS.items() if field.filter),
+    (
+        "filter_values",
+        click.option(
+            "--filter",
+            "filter_values",
+            type=NameValue(),
+            multiple=True,
+            help="Another condition: "
+            + ", ".join(name for name in FiltersRequest.model_fields if name not in ("kinds", "tags", "author", "time"))
+            + "; repeatable.",
+        ),
+    ),
 ]
 
 _RANKING: list[tuple[str, Option]] = [
     ("preset", click.option("--preset", metavar="NAME", help="balanced, keyword, semantic, roaming, or your own.")),
-    (
-        "weights",
-        click.option(
-            "--weight", "weights", type=Weight(), multiple=True, help="Of dense, keyword, relations, a signal."
-        ),
-    ),
-    ("mmr_lambda", click.option("--mmr-lambda", type=click.FloatRange(0, 1), help="1: relevance alone, no diversity.")),
     ("min_score", click.option("--min-score", type=click.FloatRange(0, 1), help="Leave out lower confidence.")),
-    ("reflections", click.option("--reflections", type=click.Choice(["include", "exclude", "only"]))),
     (
-        "expand",
+        "ranking_values",
         click.option(
-            "--expand",
-            type=click.Choice(["relations", "entities"]),
+            "--ranking",
+            "ranking_values",
+            type=NameValue(),
             multiple=True,
-            help="Also memories related to results, or with the same entities; repeatable.",
+            help="Another number: mmr_lambda, reflections (include, exclude, only), expand (relations, entities), or "
+            "the weight of dense, keyword, relations, nearness or a signal; repeatable.",
         ),
     ),
 ]
 
-field_options = _collected(
-    "fields", [(name, _field_option(name, FIELDS[name])) for name in CHANGEABLE if name != "content"]
-)
+field_options = _collected("fields", _FIELDS)
 filter_options = _collected("filters", _FILTERS)
 ranking_options = _collected("ranking", _RANKING)
 sort_option = click.option(
@@ -212,10 +185,73 @@ format_option = click.option(
 
 
 def filters_from(given: Given) -> FiltersRequest:
-    """Return the filters of these options."""
-    return FiltersRequest(**given)
+    """Return the filters of these options. Raises InvalidInput."""
+    values = {name: value for name, value in given.items() if name != "filter_values"}
+    for name, value in _gathered("--filter", given.get("filter_values", ()), FiltersRequest).items():
+        several = isinstance(value, list)
+        values[name] = [*values.get(name, ()), *value] if several else value
+    try:
+        return FiltersRequest(**values)
+    except ValidationError as error:
+        raise _invalid("--filter", error) from None
 
 
 def ranking_from(given: Given) -> RankingRequest:
-    """Return the ranking of these options."""
-    return RankingRequest(**{**given, "weights": dict(given.get("weights", ()))})
+    """Return the ranking of these options. Raises InvalidInput."""
+    values = {name: value for name, value in given.items() if name != "ranking_values"}
+    pairs = given.get("ranking_values", ())
+    named = ("mmr_lambda", "reflections", "expand")
+    values |= _gathered("--ranking", [pair for pair in pairs if pair[0] in named], RankingRequest)
+    values["weights"] = {name: value for name, value in pairs if name not in named}
+    try:
+        return RankingRequest(**values)
+    except ValidationError as error:
+        raise _invalid("--ranking", error) from None
+
+
+def fields_from(given: Given) -> Given:
+    """Return the declared fields of these options. Raises InvalidInput that names the first wrong one."""
+    values = {name: value for name, value in given.items() if name != "field_values"}
+    for name, value in _gathered("--field", given.get("field_values", ()), Changes).items():
+        values[name] = _json(name, value) if FIELDS[name].type == "json" else value
+    return {name: getattr(changes_from(values), name) for name in values}
+
+
+def changes_from(values: Mapping[str, Any], hint: str | None = None) -> Changes:
+    """Check the types of fields. Raises InvalidInput that names the first wrong one and the form of its value."""
+    try:
+        return Changes.model_validate(values)
+    except ValidationError as error:
+        name = str(error.errors()[0]["loc"][0])
+        form = _FORMS.get(FIELDS[name].type, "text (a number or date in quotes)") if name in FIELDS else "a field"
+        raise InvalidInput(name, f"must be {form}.", hint=hint) from None
+
+
+def _gathered(option: str, pairs: Pairs, request: type[BaseModel]) -> dict[str, Any]:
+    """Return the values by name, those of a repeatable name as a list. Raises InvalidInput for an unknown name."""
+    values: dict[str, Any] = {}
+    for name, value in pairs:
+        if name not in request.model_fields:
+            known = ", ".join(request.model_fields)
+            raise InvalidInput(option, f"{name[:60]!r} does not exist.", hint=f"Use one of {known}.")
+        if isinstance(request.model_fields[name].get_default(call_default_factory=True), tuple):
+            values.setdefault(name, []).append(value)
+        elif name in values:
+            raise InvalidInput(option, f"{name} is given twice.", hint="Give it once.")
+        else:
+            values[name] = value
+    return values
+
+
+def _json(name: str, text: str) -> object:
+    try:
+        return json.loads(text)
+    except ValueError:
+        raise InvalidInput(name, f"must be {_FORMS['json']}.") from None
+
+
+def _invalid(option: str, error: ValidationError) -> InvalidInput:
+    problem = error.errors(include_url=False, include_context=False, include_input=False)[0]
+    place = ".".join(str(part) for part in problem["loc"])
+    message = f"{place}: {problem['msg'].removeprefix('Value error, ')}."
+    return InvalidInput(option, message, hint="Leave it out, or correct the value.")

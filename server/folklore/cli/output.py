@@ -1,4 +1,4 @@
-"""How commands print: JSON for programs, short wrapped text for people, colour only for a terminal."""
+"""Output of commands: JSON for programs, short wrapped text for people, colour and progress on a terminal."""
 
 from __future__ import annotations
 
@@ -7,43 +7,48 @@ import os
 import shutil
 import sys
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import datetime, tzinfo
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from folklore.memory import serializers
 from folklore.memory.serializers import Format
+from folklore.model import DEFAULT_KIND
 
 if TYPE_CHECKING:
     from folklore.memory.results import MemoryDetails
     from folklore.model import Answer, Memory, Recalled, Revision
 
+# Receives the number of steps done and a text for the user.
+Report = Callable[[int, str], None]
+
 _LINES_SHOWN = 8
 _INDENT = "    "
-_UNBOUNDED = 10_000  # columns, to measure a table as if there were no terminal
+_UNBOUNDED = 10_000  # columns, to measure a table without the width of the terminal
 
 
 def print_json(value: object) -> None:
-    """One JSON document on stdout."""
+    """Print one JSON document on stdout."""
     click.echo(json.dumps(value, ensure_ascii=False, indent=2))
 
 
 def say(text: str = "", **style: bool | str) -> None:
-    """A line on stdout; `style` as click's, dropped where it would not be seen."""
+    """Print a line on stdout in a style of click, if stdout is a terminal."""
     click.echo(paint(text, **style))
 
 
 def paint(text: str, **style: bool | str) -> str:
-    """Text in a style, if stdout is a terminal that wants it."""
+    """Return text in a style of click, if stdout is a terminal and NO_COLOR is not set."""
     if not style or os.environ.get("NO_COLOR") or not sys.stdout.isatty():
         return text
     return click.style(text, **style)  # type: ignore[arg-type]
 
 
 def print_answer(answer: Answer, form: Format, *, as_json: bool, zone: tzinfo) -> None:
-    """The answer of recall, search or list."""
+    """Print the answer of recall, search or list."""
     if as_json:
         print_json(serializers.answer(answer, form))
         return
@@ -58,38 +63,27 @@ def print_answer(answer: Answer, form: Format, *, as_json: bool, zone: tzinfo) -
 
 
 _TERMS = ("rrf", "own", "signals", "neighbours", "nearness", "relevance", "redundancy")
+_EXPLAINED = (
+    *("#", "score", "dense", "cosine", "evid.", "keyword", "idf held", "evid."),
+    *("RRF", "own", "signals", "nbrs", "nearness", "relevance", "repeats"),
+)
 
 
 def print_explanation(answer: Answer) -> None:
-    """Every term of every result as a table, then what each branch did and how the question's words weigh."""
+    """Print every term of every score as a table, then the counts of the branches and the weights of the words."""
     rows = []
     for place, result in enumerate(answer.memories, start=1):
         terms = dict(result.explain or {})
-        branches = terms.get("branches")
-        found = branches if isinstance(branches, dict) else {}
-        cells: list[object] = [place, "" if result.score is None else result.score]
-        for branch in ("dense", "keyword"):
-            of = found.get(branch)
-            cells += [of["rank"], of["raw"], of["evidence"]] if isinstance(of, dict) else ["", "", ""]
-        rows.append([*cells, *(terms.get(name, "") for name in _TERMS)])
-    columns = [
-        "#",
-        "score",
-        "dense",
-        "cosine",
-        "evid.",
-        "keyword",
-        "idf held",
-        "evid.",
-        "RRF",
-        "own",
-        "signals",
-        "nbrs",
-        "nearness",
-        "relevance",
-        "repeats",
-    ]
-    print_table(columns, rows)
+        found = terms.get("branches")
+        rows.append(
+            [
+                place,
+                "" if result.score is None else result.score,
+                *_branch_cells(found if isinstance(found, dict) else {}),
+                *(terms.get(name, "") for name in _TERMS),
+            ]
+        )
+    print_table(_EXPLAINED, rows)
     for name, value in (answer.explain or {}).items():
         if isinstance(value, dict) and name == "lexemes":
             weighed = sorted(value.items(), key=lambda entry: -entry[1]["weight"])
@@ -99,8 +93,14 @@ def print_explanation(answer: Answer) -> None:
             say(f"{name}: " + ", ".join(f"{key} {entry}" for key, entry in value.items()))
 
 
+def _branch_cells(found: Mapping[str, Any]) -> Iterator[object]:
+    for branch in ("dense", "keyword"):
+        of = found.get(branch)
+        yield from (of["rank"], of["raw"], of["evidence"]) if isinstance(of, dict) else ("", "", "")
+
+
 def print_memory(memory: Memory, zone: tzinfo) -> None:
-    """A memory whole: its text, then every field that is set."""
+    """Print a whole memory: its text, then every field that is set."""
     say(memory.content)
     say()
     for name, value in serializers.record(memory).items():
@@ -111,24 +111,24 @@ def print_memory(memory: Memory, zone: tzinfo) -> None:
 
 
 def print_details(item: MemoryDetails, zone: tzinfo) -> None:
-    """A memory whole, then what it has to do with others and how often it was changed."""
+    """Print a whole memory, its relations and the number of its revisions."""
     print_memory(item.memory, zone)
     for relation in item.relations:
         out = relation.from_id == item.memory.id
         other = relation.to_id if out else relation.from_id
-        said = f"{relation.type} {other}" if out else f"{other} {relation.type} this"
-        _say_field("relation", f"{said} ({relation.strength:g})")
+        text = f"{relation.type} {other}" if out else f"{other} {relation.type} this"
+        _say_field("relation", f"{text} ({relation.strength:g})")
     if item.revisions:
         _say_field("revisions", f"{item.revisions} (`folklore history {item.memory.id}`)")
 
 
 def print_revision(item: Revision, zone: tzinfo) -> None:
-    """A change: when, what, by whom, and what the fields it touched said before."""
+    """Print a change: time, action, author, and the former values of the changed fields."""
     shown = serializers.revision(item)
     reason = f": {item.reason}" if item.reason else ""
     undoes = "" if item.undoes is None else f" of the change of revision {item.undoes}"
-    what = f"{item.action}{undoes} by {item.author}, from revision {item.revision}{reason}"
-    say(f"{_when(item.changed_at, zone)}  {what}")
+    change = f"{item.action}{undoes} by {item.author}, from revision {item.revision}{reason}"
+    say(f"{_when(item.changed_at, zone)}  {change}")
     for name, value in shown["before"].items():
         for place, line in enumerate(_plain(value).splitlines() or [""]):
             _say_field("" if place else name, line)
@@ -138,35 +138,70 @@ def _say_field(name: str, text: str) -> None:
     say(f"{_INDENT}{paint(f'{name:<16}', dim=True)}{text}")
 
 
+def print_rows(rows: Sequence[Mapping[str, object]], columns: Sequence[str] = ()) -> None:
+    """Print rows as a table of these columns, or of those that have a value in any row."""
+    shown = columns or [name for name in rows[0] if any(row[name] not in (None, "", []) for row in rows)]
+    print_table(shown, [["" if row.get(name) is None else row[name] for name in shown] for row in rows])
+
+
 def print_table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
-    """A table; numbers are set right. Not cut when nobody watches its width.
+    """Print a table; numbers are aligned right, and only a terminal limits the width.
 
-    On a terminal too narrow for its longest words each row is told field by field: a folded number misleads.
+    If the longest words are wider than the terminal, each row is printed field by field: a folded number misleads.
     """
-    from rich import box
-    from rich.console import Console
-    from rich.measure import Measurement
-    from rich.table import Table
-    from rich.text import Text
+    from rich import box, console, measure, table, text  # 80 ms
 
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    grid = table.Table(box=box.SIMPLE_HEAD, pad_edge=False)
     for place, name in enumerate(columns):
         number = any(isinstance(row[place], int | float) for row in rows)
-        table.add_column(name, justify="right" if number else "left", overflow="fold")
+        grid.add_column(name, justify="right" if number else "left", overflow="fold")
     for row in rows:
-        # As Text: rich takes brackets in what somebody wrote for markup, hides them, and fails on what it cannot read.
-        table.add_row(*(Text(_cell(value)) for value in row))
-    console = Console(width=None if sys.stdout.isatty() else 200, highlight=False)
-    unfolded = Measurement.get(console, console.options.update(width=_UNBOUNDED), table).minimum
-    if unfolded <= console.width or not sys.stdout.isatty():
-        console.print(table)
-        return
+        # As Text: rich reads brackets in a string as markup, hides them, and fails on markup that it does not know.
+        grid.add_row(*(text.Text(_cell(value)) for value in row))
+    terminal = sys.stdout.isatty()
+    out = console.Console(width=None if terminal else 200, highlight=False)
+    unfolded = measure.Measurement.get(out, out.options.update(width=_UNBOUNDED), grid).minimum
+    if unfolded <= out.width or not terminal:
+        out.print(grid)
+    else:
+        _print_fields(columns, rows)
+
+
+def _print_fields(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
     for row in rows:
         say()
         for name, value in zip(columns, row, strict=True):
             if value != "":
                 _say_field(name, _cell(value))
     say()
+
+
+@contextmanager
+def progress(work: str, total: int | None) -> Iterator[Report]:
+    """Show a bar on stderr for the length of a block: yield the function that moves it.
+
+    `total` is the number of steps, None if it is unknown. Nothing is shown if stderr is not a terminal.
+    """
+    if not sys.stderr.isatty():
+        yield lambda _done, _text: None
+        return
+    from rich import console  # 80 ms, and only for a terminal
+    from rich import progress as bars
+
+    columns = (
+        bars.TextColumn("{task.description}"),
+        bars.BarColumn(),
+        bars.TextColumn("{task.fields[text]}"),
+        bars.TimeElapsedColumn(),
+        bars.TimeRemainingColumn(),
+    )
+    with bars.Progress(*columns, console=console.Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(work, total=total, text="")
+
+        def move(done: int, text: str) -> None:
+            bar.update(task, completed=done, text=text)
+
+        yield move
 
 
 def _cell(value: object) -> str:
@@ -181,11 +216,8 @@ def _print_result(place: int, result: Recalled, form: Format, zone: tzinfo) -> N
     if form == "ids":
         say(f"{memory.id}  {score}".rstrip())
         return
-    kind = memory.kind if memory.kind != "note" else None
-    tags = " ".join(f"#{tag}" for tag in memory.tags)
-    about = [memory.namespace, _when(memory.when, zone), memory.source, kind, tags]
     head = f"{place:>2}. {paint(score, fg='green')}{'  ' if score else ''}"
-    say(head + paint(" · ".join(part for part in about if part), bold=True))
+    say(head + paint(_headline(memory, zone), bold=True))
     if form == "detailed":
         print_memory(memory, zone)
     else:
@@ -197,11 +229,23 @@ def _print_result(place: int, result: Recalled, form: Format, zone: tzinfo) -> N
     say()
 
 
+def _headline(memory: Memory, zone: tzinfo) -> str:
+    kind = memory.kind if memory.kind != DEFAULT_KIND else None
+    tags = " ".join(f"#{tag}" for tag in memory.tags)
+    parts = (memory.namespace, _when(memory.when, zone), memory.source, kind, tags)
+    return " · ".join(part for part in parts if part)
+
+
 def _wrapped(text: str) -> Iterator[str]:
     width = max(min(shutil.get_terminal_size((100, 24)).columns, 120) - len(_INDENT), 20)
     for line in text.splitlines():
-        # A long word (a path, a URL) stays whole, to be copied; white space at the start is code's.
+        # A long word (a path, a URL) stays whole, so that it can be copied; white space at the start belongs to code.
         yield from textwrap.wrap(line, width, break_long_words=False, break_on_hyphens=False) or [""]
+
+
+def local_time(moment: datetime | None, zone: tzinfo) -> str | None:
+    """Return a time as ISO 8601 in a time zone."""
+    return None if moment is None else moment.astimezone(zone).isoformat(timespec="seconds")
 
 
 def _when(moment: datetime, zone: tzinfo) -> str:

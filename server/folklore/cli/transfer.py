@@ -16,8 +16,7 @@ import click
 
 from folklore.cli.context import settings_of, with_app
 from folklore.cli.options import json_option, namespaces_option
-from folklore.cli.output import print_json, say
-from folklore.cli.progress import progress
+from folklore.cli.output import print_json, progress, say
 from folklore.config import Settings
 from folklore.errors import FolkloreError, InvalidInput
 from folklore.memory.requests import ExportRequest, ImportRequest

@@ -15,7 +15,9 @@ import yaml
 from folklore.cli.context import call, with_operations
 from folklore.cli.options import (
     Given,
+    changes_from,
     field_options,
+    fields_from,
     filter_options,
     filters_from,
     id_of,
@@ -28,7 +30,6 @@ from folklore.errors import FolkloreError, InvalidInput, error_from_code
 from folklore.memory import serializers
 from folklore.memory.requests import (
     CHANGEABLE,
-    Changes,
     ForgetRequest,
     HistoryRequest,
     RelateRequest,
@@ -55,33 +56,25 @@ _EDITED = [name for name in CHANGEABLE if name != "content"]
 @field_options
 @click.option("--entities", is_flag=True, help="Also tag the people, tools, files, … that the text names.")
 @click.option("--idempotency-key", help="A repeated request under one key stores nothing twice.")
-@click.option("--supersedes", metavar="ID", help="The memory it replaces, which recall leaves out from now on.")
+@click.option("--supersedes", metavar="ID", help="The memory that this one replaces; recall leaves the old one out.")
 @click.option("--supersede-reason", help="The reason, kept in the history of the replaced memory.")
 @json_option
 @click.pass_context
-def store(
-    ctx: click.Context,
-    /,
-    text: tuple[str, ...],
-    namespace: str | None,
-    fields: Given,
-    entities: bool,
-    supersedes: str | None,
-    as_json: bool,
-    **keys: Any,
-) -> None:
+def store(ctx: click.Context, /, text: tuple[str, ...], fields: Given, entities: bool, **options: Any) -> None:
     """Store TEXT as one memory; - reads it from stdin. A known text is not stored twice."""
-    content = _typed() if text == ("-",) else " ".join(text)
-    tags = fields.pop("tags", ())
+    namespace, supersedes, as_json = (options.pop(name) for name in ("namespace", "supersedes", "as_json"))
+    content = _stdin() if text == ("-",) else " ".join(text)
+    stated = fields_from(fields)
+    tags = stated.pop("tags", ())
     named = [entity.tag for entity in find_entities(content) if entity.tag not in tags]
     named = named[: max(MAX_TAGS - len(tags), 0)]
-    stated = {
-        **fields,
-        **keys,
-        "tags": (*tags, *named) if entities else tags,
-        "supersedes": None if supersedes is None else id_of(supersedes),
-    }
-    draft = Draft(content, **stated)
+    draft = Draft(
+        content,
+        **stated,
+        **options,
+        tags=(*tags, *named) if entities else tags,
+        supersedes=None if supersedes is None else id_of(supersedes),
+    )
     result = call(ctx, StoreRequest(memories=(draft,), namespace=namespace, single=True))
     if as_json:
         print_json(serializers.stored(result))
@@ -101,7 +94,7 @@ def _print_stored(result: StoreResult) -> None:
             say(f"  similar ({near.similarity:.2f}): {near.id} by {near.author}: {text}", dim=True)
 
 
-def _typed() -> str:
+def _stdin() -> str:
     try:
         return sys.stdin.buffer.read().decode("utf-8")
     except UnicodeDecodeError as error:  # replacement characters would lose text silently
@@ -149,37 +142,15 @@ def as_text(memory: Memory) -> str:
 def edit_request(memory: Memory, text: str) -> UpdateRequest:
     """Return the changes in an edited text of `as_text`; a removed field is emptied. Raises InvalidInput."""
     (old, old_content), (new, content) = _parse_edited(as_text(memory)), _parse_edited(text)
-    if unknown := [name for name in new if name not in _EDITED]:
-        raise InvalidInput(str(unknown[0])[:60], "is not a field that can be changed.", hint=_NOTHING)
+    for name in new:
+        if name not in _EDITED:
+            raise InvalidInput(str(name)[:60], "is not a field that can be changed.", hint=_NOTHING)
     changes = {name: value for name, value in new.items() if not _is_empty(value) and value != old.get(name)}
     clear = tuple(name for name in old if _is_empty(new.get(name)) and FIELDS[name].clearable)
     if content.strip() != old_content.strip() or not (changes or clear):
         changes["content"] = content.strip()
-    try:
-        parsed = Changes.model_validate(changes)
-    except ValueError:
-        raise _wrong_field(changes) from None
-    return UpdateRequest(id=memory.id, changes=parsed, clear=clear, if_revision=memory.revision)
-
-
-def _wrong_field(changes: dict[str, Any]) -> InvalidInput:
-    """Return the error for the first field of the wrong type."""
-    likes = {
-        "tags": "a list of texts, such as `[one, two]`",
-        "paths": "a list of texts, such as `[one, two]`",
-        "share": "a number from 0 to 1",
-        "integer": "a whole number",
-        "time": "an ISO 8601 time",
-        "json": "an object, such as `{ticket: 12}`",
-        "flag": "true or false",
-    }
-    for name, value in changes.items():
-        try:
-            Changes.model_validate({name: value})
-        except ValueError:
-            like = likes.get(FIELDS[name].type, "text (a number or date in quotes)")
-            return InvalidInput(name, f"must be {like}.", hint=_NOTHING)
-    return InvalidInput("fields", "cannot be read.", hint=_NOTHING)
+    checked = changes_from(changes, hint=_NOTHING)
+    return UpdateRequest(id=memory.id, changes=checked, clear=clear, if_revision=memory.revision)
 
 
 def _is_empty(value: object) -> bool:
@@ -239,23 +210,27 @@ def forget(
     """
     ids = tuple(id_of(text) for text in memories)
     request = ForgetRequest(ids=ids, filters=filters_from(filters) if filters or not ids else None, **options)
-    ask = not request.dry_run and not yes and sys.stdin.isatty()
-    if ask:
-        preview = call(ctx, request.model_copy(update={"dry_run": True}))
-        if not as_json:
-            _print_forgotten(preview, "would be forgotten")
-        click.confirm("Erase these permanently?" if request.erase else "Forget these?", abort=True, err=True)
-        if not ids:  # only what was shown: the filters may match more by now
-            request = request.model_copy(update={"only": tuple(memory.id for memory in preview.memories)})
+    more = False
+    if not request.dry_run and not yes and sys.stdin.isatty():
+        request, more = _confirmed(ctx, request, as_json=as_json)
     result = call(ctx, request)
-    if ask:
-        result = replace(result, more=preview.more)
+    result = replace(result, more=result.more or more)
     if as_json:
         print_json(serializers.forgotten(result, erase=request.erase, dry_run=request.dry_run))
-    elif request.dry_run:
-        _print_forgotten(result, "would be forgotten")
     else:
-        _print_forgotten(result, "erased" if request.erase else "forgotten")
+        outcome = "would be forgotten" if request.dry_run else "erased" if request.erase else "forgotten"
+        _print_forgotten(result, outcome)
+
+
+def _confirmed(ctx: click.Context, request: ForgetRequest, *, as_json: bool) -> tuple[ForgetRequest, bool]:
+    """Ask on the terminal; return the request limited to the memories shown, and True if more match its filters."""
+    preview = call(ctx, request.model_copy(update={"dry_run": True}))
+    if not as_json:
+        _print_forgotten(preview, "would be forgotten")
+    click.confirm("Erase these permanently?" if request.erase else "Forget these?", abort=True, err=True)
+    if not request.ids:  # the filters may match further memories now
+        request = request.model_copy(update={"only": tuple(memory.id for memory in preview.memories)})
+    return request, preview.more
 
 
 def _print_forgotten(result: ForgetResult, outcome: str) -> None:
@@ -264,7 +239,7 @@ def _print_forgotten(result: ForgetResult, outcome: str) -> None:
         say(f"{memory.id}{paint(text, dim=True)}")
     say(f"{len(result.memories):,} {outcome}" + (", more match: run it again" if result.more else ""))
     if result.already:
-        say(f"{len(result.already):,} were forgotten before")
+        say(f"{len(result.already):,} were already forgotten")
 
 
 @click.command()
@@ -273,14 +248,14 @@ def _print_forgotten(result: ForgetResult, outcome: str) -> None:
 @click.option(
     "--revision",
     type=click.IntRange(min=1),
-    help="Only if the memory (one ID) is at this revision: repeated, the command undoes nothing more.",
+    help="Only if the memory (one ID) is at this revision, so that a repeated command undoes nothing more.",
 )
 @json_option
 @click.pass_context
 def undo(
     ctx: click.Context, memories: tuple[str, ...], namespace: str | None, revision: int | None, as_json: bool
 ) -> None:
-    """Undo the last change of each memory: an edit, a forget, a supersede. Repeat it for the change before."""
+    """Undo the last change of each memory: an edit, a forget, a supersede. Repeat it for the previous change."""
     ids = [id_of(text) for text in dict.fromkeys(memories)]
     if revision is not None and len(ids) > 1:
         raise InvalidInput("revision", "belongs to one memory.", hint="Undo the others in another command.")

@@ -1,7 +1,6 @@
 """Factory of embedders and rerankers, from the settings or from a model in the database.
 
-The imports in the functions below are the one seam for numpy, httpx and model runtimes, which take 0.2 s to import:
-commands such as `folklore list` need none of them.
+The functions import the modules that need httpx, 50 ms: the bundled model and fastembed do without it.
 """
 
 from __future__ import annotations
@@ -11,6 +10,7 @@ from urllib.parse import urlsplit
 
 from folklore.config import EmbeddingSettings, RerankerSettings
 from folklore.embedding import bundled
+from folklore.embedding.fastembed import FastembedEmbedder
 from folklore.embedding.model_profiles import ModelProfile, profile_of
 from folklore.embedding.ollama import DEFAULT_URL, OllamaFormat
 from folklore.embedding.openai import OpenAIFormat, has_input_type
@@ -43,23 +43,21 @@ def build_embedder(choice: ModelChoice, settings: EmbeddingSettings, home: Path)
     if choice.provider == "bundled":
         if choice.name != bundled.MODEL.name:
             raise EmbedderUnavailable(
-                f"This version of Folklore does not carry the bundled model {choice.name}.",
-                hint="Run `folklore embeddings switch` to the one it carries.",
+                f"This version of Folklore does not contain the bundled model {choice.name}.",
+                hint="Run `folklore embeddings switch` to the one it contains.",
             )
         return bundled.BundledEmbedder()
     max_tokens = profile_of(choice.name).max_tokens
     if choice.provider == "fastembed":
-        from folklore.embedding.fastembed import FastembedEmbedder
-
         return FastembedEmbedder(choice, models_folder(home), max_tokens)
     url = url_of(choice, settings)
     if url is None:
         raise EmbedderUnavailable(f"The address of {choice.label} is unknown.", hint="Set embedding.url.")
-    from folklore.embedding.http_client import Address
-    from folklore.embedding.http_embedder import HttpEmbedder
+    from folklore.embedding import http_client, http_embedder
 
     form = OllamaFormat() if choice.provider == "ollama" else OpenAIFormat(url)
-    return HttpEmbedder(form, choice, Address(url, key_for(url, settings)), max_tokens=max_tokens)
+    address = http_client.Address(url, key_for(url, settings))
+    return http_embedder.HttpEmbedder(form, choice, address, max_tokens=max_tokens)
 
 
 def configured_embedder(settings: EmbeddingSettings, home: Path = Path()) -> Embedder | None:
@@ -72,11 +70,11 @@ def configured_reranker(settings: RerankerSettings) -> Reranker | None:
     """Return the reranker in the settings; None without one."""
     if settings.url is None:
         return None
-    from folklore.embedding.http_client import Address
-    from folklore.embedding.reranker import TIMEOUT, HttpReranker
+    from folklore.embedding import http_client, reranker
 
     key = None if settings.api_key is None else settings.api_key.get_secret_value()
-    return HttpReranker(Address(settings.url, key, TIMEOUT, concurrency=8), settings.model)
+    address = http_client.Address(settings.url, key, reranker.TIMEOUT, concurrency=8)
+    return reranker.HttpReranker(address, settings.model)
 
 
 def url_of(choice: ModelChoice, settings: EmbeddingSettings) -> str | None:

@@ -18,10 +18,9 @@ from starlette.routing import Route
 from folklore.errors import Conflict, FolkloreError, NotFound
 from folklore.http.error_responses import Path, failure
 from folklore.memory.context import RequestContext
-from folklore.memory.requests import OPERATIONS, ExportRequest, Returns
+from folklore.memory.requests import OPERATIONS, ExportRequest, Returns, read_request, result_json
 from folklore.memory.service import Service
 from folklore.memory.transfer.export import export_lines
-from folklore.memory.wire import read_request, result_json
 
 # Each export holds a connection to the database for as long as its reader takes.
 _EXPORTS = 2

@@ -33,8 +33,8 @@ from folklore.errors import FolkloreError
 from folklore.mcp import prompts, resources
 from folklore.mcp.tools import TOOLS, ToolSpec
 from folklore.memory.permissions import may_write_somewhere
+from folklore.memory.requests import field_errors
 from folklore.memory.service import Service
-from folklore.memory.wire import field_errors
 
 log = logging.getLogger(__name__)  # structlog would delay the start
 

@@ -1,4 +1,7 @@
-"""Memory context: the stores of one database with the active embedding model; request context: one caller's request."""
+"""Memory context: the stores of one database with the active embedding model. Request context: one caller's request.
+
+Both find the namespaces that a request names, and the memories that it names by id.
+"""
 
 from __future__ import annotations
 
@@ -16,10 +19,11 @@ from folklore.db.stores.memories import Memories
 from folklore.db.stores.namespaces import NamespaceInfo, Namespaces
 from folklore.db.stores.recall import RecallStatements
 from folklore.embedding.protocol import Embedder, Reranker
-from folklore.errors import InvalidInput, NotFound
+from folklore.errors import Conflict, InvalidInput, NotFound
 from folklore.memory.models.active_model import ActiveModel
+from folklore.memory.permissions import require
 from folklore.memory.recall.corpus_statistics import RecentMeasures
-from folklore.model import Access, Caller, SecretPolicy
+from folklore.model import Access, Caller, Role, SecretPolicy
 from folklore.text import names
 
 # Seconds that namespaces found by name stay cached: they seldom change, and every recall asks for them.
@@ -130,18 +134,20 @@ class MemoryContext:
         key = tuple(asked)
         if (cached := self.known_namespaces.get(key)) is not None:
             return cached
-        wanted = list(dict.fromkeys(names.normalise(name, field="namespaces") for name in asked))
-        found = await self.namespaces.find(wanted or None)
-        known = {names.key(namespace.name) for namespace in found} if wanted else set()
-        for name in wanted:
-            if names.key(name) not in known:
-                raise await self._unknown(name)
+        requested = list(dict.fromkeys(names.normalise(name, field="namespaces") for name in asked))
+        found = await self.namespaces.find(requested or None)
+        existing = {names.key(namespace.name) for namespace in found}
+        if missing := [name for name in requested if names.key(name) not in existing]:
+            raise await self._unknown(missing[0])
         if found:
             await self.active_model.observe(found[0].model)
-        # All namespaces of a token are known from its grants; without a token another process may create one.
-        if (asked or self.whole is not None) and not any(namespace.empty for namespace in found):
+        if self._cacheable(asked, found):
             self.known_namespaces[key] = found
         return found
+
+    def _cacheable(self, asked: Sequence[str], found: Sequence[NamespaceInfo]) -> bool:
+        """Return False if another process may change the list: without a token by creating one, or by a first store."""
+        return (bool(asked) or self.whole is not None) and not any(namespace.empty for namespace in found)
 
     async def _unknown(self, name: str) -> NotFound:
         known = [namespace.name for namespace in await self.namespaces.find(None)]
@@ -158,7 +164,7 @@ def _no_namespace() -> str:
 
 @dataclass(frozen=True, slots=True)
 class RequestContext:
-    """One request: the memory as its caller may see it, the caller, the time, and the caller's time zone.
+    """Request: the memory as its caller may see it, the caller, the time, and the caller's time zone.
 
     `namespace` returns the namespace of a request that names none, or raises InvalidInput. `retention` is the time in
     which forgotten memories and deleted namespaces can be restored. `engine` is "embedded" or "server".
@@ -176,3 +182,55 @@ class RequestContext:
 def names_by_id(namespaces: Sequence[NamespaceInfo]) -> Mapping[UUID, str]:
     """Return the names of namespaces by id."""
     return {namespace.id: namespace.name for namespace in namespaces}
+
+
+@dataclass(frozen=True, slots=True)
+class Located:
+    """The namespace of each memory, and the ids that no readable namespace holds."""
+
+    namespaces: Mapping[UUID, NamespaceInfo]
+    missing: tuple[UUID, ...]
+
+    def by_namespace(self) -> dict[UUID, list[UUID]]:
+        """Return the memories of each namespace, both in the order of their ids."""
+        grouped: dict[UUID, list[UUID]] = {}
+        for id_, namespace in sorted(self.namespaces.items(), key=lambda item: item[0]):
+            grouped.setdefault(namespace.id, []).append(id_)
+        return dict(sorted(grouped.items()))
+
+
+async def locate(
+    memory: MemoryContext, ids: Sequence[UUID], *, namespaces: Sequence[str] = (), unforgotten: bool = False
+) -> Located:
+    """Find memories in these namespaces, or in all. Two statements.
+
+    Raises Conflict for an id that an import brought into several namespaces.
+    """
+    searched = {namespace.id: namespace for namespace in await memory.find_namespaces(namespaces)}
+    found = await memory.changes.places(list(searched), ids, unforgotten=unforgotten)
+    for id_, places in found.items():
+        if len(places) > 1:
+            names = ", ".join(sorted(searched[place].name for place in places))
+            raise Conflict(f"The memory {id_} is in several namespaces: {names}.", hint="Name one of them.")
+    return Located(
+        namespaces={id_: searched[place] for id_, (place,) in found.items()},
+        missing=tuple(id_ for id_ in dict.fromkeys(ids) if id_ not in found),
+    )
+
+
+async def namespace_of(
+    context: RequestContext, id_: UUID, *, namespaces: Sequence[str] = (), role: Role = "reader"
+) -> NamespaceInfo:
+    """Return the namespace of a memory in which the caller has this role. Raises NotFound, Conflict, Refused."""
+    located = await locate(context.memory, [id_], namespaces=namespaces)
+    if located.missing:
+        raise unknown_memories(located.missing)
+    namespace = located.namespaces[id_]
+    require(context.caller, namespace.name, role)
+    return namespace
+
+
+def unknown_memories(ids: Sequence[UUID]) -> NotFound:
+    """Make the error for ids that no readable namespace holds."""
+    shown = ", ".join(str(id_) for id_ in ids[:5]) + (f" and {len(ids) - 5} more" if len(ids) > 5 else "")
+    return NotFound(f"There is no memory {shown}.", hint="Ids come from recall, search or list.")

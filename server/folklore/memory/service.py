@@ -66,7 +66,7 @@ class Service:
                 if getattr(draft, name) is not None:
                     field_name = name if request.single else f"memories[{place}].{name}"
                     raise InvalidInput(field_name, "is set by the server.", hint="Only an import may state it.")
-        namespace = request.namespace or context.namespace()
+        namespace = context.namespace() if request.namespace is None else request.namespace
         memories = tuple(self.usage.unquote(namespace, request.memories))
         return request.model_copy(update={"namespace": namespace, "memories": memories})
 

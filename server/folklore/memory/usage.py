@@ -20,7 +20,7 @@ from folklore.errors import FolkloreError
 from folklore.memory.ids import new_id
 from folklore.model import Answer, Caller, Draft
 from folklore.text import names
-from folklore.text.clean import clean, digest
+from folklore.text.clean import digest
 from folklore.text.words import unquoted
 
 # Writes entries and returns those to be tried again.
@@ -168,7 +168,7 @@ class UsageRecorder:
     def _unquoted(self, namespace: str, draft: Draft) -> Draft:
         if (namespace, digest(draft.content)) in self._recalled:
             return draft
-        for inner in unquoted(clean(draft.content).text):
+        for inner in unquoted(draft.content):
             if (namespace, digest(inner)) in self._recalled:
                 return replace(draft, content=inner)
         return draft

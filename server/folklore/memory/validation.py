@@ -1,4 +1,4 @@
-"""Validation of memories before they are stored: limits and normal forms. Text is cleaned here and nowhere after."""
+"""Validation of memories before they are stored: text is cleaned once, searched for secrets, and checked."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from datetime import UTC, datetime, tzinfo
 from typing import Any
 
 from folklore.errors import InvalidInput
-from folklore.model import FIELDS, Draft, Field, FieldType, JsonObject, Link
+from folklore.memory.secret_guard import guard_draft
+from folklore.model import FIELDS, Draft, Field, FieldType, JsonObject, Link, SecretPolicy
 from folklore.text import tags as tag_rules
-from folklore.text.clean import clean
+from folklore.text.clean import clean, cleaned
 from folklore.text.languages import language
 
 MAX_BATCH = 500
@@ -24,6 +25,15 @@ MAX_KEY = 200
 MAX_SOURCE_BYTES = 2_000  # an index entry cannot hold more than 2,704 bytes
 _KIND = re.compile(r"[a-z][a-z0-9_-]{0,39}")
 _RELATION = re.compile(r"[a-z][a-z0-9_]{0,39}")
+_TEXTS = [name for name, field in FIELDS.items() if field.type == "text"]
+# Other fields with text in them; a guard must not miss a key behind an invisible character.
+_WITH_TEXT = [
+    *(name for name, field in FIELDS.items() if field.type in ("kind", "language", "tags", "paths", "json")),
+    "idempotency_key",
+    "supersede_reason",
+]
+# Notes of one kind that an answer shows.
+_NOTES = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +45,28 @@ class _Check:
     zone: tzinfo
 
 
-def check_batch(drafts: Sequence[Draft], *, now: datetime, zone: tzinfo = UTC, single: bool = False) -> list[Draft]:
-    """Return the drafts as they will be stored, cleaned and normalised. Raises InvalidInput for the first bad one."""
+@dataclass(frozen=True, slots=True)
+class ValidBatch:
+    """Checked drafts, the prefix of each in errors, and notes on what was changed before storing."""
+
+    drafts: list[Draft]
+    prefixes: list[str]
+    notes: list[str]
+
+
+def check_batch(
+    drafts: Sequence[Draft],
+    *,
+    now: datetime,
+    zone: tzinfo = UTC,
+    secrets: SecretPolicy = "refuse",
+    single: bool = False,
+) -> ValidBatch:
+    """Return the drafts as they will be stored: cleaned, without secrets, normalised.
+
+    With `single`, errors name fields without their place in the batch. Raises InvalidInput or Refused for the first bad
+    draft.
+    """
     if not drafts:
         raise InvalidInput("memories", "is empty.", hint="Give content, or memories with one object each.")
     if len(drafts) > MAX_BATCH:
@@ -45,19 +75,52 @@ def check_batch(drafts: Sequence[Draft], *, now: datetime, zone: tzinfo = UTC, s
             f"must hold at most {MAX_BATCH} memories, got {len(drafts)}.",
             hint="Split them over several calls.",
         )
-    prefixes = field_prefixes(len(drafts), single=single)
-    return [
-        check_draft(draft, prefix=prefix, now=now, zone=zone) for draft, prefix in zip(drafts, prefixes, strict=True)
-    ]
+    prefixes = [""] if single else [f"memories[{place}]." for place in range(len(drafts))]
+    checked: list[Draft] = []
+    removed: list[str] = []
+    redacted: list[str] = []
+    for given, prefix in zip(drafts, prefixes, strict=True):
+        draft, invisible = clean_draft(given, prefix)
+        draft, replaced = guard_draft(draft, secrets, prefix=prefix)
+        checked.append(check_cleaned(draft, prefix=prefix, now=now, zone=zone))
+        removed += invisible
+        redacted += replaced
+    return ValidBatch(
+        checked,
+        prefixes,
+        [
+            *_note("Secrets were replaced by a marker before storing", redacted),
+            *_note("Invisible characters were removed before storing", removed),
+        ],
+    )
 
 
-def field_prefixes(count: int, *, single: bool) -> list[str]:
-    """Return what errors put before the field names of each memory of a batch."""
-    return [""] if single else [f"memories[{place}]." for place in range(count)]
+def clean_draft(draft: Draft, prefix: str = "") -> tuple[Draft, list[str]]:
+    """Remove invisible characters from every text; return notes on long fields, as "content: 2 characters"."""
+    values: dict[str, Any] = {}
+    notes = []
+    for name in _TEXTS:
+        if (text := getattr(draft, name)) is not None:
+            found = clean(text)
+            values[name] = found.text
+            if found.removed:
+                notes.append(f"{prefix}{name}: {found.removed} character{'s' if found.removed > 1 else ''}")
+    for name in _WITH_TEXT:
+        try:
+            values[name] = cleaned(getattr(draft, name))
+        except RecursionError:
+            raise InvalidInput(f"{prefix}{name}", "is nested too deeply.", hint="Keep it flat.") from None
+    values["related"] = tuple(replace(link, type=clean(link.type).text) for link in draft.related)
+    return replace(draft, **values), notes
 
 
 def check_draft(draft: Draft, *, prefix: str, now: datetime, zone: tzinfo) -> Draft:
-    """Return one draft, cleaned and normalised; `prefix` is put before field names in errors."""
+    """Return one draft, cleaned and normalised; `prefix` is put before field names in errors. Raises InvalidInput."""
+    return check_cleaned(clean_draft(draft, prefix)[0], prefix=prefix, now=now, zone=zone)
+
+
+def check_cleaned(draft: Draft, *, prefix: str, now: datetime, zone: tzinfo) -> Draft:
+    """Check the limits of a cleaned draft and normalise it. Raises InvalidInput."""
     values: dict[str, Any] = {
         name: _CHECKS[field.type](value, _Check(field, prefix + name, zone))
         for name, field in FIELDS.items()
@@ -71,22 +134,17 @@ def check_draft(draft: Draft, *, prefix: str, now: datetime, zone: tzinfo) -> Dr
     return replace(
         draft,
         **values,
-        idempotency_key=short_text(draft.idempotency_key, f"{prefix}idempotency_key", MAX_KEY),
-        supersede_reason=short_text(draft.supersede_reason, f"{prefix}supersede_reason", MAX_REASON),
-        related=_links(draft.related, f"{prefix}related"),
+        idempotency_key=_limited(draft.idempotency_key, f"{prefix}idempotency_key", MAX_KEY),
+        supersede_reason=_limited(draft.supersede_reason, f"{prefix}supersede_reason", MAX_REASON),
+        related=_links(draft.related, f"{prefix}related") if draft.related else (),
     )
 
 
-def removed_characters(given: Draft, checked: Draft, *, prefix: str) -> list[str]:
-    """Report the invisible characters that cleaning removed from texts, as "content: 2 characters"."""
-    notes = []
-    for name, field in FIELDS.items():
-        if field.type != "text":
-            continue
-        text = getattr(given, name)
-        if text != getattr(checked, name) and (count := clean(text).removed):  # most texts are unchanged
-            notes.append(f"{prefix}{name}: {count} character{'s' if count > 1 else ''}")
-    return notes
+def _note(text: str, items: Sequence[str]) -> list[str]:
+    if not items:
+        return []
+    more = f"; and {len(items) - _NOTES} more" if len(items) > _NOTES else ""
+    return [f"{text} ({'; '.join(items[:_NOTES])}{more})."]
 
 
 def with_zone(value: datetime | None, zone: tzinfo, field: str = "time") -> datetime | None:
@@ -128,12 +186,14 @@ def relation_type(name: str, field: str) -> str:
 
 def short_text(text: str | None, field: str, limit: int) -> str | None:
     """Return a cleaned text of at most `limit` characters, None for an empty one. Raises InvalidInput."""
-    if text is None:
-        return None
-    cleaned = clean(text).text.strip()
-    if len(cleaned) > limit:
-        raise InvalidInput(field, f"must be at most {limit:,} characters, got {len(cleaned):,}.", hint="Shorten it.")
-    return cleaned or None
+    return None if text is None else _limited(clean(text).text, field, limit)
+
+
+def _limited(text: str | None, field: str, limit: int) -> str | None:
+    text = (text or "").strip()
+    if len(text) > limit:
+        raise InvalidInput(field, f"must be at most {limit:,} characters, got {len(text):,}.", hint="Shorten it.")
+    return text or None
 
 
 def share(value: float, field: str) -> float:
@@ -143,23 +203,19 @@ def share(value: float, field: str) -> float:
     return value
 
 
-def _content(text: str, name: str) -> str:
-    cleaned = clean(text).text.strip()
-    if not cleaned:
-        raise InvalidInput(name, "is empty.", hint="State one fact that can be understood by itself.")
-    if len(cleaned) > MAX_CONTENT:
+def _text(value: str, check: _Check) -> str | None:
+    if check.field.name != "content":
+        return _limited(value, check.name, check.field.limit)
+    text = value.strip()
+    if not text:
+        raise InvalidInput(check.name, "is empty.", hint="State one fact that can be understood by itself.")
+    if len(text) > MAX_CONTENT:
         raise InvalidInput(
-            name,
-            f"must be at most {MAX_CONTENT:,} characters, got {len(cleaned):,}.",
+            check.name,
+            f"must be at most {MAX_CONTENT:,} characters, got {len(text):,}.",
             hint="Split it into several memories of one fact each.",
         )
-    return cleaned
-
-
-def _text(value: str, check: _Check) -> str | None:
-    if check.field.name == "content":
-        return _content(value, check.name)
-    return short_text(value, check.name, check.field.limit)
+    return text
 
 
 def _integer(value: int, check: _Check) -> int:
@@ -171,30 +227,18 @@ def _integer(value: int, check: _Check) -> int:
 def _paths(paths: Sequence[str], check: _Check) -> tuple[str, ...]:
     if len(paths) > MAX_PATHS:
         raise InvalidInput(check.name, f"must hold at most {MAX_PATHS} paths, got {len(paths)}.")
-    cleaned = (short_text(path, f"{check.name}[{place}]", 1_000) for place, path in enumerate(paths))
-    return tuple(dict.fromkeys(path.rstrip("/") for path in cleaned if path))
+    limited = (_limited(path, f"{check.name}[{place}]", 1_000) for place, path in enumerate(paths))
+    return tuple(dict.fromkeys(path.rstrip("/") for path in limited if path))
 
 
 def _json(value: JsonObject, check: _Check) -> JsonObject:
     try:
         text = json.dumps(value, ensure_ascii=False, allow_nan=False)
-        cleaned = {clean(name).text: _clean_json(entry) for name, entry in value.items()}
     except (TypeError, ValueError, RecursionError) as error:
         raise InvalidInput(check.name, "must be a JSON object that is not nested too deeply.") from error
-    if len(text.encode("utf-8", "surrogatepass")) > check.field.limit:
+    if len(text.encode()) > check.field.limit:
         limit = check.field.limit // 1024
         raise InvalidInput(check.name, f"must be at most {limit} KB.", hint="Keep only what is needed later.")
-    return cleaned
-
-
-def _clean_json(value: object) -> object:
-    """Clean the texts within JSON; jsonb cannot hold NUL and lone surrogates."""
-    if isinstance(value, str):
-        return clean(value).text
-    if isinstance(value, list | tuple):
-        return [_clean_json(entry) for entry in value]
-    if isinstance(value, Mapping):
-        return {clean(str(name)).text: _clean_json(entry) for name, entry in value.items()}
     return value
 
 

@@ -9,7 +9,9 @@ from __future__ import annotations
 import hashlib
 import re
 import unicodedata
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 # A regular expression, not str.translate: 0.24 ms for 32,000 characters in any script, where translate needs 1.3 ms
 # if a single character is not ASCII.
@@ -62,6 +64,17 @@ def clean(text: str) -> Cleaned:
     visible = _INVISIBLE.sub("", _ESCAPES.sub("", lines))
     visible = _JOINERS_AND_SELECTORS.sub(_meaningful, visible)
     return Cleaned(visible, len(lines) - len(visible))
+
+
+def cleaned(value: Any) -> Any:
+    """Return a JSON value with every text in it cleaned, keys too. Raises RecursionError for one nested too deep."""
+    if isinstance(value, str):
+        return clean(value).text
+    if isinstance(value, Mapping):
+        return {cleaned(str(key)): cleaned(entry) for key, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return type(value)(cleaned(entry) for entry in value)
+    return value
 
 
 def nfc(text: str) -> str:

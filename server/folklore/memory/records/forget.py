@@ -9,9 +9,8 @@ from uuid import UUID
 
 from folklore.db.stores.changes import Closing, NamespaceTransaction
 from folklore.errors import FolkloreError, InvalidInput
-from folklore.memory.context import MemoryContext, RequestContext
+from folklore.memory.context import MemoryContext, RequestContext, locate, unknown_memories
 from folklore.memory.filters import resolve_filters
-from folklore.memory.locate import locate, unknown_memories
 from folklore.memory.permissions import require, require_writable
 from folklore.memory.requests import ForgetRequest
 from folklore.memory.results import ForgetResult

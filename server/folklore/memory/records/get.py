@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from folklore.errors import InvalidInput
-from folklore.memory.context import RequestContext
-from folklore.memory.locate import unknown_memories
+from folklore.memory.context import RequestContext, unknown_memories
 from folklore.memory.permissions import role_in
 from folklore.memory.requests import GetRequest
 from folklore.memory.results import GetResult, MemoryDetails

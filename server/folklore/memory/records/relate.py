@@ -8,8 +8,7 @@ from uuid import UUID
 
 from folklore.db.stores.changes import NamespaceTransaction
 from folklore.errors import Conflict, FolkloreError, InvalidInput, NotFound
-from folklore.memory.context import RequestContext
-from folklore.memory.locate import Located, locate
+from folklore.memory.context import Located, RequestContext, locate
 from folklore.memory.permissions import require, require_writable
 from folklore.memory.records.supersede import SUPERSEDES, Replacement, is_done, refusal, write_replacements
 from folklore.memory.requests import RelateRequest, RelationChange

@@ -18,27 +18,27 @@ _NEAREST = 0.92
 # The newest memories of the namespace that a batch is compared with: 1.5 million distances at 256 dimensions take about
 # 0.3 s of one core for a batch of 500, 7 ms for one memory. Older ones are compared where they share a rare word.
 _NEWEST = 3_000
+_UNKNOWN = "Everything is stored, but similar memories could not be looked up:"
 
 
 async def find_similar(
-    context: RequestContext, namespace: UUID, ids: Sequence[UUID], model: UUID
-) -> tuple[Mapping[UUID, tuple[Similar, ...]], str | None]:
+    context: RequestContext, namespace: UUID, ids: Sequence[UUID], model: UUID | None
+) -> tuple[Mapping[UUID, tuple[Similar, ...]], list[str]]:
     """Return at most three similar memories for each new one, the nearest first, or a note why they are unknown.
 
     One statement, after the commit: an error here is logged and noted, and the memories are stored all the same.
+    Without `model` the new memories have no embeddings yet.
     """
-    if not ids:
-        return {}, None
+    memory = context.memory
+    if not ids or (model is None and memory.embedder is None):
+        return {}, []
+    if model is None:
+        return {}, [f"{_UNKNOWN} the embedding model is unavailable."]
     try:
-        found = await context.memory.embeddings.similar(
+        found = await memory.embeddings.similar(
             namespace, ids, model, nearest=_NEAREST, newest=_NEWEST, now=context.now
         )
     except FolkloreError as error:
         log.warning("similar_memories_unknown", count=len(ids), reason=error.message)
-        return {}, unknown_similar(error.message)
-    return found, None
-
-
-def unknown_similar(reason: str) -> str:
-    """Return the note for memories that were stored without a look for similar ones."""
-    return f"Everything is stored, but similar memories could not be looked up: {reason}"
+        return {}, [f"{_UNKNOWN} {error.message}"]
+    return found, []

@@ -18,29 +18,40 @@ from folklore.memory.context import MemoryContext, RequestContext
 from folklore.memory.ids import new_id
 from folklore.memory.models.active_model import embed_texts
 from folklore.memory.permissions import require
-from folklore.memory.records.similar import find_similar, unknown_similar
+from folklore.memory.records.similar import find_similar
 from folklore.memory.records.supersede import Replacement, supersede
 from folklore.memory.requests import StoreRequest
 from folklore.memory.results import StoreResult
-from folklore.memory.secret_guard import guard_batch, guard_fields
-from folklore.memory.validation import check_batch, field_prefixes, removed_characters
-from folklore.model import DEFAULT_LANGUAGE, Draft, Relation, Similar, Stored, StoreStatus
+from folklore.memory.secret_guard import guard_fields
+from folklore.memory.validation import ValidBatch, check_batch
+from folklore.model import DEFAULT_LANGUAGE, Draft, Relation, Stored, StoreStatus
 from folklore.telemetry import stage
 from folklore.text import names
 from folklore.text.clean import digest
 
 log = structlog.get_logger(__name__)
 
-_TRIES = 2
-
 
 @dataclass(frozen=True, slots=True)
 class _Batch:
-    """Checked memories, the prefix of each in errors, and notes on what was changed before storing."""
+    """Memories to store, and the prefix of each in errors."""
 
     memories: list[PreparedMemory]
     prefixes: list[str]
-    notes: list[str]
+
+    @classmethod
+    def of(cls, valid: ValidBatch) -> _Batch:
+        """Give every checked draft an id and its digests. Raises InvalidInput for two requests under one key."""
+        memories = []
+        first: dict[str, bytes] = {}
+        for draft, prefix in zip(valid.drafts, valid.prefixes, strict=True):
+            text = digest(draft.content)
+            item = PreparedMemory(draft.id or new_id(), draft, text, _request_digest(draft, text))
+            key = draft.idempotency_key
+            if key is not None and first.setdefault(key, item.request) != item.request:
+                raise _used_key(prefix, "occurs earlier in this batch with another request.")
+            memories.append(item)
+        return cls(memories, valid.prefixes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,49 +75,22 @@ async def store(context: RequestContext, request: StoreRequest) -> StoreResult:
     guard_fields({"namespace": request.namespace}, memory.secrets)
     name = names.normalise(context.namespace() if request.namespace is None else request.namespace)
     require(context.caller, name, "writer")
-    batch = _check(context, request)
+    valid = check_batch(
+        request.memories, now=context.now, zone=context.zone, secrets=memory.secrets, single=request.single
+    )
+    batch = _Batch.of(valid)
     with stage("store.embed", memories=len(batch.memories)):
         vectors = await _embed_batch(memory, batch.memories)
     with stage("store.write", memories=len(batch.memories)):
         written = await _write_batch(context, name, batch, vectors)
     memory.changed()
     new = [item.id for item in written.outcome if item.new]
-    similar: Mapping[UUID, tuple[Similar, ...]] = {}
-    note = None
-    if vectors is not None:
-        similar, note = await find_similar(context, written.namespace, new, vectors.model)
-    elif new and memory.embedder is not None:
-        note = unknown_similar("the embedding model is unavailable.")
+    similar, notes = await find_similar(context, written.namespace, new, None if vectors is None else vectors.model)
     stored = tuple(
-        Stored(
-            id=item.id, status=_status(prepared.draft, item.new), similar=similar.get(item.id, ()) if item.new else ()
-        )
+        Stored(item.id, _status(prepared.draft, item.new), similar.get(item.id, ()) if item.new else ())
         for prepared, item in zip(batch.memories, written.outcome, strict=True)
     )
-    return StoreResult(name, stored, " ".join([*batch.notes, *([note] if note else [])]) or None)
-
-
-def _check(context: RequestContext, request: StoreRequest) -> _Batch:
-    guarded, redacted = guard_batch(request.memories, context.memory.secrets, single=request.single)
-    drafts = check_batch(guarded, now=context.now, zone=context.zone, single=request.single)
-    prefixes = field_prefixes(len(drafts), single=request.single)
-    removed = [
-        note
-        for given, draft, prefix in zip(guarded, drafts, prefixes, strict=True)
-        for note in removed_characters(given, draft, prefix=prefix)
-    ]
-    notes = []
-    if redacted:
-        notes.append(f"Secrets were replaced by a marker before storing ({_first_notes(redacted)}).")
-    if removed:
-        notes.append(f"Invisible characters were removed before storing ({_first_notes(removed)}).")
-    batch = _Batch([_prepare(draft) for draft in drafts], prefixes, notes)
-    _refuse_shared_keys(batch)
-    return batch
-
-
-def _first_notes(notes: Sequence[str]) -> str:
-    return "; ".join(notes[:10]) + (f"; and {len(notes) - 10} more" if len(notes) > 10 else "")
+    return StoreResult(name, stored, " ".join([*valid.notes, *notes]) or None)
 
 
 def _status(draft: Draft, new: bool) -> StoreStatus:
@@ -115,33 +99,12 @@ def _status(draft: Draft, new: bool) -> StoreStatus:
     return "stored" if new else "duplicate"
 
 
-def _prepare(draft: Draft) -> PreparedMemory:
-    text = digest(draft.content)
-    return PreparedMemory(draft.id or new_id(), draft, text, _request_digest(draft, text))
-
-
 def _request_digest(draft: Draft, text: bytes) -> bytes:
     """Return a digest of what is requested under a key: the text, and the changes to other memories."""
     if draft.supersedes is None and not draft.related:
         return text
     related = sorted((str(link.id), link.type, link.strength) for link in draft.related)
     return hashlib.sha256(json.dumps([text.hex(), str(draft.supersedes), related]).encode()).digest()
-
-
-def _refuse_shared_keys(batch: _Batch) -> None:
-    """Refuse two different requests under one key within a batch."""
-    first: dict[str, bytes] = {}
-    for item, prefix in zip(batch.memories, batch.prefixes, strict=True):
-        key = item.draft.idempotency_key
-        if key is not None and first.setdefault(key, item.request) != item.request:
-            raise _used_key(prefix, "occurs earlier in this batch with another request.")
-
-
-def _refuse_used_keys(batch: _Batch, answers: Sequence[KeyAnswer | None]) -> None:
-    """Refuse another request under a key that was used before."""
-    for item, prefix, answer in zip(batch.memories, batch.prefixes, answers, strict=True):
-        if answer is not None and answer.request != item.request:
-            raise _used_key(prefix, f"was used before for another request, which the memory {answer.id} answered.")
 
 
 def _used_key(prefix: str, problem: str) -> InvalidInput:
@@ -154,19 +117,15 @@ def _used_key(prefix: str, problem: str) -> InvalidInput:
 
 async def _write_batch(context: RequestContext, name: str, batch: _Batch, vectors: Vectors | None) -> _Written:
     """Write a batch in one transaction; once more if another process used one of its keys meanwhile."""
-    for attempt in range(1, _TRIES + 1):
-        try:
-            written = await _write_once(context, name, batch, vectors)
-        except ConcurrentChange:
-            if attempt == _TRIES:
-                raise
-        else:
-            break
+    try:
+        written = await _write(context, name, batch, vectors)
+    except ConcurrentChange:
+        written = await _write(context, name, batch, vectors)
     context.memory.changes.count_stored(sum(item.new for item in written.outcome))
     return written
 
 
-async def _write_once(context: RequestContext, name: str, batch: _Batch, vectors: Vectors | None) -> _Written:
+async def _write(context: RequestContext, name: str, batch: _Batch, vectors: Vectors | None) -> _Written:
     drafts = [item.draft for item in batch.memories]
     languages = sorted({draft.language for draft in drafts if draft.language})
     exclusive = any(draft.supersedes is not None or draft.related for draft in drafts)
@@ -175,41 +134,50 @@ async def _write_once(context: RequestContext, name: str, batch: _Batch, vectors
         namespace, caller=context.caller, now=context.now, exclusive=exclusive
     ) as change:
         answers = await change.key_answers([draft.idempotency_key for draft in drafts])
-        _refuse_used_keys(batch, answers)
-        places = [place for place, answer in enumerate(answers) if answer is None]
+        answered = _answered(batch, answers)
+        places = [place for place in range(len(drafts)) if place not in answered]
         inserted = await change.insert(
             [batch.memories[place] for place in places],
             None if vectors is None else replace(vectors, vectors=[vectors.vectors[place] for place in places]),
         )
-        by_place = dict(zip(places, inserted, strict=True))
-        outcome = [
-            by_place[place] if answer is None else Inserted(answer.id, new=False)
-            for place, answer in enumerate(answers)
-        ]
-        await change.remember_keys(
-            {
-                key: KeyAnswer(by_place[place].id, batch.memories[place].request)
-                for place in places
-                if (key := drafts[place].idempotency_key) is not None
-            }
-        )
-        await _supersede(change, batch, by_place, context)
-        await _relate(change, batch, by_place)
-        new = [item.id for item in outcome if item.new]
-        await change.audit("store", new, len({item.id for item in outcome}))
+        stored = dict(zip(places, inserted, strict=True))
+        await change.remember_keys(_answers(batch, stored))
+        await supersede(change, _replacements(batch, stored), now=context.now)
+        await _relate(change, batch, stored)
+        outcome = [(answered | stored)[place] for place in range(len(drafts))]
+        await change.audit("store", [item.id for item in outcome if item.new], len({item.id for item in outcome}))
     return _Written(change.namespace, outcome)
 
 
-async def _supersede(
-    change: NamespaceTransaction, batch: _Batch, stored: Mapping[int, Inserted], context: RequestContext
-) -> None:
-    replacements = []
-    for place, item in stored.items():
-        draft = batch.memories[place].draft
-        if draft.supersedes is not None:
-            field = f"{batch.prefixes[place]}supersedes"
-            replacements.append(Replacement(draft.supersedes, item.id, field, draft.supersede_reason))
-    await supersede(change, replacements, now=context.now)
+def _answered(batch: _Batch, answers: Sequence[KeyAnswer | None]) -> dict[int, Inserted]:
+    """Return the memories of requests that were answered before, by place. Refuses another request under a used key."""
+    found = {}
+    for place, (item, prefix, answer) in enumerate(zip(batch.memories, batch.prefixes, answers, strict=True)):
+        if answer is None:
+            continue
+        if answer.request != item.request:
+            raise _used_key(prefix, f"was used before for another request, which the memory {answer.id} answered.")
+        found[place] = Inserted(answer.id, new=False)
+    return found
+
+
+def _answers(batch: _Batch, stored: Mapping[int, Inserted]) -> dict[str, KeyAnswer]:
+    """Return the answer of each idempotency key that is used now."""
+    items = ((batch.memories[place], item) for place, item in stored.items())
+    return {
+        prepared.draft.idempotency_key: KeyAnswer(item.id, prepared.request)
+        for prepared, item in items
+        if prepared.draft.idempotency_key is not None
+    }
+
+
+def _replacements(batch: _Batch, stored: Mapping[int, Inserted]) -> list[Replacement]:
+    items = ((batch.memories[place].draft, batch.prefixes[place], item.id) for place, item in stored.items())
+    return [
+        Replacement(draft.supersedes, id_, f"{prefix}supersedes", draft.supersede_reason)
+        for draft, prefix, id_ in items
+        if draft.supersedes is not None
+    ]
 
 
 async def _relate(change: NamespaceTransaction, batch: _Batch, stored: Mapping[int, Inserted]) -> None:

@@ -12,8 +12,7 @@ from folklore.db.stores.changes import NamespaceTransaction, Patch, State
 from folklore.db.stores.memories import Vectors
 from folklore.db.stores.namespaces import NamespaceInfo
 from folklore.errors import ConcurrentChange, Conflict, InvalidInput, NotFound
-from folklore.memory.context import RequestContext
-from folklore.memory.locate import namespace_of, unknown_memories
+from folklore.memory.context import RequestContext, namespace_of, unknown_memories
 from folklore.memory.records.get import may_read_forgotten
 from folklore.memory.records.store import embed
 from folklore.memory.records.supersede import SUPERSEDES

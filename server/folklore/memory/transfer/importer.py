@@ -19,13 +19,13 @@ from folklore.errors import ConcurrentChange, FolkloreError, InvalidInput, Refus
 from folklore.memory.context import RequestContext
 from folklore.memory.ids import new_id
 from folklore.memory.requests import ImportRequest
-from folklore.memory.secret_guard import guard, guard_fields
+from folklore.memory.secret_guard import guard_draft, guard_fields
 from folklore.memory.transfer.conflicts import ExistingMemories, Resolution, resolve
 from folklore.memory.transfer.formats.line import Lines, SourceLine
 from folklore.memory.transfer.imported_vectors import ImportedVectors
 from folklore.memory.transfer.json_lines import Header, Line, read_line
 from folklore.memory.transfer.report import Report
-from folklore.memory.validation import check_draft, with_zone
+from folklore.memory.validation import check_cleaned, clean_draft, with_zone
 from folklore.model import DEFAULT_LANGUAGE, Draft, Relation, Revision
 from folklore.text import names
 from folklore.text.clean import clean, digest
@@ -170,11 +170,11 @@ class _Importer:
     def _checked_memory(self, number: int, memory: TransferredMemory) -> TransferredMemory:
         context, past = self._run.context, memory.past
         secrets, zone = context.memory.secrets, context.zone
-        draft, replaced = guard(memory.draft, secrets)
+        draft, replaced = guard_draft(clean_draft(memory.draft)[0], secrets)
         guard_fields({"agent": past.agent, "trust": past.trust, "idempotency_keys": tuple(memory.keys)}, secrets)
         self._run.report.redacted += bool(replaced)
         # An export has expired memories too, which a store would refuse.
-        checked = check_draft(replace(draft, expires_at=None), prefix="", now=context.now, zone=zone)
+        checked = check_cleaned(replace(draft, expires_at=None), prefix="", now=context.now, zone=zone)
         text = digest(checked.content)
         checked = replace(
             checked,

@@ -1,0 +1,284 @@
+"""Commands that administer a store: `folklore namespaces`, `stats`, `tokens` and `audit`."""
+
+from __future__ import annotations
+
+import sys
+from datetime import tzinfo
+from typing import get_args
+
+import click
+
+from folklore.cli.context import call, zone_of
+from folklore.cli.options import id_of, json_option, namespaces_option
+from folklore.cli.output import local_time, print_json, print_rows, say
+from folklore.memory.requests import (
+    AuditRequest,
+    CreateNamespaceRequest,
+    CreateTokenRequest,
+    DeleteNamespaceRequest,
+    DescribeNamespaceRequest,
+    EraseNamespaceRequest,
+    ListNamespacesRequest,
+    ListTokensRequest,
+    RenameNamespaceRequest,
+    RestoreNamespaceRequest,
+    RevokeTokensRequest,
+    StatsRequest,
+    without_nulls,
+)
+from folklore.memory.results import AuditEntry, ErasedNamespaces
+from folklore.model import Role, Token
+
+_COUNTS = ("memories", "forgotten", "superseded", "without_vector", "sessions", "characters")
+
+
+@click.group()
+def namespaces() -> None:
+    """Manage namespaces, the shared sets of memories."""
+
+
+@namespaces.command("list")
+@click.option("--deleted", is_flag=True, help="Deleted namespaces that can still be restored.")
+@json_option
+@click.pass_context
+def list_namespaces(ctx: click.Context, deleted: bool, as_json: bool) -> None:
+    """List the namespaces; counts stop at 50,000 (`folklore stats` counts exactly)."""
+    found, zone = call(ctx, ListNamespacesRequest(deleted=deleted)), zone_of(ctx)
+    rows = [
+        {
+            "name": item.name,
+            "memories": item.memories or 0,
+            "language": item.language,
+            "created_at": local_time(item.created_at, zone),
+            "description": item.description,
+        }
+        | ({"deleted_at": local_time(item.deleted_at, zone), "deleted_by": item.deleted_by} if deleted else {})
+        for item in found
+    ]
+    if as_json:
+        print_json({"namespaces": [without_nulls(row) for row in rows]})
+    elif rows:
+        print_rows(rows, [*rows[0]])
+    else:
+        say("No namespace was deleted." if deleted else "Nothing has been stored yet.")
+
+
+@namespaces.command("create")
+@click.argument("name")
+@click.option("--language", help="The language of its texts, unless a memory states another. Default: english.")
+@click.option("--description", help="What it is for.")
+@click.pass_context
+def create_namespace(ctx: click.Context, name: str, language: str | None, description: str | None) -> None:
+    """Create an empty namespace; storing into a new name creates one too."""
+    created = call(ctx, CreateNamespaceRequest(name=name, language=language, description=description))
+    say(f"created {created}")
+
+
+@namespaces.command()
+@click.argument("name")
+@click.argument("to")
+@click.pass_context
+def rename(ctx: click.Context, name: str, to: str) -> None:
+    """Rename the namespace NAME to TO; its memories stay."""
+    say(f"renamed to {call(ctx, RenameNamespaceRequest(name=name, to=to))}")
+
+
+@namespaces.command()
+@click.argument("name")
+@click.argument("description", required=False)
+@click.pass_context
+def describe(ctx: click.Context, name: str, description: str | None) -> None:
+    """Set the description of a namespace; without DESCRIPTION, remove it."""
+    call(ctx, DescribeNamespaceRequest(name=name, description=description))
+    say(f"described {name}")
+
+
+@namespaces.command()
+@click.argument("name")
+@click.option("--erase", is_flag=True, help="Permanently, with all its memories; it cannot be undone.")
+@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+@click.pass_context
+def delete(ctx: click.Context, name: str, erase: bool, yes: bool) -> None:
+    """Delete a namespace with all its memories: hidden at once, and `restore` brings it back for a while.
+
+    --erase takes the namespace in use; if there is none, the deleted ones of this name.
+    """
+    ask = not yes and sys.stdin.isatty()
+    if erase:
+        _erase(ctx, name, ask=ask)
+        return
+    if ask:
+        click.confirm(f"{name} and all its memories will be deleted. Continue?", abort=True, err=True)
+    deleted = call(ctx, DeleteNamespaceRequest(name=name))
+    days = deleted.restorable_for.days
+    say(f"deleted {deleted.name}; for {days} days `folklore namespaces restore {deleted.name}` restores it")
+
+
+def _erase(ctx: click.Context, name: str, *, ask: bool) -> None:
+    only = None  # another namespace may have the name when the question is answered
+    if ask:
+        preview = call(ctx, EraseNamespaceRequest(name=name, dry_run=True))
+        click.confirm(f"Erase {_summary(preview)} permanently?", abort=True, err=True)
+        only = preview.ids
+    erased = call(ctx, EraseNamespaceRequest(name=name, only=only))
+    say(f"erased {_summary(erased)}")
+    if erased.remaining:
+        say(f"{erased.remaining:,} of this name were deleted earlier: `folklore namespaces list --deleted`")
+
+
+@namespaces.command()
+@click.argument("name")
+@click.pass_context
+def restore(ctx: click.Context, name: str) -> None:
+    """Restore the namespace of this name that was deleted last."""
+    say(f"restored {call(ctx, RestoreNamespaceRequest(name=name))}")
+
+
+@click.command()
+@namespaces_option
+@json_option
+@click.pass_context
+def stats(ctx: click.Context, namespaces: tuple[str, ...], as_json: bool) -> None:
+    """Count what is stored, exactly; reads every memory of the namespaces."""
+    found, zone = call(ctx, StatsRequest(namespaces=namespaces)), zone_of(ctx)
+    # Without a model no embedding is pending.
+    counts = [count for count in _COUNTS if found.model is not None or count != "without_vector"]
+    rows = [
+        {"name": item.name}
+        | {count: getattr(item, count) for count in counts}
+        | {"oldest": local_time(item.oldest, zone), "newest": local_time(item.newest, zone)}
+        for item in found.namespaces
+    ]
+    total = {count: sum(getattr(item, count) for item in found.namespaces) for count in counts}
+    if as_json:
+        shown = [without_nulls(row) for row in rows]
+        print_json(without_nulls({"namespaces": shown, "total": total, "model": found.model, "engine": found.engine}))
+    else:
+        last = [{"name": "all", **total}] if len(rows) > 1 else []
+        print_rows([*rows, *last], ["name", *counts, "oldest", "newest"])
+
+
+def _summary(erased: ErasedNamespaces) -> str:
+    several = f" ({len(erased.ids):,} deleted namespaces)" if len(erased.ids) > 1 else ""
+    return f"{erased.name}{several} with {erased.memories:,} {'memory' if erased.memories == 1 else 'memories'}"
+
+
+@click.group()
+def tokens() -> None:
+    """Manage the tokens of people and agents. As soon as one exists, every request over HTTP needs one."""
+
+
+@tokens.command("create")
+@click.option("--name", required=True, help="The principal: the author of what is stored with the token.")
+@click.option(
+    "--grant",
+    "grants",
+    multiple=True,
+    metavar="NAMESPACE:ROLE",
+    help=f"A grant; roles are {', '.join(get_args(Role))}; repeatable. A new namespace is created.",
+)
+@click.option("--owner", is_flag=True, help="Grants everything, and may create tokens.")
+@click.option("--namespace", help="The default for writing. Default: the only one that it may write to.")
+@click.option("--agent", help="The program that uses it, such as claude-code; recorded with the author.")
+@click.option("--expires", metavar="PERIOD", help="12h, 90d, 8w, 1y. Default: never.")
+@json_option
+@click.pass_context
+def create_token(ctx: click.Context, /, grants: tuple[str, ...], as_json: bool, **options: object) -> None:
+    """Create a token and show it, once: only its digest is stored."""
+    made = call(ctx, CreateTokenRequest(grants=grants, **options))
+    if as_json:
+        value = {"id": str(made.id), "name": made.principal, "token": made.secret, "created": list(made.created)}
+        print_json(value | ({"expires_at": made.expires_at.isoformat()} if made.expires_at else {}))
+        return
+    say(made.secret)
+    until = f", until {local_time(made.expires_at, zone_of(ctx))}" if made.expires_at else ""
+    click.echo(f"This token of {made.principal} (id {made.id}{until}) is shown once: keep it now.", err=True)
+    if made.created:
+        click.echo(f"Created for it: {', '.join(made.created)}.", err=True)
+
+
+@tokens.command("list")
+@click.option("--name", help="Only of this principal.")
+@click.option("--all", "all_", is_flag=True, help="Also expired and revoked ones.")
+@json_option
+@click.pass_context
+def list_tokens(ctx: click.Context, name: str | None, all_: bool, as_json: bool) -> None:
+    """List the tokens: principal, grants, last use; never the tokens themselves."""
+    found, zone = call(ctx, ListTokensRequest(principal=name, all=all_)), zone_of(ctx)
+    rows = [_token_row(item, zone) for item in found]
+    if as_json:
+        print_json({"tokens": [without_nulls(row) for row in rows]})
+    elif rows:
+        print_rows(rows)
+    elif name is not None:
+        say(f"{name} has no tokens." if all_ else f"{name} has no valid tokens.")
+    else:
+        say("There are no tokens: every request over HTTP from this machine is accepted.")
+
+
+def _token_row(item: Token, zone: tzinfo) -> dict[str, object]:
+    return {
+        "id": str(item.id),
+        "name": item.principal,
+        "grants": "everything (owner)" if item.owner else " ".join(item.grants),
+        "namespace": item.home,
+        "agent": item.agent,
+        "issuer": item.issuer,
+        "expires_at": local_time(item.expires_at, zone),
+        "used_at": local_time(item.last_used_at, zone),
+        "revoked_at": local_time(item.revoked_at, zone),
+    }
+
+
+@tokens.command()
+@click.argument("ids", nargs=-1, metavar="[ID…]")
+@click.option("--name", help="All tokens of this principal.")
+@json_option
+@click.pass_context
+def revoke(ctx: click.Context, ids: tuple[str, ...], name: str | None, as_json: bool) -> None:
+    """Revoke tokens by ID, or all of a principal, at once and on every server."""
+    wanted = tuple(id_of(text, "folklore tokens list") for text in dict.fromkeys(ids))
+    revoked = call(ctx, RevokeTokensRequest(ids=wanted, principal=name))
+    if as_json:
+        print_json({"revoked": [{"id": str(token.id), "name": token.principal} for token in revoked]})
+    for token in () if as_json else revoked:
+        say(f"revoked {token.id} of {token.principal}")
+
+
+@click.command()
+@namespaces_option
+@click.option("--name", "principal", help="Only by this principal.")
+@click.option(
+    "--action", help="Only this action: store, update, forget, erase, relate, undo, token_create, … or an operation."
+)
+@click.option("--denied", is_flag=True, help="Only denied accesses.")
+@click.option("--since", metavar="PERIOD", help="Only of the last 12h, 7d, 8w, 1y.")
+@click.option("--limit", type=click.IntRange(1, 1000), default=50, show_default=True)
+@json_option
+@click.pass_context
+def audit(ctx: click.Context, /, as_json: bool, **options: object) -> None:
+    """Show writes and denied accesses with their authors; never a text. Newest first."""
+    request = AuditRequest(**options)
+    entries, zone = call(ctx, request), zone_of(ctx)
+    rows = [_audit_row(entry, zone) for entry in entries]
+    if as_json:
+        print_json({"audit": [{name: value for name, value in row.items() if value} for row in rows]})
+    elif rows:
+        print_rows([{name: row[name] for name in row if name not in ("memories", "token")} for row in rows])
+    else:
+        say("The audit log holds no such entry." if request != AuditRequest() else "The audit log is empty.")
+
+
+def _audit_row(entry: AuditEntry, zone: tzinfo) -> dict[str, object]:
+    return {
+        "at": local_time(entry.at, zone),
+        "name": entry.principal,
+        "agent": entry.agent,
+        "action": entry.action,
+        "outcome": entry.outcome,
+        "namespace": entry.namespace,
+        "amount": entry.amount,
+        "memories": [str(id_) for id_ in entry.memories],
+        "token": None if entry.token is None else str(entry.token),
+        "detail": entry.detail,
+    }
