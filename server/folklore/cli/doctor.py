@@ -19,8 +19,8 @@ from folklore.cli.context import local_settings
 from folklore.cli.options import json_option
 from folklore.cli.output import paint, print_json, say
 from folklore.config import Settings
-from folklore.db.database import Database, PoolLimits
-from folklore.db.migrate import migrate, pending
+from folklore.db.database import Database, DryRun, PoolLimits
+from folklore.db.migrate import migrate, pending, server_info
 from folklore.db.stores.models import Models
 from folklore.embedding.factory import build_embedder, configured_choice, configured_embedder
 from folklore.embedding.protocol import Embedder, Model
