@@ -1,4 +1,4 @@
-"""The command line for tests: in this process where that is enough, as a process of its own where it is not."""
+"""Command line for tests: run in this process, or as a separate process."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from folklore.cli.main import outcome
 
 @dataclass(frozen=True, slots=True)
 class Ran:
-    """How a command ended and what it said."""
+    """Exit code and output of a command."""
 
     code: int
     out: str
@@ -27,7 +27,7 @@ class Ran:
 
     @property
     def json(self) -> Any:
-        """What stdout says; fails unless that is one document."""
+        """Return stdout, which must be one JSON document."""
         return json.loads(self.out)
 
 

@@ -42,7 +42,7 @@ from tests.waiting import STUCK
 
 _STARTED = time.monotonic()
 
-# A shared machine may pause for longer than hypothesis' deadline; how long a test takes is no property of the code.
+# A busy machine may pause a test for longer than hypothesis' deadline.
 hypothesis.settings.register_profile("folklore", deadline=None)
 hypothesis.settings.load_profile("folklore")
 
@@ -94,7 +94,7 @@ class Cluster:
         # Copying files takes three quarters of the time that copying blocks through the log does.
         await self.admin.execute(f"create database {name} template {template} strategy file_copy")
         try:
-            # What a test writes need not outlive a power cut, and a commit that waits for the disk takes milliseconds.
+            # Test data need not survive a power failure, and a commit that waits for the disk takes milliseconds.
             # The setting belongs to the database and is not copied from its template.
             await self.admin.execute(f"alter database {name} set synchronous_commit = off")
             yield name
@@ -117,8 +117,8 @@ def no_test_waits_forever() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def an_environment_of_our_own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Neither the settings nor the home of whoever runs the tests take part."""
+def clean_environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Keep the settings and the home of the developer out of the tests."""
     with pytest.MonkeyPatch.context() as patch:
         for name in os.environ:
             if name.startswith(("FOLKLORE_", "CLAUDE_", "PG")):
@@ -162,7 +162,7 @@ async def cluster(cluster_dsn: str) -> AsyncIterator[Cluster]:
 
 @pytest.fixture(scope="session")
 async def template(cluster: Cluster) -> AsyncIterator[str]:
-    """The name of a migrated database that nobody is connected to."""
+    """Name of a migrated database without connections."""
     async with cluster.new_database() as name:
         await migrate(cluster.address(name))
         yield name
@@ -177,14 +177,14 @@ async def empty_database_url(cluster: Cluster) -> AsyncIterator[str]:
 
 @pytest.fixture
 async def database_url(cluster: Cluster, template: str) -> AsyncIterator[str]:
-    """A database with our schema, and nothing in it."""
+    """A database with our schema and no rows."""
     async with cluster.new_database(template) as name:
         yield cluster.address(name)
 
 
 @pytest.fixture
 def queries() -> list[str]:
-    """What `database` or `app` said to Postgres, in order. asyncpg tells in the loop's next turn."""
+    """Statements of `database` or `app`, in order. asyncpg logs a statement in the loop's next turn."""
     return []
 
 
@@ -198,13 +198,13 @@ async def database(database_url: str, queries: list[str]) -> AsyncIterator[Datab
 
 @pytest.fixture
 async def library(database: Database, embedder: Embedder) -> MemoryContext:
-    """The use cases' world over a fresh database, with the bundled model."""
+    """The memory context of a fresh database, with the bundled model."""
     return MemoryContext.of(database, embedder)
 
 
 @pytest.fixture
 async def person(library: MemoryContext) -> Person:
-    """Somebody called `tester` who writes to `notes`."""
+    """The caller `tester`, who writes to `notes`."""
     return Person(library)
 
 
@@ -216,7 +216,7 @@ async def jobs(database: Database, library: MemoryContext) -> BackgroundJobs:
 
 @pytest.fixture
 async def connection(database_url: str) -> AsyncIterator[asyncpg.Connection]:
-    """A plain connection to the test's database, to look behind the scenes."""
+    """A plain connection to the test's database."""
     opened = await asyncpg.connect(database_url)
     yield opened
     await opened.close()
@@ -229,7 +229,7 @@ def settings(database_url: str, tmp_path: Path) -> Settings:
 
 @pytest.fixture
 async def app(settings: Settings, queries: list[str]) -> AsyncIterator[App]:
-    """A running application: the bundled model, the caller `tester`, writing to `notes` when no namespace is said."""
+    """A running application: the bundled model, the caller `tester`, with the default namespace `notes`."""
     running = App(settings, log_query=queries.append)
     await running.ready()
     yield running

@@ -1,4 +1,4 @@
-"""A way to the test's Postgres that can be shut: for a test, the database is down, whoever else uses the cluster."""
+"""TCP proxy to the test's Postgres, to take the database down for one test while others use the cluster."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Doorway:
 
     @property
     def url(self) -> str:
-        """The same database, through the doorway."""
+        """Return the DSN of the same database through this proxy."""
         parts = urlsplit(self.dsn)
         user = parts.netloc.rpartition("@")[0]
         return f"postgresql://{user}@127.0.0.1:{self.port}{parts.path}?sslmode=disable"
@@ -29,7 +29,7 @@ class Doorway:
         self.port = self._server.sockets[0].getsockname()[1]
 
     async def shut(self) -> None:
-        """Nobody gets in, and whoever is inside is thrown out."""
+        """Refuse new connections and abort the open ones."""
         if self._server is not None:
             self._server.close()
             self._server = None

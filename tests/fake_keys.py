@@ -11,7 +11,6 @@ import string
 from collections.abc import Callable
 
 ALNUM = string.ascii_letters + string.digits
-LOWER = string.ascii_lowercase + string.digits
 UPPER = string.ascii_uppercase + string.digits
 HEX = "0123456789abcdef"
 URLSAFE = ALNUM + "-_"

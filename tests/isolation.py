@@ -1,9 +1,9 @@
-"""Random people with random tokens do random things at one real server; whatever an answer holds must be theirs.
+"""Isolation trial: random calls with random tokens at one real server, whose answers may hold only what was granted.
 
 Everything that belongs to a namespace carries its mark: its name, every text, tag, source, session and description in
-it, and the ids that were given out. An answer (status, headers, body) may hold marks of namespaces that the caller may
-read, and what the caller said himself, nothing else. Beside that: what is hidden and what never was get the same
-answer, and what happens in a hidden namespace changes no answer, no score and no statistic.
+it, and the ids of its memories. An answer (status, headers, body) may hold only marks of namespaces that the caller may
+read, and those of the request. Two more rules: a hidden memory and a missing one get the same answer, and a change in a
+hidden namespace changes no answer, no score and no statistic of other namespaces.
 
 `make isolation CALLS=20000` makes many calls; a test makes some.
 """
@@ -48,7 +48,7 @@ HEADERS = {
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """Somebody with a token: what it opens, by the place of the namespace."""
+    """Caller with a token: the roles that it grants, by the place of the namespace."""
 
     name: str
     secret: str
@@ -57,7 +57,7 @@ class Holder:
 
 @dataclass(slots=True)
 class Trial:
-    """One run. `broken` is what should not have been seen."""
+    """One run. `broken` describes the answers that hold something forbidden."""
 
     team: Team
     client: httpx.AsyncClient
@@ -72,7 +72,7 @@ class Trial:
     leaving: set[str] = field(default_factory=set)  # names that are being replaced, or were
 
     async def prepare(self, namespaces: int = 8, people: int = 10) -> None:
-        """Namespaces with something in each, and people who may see some of them."""
+        """Create namespaces with memories, and callers who may read some of them."""
         for place in range(namespaces):
             name = f"nb{place}x{uuid4().hex[:6]}"
             self.names.append(name)
@@ -80,7 +80,7 @@ class Trial:
                 await self._seed(place)
         for number in range(people):
             held = self.random.sample(range(namespaces), self.random.randint(0, namespaces - 3)) or [0]
-            # Nobody with a token writes to the last two.
+            # The last two namespaces have no writers but this trial.
             roles = {place: self.random.choice(ROLES) if place < namespaces - 2 else "reader" for place in held}
             grants = [f"{self.names[place]}:{role}" for place, role in roles.items()]
             made = await self.team.token(f"person{number}", *grants)
@@ -97,7 +97,7 @@ class Trial:
         return f"{self._mark(place)} {' '.join(self.random.choices(WORDS, k=6))}"
 
     async def run(self, calls: int, at_once: int = 8) -> None:
-        """So many calls, by people picked at random."""
+        """Make so many calls, each by a random caller."""
 
         async def person() -> None:
             while sum(self.calls.values()) < calls and not self.broken:
@@ -114,7 +114,7 @@ class Trial:
             for _ in range(at_once):
                 group.create_task(person())
 
-    # -- one call, looked at
+    # -- one call and the check of its answer
 
     async def _post(self, holder: Holder, path: str, body: Mapping[str, Any], what: str) -> httpx.Response:
         answer = await self.client.post(path, json=body, headers=HEADERS | bearer(holder.secret))
@@ -133,8 +133,8 @@ class Trial:
             place = self.ids.get(id_, -1)
             if place >= 0 and place not in holder.roles and id_ not in said:
                 self.broken.append(f"{holder} saw the id {id_} in the answer to {what} {said}")
-        # The last: the database refused what the code above it had let through, as it must where the name is another's
-        # by the time of the writing.
+        # `late`: the database refused a call that the code had permitted, which may happen only if the namespace was
+        # renamed meanwhile.
         late = re.search("may not do this here", answer.text) and not any(name in said for name in self.leaving)
         if answer.status_code >= 500 or "Error executing tool" in answer.text or late:
             self.broken.append(f"{what} {said} failed: {answer.status_code} {answer.text[:500]}")
@@ -151,7 +151,7 @@ class Trial:
     async def _api(self, holder: Holder, call: str, **arguments: Any) -> httpx.Response:
         return await self._post(holder, f"/api/{call}", arguments, f"api {call}")
 
-    # -- what people do
+    # -- random calls
 
     async def _anything(self, holder: Holder) -> None:
         place = self.random.randrange(len(self.names))
@@ -236,7 +236,7 @@ class Trial:
                 self.broken.append(f"{holder} wrote to {self.names[place]}")
 
     async def _hidden_or_missing(self, holder: Holder) -> None:
-        """What is there but hidden is answered as what is not there."""
+        """Compare the answer for something hidden with the answer for something that does not exist."""
         hidden = [place for place in range(len(self.names)) if place not in holder.roles]
         if not hidden:
             return
@@ -254,14 +254,14 @@ class Trial:
         tool, there, nowhere = self.random.choice(pairs)
         one, other = await self._tool(holder, tool, **there), await self._tool(holder, tool, **nowhere)
         said = [one.text.replace(name, "_"), other.text.replace(never, "_")]
-        # Which of his own names are like the one he gave is no news of anybody else's.
+        # Suggestions of the caller's own namespaces differ with the requested name and reveal nothing.
         said = [re.split(" Did you mean| You may", ID.sub("_", text))[0] for text in said]
         self.compared["hidden or missing"] += 1
         if said[0] != said[1]:
-            self.broken.append(f"{holder} can tell that {there} is there: {said}")
+            self.broken.append(f"{holder} can distinguish the hidden {there} from a missing one: {said}")
 
     async def _same_answer(self, holder: Holder) -> None:
-        """What happens where somebody may not look changes nothing that he is told of where nothing happens."""
+        """Compare two answers of an unchanged namespace before and after changes in a hidden one."""
         quiet = {len(self.names) - 2, len(self.names) - 1}
         mine = [place for place in holder.roles if place in quiet]
         hidden = [place for place in range(len(self.names)) if place not in holder.roles and place not in quiet]
@@ -277,11 +277,11 @@ class Trial:
         said = [_timeless(_message(answer)) for answer in (before, after)]
         self.compared["before and after"] += 1
         if said[0] != said[1]:
-            self.broken.append(f"{holder} can tell what happens elsewhere: {said}")
+            self.broken.append(f"{holder} can see a change in a hidden namespace: {said}")
 
 
 def _message(answer: httpx.Response) -> Any:
-    """The one message of an answer, which comes as JSON or as an event."""
+    """Return the message of an answer, which is JSON or an event."""
     for line in answer.text.splitlines():
         if line.startswith("data:"):
             return json.loads(line.removeprefix("data:"))
@@ -289,12 +289,12 @@ def _message(answer: httpx.Response) -> Any:
 
 
 def _opened(cursor: str) -> str:
-    """What a cursor holds; it need not be readable to tell something."""
+    """Decode a cursor, which must reveal nothing either."""
     return base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)).decode("utf-8", "replace")
 
 
 def _timeless(value: Any) -> Any:
-    """An answer without what is of the moment."""
+    """Return an answer without times and usage counts."""
     if isinstance(value, dict):
         return {
             name: _timeless(entry)
@@ -305,10 +305,12 @@ def _timeless(value: Any) -> Any:
 
 
 async def trial(dsn: str, folder: Path, calls: int, seed: int) -> Trial:
-    """A server over a fresh database, and a run of so many calls at it."""
+    """Start a server over a fresh database and make so many calls."""
     settings = watched(folder, database_url=dsn)
     async with (
-        library_at(dsn, BundledEmbedder()) as library,  # a vector paid later would change an answer by itself
+        library_at(
+            dsn, BundledEmbedder()
+        ) as library,  # an embedding that is written later would change an answer by itself
         on_http(settings) as server,
         httpx.AsyncClient(base_url=server.url, timeout=60) as client,
     ):
@@ -328,7 +330,7 @@ async def _main(calls: int, seed: int) -> int:
     print(f"answers: {dict(run.statuses)}; pairs compared: {dict(run.compared)}")
     for line in run.broken[:5]:
         print("BROKEN:", line)
-    print("nothing of elsewhere appeared" if not run.broken else f"{len(run.broken)} broken")
+    print("no answer held anything that was not granted" if not run.broken else f"{len(run.broken)} broken")
     return 1 if run.broken else 0
 
 

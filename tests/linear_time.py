@@ -21,7 +21,7 @@ def assert_linear_time(function: Callable[[str], object], unit: str, length: int
         function(text)
         return time.thread_time() - started
 
-    function(unit)  # what a first call loads is no work of a text
+    function(unit)  # a first call may load something
     ratios = []
     for _ in range(_ATTEMPTS):
         part = max(min(work(length // 8) for _ in range(3)), 1e-4)  # below, the clock is too coarse

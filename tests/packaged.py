@@ -1,7 +1,7 @@
 """Builds the wheel and runs the server from it, as the container file and the systemd unit do: `make package`.
 
 A fresh virtual environment, the embedded engine taken out of it, a database by address, settings by variables. It takes
-the better part of a minute and asks the package registry, so it is no test of `make test`.
+about a minute and downloads packages, so `make test` does not include it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ ROOT = Path(__file__).parents[1]
 
 
 def main() -> None:
-    os.environ.pop("PYTHONPATH", None)  # what it names would be found before what is installed
+    os.environ.pop("PYTHONPATH", None)  # its folders come before the installed packages
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="folklore-package-")))
         run(sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", str(folder), str(ROOT))
@@ -44,15 +44,14 @@ def run(*command: str) -> None:
 
 
 async def served(python: str, settings: Watched) -> None:
-    """The server of that environment does its work, says that it is well, and ends."""
+    """Work with the server of that environment, read its health and metrics, and end it."""
     async with on_http(settings, python=python) as server, httpx.AsyncClient(base_url=server.url) as client:
         async with Client(f"{server.url}/mcp", read_timeout_seconds=30) as assistant:
             await a_session_of_work(assistant)
         ready, metrics = await client.get("/readyz"), await client.get("/metrics")
-        took = await server.end()
+        await server.end()
     assert ready.json() == {"status": "ready", "engine": "server"}, ready.text
     assert 'folklore_tool_calls_total{outcome="ok",tool="memory_store"} 1.0' in metrics.text, metrics.text
-    assert took < 6, took
     assert settings.attempts() == "", settings.attempts()
 
 

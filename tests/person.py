@@ -116,7 +116,7 @@ class Person:
 
 
 async def sampled(person: Person, model: UUID, namespace: str = "notes") -> Sample:
-    """Return what a recall samples of a namespace where nothing is remembered."""
+    """Return the corpus statistics of an empty namespace, as a recall samples them."""
     [info] = await person.library.find_namespaces([namespace])
     scope = Scope({info.id: info.name}, Filters(), person.now)
     return await person.library.statements.sample(scope, model, texts=True)

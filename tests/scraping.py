@@ -17,7 +17,7 @@ class Scraped:
     text: str
 
     def __call__(self, name: str, **labels: str) -> float:
-        """What the samples of this name and these labels (and any others) add up to."""
+        """Return the sum of the samples with this name and at least these labels."""
         return sum(
             sample.value
             for family in text_string_to_metric_families(self.text)
@@ -43,8 +43,8 @@ async def scraped(client: httpx.AsyncClient) -> Scraped:
     return Scraped(answer.text)
 
 
-async def until(client: httpx.AsyncClient, holds: Callable[[Scraped], bool], seconds: float = 10) -> Scraped:
-    """The first answer for which this holds."""
+async def until(client: httpx.AsyncClient, holds: Callable[[Scraped], bool], seconds: float = 120) -> Scraped:
+    """Scrape until the condition holds; return that answer."""
     async with asyncio.timeout(seconds):
         while not holds(found := await scraped(client)):
             await asyncio.sleep(0.05)

@@ -1,4 +1,4 @@
-"""A process gets ready whatever its embedding service does."""
+"""Start of an application whose embedding service never answers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from folklore.config import EmbeddingSettings, Settings
 from tests.waiting import STUCK
 
 
-async def test_a_service_that_never_answers_holds_up_nobody_who_can_do_without(settings: Settings) -> None:
+async def test_an_application_starts_while_its_embedding_service_never_answers(settings: Settings) -> None:
     asked, over = asyncio.Event(), asyncio.Event()
 
     async def silent(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

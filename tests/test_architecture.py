@@ -1,4 +1,4 @@
-"""The house keeps its walls: who may import whom, what starts quickly, how large a module grows."""
+"""Rules for imports, for the time of a start and for the size of modules and functions."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LONG: dict[str, str] = {
 }
 
 
-def test_rooms_import_only_what_lies_below_them(tmp_path: Path) -> None:
+def test_packages_import_only_lower_layers(tmp_path: Path) -> None:
     program = "import sys; from importlinter.cli import lint_imports; sys.exit(lint_imports(no_cache=True))"
     done = subprocess.run(
         [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, timeout=60, check=False
@@ -95,7 +95,7 @@ def test_every_module_has_a_name_of_its_own(name: str) -> None:
     assert [path for path in MODULES if path.stem == name or path.parent.name == name] == []
 
 
-def test_every_module_says_what_it_is_for() -> None:
+def test_every_module_has_a_docstring() -> None:
     silent = [
         path.relative_to(ROOMS).as_posix()
         for path in MODULES
@@ -118,7 +118,7 @@ def test_nothing_is_printed_and_stdout_is_named_only_at_the_edges() -> None:
     assert talking == {"cli"}
 
 
-def test_broad_excepts_stand_only_at_the_edges() -> None:
+def test_broad_excepts_are_only_at_the_edges() -> None:
     """Each carries a reason; they are for the outermost edge of a process or a probe, and for one search branch."""
     broad = [
         f"{path.relative_to(ROOMS)}:{number}"

@@ -81,7 +81,7 @@ def test_constant_fusion_ranks_each_memory_of_the_lists_once(
     assert sorted(found) == sorted({*dense, *keyword})
 
 
-def test_constant_fusion_by_hand() -> None:
+def test_constant_fusion_agrees_with_a_calculation_by_hand() -> None:
     a, b, c = ("n", "a"), ("n", "b"), ("n", "c")
     lists: dict[Branch, list[tuple[str, str]]] = {"dense": [a, b], "keyword": [c, b]}
 

@@ -1,4 +1,4 @@
-"""Abstention: questions without an answer, and how well the score of an answer separates them."""
+"""Tests of the abstention benchmark: questions without an answer, and their separation by score."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_auroc_is_the_share_of_pairs_in_the_right_order(positive: list[float], n
     assert auroc(positive, negative) + auroc(negative, positive) == pytest.approx(1)
 
 
-def test_auroc_of_separate_and_of_missing_scores() -> None:
+def test_auroc_is_1_for_separate_scores_and_one_half_for_ties_or_no_scores() -> None:
     assert auroc([0.8, 0.9], [0.1, 0.2]) == 1.0
     assert auroc([], [0.3]) == auroc([0.3], []) == auroc([0.3], [0.3]) == 0.5
 
@@ -48,7 +48,7 @@ def test_a_floor_keeps_the_requested_share_and_no_higher_one_does(values: list[f
     assert all(kept(value) < share for value in values if value > floor)
 
 
-def test_a_floor_by_hand() -> None:
+def test_a_floor_agrees_with_a_calculation_by_hand() -> None:
     assert floor_keeping(0.95, [place / 20 for place in range(20)]) == 0.05
     assert floor_keeping(0.95, []) == 0.0
 

@@ -42,7 +42,7 @@ def undocumented():
 words = st.lists(st.sampled_from(["alpha", "Beta", "gamma_delta", "getUserById", "x"]), min_size=1, max_size=4)
 
 
-def test_facts_of_a_file() -> None:
+def test_the_facts_of_a_file_are_read() -> None:
     found = {(fact.kind, fact.known_by): fact.content for fact in facts_of("db/pool.py", ast.parse(SOURCE))}
 
     assert found == {
@@ -79,7 +79,7 @@ def test_items_spread_evenly_keep_their_order_and_number(items: list[int], count
     assert places == sorted(set(places))
 
 
-def test_parts_of_identifiers() -> None:
+def test_identifiers_are_split_into_parts() -> None:
     assert parts("getUserById HTTPServer_v2 ERR_CONN x.py") == [
         *("get", "user", "by", "id", "http", "server", "v", "2", "err", "conn", "x", "py")
     ]

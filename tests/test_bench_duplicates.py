@@ -39,7 +39,7 @@ def test_rewordings_are_repeatable(text: str) -> None:
     assert len(rewordings(text)) == COPIES - 1
 
 
-def test_rewordings_by_hand() -> None:
+def test_rewordings_agree_with_examples_written_by_hand() -> None:
     assert rewordings("Ada: I'm late because the bus got stuck!") == [
         "Ada: So, I'm late since the bus obtained stuck!",
         "Ada: Just to note: I am late because the bus got stuck!",
@@ -55,17 +55,17 @@ def test_rewordings_by_hand() -> None:
 @pytest.mark.parametrize(
     "fact", ["ERR_CONN_REFUSED", "v18.2.0", "src/memory/store.py", "Lisbon", "12:30", "--no-verify"]
 )
-def test_names_and_numbers_stay(fact: str) -> None:
+def test_rewording_keeps_names_and_numbers(fact: str) -> None:
     assert all(fact in worded for worded in rewordings(f"When it rains {fact} is what we get, but it's really rare."))
 
 
-def test_code_keeps_the_order_of_its_lines() -> None:
+def test_rewording_code_keeps_the_order_of_its_lines() -> None:
     code = "def stop(self):\n    halt(). Really.\n    return 1"
 
     assert all(worded.endswith("return 1") for worded in rewordings(code))
 
 
-def test_a_copy_counts_as_its_original_and_once() -> None:
+def test_a_duplicate_counts_as_its_original_and_once() -> None:
     ranked = ["a\u241f2", "a", "b", "a\u241f5", "c\u241f3", "d"]
 
     assert original("a\u241f2") == original("a") == "a"
@@ -101,7 +101,7 @@ SET: list[dict[str, Any]] = [
 ]
 
 
-def test_copies_come_last_and_in_no_session(benchmarks: Benchmarks) -> None:
+def test_duplicates_are_stored_last_and_without_a_session(benchmarks: Benchmarks) -> None:
     copied, originals = copied_set(read_set(benchmarks.written("cats.jsonl", SET)))
 
     assert originals == 5

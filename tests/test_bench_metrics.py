@@ -77,7 +77,7 @@ def test_a_source_that_occurs_twice_counts_once(k: int, ranked: list[str], evide
         assert metric(2 * k, again, evidence) <= metric(2 * k, ranked, evidence) + 1e-12
 
 
-def test_numbers_by_hand() -> None:
+def test_metrics_agree_with_a_calculation_by_hand() -> None:
     ranked, evidence = ["x", "a", "y", "b"], frozenset("abc")
 
     assert recall_at(2, ranked, evidence) == pytest.approx(1 / 3)

@@ -41,7 +41,7 @@ def test_without_a_budget_nothing_is_left_out(found: list[Recalled]) -> None:
 
 
 @given(results, st.integers(50, 2_000))
-def test_a_budget_holds(found: list[Recalled], budget: int) -> None:
+def test_an_answer_never_exceeds_its_budget(found: list[Recalled], budget: int) -> None:
     kept, cut = within_budget(found, budget)
 
     assert sum(tokens.estimate(item.memory.content) for item in kept) <= budget
@@ -72,14 +72,14 @@ def test_a_later_text_that_does_not_fit_ends_the_answer() -> None:
     assert cut
 
 
-def test_what_stands_beside_each_text_counts_too() -> None:
+def test_the_fields_around_each_text_count_towards_the_budget() -> None:
     kept, cut = within_budget([result("x")] * 10, 100)
 
     assert len(kept) == 3, "an id, a namespace, a kind and a time cost about thirty tokens"
     assert cut
 
 
-def test_the_first_is_cut_if_it_must() -> None:
+def test_the_first_result_is_cut_if_it_exceeds_the_budget() -> None:
     kept, cut = within_budget([result("word " * 1_000)], 50)
 
     assert kept[0].memory.content.endswith("…")

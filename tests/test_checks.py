@@ -25,7 +25,7 @@ from tests.person import NOON, Person
 GOOD = Draft("a fact")
 DEEP = functools.reduce(lambda inner, _: [inner], range(3_000), list[Any]())
 
-# Times that exist where they are said, and not in UTC.
+# Times that exist in their zone but not in UTC.
 FIRST_YEAR, LAST_YEAR = (datetime.fromisoformat(t) for t in ("0001-01-01T00:00:00+14:00", "9999-12-31T23:00:00-14:00"))
 
 REFUSED: dict[str, tuple[str, dict[str, Any], str]] = {
@@ -78,7 +78,7 @@ refused = pytest.mark.parametrize(("field", "wrong", "said"), REFUSED.values(), 
 
 
 @refused
-def test_an_invalid_value_is_refused_by_the_name_of_its_field(field: str, wrong: dict[str, Any], said: str) -> None:
+def test_an_invalid_value_is_rejected_by_the_name_of_its_field(field: str, wrong: dict[str, Any], said: str) -> None:
     with pytest.raises(InvalidInput, match=said) as alone:
         check_batch([replace(GOOD, **wrong)], now=NOON, single=True)
     with pytest.raises(InvalidInput, match=said) as fourth:
@@ -99,7 +99,9 @@ async def test_a_batch_with_one_wrong_value_writes_nothing(person: Person, conne
 
 
 @pytest.mark.parametrize("name", ["", " ", "two words", "-dash", "a//b", "x" * 101, "nul\x00", "em\u2014dash", "🚀"])
-async def test_a_bad_namespace_is_refused_by_name(person: Person, connection: asyncpg.Connection, name: str) -> None:
+async def test_an_invalid_namespace_is_rejected_by_name(
+    person: Person, connection: asyncpg.Connection, name: str
+) -> None:
     with pytest.raises(InvalidInput) as refusal:
         await person.store("fine", namespace=name)
 

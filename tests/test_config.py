@@ -370,3 +370,11 @@ def test_an_invalid_login_address_is_reported_without_its_value(monkeypatch: pyt
 
     assert refused.value.field == "database.login_url"
     assert "hunter2" not in str(refused.value)
+
+
+def test_there_are_at_most_45_settings() -> None:
+    """A further setting needs a reason, and another one that goes."""
+    defaults = [field.default for field in Settings.model_fields.values()]
+    sections = [type(default).model_fields for default in defaults if isinstance(default, BaseModel)]
+
+    assert len(defaults) - len(sections) + sum(map(len, sections)) <= 45

@@ -1,4 +1,4 @@
-"""`make conformance` judges rightly, and what it leaves out is really not offered. The run itself needs Node."""
+"""Tests of the verdicts of `make conformance`, and of the waived checks. The run itself needs Node."""
 
 from __future__ import annotations
 

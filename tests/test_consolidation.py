@@ -43,7 +43,7 @@ async def reflection(jobs: BackgroundJobs, connection: asyncpg.Connection, membe
     return made
 
 
-async def test_similar_memories_are_summed_up_in_a_reflection(
+async def test_similar_memories_are_summarised_in_a_reflection(
     person: Person, jobs: BackgroundJobs, connection: asyncpg.Connection, members: list[UUID]
 ) -> None:
     assert (await jobs.dry_run("consolidation"))["to_make"] == 1

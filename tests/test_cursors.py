@@ -1,4 +1,4 @@
-"""Cursors belong to one question and survive nothing else."""
+"""Cursors: valid for one query, and rejected if they were changed."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ zones = st.sampled_from([UTC, timezone.max, timezone.min])
 
 
 @given(st.lists(st.uuids(), max_size=50), st.text(st.characters(exclude_categories=[])))
-def test_what_was_given_is_remembered_for_the_same_question(ids: list[UUID], question: str) -> None:
+def test_a_cursor_holds_the_ids_that_were_returned_for_its_query(ids: list[UUID], question: str) -> None:
     cursor = given_cursor(ids[:20], frozenset(), (question, QUESTION))
     later = given_cursor(ids[20:], given_before(cursor, (question, QUESTION)), (question, QUESTION))
 
@@ -32,31 +32,31 @@ def test_what_was_given_is_remembered_for_the_same_question(ids: list[UUID], que
 
 
 @given(st.datetimes(timezones=zones), st.uuids())
-def test_a_row_comes_back_for_the_same_question(time: datetime, id_: UUID) -> None:
+def test_a_cursor_holds_the_last_row_for_its_query(time: datetime, id_: UUID) -> None:
     assert page_of(page_cursor(Page(time, id_), QUESTION), QUESTION) == Page(time, id_)
 
 
-def test_no_cursor_is_the_beginning() -> None:
+def test_no_cursor_means_the_first_page() -> None:
     assert given_before(None, QUESTION) == frozenset()
     assert page_of(None, QUESTION) is None
 
 
 @given(st.text(st.characters(exclude_categories=[]), max_size=80))
-def test_anything_else_is_refused_with_the_next_step(text: str) -> None:
+def test_an_invalid_cursor_is_rejected_with_the_next_step(text: str) -> None:
     for read in (given_before, page_of):
         with pytest.raises(InvalidInput, match=r"cursor: is not valid.*leave it out"):
             read(text, QUESTION)
 
 
 @pytest.mark.parametrize("text", ["[" * 50_000, '{"a":' * 50_000, "9" * 5_000, "[1e999]", '["NaN", NaN]'])
-def test_json_made_to_hurt_is_refused(text: str) -> None:
+def test_hostile_json_in_a_cursor_is_rejected(text: str) -> None:
     for read in (given_before, page_of):
         with pytest.raises(InvalidInput):
             read(base64.urlsafe_b64encode(text.encode()).decode(), QUESTION)
 
 
 @given(st.binary(max_size=60))
-def test_any_bytes_in_our_alphabet_are_refused(content: bytes) -> None:
+def test_random_bytes_in_the_alphabet_of_cursors_are_rejected(content: bytes) -> None:
     cursor = base64.urlsafe_b64encode(content).decode()
 
     for read in (given_before, page_of):
@@ -67,7 +67,7 @@ def test_any_bytes_in_our_alphabet_are_refused(content: bytes) -> None:
 @pytest.mark.parametrize(
     "other", [("query2", ("a",), Filters(kinds=("note",))), ("query", ("b",), Filters(kinds=("note",))), ("query",)]
 )
-def test_a_cursor_of_another_question_is_refused(other: object) -> None:
+def test_a_cursor_of_another_query_is_rejected(other: object) -> None:
     with pytest.raises(InvalidInput):
         given_before(given_cursor([UUID(int=1)], frozenset(), QUESTION), other)
     with pytest.raises(InvalidInput):

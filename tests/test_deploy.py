@@ -1,4 +1,4 @@
-"""What deploy/ offers fits the product: settings that exist, files that are there, a server that is shut in.
+"""Files of deploy/: existing settings, existing files, a sandboxed server.
 
 That the wheel serves from an environment of its own is `make package`, which asks the package registry.
 """
@@ -71,7 +71,7 @@ def test_the_example_of_settings_loads(monkeypatch: pytest.MonkeyPatch) -> None:
     assert settings.log_format == "json"
 
 
-def test_the_server_is_given_the_user_and_the_database_that_the_image_makes() -> None:
+def test_the_server_uses_the_user_and_the_database_that_the_image_creates() -> None:
     made = assignments(DEPLOY / "database.env.example")
     address = urlsplit(assignments(DEPLOY / "folklore.env.example")["FOLKLORE_DATABASE_URL"])
 
@@ -79,7 +79,7 @@ def test_the_server_is_given_the_user_and_the_database_that_the_image_makes() ->
     assert address.hostname in compose()["services"]
 
 
-def test_no_secret_stands_in_the_files_and_those_that_hold_them_are_not_committed() -> None:
+def test_deployment_files_hold_no_secret_and_secret_files_are_ignored_by_git() -> None:
     assert assignments(DEPLOY / "database.env.example")["POSTGRES_PASSWORD"] == ""
     for service in compose()["services"].values():
         assert (DEPLOY / f"{service['env_file']}.example").exists()
@@ -87,7 +87,7 @@ def test_no_secret_stands_in_the_files_and_those_that_hold_them_are_not_committe
     assert "deploy/*.env" in (ROOT / ".gitignore").read_text(encoding="utf-8").splitlines()
 
 
-def test_the_compose_file_fits_together() -> None:
+def test_the_services_of_the_compose_file_refer_to_each_other_correctly() -> None:
     loaded = compose()
     database, server = loaded["services"]["database"], loaded["services"]["folklore"]
 
@@ -102,7 +102,7 @@ def test_the_compose_file_fits_together() -> None:
     assert (server["read_only"], server["cap_drop"]) == (True, ["ALL"])
 
 
-def test_compose_asks_for_health_as_the_image_does() -> None:
+def test_compose_and_the_image_have_the_same_health_check() -> None:
     said = dict(instructions())["HEALTHCHECK"]
     check = compose()["services"]["folklore"]["healthcheck"]
     options, command = said.split(" CMD ")
@@ -112,7 +112,7 @@ def test_compose_asks_for_health_as_the_image_does() -> None:
     assert {name.replace("_", "-"): str(value) for name, value in check.items()} == dict(written)
 
 
-def test_the_container_file_builds_from_the_wheel_and_runs_as_nobody_special() -> None:
+def test_the_container_file_builds_from_the_wheel_and_runs_as_an_unprivileged_user() -> None:
     steps = instructions()
     copied = [words.split()[:-1] for verb, words in steps if verb == "COPY" and "--from" not in words]
     last_stage = steps[max(place for place, (verb, _) in enumerate(steps) if verb == "FROM") :]
@@ -130,7 +130,7 @@ def test_the_container_file_builds_from_the_wheel_and_runs_as_nobody_special() -
     assert "FOLKLORE_HTTP__PORT=8765" in said["ENV"]
 
 
-def test_the_unit_shuts_the_server_in() -> None:
+def test_the_unit_sandboxes_the_server() -> None:
     service = unit()["Service"]
 
     assert service["ExecStart"].endswith("/folklore serve --http")
@@ -144,7 +144,7 @@ def test_the_unit_shuts_the_server_in() -> None:
     assert int(service["TimeoutStopSec"]) > 6
 
 
-def test_the_unit_does_not_give_up_while_the_database_is_away() -> None:
+def test_the_unit_restarts_the_server_while_the_database_is_unavailable() -> None:
     assert unit()["Unit"]["StartLimitIntervalSec"] == "0"
     assert unit()["Service"]["Restart"] == "on-failure"
 
@@ -152,7 +152,7 @@ def test_the_unit_does_not_give_up_while_the_database_is_away() -> None:
 def test_systemd_understands_the_unit(tmp_path: Path) -> None:
     program = shutil.which("systemd-analyze")
     text = (DEPLOY / "folklore.service").read_text(encoding="utf-8")
-    # It looks whether the program is there, which on this machine it need not be.
+    # It checks that the program exists, which it need not on this machine.
     copy = tmp_path / "folklore.service"
     copy.write_text(text.replace("/opt/folklore/bin/folklore", "/bin/true"), encoding="utf-8")
 

@@ -99,7 +99,7 @@ async def test_a_large_batch_runs_in_another_thread(embedder: Embedder, monkeypa
     assert threads == ["embed_0"]
 
 
-# The modules that a command loads although it embeds nothing.
+# Modules of a command that embeds nothing.
 WITHOUT_EMBEDDING = """
 import sys
 from pathlib import Path

@@ -139,7 +139,7 @@ def leave_pid_file_behind(home: Path, pid: int) -> None:
         os.chown(file, owner.st_uid, owner.st_gid)
 
 
-def test_after_a_crash_the_data_is_there(home: Path) -> None:
+def test_data_survives_a_crash(home: Path) -> None:
     dsn = Engine(home).start()
     query(dsn, "insert into kept select 1 where false", "update kept set x = 43")
 

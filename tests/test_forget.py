@@ -1,4 +1,4 @@
-"""Forgetting: softly, to be undone for a while, or for good and without a trace."""
+"""Forgetting: reversible within the retention time, or erasing without a trace."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ from tests.test_tools import call, refusal
 from tests.waiting import STUCK
 
 RETENTION = timedelta(days=30)
-# A word that stands nowhere else, and that no stemmer changes.
+# A unique word that no stemmer changes.
 SECRET = "xqzvortex"
 
 
-async def test_what_was_forgotten_is_hidden_from_everything_at_once(client: Client) -> None:
+async def test_a_forgotten_memory_is_hidden_from_every_read_at_once(client: Client) -> None:
     stored = await call(client, "memory_store", memories=[{"content": "The gate is open."}, {"content": "It rains."}])
     gone, kept = (item["id"] for item in stored["stored"])
 
@@ -54,7 +54,7 @@ async def test_what_was_forgotten_is_hidden_from_everything_at_once(client: Clie
     assert again == {"forgotten": [], "already_forgotten": [gone]}
 
 
-async def test_undo_brings_it_back_within_the_time_of_retention(person: Person) -> None:
+async def test_undo_restores_a_forgotten_memory_within_the_retention_time(person: Person) -> None:
     early, late = await person.keep("early", "late")
     await person.forget(early, late)
 
@@ -66,7 +66,7 @@ async def test_undo_brings_it_back_within_the_time_of_retention(person: Person) 
         await person.at(NOON + RETENTION + timedelta(seconds=1)).undo(late)
 
 
-async def test_undo_does_not_double_a_text_that_was_stored_anew(person: Person) -> None:
+async def test_undo_does_not_duplicate_a_text_that_was_stored_again(person: Person) -> None:
     (old,) = await person.keep("stated twice")
     await person.forget(old)
     (new,) = await person.keep("stated twice")
@@ -75,7 +75,7 @@ async def test_undo_does_not_double_a_text_that_was_stored_anew(person: Person) 
         await person.undo(old)
 
 
-async def test_filters_say_what_to_forget_in_one_namespace(client: Client) -> None:
+async def test_filters_select_the_memories_to_forget_in_one_namespace(client: Client) -> None:
     for namespace in ("notes", "other"):
         memories = [{"content": f"{tag} {namespace}", "tags": [tag]} for tag in ("junk", "gold")]
         await call(client, "memory_store", memories=memories, namespace=namespace)
@@ -92,7 +92,9 @@ async def test_filters_say_what_to_forget_in_one_namespace(client: Client) -> No
     assert left == {"gold notes", "junk other", "gold other"}
 
 
-async def test_more_than_one_call_takes_is_told(person: Person, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_forget_of_more_memories_than_its_limit_reports_the_rest(
+    person: Person, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("folklore.memory.records.forget.MAX_AT_ONCE", 3)
     await person.keep(*(Draft(f"junk {n}", tags=("junk",)) for n in range(5)))
 
@@ -123,7 +125,7 @@ async def test_more_than_one_call_takes_is_told(person: Person, monkeypatch: pyt
         ({"ids": ["nonsense"]}, "ids[0]"),
     ],
 )
-async def test_a_forget_without_ids_or_selective_filters_is_refused(
+async def test_a_forget_without_ids_or_selective_filters_is_rejected(
     client: Client, arguments: dict[str, Any], words: str
 ) -> None:
     await call(client, "memory_store", content="kept")
@@ -132,7 +134,7 @@ async def test_a_forget_without_ids_or_selective_filters_is_refused(
     assert len((await call(client, "memory_list"))["memories"]) == 1
 
 
-async def test_one_unknown_id_keeps_the_others(person: Person) -> None:
+async def test_an_unknown_id_or_a_caller_without_write_access_forgets_nothing(person: Person) -> None:
     (id_,) = await person.keep("kept")
 
     with pytest.raises(NotFound):
@@ -204,13 +206,13 @@ async def test_erasing_leaves_no_trace_in_any_table(person: Person, connection: 
     assert await everywhere(connection, SECRET) == []
     for id_ in (old, new):
         # The samples of a table that is empty now are of before; they hold no text (0003_revisions.sql), but ids.
-        # That it was erased, and by whom, is told by its id; of what it said nothing is left.
+        # The audit log has the erasure with the id and the author, and nothing of the text.
         assert set(await everywhere(connection, str(id_))) <= {"pg_statistic.stavalues1", "audit.ids"}
     assert contents(await person.recall("*")) == ["a harmless neighbour"]
     await whole(connection)
 
 
-async def test_what_was_forgotten_before_can_be_erased(person: Person, connection: asyncpg.Connection) -> None:
+async def test_a_forgotten_memory_can_be_erased(person: Person, connection: asyncpg.Connection) -> None:
     (id_,) = await person.keep(f"The hint is {SECRET}.")
     await person.forget(id_)
 
@@ -221,7 +223,7 @@ async def test_what_was_forgotten_before_can_be_erased(person: Person, connectio
         await person.undo(id_)
 
 
-async def test_a_dry_run_erases_nothing_and_an_erased_text_is_not_said_again(client: Client) -> None:
+async def test_a_dry_run_erases_nothing_and_an_answer_does_not_repeat_an_erased_text(client: Client) -> None:
     [item] = (await call(client, "memory_store", content="still here"))["stored"]
 
     would = await call(client, "memory_forget", ids=[item["id"]], erase=True, dry_run=True)
@@ -231,7 +233,7 @@ async def test_a_dry_run_erases_nothing_and_an_erased_text_is_not_said_again(cli
     assert did == {"forgotten": [{"id": item["id"], "namespace": "notes"}], "erased": True}
 
 
-async def test_what_was_superseded_by_an_erased_memory_stays_so(person: Person) -> None:
+async def test_a_memory_superseded_by_an_erased_one_stays_superseded(person: Person) -> None:
     (old,) = await person.keep("old")
     (new,) = await person.keep(Draft("new", supersedes=old))
 
@@ -242,7 +244,7 @@ async def test_what_was_superseded_by_an_erased_memory_stays_so(person: Person) 
     assert contents(await person.recall("*")) == ["old"]
 
 
-async def test_several_forgets_of_one_process_do_not_wait_for_each_others_connections(person: Person) -> None:
+async def test_concurrent_forgets_of_one_process_do_not_block_each_other(person: Person) -> None:
     ids = await person.keep(*(f"thought {n}" for n in range(12)))
 
     async with asyncio.timeout(STUCK):
@@ -254,7 +256,7 @@ async def test_several_forgets_of_one_process_do_not_wait_for_each_others_connec
 # Whole namespaces
 
 
-async def test_a_deleted_namespace_is_hidden_and_restored_whole(client: Client, person: Person) -> None:
+async def test_a_deleted_namespace_is_hidden_and_can_be_restored_completely(client: Client, person: Person) -> None:
     [item] = (await call(client, "memory_store", content="The gate is open.", namespace="gates"))["stored"]
     await call(client, "memory_store", content="It rains.")
 

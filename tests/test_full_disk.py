@@ -1,4 +1,4 @@
-"""A disk that fills up under stores: a clear error, nothing lost or half there, and on with it when there is room."""
+"""A disk that fills up during stores: a clear error, no lost or partial batch, and recovery when there is space."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ asyncio.run(main())
 
 
 @pytest.mark.skipif(not AS_ROOT, reason="only root can make a small file system")
-def test_a_disk_that_fills_up_loses_and_halves_nothing() -> None:
+def test_a_full_disk_loses_no_acknowledged_memory_and_halves_no_batch() -> None:
     with temporary_home() as home:
         home.mkdir(exist_ok=True)
         script = 'mount -t tmpfs -o size=220m none "$1" && exec "$2" -c "$3" "$1"'

@@ -1,4 +1,4 @@
-"""What comes through an HNSW index is what exact search finds, nearly; and what it hides is found without."""
+"""Search by an HNSW index: nearly the results of exact search, and exact search where the index misses some."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ pytestmark = pytest.mark.strain
 
 @dataclass(frozen=True, slots=True)
 class ManyMemories:
-    """A database with a namespace that has an index, and somebody who asks by it."""
+    """A database with an indexed namespace, and a caller who recalls from it."""
 
     url: str
     database: Database
@@ -90,7 +90,7 @@ def path(answer: Answer) -> object:
     return dense["path"]
 
 
-async def test_the_nearest_are_found_by_the_index(crowd: ManyMemories) -> None:
+async def test_the_index_finds_the_nearest_memories(crowd: ManyMemories) -> None:
     _, filters = seen("recall/nearest", Filters(), NOON)
     async with crowd.database.session("fresh") as session:
         connection = session.connection
@@ -107,7 +107,7 @@ async def test_the_nearest_are_found_by_the_index(crowd: ManyMemories) -> None:
     assert plan.scans("memories") == {("Index Scan", "memories_pkey")}
 
 
-async def test_the_index_is_searched_far_and_on_until_enough_is_found(crowd: ManyMemories) -> None:
+async def test_a_search_by_the_index_is_iterative_and_has_200_candidates(crowd: ManyMemories) -> None:
     async with crowd.database.session("fresh") as session:
         await session.connection.execute("select '[1]'::halfvec")  # loads the extension
         settings = [await session.connection.fetchval(f"show hnsw.{name}") for name in ("ef_search", "iterative_scan")]
@@ -115,7 +115,9 @@ async def test_the_index_is_searched_far_and_on_until_enough_is_found(crowd: Man
     assert settings == ["200", "relaxed_order"]
 
 
-async def test_what_the_index_finds_is_nearly_what_exact_search_finds(crowd: ManyMemories, embedder: Embedder) -> None:
+async def test_the_index_finds_nearly_the_same_memories_as_exact_search(
+    crowd: ManyMemories, embedder: Embedder
+) -> None:
     scope, chance, agreed = await crowd.scope(), random.Random(11), []
     for _ in range(40):
         vector = await embedder.embed_question(words := chance.sample(WORDS, 4), [1.0] * len(words))
@@ -139,7 +141,7 @@ async def test_what_the_index_finds_is_nearly_what_exact_search_finds(crowd: Man
     assert np.mean(agreed) >= 0.95, agreed
 
 
-async def test_a_question_goes_by_the_index_and_says_so(crowd: ManyMemories) -> None:
+async def test_a_recall_uses_the_index_and_reports_it(crowd: ManyMemories) -> None:
     answer = await crowd.person.recall("lighthouse deadlock violin", namespaces=("large",), explain=True)
 
     assert path(answer) == "hnsw"
@@ -147,13 +149,13 @@ async def test_a_question_goes_by_the_index_and_says_so(crowd: ManyMemories) -> 
     assert "lighthouse" in " ".join(contents(answer))
 
 
-async def test_whether_there_is_an_index_costs_no_statement(crowd: ManyMemories, embedder: Embedder) -> None:
+async def test_looking_up_the_index_takes_no_statement(crowd: ManyMemories, embedder: Embedder) -> None:
     queries: list[str] = []
     logged = Database(crowd.url, PoolLimits(minimum=0, maximum=10), queries.append)
     await logged.open()
 
     answer = await Person(MemoryContext.of(logged, embedder)).recall("violin oven", namespaces=("large",), explain=True)
-    await asyncio.sleep(0)  # what was said is told in the loop's next turn
+    await asyncio.sleep(0)  # asyncpg logs a statement in the loop's next turn
     await logged.close()
 
     assert path(answer) == "hnsw"
@@ -179,7 +181,7 @@ async def test_filters_and_other_scopes_are_searched_exactly(crowd: ManyMemories
     assert answer.memories
 
 
-async def test_what_is_forgotten_does_not_come_back_through_the_index(crowd: ManyMemories) -> None:
+async def test_the_index_finds_no_forgotten_memory(crowd: ManyMemories) -> None:
     person = crowd.person
     before = await person.recall("garden winter poem", namespaces=("large",), explain=True)
 
@@ -191,7 +193,7 @@ async def test_what_is_forgotten_does_not_come_back_through_the_index(crowd: Man
     assert not {*ids(before)} & {*ids(after)}
 
 
-async def test_where_the_nearest_are_hidden_the_others_are_found_exactly(
+async def test_other_memories_are_found_exactly_when_the_nearest_are_hidden(
     crowd: ManyMemories, embedder: Embedder
 ) -> None:
     scope, model = await crowd.scope(), await embedder.model()
@@ -225,7 +227,7 @@ async def test_where_the_nearest_are_hidden_the_others_are_found_exactly(
     assert not {*hidden} & {*found.ids}
 
 
-async def test_an_index_that_was_dropped_a_moment_ago_costs_time_alone(crowd: ManyMemories, embedder: Embedder) -> None:
+async def test_a_search_for_a_dropped_index_finds_the_same_memories(crowd: ManyMemories, embedder: Embedder) -> None:
     scope, model = await crowd.scope(), await embedder.model()
     vector = await embedder.embed_question(["museum"], [1.0])
     asked: dict[str, Any] = {"model": model.id, "query": vector, "slope": 0.0, "fetch": 10, "total": MANY}

@@ -113,10 +113,9 @@ async def test_all_end_at_a_signal_and_leave_nothing(
     async with on_http(watched(tmp_path, database_url=database_url, http__workers="2")) as server:
         async with Client(f"{server.url}/mcp") as client:
             stored = await client.call_tool("memory_store", {"content": "acknowledged"})
-        took = await server.end()
+        await server.end()
 
     assert not stored.is_error
-    assert took < 6
     assert server.process.returncode == 0
     assert await connection.fetchval("select content from memories") == "acknowledged"
     assert (
@@ -132,7 +131,7 @@ async def test_workers_end_when_their_parent_is_killed(database_url: str, tmp_pa
     async with on_http(watched(tmp_path, database_url=database_url, http__workers="2")) as server:
         left = await serving(server, 2)
         await server.end(signal.SIGKILL)
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(120):
             while any(Path(f"/proc/{one}").exists() for one in left):
                 await asyncio.sleep(0.05)
 

@@ -1,4 +1,4 @@
-"""Isolation: a token reads and writes only what its grants open. The database enforces it, whatever the code asks."""
+"""Isolation: a token reads and writes only what its grants allow, and the database enforces it."""
 
 from __future__ import annotations
 
@@ -254,7 +254,7 @@ async def test_a_revoked_expired_or_unknown_token_is_refused(owner: Person) -> N
     await owner.call(RevokeTokensRequest(ids=(alice.token,)))
     principals = Principals(owner.library.database)
 
-    # A view that was made before shows nothing from this moment on.
+    # From now on, a view that was opened before shows nothing.
     assert await alice.library.namespaces.find(None) == []
     for secret, reason in (
         (alice.secret, "revoked"),

@@ -7,7 +7,7 @@ from pathlib import Path
 from tests.isolation import trial
 
 
-async def test_random_people_doing_random_things_see_nothing_that_is_not_theirs(
+async def test_random_calls_of_random_callers_reveal_nothing_that_was_not_granted(
     database_url: str, tmp_path: Path
 ) -> None:
     run = await trial(database_url, tmp_path, calls=400, seed=7)

@@ -1,4 +1,4 @@
-"""Effects of each background job on a real database, and that a dry run writes nothing."""
+"""Effects of each background job on a real database; a dry run writes nothing."""
 
 from __future__ import annotations
 

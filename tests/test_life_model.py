@@ -175,7 +175,7 @@ class Life(RuleBasedStateMachine):
         for memory in self.memories.values():
             if memory.superseded_by == id_:
                 memory.superseded_by = None
-            # What comes back by an undo does not bring back who is gone for good.
+            # An undo does not restore that an erased memory superseded this one.
             memory.past = [(text, gone, None if by == id_ else by, old) for text, gone, by, old in memory.past]
         self.relations = {key: strength for key, strength in self.relations.items() if id_ not in (key[0], key[2])}
 
@@ -223,7 +223,7 @@ class Life(RuleBasedStateMachine):
         assert visible == {id_ for id_, memory in self.memories.items() if memory.alive}
 
 
-async def test_whatever_is_done_in_whatever_order_agrees_with_the_model(cluster: Cluster, template: str) -> None:
+async def test_any_sequence_of_operations_agrees_with_the_model(cluster: Cluster, template: str) -> None:
     async with cluster.new_database(template) as name:
 
         def play() -> None:

@@ -212,7 +212,7 @@ async def test_connections_in_use_and_tasks_that_wait_are_counted(database_url: 
         await asyncio.sleep(0)
         busy = database.statistics()
     await waiting
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(120):
         while database.statistics().in_use:  # a session that only read does not wait until its connection is back
             await asyncio.sleep(0)
     rested = database.statistics()

@@ -17,7 +17,7 @@ from tests import embedders
 from tests.person import NOON, Person
 
 
-async def test_a_namespace_is_made_by_the_first_store(person: Person, connection: asyncpg.Connection) -> None:
+async def test_the_first_store_creates_its_namespace(person: Person, connection: asyncpg.Connection) -> None:
     await person.keep("x", namespace="payments-team")
 
     row = await connection.fetchrow("select name, language, languages, created_at, created_by from namespaces")
@@ -25,7 +25,7 @@ async def test_a_namespace_is_made_by_the_first_store(person: Person, connection
     assert tuple(row) == ("payments-team", "english", ["english"], NOON, "tester")
 
 
-async def test_all_namespaces_come_with_their_size_in_order_of_name(person: Person) -> None:
+async def test_namespaces_are_listed_by_name_with_their_sizes(person: Person) -> None:
     await person.keep("one", "two", namespace="b")
     await person.keep("one", namespace="a")
 
@@ -34,7 +34,7 @@ async def test_all_namespaces_come_with_their_size_in_order_of_name(person: Pers
     ]  # fmt: skip
 
 
-async def test_names_are_found_whatever_their_case_and_each_once(person: Person) -> None:
+async def test_namespaces_are_found_by_names_in_any_case_and_once_each(person: Person) -> None:
     await person.keep("x", namespace="repo:acme/api")
 
     found = await person.library.find_namespaces(["Repo:ACME/api", " repo:acme/api "])
@@ -42,7 +42,7 @@ async def test_names_are_found_whatever_their_case_and_each_once(person: Person)
     assert [notebook.name for notebook in found] == ["repo:acme/api"]
 
 
-async def test_no_name_means_all_and_nothing_stored_means_none(person: Person) -> None:
+async def test_no_name_selects_all_namespaces_and_an_empty_database_has_none(person: Person) -> None:
     assert await person.library.find_namespaces([]) == []
 
     await person.keep("x", namespace="a")
@@ -51,7 +51,7 @@ async def test_no_name_means_all_and_nothing_stored_means_none(person: Person) -
     assert [notebook.name for notebook in await person.library.find_namespaces([])] == ["a", "b"]
 
 
-async def test_an_unknown_name_is_told_what_there_is(person: Person) -> None:
+async def test_the_error_for_an_unknown_namespace_lists_the_known_ones(person: Person) -> None:
     with pytest.raises(NotFound, match=r"no namespace 'a'\. Nothing has been stored yet\."):
         await person.library.find_namespaces(["a"])
 
@@ -85,7 +85,9 @@ async def test_statistics_count_what_a_namespace_holds(
     assert (stats.oldest, stats.newest) == (NOON, NOON + timedelta(days=1))
 
 
-async def test_a_namespace_made_by_many_at_once_is_one(person: Person, connection: asyncpg.Connection) -> None:
+async def test_a_namespace_created_by_several_at_once_exists_once(
+    person: Person, connection: asyncpg.Connection
+) -> None:
     await asyncio.gather(*(person.keep(f"text {n}", namespace="new") for n in range(10)))
 
     assert await connection.fetchval("select count(*) from namespaces") == 1

@@ -251,7 +251,7 @@ async def test_a_new_key_of_the_issuer_is_fetched_once_the_last_fetch_is_old_eno
     issuer = JwtIssuer(settings_of(another))
     await identity(issuer, another.token())
     another.add("new", ec.generate_private_key(ec.SECP256R1()))
-    with pytest.raises(Unauthenticated, match="does not have"):
+    with pytest.raises(Unauthenticated, match="does not publish"):
         await identity(issuer, another.token("new"))
     later = time.monotonic() + 31
     monkeypatch.setattr("jwt.jwks_client.time.monotonic", lambda: later)
@@ -327,7 +327,7 @@ async def test_the_issuer_is_asked_once_for_its_keys_and_not_for_each_unknown_on
     assert another.asked == ["/.well-known/openid-configuration", "/keys"]
 
     for number in range(3):
-        with pytest.raises(Unauthenticated, match="does not have"):
+        with pytest.raises(Unauthenticated, match="does not publish"):
             await identity(issuer, another.token(f"unknown {number}", key=another.keys["one"]))
     assert another.asked.count("/keys") == 1
 
@@ -339,7 +339,7 @@ async def test_a_token_need_not_name_the_only_key(another: Provider) -> None:
     assert (await identity(issuer, token)).principal == f"carla <{another.url}>"
 
     another.add("two", ec.generate_private_key(ec.SECP256R1()))
-    with pytest.raises(Unauthenticated, match="does not have"):
+    with pytest.raises(Unauthenticated, match="does not publish"):
         await identity(JwtIssuer(settings_of(another)), token)
 
 

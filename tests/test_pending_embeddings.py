@@ -253,7 +253,7 @@ async def test_a_backfill_keeps_to_its_rate(several: list[UUID], database: Datab
     assert clock.slept == [1.0, 1.0, 0.5, 1.0, 1.0, 0.5], "ten memories at two a second"
 
 
-async def test_a_backfill_waits_longer_after_each_failure_until_its_patience_ends(
+async def test_a_backfill_waits_longer_after_each_failure_until_its_time_limit(
     several: list[UUID], database: Database, clock: Clock
 ) -> None:
     reported: list[str] = []

@@ -1,4 +1,4 @@
-"""Names of principals in any script: whom the database keeps apart, no token and no audit takes for one."""
+"""Names of principals in any script: tokens and the audit log distinguish those that the database distinguishes."""
 
 from __future__ import annotations
 
@@ -12,9 +12,7 @@ from tests.test_namespace_names import PAIRS
 
 
 @pytest.mark.parametrize(("one", "other"), PAIRS)
-async def test_two_names_that_a_locale_takes_for_one_are_two_principals(
-    folklore: CommandLine, one: str, other: str
-) -> None:
+async def test_names_that_are_equal_in_a_locale_are_two_principals(folklore: CommandLine, one: str, other: str) -> None:
     for name in (one, other):
         await folklore.done("tokens", "create", "--name", name, "--owner")
 
@@ -30,7 +28,7 @@ async def test_two_names_that_a_locale_takes_for_one_are_two_principals(
 
 
 @pytest.mark.parametrize(("one", "other"), PAIRS)
-async def test_the_audit_of_one_is_not_the_others(
+async def test_the_audit_log_separates_similar_principals(
     folklore: CommandLine, monkeypatch: pytest.MonkeyPatch, one: str, other: str
 ) -> None:
     for author in (one, other):
@@ -42,7 +40,7 @@ async def test_the_audit_of_one_is_not_the_others(
     assert [line["name"] for line in lines] == [one]
 
 
-async def test_the_letters_from_a_to_z_are_one_whatever_their_case(folklore: CommandLine) -> None:
+async def test_names_of_principals_ignore_the_case_of_ascii_letters(folklore: CommandLine) -> None:
     for name in ("Ümit-API", "ÜMIT-api"):
         await folklore.done("tokens", "create", "--name", name, "--owner")
 

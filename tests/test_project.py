@@ -36,18 +36,18 @@ def repository(folder: Path, remote: str | None = None) -> Path:
     "remote",
     ["git@github.com:acme/api.git", "https://user:secret@github.com/acme/api", "ssh://git@host:22/acme/api.git"],
 )
-def test_the_remote_names_it_whatever_the_transport(tmp_path: Path, remote: str) -> None:
+def test_the_remote_names_the_project_over_any_transport(tmp_path: Path, remote: str) -> None:
     assert project_namespace(repository(tmp_path / "somewhere", remote)) == "repo:acme/api"
 
 
-def test_a_remote_that_this_user_shortens_names_it_as_written_out(tmp_path: Path) -> None:
+def test_a_remote_with_a_shortened_url_names_the_project_by_its_full_url(tmp_path: Path) -> None:
     folder = repository(tmp_path / "somewhere", "work:api")
     git(folder, "config", "url.git@github.com:acme/.insteadOf", "work:")
 
     assert project_namespace(folder) == "repo:acme/api"
 
 
-def test_the_only_remote_names_it_whatever_it_is_called(tmp_path: Path) -> None:
+def test_a_single_remote_of_any_name_names_the_project(tmp_path: Path) -> None:
     folder = repository(tmp_path / "somewhere")
     git(folder, "remote", "add", "GitHub.com", "git@github.com:acme/api.git")
     git(folder, "config", "remote.origin.prune", "true")  # as many users have it for every repository
@@ -55,7 +55,7 @@ def test_the_only_remote_names_it_whatever_it_is_called(tmp_path: Path) -> None:
     assert project_namespace(folder) == "repo:acme/api"
 
 
-def test_of_several_remotes_origin_names_it_and_without_one_the_folder(tmp_path: Path) -> None:
+def test_origin_names_the_project_among_several_remotes_and_the_folder_without_origin(tmp_path: Path) -> None:
     folder = repository(tmp_path / "somewhere", "git@github.com:acme/api.git")
     git(folder, "remote", "add", "fork", "git@github.com:sarah/api.git")
     assert project_namespace(folder) == "repo:acme/api"
@@ -64,7 +64,7 @@ def test_of_several_remotes_origin_names_it_and_without_one_the_folder(tmp_path:
     assert project_namespace(folder) == "repo:somewhere"
 
 
-def test_without_a_remote_the_folder_names_it_from_anywhere_inside(tmp_path: Path) -> None:
+def test_the_folder_names_a_repository_without_a_remote_from_any_subfolder(tmp_path: Path) -> None:
     folder = repository(tmp_path / "api")
     inside = folder / "src" / "deep"
     inside.mkdir(parents=True)
@@ -72,14 +72,16 @@ def test_without_a_remote_the_folder_names_it_from_anywhere_inside(tmp_path: Pat
     assert project_namespace(folder) == project_namespace(inside) == "repo:api"
 
 
-def test_a_worktree_belongs_to_its_repository(tmp_path: Path) -> None:
+def test_a_worktree_has_the_name_of_its_repository(tmp_path: Path) -> None:
     folder = repository(tmp_path / "api")
     git(folder, "worktree", "add", "--quiet", str(tmp_path / "elsewhere"))
 
     assert project_namespace(tmp_path / "elsewhere") == "repo:api"
 
 
-def test_outside_a_repository_or_without_git_it_is_the_default(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_outside_a_repository_or_without_git_has_the_default_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert project_namespace(tmp_path) == "default"
     assert project_namespace(tmp_path / "missing") == "default"
 
@@ -92,7 +94,9 @@ def repository_without_git(tmp_path: Path) -> Path:
     return tmp_path / "api"
 
 
-def test_the_assistant_says_where_it_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_variable_of_the_assistant_names_the_project_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
 
     assert working_directory({"CLAUDE_PROJECT_DIR": "/work/api"}) == Path("/work/api")

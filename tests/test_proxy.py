@@ -90,7 +90,7 @@ async def nginx(folder: Path, files: Issued, main: HttpServer, sse: HttpServer) 
         NGINX, "-p", str(folder), "-c", str(whole), "-e", f"{folder}/start.log"
     )
     try:
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(120):
             while not await listens(port):
                 assert process.returncode is None, (folder / "start.log").read_text()
                 await asyncio.sleep(0.05)
@@ -118,7 +118,7 @@ async def sending(proxied: Proxied, data: bytes) -> AsyncIterator[asyncio.Stream
     )
     try:
         writer.write(data)
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(120):
             yield reader
     finally:
         writer.transport.abort()

@@ -353,7 +353,7 @@ async def test_pages_end_where_a_cursor_could_not_be_read_again(
     assert "Paging ends" in answer.note
 
 
-async def test_a_cursor_of_another_question_is_refused(reader: Person) -> None:
+async def test_a_cursor_of_another_query_is_rejected(reader: Person) -> None:
     cursor = (await reader.recall("the service", limit=1)).cursor
     listing = (await reader.recall("*", limit=1)).cursor
     assert cursor

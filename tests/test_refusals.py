@@ -1,4 +1,4 @@
-"""Refused accesses on their way into the audit log: all counted, few lines, nothing of what they quote."""
+"""Denial log: all denied accesses counted in few rows, without the quoted text."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ HOLDER = Caller("alice", access=Access(NOWHERE, "0" * 64))
 
 
 class Book:
-    """What was recorded."""
+    """Return the recorded denials."""
 
     def __init__(self) -> None:
         self.lines: list[tuple[Denial, int]] = []
@@ -27,7 +27,7 @@ class Book:
         return sum(count for _, count in self.lines)
 
 
-async def test_whoever_tries_by_the_thousand_fills_no_table_and_is_counted() -> None:
+async def test_thousands_of_denials_are_counted_in_a_bounded_number_of_rows() -> None:
     book = Book()
     for number in range(5_000):
         book.refusals.note(HOLDER, "memory_recall", NotFound(f"There is no namespace 'n{number}'."), now=NOON)
@@ -37,7 +37,7 @@ async def test_whoever_tries_by_the_thousand_fills_no_table_and_is_counted() -> 
     assert (book.total(), book.refusals.dropped) == (5_000, 0)
 
 
-async def test_what_is_alike_is_one_line() -> None:
+async def test_equal_denials_are_logged_as_one_row() -> None:
     book = Book()
     for _ in range(300):
         book.refusals.note(Caller("unknown"), "http /mcp", Unauthenticated("unknown", "…"), now=NOON, reason="unknown")
@@ -46,7 +46,7 @@ async def test_what_is_alike_is_one_line() -> None:
     assert [(refusal.detail, count) for refusal, count in book.lines] == [("unknown", 300)]
 
 
-async def test_a_secret_in_a_message_does_not_get_there_and_what_is_no_refusal_neither() -> None:
+async def test_the_denial_log_holds_no_secret_and_no_other_errors() -> None:
     book = Book()
     token = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
     book.refusals.note(HOLDER, "memory_store", Refused(f"not {token}"), now=NOON)

@@ -1,4 +1,4 @@
-"""No secret is stored, logged or repeated, whatever field it stands in and whichever way it comes."""
+"""Secret guard: no field and no way of storing lets a secret into the database, a log or an answer."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ async def _store(client: Client, **arguments: Any) -> Any:
     return await client.call_tool("memory_store", arguments)
 
 
-async def test_no_key_of_any_kind_is_stored(
+async def test_a_memory_with_a_key_of_any_kind_is_not_stored(
     client: Client, connection: asyncpg.Connection, capsys: pytest.CaptureFixture[str]
 ) -> None:
     keys = keys_of(2026)
@@ -82,7 +82,9 @@ async def test_ordinary_technical_sentences_are_stored(client: Client, connectio
 
 
 @pytest.mark.parametrize("memory", FIELDS, ids=lambda memory: "-".join(memory))
-async def test_every_field_is_looked_at(client: Client, connection: asyncpg.Connection, memory: dict[str, Any]) -> None:
+async def test_every_field_is_searched_for_secrets(
+    client: Client, connection: asyncpg.Connection, memory: dict[str, Any]
+) -> None:
     answer = await _store(client, memories=[memory])
 
     assert answer.is_error
@@ -93,7 +95,7 @@ async def test_every_field_is_looked_at(client: Client, connection: asyncpg.Conn
     assert await connection.fetchval("select count(*) from memories") == 0
 
 
-async def test_a_namespace_is_no_place_for_a_key(client: Client, connection: asyncpg.Connection) -> None:
+async def test_a_namespace_name_with_a_key_is_rejected(client: Client, connection: asyncpg.Connection) -> None:
     answer = await _store(client, content="a", namespace=KEY)
 
     assert answer.is_error
@@ -101,7 +103,7 @@ async def test_a_namespace_is_no_place_for_a_key(client: Client, connection: asy
     assert await connection.fetchval("select count(*) from namespaces") == 0
 
 
-async def test_redacting_stores_a_marker_and_says_so(settings: Settings, connection: asyncpg.Connection) -> None:
+async def test_redacting_stores_a_marker_and_reports_it(settings: Settings, connection: asyncpg.Connection) -> None:
     app = App(settings.model_copy(update={"secrets": "redact"}))
     try:
         async with connected(build_server(app.service)) as client:
@@ -113,12 +115,12 @@ async def test_redacting_stores_a_marker_and_says_so(settings: Settings, connect
     assert (KEY in rows, KEY.lower() in rows, "hunter2" in rows) == (False, False, False)
     assert "CI uses [redacted: GitHub token]." in rows
     done = [answer for answer in answers if not answer.is_error]
-    assert len(done) == len(FIELDS) - 4  # a kind, a language, a key for idempotency are nothing with a marker in them
+    assert len(done) == len(FIELDS) - 4  # a marker is no valid kind, language or idempotency key
     assert all("marker" in answer.structured_content["note"] for answer in done)
     assert not [answer for answer in answers if KEY in json.dumps(answer.model_dump(mode="json"))]
 
 
-async def test_off_looks_at_nothing(settings: Settings) -> None:
+async def test_the_setting_off_searches_for_no_secrets(settings: Settings) -> None:
     app = App(settings.model_copy(update={"secrets": "off"}))
     try:
         async with connected(build_server(app.service)) as client:
@@ -127,7 +129,7 @@ async def test_off_looks_at_nothing(settings: Settings) -> None:
         await app.close()
 
 
-async def test_an_import_leaves_out_what_holds_a_secret_and_says_why(folklore: CommandLine, tmp_path: Any) -> None:
+async def test_an_import_skips_memories_with_a_secret_and_reports_why(folklore: CommandLine, tmp_path: Any) -> None:
     file = tmp_path / "in.jsonl"
     lines = [
         {"content": "Kept."},
@@ -148,13 +150,13 @@ async def test_an_import_leaves_out_what_holds_a_secret_and_says_why(folklore: C
     assert KEY not in json.dumps(report) + again.out + again.err
 
 
-async def test_a_refused_store_of_the_command_line_ends_with_5(folklore: CommandLine) -> None:
+async def test_a_rejected_store_of_the_command_line_exits_with_5(folklore: CommandLine) -> None:
     ran = await folklore("store", f"password = {MAKERS['password'][0](random.Random(1))[11:]}")
 
     assert (ran.code, "password" in ran.err) == (5, True)
 
 
-def test_a_change_of_some_fields_is_guarded_alike() -> None:
+def test_an_update_of_some_fields_is_searched_for_secrets() -> None:
     with pytest.raises(Refused, match=r"summary: holds what looks like a secret \(GitHub token\)"):
         guard_fields({"content": None, "summary": KEY, "importance": 0.5}, "refuse")
     assert guard_fields({"summary": "fine", "importance": 0.5}, "refuse") == ({}, ())
@@ -164,14 +166,14 @@ def test_a_change_of_some_fields_is_guarded_alike() -> None:
     )
 
 
-def test_a_memory_without_secrets_is_the_same_object() -> None:
+def test_redacting_a_memory_without_secrets_returns_the_same_object() -> None:
     draft = Draft("A fact.", tags=("a",), metadata={"a": [1, None, {"b": "c"}]})
 
     assert guard_draft(draft, "redact")[0] is draft
     assert guard_draft(replace(draft, content=KEY), "off")[0].content == KEY
 
 
-async def test_a_secret_in_a_change_is_refused(person: Person) -> None:
+async def test_an_update_with_a_secret_is_rejected(person: Person) -> None:
     [id_] = await person.keep("The release needs a token.")
     changes: list[dict[str, Any]] = [
         {"content": f"The token is {KEY}"},

@@ -51,7 +51,7 @@ async def test_a_recall_and_a_store_export_their_stages(database_url: str, tmp_p
         async with on_http(settings) as server:
             async with Client(f"{server.url}/mcp", read_timeout_seconds=30) as client:
                 await marked_work(client)
-            took = await server.end()
+            await server.end()
 
     found = received.spans
     recall = called(found, "tools/call memory_recall")
@@ -67,7 +67,6 @@ async def test_a_recall_and_a_store_export_their_stages(database_url: str, tmp_p
     assert received.services == {"folklore-of-the-team"}
     assert MARK not in str(received.requests)
     assert all(not span.events and not span.status.message for span in found)
-    assert took < 6
     assert settings.attempts() == ""
 
 
@@ -88,11 +87,10 @@ async def test_a_collector_that_is_down_delays_no_call(database_url: str, tmp_pa
         async with Client(f"{server.url}/mcp", read_timeout_seconds=30) as client:
             await marked_work(client)
             answer = await client.call_tool("memory_recall", {"query": "holes"})
-        took = await server.end()
+        await server.end()
         text = server.log.read_text(encoding="utf-8")
 
     assert not answer.is_error
-    assert took < 6
     assert MARK not in text
 
 

@@ -1,4 +1,4 @@
-"""Folklore on stdio as a client starts it: protocol lines on stdout and nothing else, whatever happens behind."""
+"""Folklore on stdio as a client starts it: stdout carries protocol messages only."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ async def test_a_session_of_work_on_stdio_needs_no_network(database_url: str, tm
     assert server.attempts() == ""
 
 
-def test_the_watchman_of_these_tests_is_awake(tmp_path: Path) -> None:
+def test_the_network_guard_of_these_tests_records_a_connection(tmp_path: Path) -> None:
     server = watched(tmp_path)
     program = "import socket; socket.create_connection(('192.0.2.1', 80), timeout=1)"
     done = subprocess.run([sys.executable, "-c", program], env=server.environment, capture_output=True, check=False)
@@ -47,7 +47,7 @@ def test_the_watchman_of_these_tests_is_awake(tmp_path: Path) -> None:
     assert "192.0.2.1" in server.attempts()
 
 
-def test_what_these_tests_start_is_what_they_import(tmp_path: Path) -> None:
+def test_a_started_server_runs_the_code_that_the_tests_import(tmp_path: Path) -> None:
     program = "import folklore; print(folklore.__file__)"
     environment = watched(tmp_path).environment
     done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True)
@@ -82,7 +82,7 @@ class Wire:
         raise AssertionError("the server has gone")
 
     async def hang_up(self) -> str:
-        """Close its input and wait for its end; what it said on stderr."""
+        """Close its input, wait for its end and return its stderr."""
         assert self.process.stdin is not None
         self.process.stdin.close()
         async with asyncio.timeout(STUCK):
@@ -113,7 +113,7 @@ async def wire(server: Watched, *arguments: str) -> AsyncIterator[Wire]:
             await process.communicate()
 
 
-async def test_a_database_that_is_down_is_an_answer_and_stdout_stays_clean(tmp_path: Path) -> None:
+async def test_an_unavailable_database_is_reported_as_an_answer_and_stdout_stays_clean(tmp_path: Path) -> None:
     server = watched(tmp_path, database_url=f"postgresql://x:hunter2@127.0.0.1:{free_port()}/none", log_level="debug")
 
     async with wire(server, "--log-level", "debug") as spoken:
@@ -137,7 +137,7 @@ async def test_a_database_that_is_down_is_an_answer_and_stdout_stays_clean(tmp_p
     assert not (tmp_path / "home").exists(), "it never falls back to an engine of its own"
 
 
-async def test_half_a_character_in_what_a_client_spells_is_taken_out_and_the_call_answered(
+async def test_a_lone_surrogate_in_a_call_is_removed_and_the_call_is_answered(
     database_url: str, tmp_path: Path
 ) -> None:
     async with wire(watched(tmp_path, database_url=database_url)) as spoken:
@@ -152,7 +152,7 @@ async def test_half_a_character_in_what_a_client_spells_is_taken_out_and_the_cal
     assert "removed before storing (content: 1 character)" in stored["note"]
 
 
-async def test_a_call_that_is_nested_too_deep_is_answered_by_its_number(database_url: str, tmp_path: Path) -> None:
+async def test_a_call_that_is_nested_too_deep_gets_an_error_with_its_id(database_url: str, tmp_path: Path) -> None:
     deep: Any = "x"
     for _ in range(250):
         deep = [deep]
@@ -166,7 +166,7 @@ async def test_a_call_that_is_nested_too_deep_is_answered_by_its_number(database
     assert "recursion limit" in refused["error"]["message"]
 
 
-async def test_a_store_that_was_answered_survives_a_violent_end(
+async def test_an_acknowledged_store_survives_sigkill(
     database_url: str, connection: asyncpg.Connection, tmp_path: Path
 ) -> None:
     async with wire(watched(tmp_path, database_url=database_url)) as spoken:
@@ -179,7 +179,7 @@ async def test_a_store_that_was_answered_survives_a_violent_end(
     assert await connection.fetchval("select content from memories") == "acknowledged"
 
 
-async def test_the_server_ends_with_its_input_and_leaves_only_the_engine(tmp_path: Path) -> None:
+async def test_the_server_ends_with_its_input_and_leaves_only_the_engine_running(tmp_path: Path) -> None:
     with temporary_home() as home:
         server = watched(tmp_path, home=str(home))
         async with wire(server) as spoken:
@@ -215,7 +215,7 @@ async def doorway(database_url: str) -> AsyncIterator[Doorway]:
     await door.shut()
 
 
-async def test_a_database_that_comes_back_is_found_again(doorway: Doorway, tmp_path: Path) -> None:
+async def test_the_server_reconnects_to_a_database_that_comes_back(doorway: Doorway, tmp_path: Path) -> None:
     app = App(Settings(database_url=doorway.url, author="tester", namespace="notes", home=tmp_path))
     async with connected(build_server(app.service)) as client:
 
@@ -239,7 +239,7 @@ async def test_a_database_that_comes_back_is_found_again(doorway: Doorway, tmp_p
     assert {memory["content"] for memory in found.structured_content["memories"]} == {"arrives", "arrives again"}
 
 
-async def test_a_failed_start_is_shared_and_tried_anew_and_a_cancelled_caller_ends_it_for_nobody(
+async def test_a_failed_start_is_retried_and_a_cancelled_caller_cancels_no_shared_start(
     doorway: Doorway, tmp_path: Path
 ) -> None:
     app = App(Settings(database_url=doorway.url, author="tester", home=tmp_path))

@@ -24,7 +24,7 @@ async def count(connection: asyncpg.Connection, table: str = "memories") -> int:
     return int(await connection.fetchval(f"select count(*) from {table}"))
 
 
-async def test_what_was_stored_is_found_at_once(person: Person) -> None:
+async def test_a_stored_memory_is_found_at_once(person: Person) -> None:
     stored = await person.store("The payments service talks to Stripe through a queue.")
 
     assert stored.namespace == "notes"
@@ -32,7 +32,7 @@ async def test_what_was_stored_is_found_at_once(person: Person) -> None:
     assert ids(await person.recall("Stripe")) == [stored.stored[0].id]
 
 
-async def test_everything_a_draft_states_comes_back(person: Person) -> None:
+async def test_every_field_of_a_draft_is_stored(person: Person) -> None:
     draft = Draft(
         content="Deploys happen on Tuesdays.",
         summary="Tuesday deploys",
@@ -87,7 +87,7 @@ async def test_storing_the_same_text_twice_keeps_one_memory(
     assert await connection.fetchval("select confirmed_count from memories") == 1
 
 
-async def test_what_was_taken_out_of_a_text_is_said(person: Person) -> None:
+async def test_characters_removed_from_a_text_are_reported(person: Person) -> None:
     one = await person.store("  The launch\r\nis go\ud83d \n")
     many = await person.store(
         "Deploys are on Tuesdays.", Draft("Clocks\u200b are\x00 in UTC.", summary="\u202eUTC", tags=("ti\u200bme",))
@@ -102,7 +102,7 @@ async def test_what_was_taken_out_of_a_text_is_said(person: Person) -> None:
 
 
 @pytest.mark.parametrize("times", [10, 11])
-async def test_a_note_names_ten_places(person: Person, times: int) -> None:
+async def test_a_note_lists_at_most_ten_fields(person: Person, times: int) -> None:
     note = (await person.store(*(f"Fact\x00 {number}" for number in range(times)))).note
 
     assert note is not None
@@ -110,14 +110,14 @@ async def test_a_note_names_ten_places(person: Person, times: int) -> None:
     assert note.endswith("; and 1 more)." if times == 11 else ": 1 character).")
 
 
-async def test_texts_that_differ_in_case_or_signs_are_two_memories(person: Person) -> None:
+async def test_texts_that_differ_in_case_or_punctuation_are_two_memories(person: Person) -> None:
     stored = await person.store("Use Tabs.", "Use tabs.", "Use tabs!")
 
     assert {item.status for item in stored.stored} == {"stored"}
     assert len({item.id for item in stored.stored}) == 3
 
 
-async def test_a_text_that_stands_twice_in_a_batch_is_stored_once(
+async def test_a_text_that_occurs_twice_in_a_batch_is_stored_once(
     person: Person, connection: asyncpg.Connection
 ) -> None:
     stored = await person.store("a b", "other", "a  b", "a b\n")
@@ -135,7 +135,7 @@ async def test_the_same_text_in_two_namespaces_is_two_memories(person: Person, c
     assert await count(connection) == 2
 
 
-async def test_answers_come_in_the_order_given(person: Person) -> None:
+async def test_results_are_in_the_order_of_the_drafts(person: Person) -> None:
     texts = [f"fact number {n}" for n in range(40)]
     given = await person.keep(*texts)
 
@@ -145,7 +145,7 @@ async def test_answers_come_in_the_order_given(person: Person) -> None:
     assert [found[id_] for id_ in given] == texts
 
 
-async def test_names_of_namespaces_are_one_whatever_their_case(person: Person, connection: asyncpg.Connection) -> None:
+async def test_names_of_namespaces_ignore_case(person: Person, connection: asyncpg.Connection) -> None:
     await person.keep("first", namespace="Team-A")
     stored = await person.store("second", namespace=" team-a ")
 
@@ -153,7 +153,7 @@ async def test_names_of_namespaces_are_one_whatever_their_case(person: Person, c
     assert await count(connection, "namespaces") == 1
 
 
-async def test_a_key_that_was_used_gives_the_memory_it_made(person: Person, connection: asyncpg.Connection) -> None:
+async def test_a_used_idempotency_key_returns_its_memory(person: Person, connection: asyncpg.Connection) -> None:
     [first] = await person.keep(Draft("the first wording", idempotency_key="k"))
     again = await person.store(Draft("the  first wording\n", idempotency_key="k"), Draft("something new"))
 
@@ -162,7 +162,7 @@ async def test_a_key_that_was_used_gives_the_memory_it_made(person: Person, conn
     assert await connection.fetchval("select max(confirmed_count) from memories") == 0, "it was not said twice"
 
 
-async def test_something_else_under_a_key_that_was_used_is_refused_and_nothing_is_written(
+async def test_another_request_with_a_used_idempotency_key_is_rejected_and_writes_nothing(
     person: Person, connection: asyncpg.Connection
 ) -> None:
     old, other = await person.keep("old", "other")
@@ -185,7 +185,7 @@ async def test_something_else_under_a_key_that_was_used_is_refused_and_nothing_i
     assert await count(connection) == 3
 
 
-async def test_the_same_again_under_a_key_is_answered_the_same_and_has_no_further_effect(
+async def test_a_repeated_request_with_its_idempotency_key_gets_the_same_answer_and_has_no_effect(
     person: Person, connection: asyncpg.Connection
 ) -> None:
     old, cause = await person.keep("old", "cause")
@@ -205,9 +205,7 @@ async def test_the_same_again_under_a_key_is_answered_the_same_and_has_no_furthe
     assert await count(connection) == 4
 
 
-async def test_a_key_that_came_with_a_known_text_is_remembered_too(
-    person: Person, connection: asyncpg.Connection
-) -> None:
+async def test_an_idempotency_key_of_a_duplicate_is_stored_too(person: Person, connection: asyncpg.Connection) -> None:
     [first] = await person.keep(Draft("as it was said", idempotency_key="one"))
     drafts = [Draft("as it was said", idempotency_key=key) for key in ("two", "three")]
     said = await person.keep(*drafts)
@@ -220,7 +218,7 @@ async def test_a_key_that_came_with_a_known_text_is_remembered_too(
     assert await count(connection) == 1
 
 
-async def test_a_text_beside_the_same_under_a_key_whose_memory_was_edited_is_stored(person: Person) -> None:
+async def test_a_new_text_is_stored_next_to_a_repeated_request_whose_memory_was_edited(person: Person) -> None:
     keyed = Draft("as it was said", idempotency_key="k")
     [first] = await person.keep(keyed)
     await person.update(first, content="as it is said now")
@@ -232,7 +230,7 @@ async def test_a_text_beside_the_same_under_a_key_whose_memory_was_edited_is_sto
     assert result.stored[1].id == result.stored[2].id != first
 
 
-async def test_a_key_and_a_text_of_a_forgotten_memory_are_free_again(person: Person) -> None:
+async def test_the_idempotency_key_and_the_text_of_a_forgotten_memory_can_be_used_again(person: Person) -> None:
     keyed, plain = await person.keep(Draft("the first wording", idempotency_key="k"), "as it was said")
     await person.keep(Draft("as it was said", idempotency_key="second"))
     await person.forget(keyed, plain)
@@ -249,7 +247,7 @@ async def test_a_key_and_a_text_of_a_forgotten_memory_are_free_again(person: Per
     assert (back.id, back.content, back.forgotten_at) == (keyed, "the first wording", None)
 
 
-async def test_the_keys_of_an_erased_memory_go_with_it(person: Person, connection: asyncpg.Connection) -> None:
+async def test_erasing_a_memory_erases_its_idempotency_keys(person: Person, connection: asyncpg.Connection) -> None:
     [first] = await person.keep(Draft("one", idempotency_key="k"))
     await person.keep(Draft("one", idempotency_key="second"))
     assert await connection.fetchval("select memory_id from idempotency_keys where key = 'second'") == first
@@ -258,14 +256,14 @@ async def test_the_keys_of_an_erased_memory_go_with_it(person: Person, connectio
     assert await count(connection, "idempotency_keys") == 0
 
 
-async def test_a_key_counts_within_its_namespace(person: Person) -> None:
+async def test_an_idempotency_key_is_valid_within_its_namespace(person: Person) -> None:
     [here] = await person.keep(Draft("one", idempotency_key="k"))
     [there] = await person.keep(Draft("two", idempotency_key="k"), namespace="elsewhere")
 
     assert here != there
 
 
-async def test_a_key_that_stands_twice_in_a_batch_makes_one_memory(
+async def test_an_idempotency_key_that_occurs_twice_in_a_batch_makes_one_memory(
     person: Person, connection: asyncpg.Connection
 ) -> None:
     stored = await person.store(*[Draft("one wording", idempotency_key="k")] * 2)
@@ -291,7 +289,7 @@ async def test_positions_continue_their_session(person: Person, connection: asyn
     assert await connection.fetchval("select position from memories where content = 'apart'") is None
 
 
-async def test_sessions_of_other_namespaces_count_for_themselves(
+async def test_sessions_of_other_namespaces_have_their_own_positions(
     person: Person, connection: asyncpg.Connection
 ) -> None:
     await person.keep(Draft("one", session="s"))
@@ -340,7 +338,7 @@ async def test_without_an_embedder_memories_are_stored_and_found_by_their_words(
 
 
 @pytest.mark.parametrize("down", [embedders.Down(), embedders.DownForTexts()], ids=["no model", "no vectors"])
-async def test_without_an_embedder_it_is_said_once_that_nothing_similar_was_looked_for(
+async def test_a_store_without_an_embedder_reports_once_that_near_duplicates_were_not_searched(
     database: Database, down: embedders.ByLetter
 ) -> None:
     person = Person(MemoryContext.of(database, down))
@@ -364,7 +362,7 @@ async def test_with_embedding_switched_off_nothing_is_degraded(database: Databas
     assert answer.degraded == ()
 
 
-async def test_a_text_without_a_known_word_owes_no_vector_that_points_nowhere(
+async def test_a_text_without_a_known_word_has_no_pending_embedding(
     database: Database, connection: asyncpg.Connection
 ) -> None:
     person = Person(MemoryContext.of(database, embedders.ByLetter()))
@@ -381,7 +379,7 @@ async def test_a_batch_is_embedded_in_one_call(database: Database) -> None:
     assert [len(texts) for texts in letters.calls] == [100]
 
 
-async def test_postings_are_what_a_memory_is_found_by(person: Person, connection: asyncpg.Connection) -> None:
+async def test_a_store_writes_the_postings_of_a_memory(person: Person, connection: asyncpg.Connection) -> None:
     await person.keep(
         "getUserById in src/memory/store.py fails with ERR_CONN_REFUSED on v18.2.0",
         Draft("Größe ändern, nicht löschen", summary="Umlaute", tags=("entity:person:sarah",), language="de"),
@@ -390,8 +388,8 @@ async def test_postings_are_what_a_memory_is_found_by(person: Person, connection
         "word " * 5_000,
     )
 
-    # The source (weight C) is searched by its own filter and is no evidence of what a memory is about.
-    # The empty lexeme counts the memory itself; those that begin with @ are marks of its date.
+    # The source (weight C) has its own filter and does not count as text of a memory.
+    # The empty lexeme counts the memory itself; those that begin with @ are its date terms.
     expected = """
         select m.id as memory_id, found.lexeme, cardinality(array_remove(found.weights, 'C')) as frequency
         from memories m, unnest(m.search) as found
@@ -407,7 +405,7 @@ async def test_postings_are_what_a_memory_is_found_by(person: Person, connection
     assert await connection.fetchval(counted) == 5
 
 
-async def test_a_namespace_learns_the_languages_of_its_memories(person: Person, connection: asyncpg.Connection) -> None:
+async def test_a_store_adds_its_languages_to_the_namespace(person: Person, connection: asyncpg.Connection) -> None:
     await person.keep("plain")
     await person.keep(Draft("Der Zug fährt.", language="de"), Draft("Le train part.", language="french"))
     await person.keep("plain again")
@@ -415,7 +413,7 @@ async def test_a_namespace_learns_the_languages_of_its_memories(person: Person, 
     assert await connection.fetchval("select languages from namespaces") == ["english", "french", "german"]
 
 
-async def test_words_of_each_language_are_read_in_it(person: Person) -> None:
+async def test_the_words_of_a_memory_are_stemmed_in_its_language(person: Person) -> None:
     await person.keep(Draft("Die Verbindungen wurden getrennt.", language="de"), "The connections were cut.")
 
     assert contents(await person.search("Verbindung")) == ["Die Verbindungen wurden getrennt."]
@@ -427,7 +425,7 @@ async def test_a_store_runs_the_same_number_of_statements_whatever_its_size(pers
     said = {}
     for size in (1, 500):
         drafts = [Draft(f"fact {uuid4()}", session="s", idempotency_key=str(uuid4())) for _ in range(size)]
-        await asyncio.sleep(0)  # asyncpg tells about a query in the loop's next turn
+        await asyncio.sleep(0)  # asyncpg logs a statement in the loop's next turn
         await asyncio.sleep(0)
         queries.clear()
         await person.store(*drafts)
@@ -439,14 +437,14 @@ async def test_a_store_runs_the_same_number_of_statements_whatever_its_size(pers
     assert len(said[1]) <= 12, said
 
 
-async def test_a_failing_store_leaves_no_namespace(person: Person, connection: asyncpg.Connection) -> None:
+async def test_a_failed_store_creates_no_namespace(person: Person, connection: asyncpg.Connection) -> None:
     with pytest.raises(InvalidInput):
         await person.store("fine", "", namespace="never-made")
 
     assert await count(connection, "namespaces") == 0
 
 
-async def test_a_store_that_fails_in_the_database_leaves_nothing(
+async def test_a_store_that_fails_in_the_database_writes_nothing(
     person: Person, connection: asyncpg.Connection
 ) -> None:
     await connection.execute("alter table postings add constraint refuse check (lexeme <> 'poison')")

@@ -34,7 +34,7 @@ async def writers(database_url: str) -> AsyncIterator[list[Person]]:
 
 
 async def whole(connection: asyncpg.Connection) -> None:
-    """Every memory has its postings and its vector, and nothing else has."""
+    """Assert that exactly the memories have postings and an embedding."""
     assert (
         await connection.fetchval("select count(*) from postings where memory_id not in (select id from memories)") == 0
     )
@@ -46,7 +46,7 @@ async def whole(connection: asyncpg.Connection) -> None:
     assert await connection.fetch(lacking) == []
 
 
-async def test_the_same_text_stored_by_several_at_once_is_one_memory(
+async def test_the_same_text_stored_by_several_callers_at_once_is_one_memory(
     writers: list[Person], connection: asyncpg.Connection
 ) -> None:
     stored = await asyncio.gather(*(writer.store("said by everybody") for writer in writers))
@@ -59,7 +59,7 @@ async def test_the_same_text_stored_by_several_at_once_is_one_memory(
     await whole(connection)
 
 
-async def test_batches_that_share_texts_in_different_orders_do_not_wait_in_a_ring(
+async def test_batches_that_share_texts_in_different_orders_do_not_deadlock(
     writers: list[Person], connection: asyncpg.Connection
 ) -> None:
     texts = [f"shared text {n}" for n in range(60)]
@@ -73,7 +73,7 @@ async def test_batches_that_share_texts_in_different_orders_do_not_wait_in_a_rin
     await whole(connection)
 
 
-async def test_a_key_used_by_several_at_once_makes_one_memory(
+async def test_a_key_used_by_several_requests_at_once_makes_one_memory(
     writers: list[Person], connection: asyncpg.Connection
 ) -> None:
     for round_ in range(5):
@@ -87,7 +87,7 @@ async def test_a_key_used_by_several_at_once_makes_one_memory(
     await whole(connection)
 
 
-async def test_of_several_that_use_a_key_for_something_else_at_once_one_is_stored_and_the_others_are_refused(
+async def test_one_of_several_concurrent_requests_with_the_same_key_is_stored_and_the_others_are_rejected(
     writers: list[Person], connection: asyncpg.Connection
 ) -> None:
     for round_ in range(5):
@@ -102,7 +102,7 @@ async def test_of_several_that_use_a_key_for_something_else_at_once_one_is_store
     await whole(connection)
 
 
-async def test_several_that_confirm_a_text_under_one_key_at_once_remember_it_once(
+async def test_concurrent_duplicates_with_one_key_store_the_key_once(
     writers: list[Person], connection: asyncpg.Connection
 ) -> None:
     [known] = await writers[0].keep("known")
@@ -113,14 +113,14 @@ async def test_several_that_confirm_a_text_under_one_key_at_once_remember_it_onc
 
 
 @pytest.mark.parametrize("first", ["new", "known"])
-async def test_of_a_new_and_a_known_text_under_one_key_at_once_one_is_answered_and_the_other_is_refused(
+async def test_one_of_a_new_and_a_known_text_with_the_same_key_is_rejected(
     writers: list[Person], connection: asyncpg.Connection, first: str
 ) -> None:
     [known] = await writers[0].keep("known")
     drafts = [Draft("known", idempotency_key="k"), Draft("new", idempotency_key="k")]
     inside = connection.transaction()
     await inside.start()
-    await connection.execute("lock table audit in exclusive mode")  # what each writes last
+    await connection.execute("lock table audit in exclusive mode")  # the last table that a store writes
 
     storing = []
     for waiting, draft in enumerate(drafts if first == "known" else reversed(drafts), 1):
@@ -151,7 +151,7 @@ async def test_positions_of_one_session_are_never_given_twice(
     assert positions == list(range(WRITERS * 4 * 3))
 
 
-async def test_stores_in_one_namespace_do_not_queue_unless_they_number_a_session(
+async def test_stores_in_one_namespace_wait_for_each_other_only_if_they_have_a_session(
     writers: list[Person], connection: asyncpg.Connection
 ) -> None:
     await writers[0].keep("the namespace is there")
@@ -177,7 +177,7 @@ async def waiting_for_a_lock(connection: asyncpg.Connection, many: int = 1) -> N
 
 @pytest.fixture
 def at_statement(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[int, Callable[[], object]], None]]:
-    """Do something at the n-th statement of what follows: while it is on its way."""
+    """Call a function during the n-th statement from now on."""
     rows, row = Session.rows, Session.row
     left, act = -1, lambda: None
 
@@ -210,7 +210,7 @@ STATEMENTS = 8  # between begin and commit
 
 
 @pytest.mark.parametrize("statement", range(1, STATEMENTS + 1))
-async def test_a_store_that_is_cancelled_is_whole_or_absent(
+async def test_a_cancelled_store_is_complete_or_absent(
     database: Database, connection: asyncpg.Connection, at_statement: Any, statement: int
 ) -> None:
     person = Person(MemoryContext.of(database, embedders.ByLetter()))
@@ -226,7 +226,7 @@ async def test_a_store_that_is_cancelled_is_whole_or_absent(
     await whole(connection)
 
 
-async def test_a_store_cancelled_at_any_turn_of_the_loop_is_whole_or_absent(
+async def test_a_store_cancelled_at_any_turn_of_the_loop_is_complete_or_absent(
     database: Database, connection: asyncpg.Connection
 ) -> None:
     person = Person(MemoryContext.of(database, embedders.ByLetter()))
@@ -245,7 +245,7 @@ async def test_a_store_cancelled_at_any_turn_of_the_loop_is_whole_or_absent(
     await whole(connection)
 
 
-async def test_a_store_cancelled_while_it_embeds_leaves_nothing(
+async def test_a_store_cancelled_while_it_embeds_writes_nothing(
     database: Database, connection: asyncpg.Connection
 ) -> None:
     slow = embedders.Waiting()
@@ -259,7 +259,7 @@ async def test_a_store_cancelled_while_it_embeds_leaves_nothing(
 
 
 @pytest.mark.parametrize("statement", [1, 3, 4])
-async def test_a_store_whose_connection_is_cut_is_absent_and_says_so(
+async def test_a_store_whose_connection_is_terminated_writes_nothing_and_reports_it(
     database: Database, connection: asyncpg.Connection, cluster: Any, at_statement: Any, statement: int
 ) -> None:
     person = Person(MemoryContext.of(database, embedders.ByLetter()))
@@ -274,9 +274,8 @@ async def test_a_store_whose_connection_is_cut_is_absent_and_says_so(
     at_statement(statement, lambda: cuts.append(keep.create_task(cluster.admin.fetch(cut, name))))
     blocker = connection.transaction()
     await blocker.start()
-    await connection.execute(
-        "lock table memories in share mode"
-    )  # nobody gets past the insert, the fourth, before the cut
+    # No store gets past its insert, the fourth statement, before its connection is terminated.
+    await connection.execute("lock table memories in share mode")
 
     with pytest.raises(DatabaseUnavailable):
         await person.keep(*BATCH)
@@ -289,7 +288,7 @@ async def test_a_store_whose_connection_is_cut_is_absent_and_says_so(
     await whole(connection)
 
 
-async def test_recalls_go_on_while_somebody_stores(writers: list[Person]) -> None:
+async def test_recalls_are_answered_during_a_store(writers: list[Person]) -> None:
     await writers[0].keep("the first words about harbours")
     going = asyncio.create_task(writers[0].keep(*(f"more about harbours {n}" for n in range(200))))
 

@@ -1,4 +1,4 @@
-"""A newer memory takes an older one's place: hidden from recall, still there for who asks for the past, undoable."""
+"""Superseding: the older memory is hidden from recall, visible as of a past time, and can be restored."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ async def recalled(client: Client, query: str, **asked: Any) -> list[str]:
     return [memory["content"] for memory in answer["memories"]]
 
 
-async def test_what_was_superseded_is_left_out_of_every_way_to_find_it(client: Client) -> None:
+async def test_a_superseded_memory_is_left_out_of_recall_search_and_list(client: Client) -> None:
     old = await store(client, "We release on Fridays.")
 
     answer = await call(client, "memory_store", content="We release on Mondays.", supersedes=old)
@@ -46,7 +46,7 @@ async def test_what_was_superseded_is_left_out_of_every_way_to_find_it(client: C
     }
 
 
-async def test_the_past_knows_what_was_true_then(person: Person) -> None:
+async def test_a_recall_as_of_a_past_time_finds_what_was_valid_then(person: Person) -> None:
     (old,) = await person.keep("We release on Fridays.")
     later = person.at(NOON + 2 * DAY)
     await later.keep(Draft("We release on Mondays.", supersedes=old))
@@ -58,7 +58,7 @@ async def test_the_past_knows_what_was_true_then(person: Person) -> None:
     assert contents(now) == ["We release on Mondays."]
 
 
-async def test_the_old_one_names_its_successor_and_the_two_are_related(client: Client) -> None:
+async def test_a_superseded_memory_names_its_successor_and_is_related_to_it(client: Client) -> None:
     old = await store(client, "The API has version 1.")
     batch = {"content": "The API has version 2.", "supersedes": old, "supersede_reason": "released in May"}
     [item] = (await call(client, "memory_store", memories=[batch]))["stored"]
@@ -73,7 +73,7 @@ async def test_the_old_one_names_its_successor_and_the_two_are_related(client: C
     assert is_now["revisions"] == 0
 
 
-async def test_only_what_is_in_force_in_the_same_namespace_can_be_superseded(person: Person) -> None:
+async def test_only_a_current_memory_of_the_same_namespace_can_be_superseded(person: Person) -> None:
     old, gone = await person.keep("one", "two")
     (elsewhere,) = await person.keep("three", namespace="other")
     (new,) = await person.keep(Draft("uno", supersedes=old))
@@ -92,7 +92,7 @@ async def test_only_what_is_in_force_in_the_same_namespace_can_be_superseded(per
     assert contents(await person.recall("*")) == ["uno", "three"], "nothing of a refused store stays"
 
 
-async def test_storing_the_same_again_changes_nothing_more(person: Person, connection: asyncpg.Connection) -> None:
+async def test_repeating_a_superseding_store_changes_nothing(person: Person, connection: asyncpg.Connection) -> None:
     (old,) = await person.keep("We use tabs.")
     draft = Draft("We use spaces.", supersedes=old)
 
@@ -103,7 +103,7 @@ async def test_storing_the_same_again_changes_nothing_more(person: Person, conne
     assert await connection.fetchval("select count(*) from relations") == 1
 
 
-async def test_one_call_may_not_say_two_things_of_a_memory(person: Person) -> None:
+async def test_one_call_cannot_supersede_a_memory_twice(person: Person) -> None:
     a, b = await person.keep("a", "b")
 
     for drafts in (
@@ -115,7 +115,7 @@ async def test_one_call_may_not_say_two_things_of_a_memory(person: Person) -> No
     assert sorted(contents(await person.recall("*"))) == ["a", "b"]
 
 
-async def test_a_text_that_was_superseded_may_be_stated_anew(person: Person) -> None:
+async def test_a_superseded_text_can_be_stored_again(person: Person) -> None:
     (old,) = await person.keep("We release on Fridays.")
     (new,) = await person.keep(Draft("We release on Mondays.", supersedes=old))
 
@@ -125,7 +125,9 @@ async def test_a_text_that_was_superseded_may_be_stated_anew(person: Person) -> 
     assert contents(await person.recall("*")) == ["We release on Fridays."]
 
 
-async def test_undoing_brings_the_old_one_back_beside_the_new(person: Person, connection: asyncpg.Connection) -> None:
+async def test_undo_restores_a_superseded_memory_and_keeps_its_successor(
+    person: Person, connection: asyncpg.Connection
+) -> None:
     (old,) = await person.keep("We release on Fridays.")
     await person.keep(Draft("We release on Mondays.", supersedes=old))
 
@@ -137,7 +139,7 @@ async def test_undoing_brings_the_old_one_back_beside_the_new(person: Person, co
     assert await connection.fetchval("select count(*) from relations") == 0
 
 
-async def test_a_new_memory_can_be_related_to_what_is_there(person: Person) -> None:
+async def test_a_new_memory_can_be_related_to_an_existing_one(person: Person) -> None:
     (cause,) = await person.keep("The pool was too small.")
 
     (effect,) = await person.keep(Draft("Requests time out.", related=(Link(cause, "derived_from", 0.5),)))
@@ -146,7 +148,7 @@ async def test_a_new_memory_can_be_related_to_what_is_there(person: Person) -> N
     assert (relation.from_id, relation.type, relation.to_id, relation.strength) == (effect, "derived_from", cause, 0.5)
 
 
-async def test_a_relation_that_cannot_be_keeps_the_memory_out_too(person: Person) -> None:
+async def test_a_memory_with_an_invalid_relation_is_not_stored(person: Person) -> None:
     (gone,) = await person.keep("The pool was too small.")
     await person.forget(gone)
     refused: list[tuple[Link, type[FolkloreError], str]] = [
@@ -165,7 +167,7 @@ async def test_a_relation_that_cannot_be_keeps_the_memory_out_too(person: Person
 # Near-duplicates
 
 
-async def test_what_says_nearly_the_same_is_told_with_its_author_and_changes_nothing(client: Client) -> None:
+async def test_near_duplicates_are_reported_with_their_author_and_stay_unchanged(client: Client) -> None:
     old = await store(client, "The deploy script needs Node 20 and a clean checkout.")
 
     answer = await call(client, "memory_store", content="The deploy script needs Node 20 and a clean checkout, always.")
@@ -179,14 +181,14 @@ async def test_what_says_nearly_the_same_is_told_with_its_author_and_changes_not
     assert len((await call(client, "memory_list"))["memories"]) == 2
 
 
-async def test_within_one_batch_too_and_at_most_three_each(person: Person) -> None:
+async def test_near_duplicates_within_a_batch_are_reported_at_most_three_each(person: Person) -> None:
     result = await person.store(*(f"The deploy script needs Node 20 and a clean checkout, {n}." for n in range(6)))
 
     assert [len(item.similar) for item in result.stored] == [3] * 6
     assert all(item.id not in {near.id for near in item.similar} for item in result.stored)
 
 
-async def test_what_is_gone_over_replaced_or_elsewhere_is_not_near(person: Person) -> None:
+async def test_forgotten_superseded_and_foreign_memories_are_no_near_duplicates(person: Person) -> None:
     text = "The deploy script needs Node 20 and a clean checkout"
     old, forgotten = await person.keep(f"{text}, one.", f"{text}, two.")
     await person.forget(forgotten)
@@ -210,7 +212,7 @@ async def test_an_old_near_duplicate_is_found_by_its_rare_words(
     assert [near.id for near in result.stored[0].similar] == [old]
 
 
-async def test_where_all_are_near_to_all_three_of_each_are_kept_before_they_meet_what_else_is_known(
+async def test_a_batch_of_near_duplicates_reads_three_neighbours_of_each_memory(
     person: Person, connection: asyncpg.Connection
 ) -> None:
     old = await person.keep(*(f"note number {n} about widget assembly line {n % 40}" for n in range(300)))
@@ -255,7 +257,7 @@ async def test_where_all_are_near_to_all_three_of_each_are_kept_before_they_meet
     assert max(met) <= 3 * len(new), met
 
 
-async def test_a_look_for_what_is_near_that_fails_is_told_and_costs_nothing_else(
+async def test_a_failed_search_for_near_duplicates_is_reported_and_the_store_succeeds(
     person: Person, connection: asyncpg.Connection
 ) -> None:
     await person.keep("The deploy script needs Node 20.")
@@ -270,6 +272,6 @@ async def test_a_look_for_what_is_near_that_fails_is_told_and_costs_nothing_else
     assert contents(await person.search("always")) == ["The deploy script needs Node 20, always."]
 
 
-async def test_bad_ids_are_refused_by_name(client: Client) -> None:
+async def test_invalid_ids_are_rejected_by_the_name_of_their_field(client: Client) -> None:
     assert "supersedes" in await refusal(client, "memory_store", content="x", supersedes="not-an-id")
     assert UUID(await store(client, "x"))

@@ -277,7 +277,7 @@ async def test_denied_accesses_are_counted_in_the_audit_log_without_tokens(team:
         await client_.post("/mcp", json=LIST, headers=MCP | bearer(revoked.secret))
 
     audit = Audit(team.library.database)
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(120):
         while True:  # written two seconds after the answers
             log = await audit.latest([NOWHERE], limit=100, refused=True, principal="rosa")
             if len(log) >= 2:
@@ -295,7 +295,7 @@ async def test_the_time_of_the_last_use_of_a_token_is_stored(team: Team) -> None
     async with team.assistant(token.secret) as client:
         await called(client, "memory_recall", query="crane")
 
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(120):
         while True:
             (listed,) = await team.owner.call(ListTokensRequest(principal="una"))
             if listed.last_used_at is not None:
@@ -316,7 +316,7 @@ async def test_the_first_token_makes_tokens_necessary(
         for _ in range(3):  # more than a fifth of five a minute: without a token there is no rate limit
             assert (await client.post(API, json={})).json() == {"result": []}
         made = await Team(server, library).token("alice", "notes:writer")
-        async with asyncio.timeout(5):  # "no token exists" is cached for a second
+        async with asyncio.timeout(120):  # "no token exists" is cached for a second
             while (await client.post(API, json={})).status_code != 401:
                 await asyncio.sleep(0.1)
         assert (await client.post(API, json={}, headers=bearer(made.secret))).status_code == 200

@@ -160,7 +160,7 @@ def test_https_and_ssh_give_the_same_name(https: str, ssh: str, name: str) -> No
         ("///", None),
     ],
 )
-def test_unusual_remotes(remote: str, name: str | None) -> None:
+def test_unusual_remotes_give_a_name_or_none(remote: str, name: str | None) -> None:
     assert names.from_remote(remote) == name
 
 

@@ -66,7 +66,7 @@ def between(since: str, until: str) -> TimeRange:
         ("next year", "2026-01-01", "2027-01-01"),
     ],
 )
-def test_days_and_calendar_units(text: str, since: str, until: str) -> None:
+def test_days_and_calendar_units_are_periods(text: str, since: str, until: str) -> None:
     assert read(text) == between(since, until)
 
 
@@ -90,11 +90,11 @@ def test_days_and_calendar_units(text: str, since: str, until: str) -> None:
         ("past twelve years", "2013-06-11T14:35:20"),
     ],
 )
-def test_a_number_of_units_back_from_now(text: str, since: str) -> None:
+def test_a_number_of_past_units_ends_now(text: str, since: str) -> None:
     assert read(text) == between(since, "2025-06-11T14:35:20")
 
 
-def test_a_number_of_units_ahead() -> None:
+def test_a_number_of_future_units_begins_now() -> None:
     assert read("next 3 days") == between("2025-06-11T14:35:20", "2025-06-14T14:35:20")
     assert read("in two days") == read("two days from now") == between("2025-06-13", "2025-06-14")
 
@@ -118,7 +118,7 @@ def test_a_number_of_units_ahead() -> None:
         ("less than an hour ago", "2025-06-11T13:35:20", ""),
     ],
 )
-def test_units_ago(text: str, since: str, until: str) -> None:
+def test_units_ago_are_periods_or_bounds(text: str, since: str, until: str) -> None:
     assert read(text) == between(since, until)
 
 
@@ -153,7 +153,7 @@ def test_units_ago(text: str, since: str, until: str) -> None:
         ("in the year 2024", "2024-01-01", "2025-01-01"),
     ],
 )
-def test_names_of_days_months_quarters_and_years(text: str, since: str, until: str) -> None:
+def test_names_of_days_months_quarters_and_years_are_periods(text: str, since: str, until: str) -> None:
     assert read(text) == between(since, until)
 
 
@@ -182,7 +182,7 @@ def test_names_of_days_months_quarters_and_years(text: str, since: str, until: s
         ("Monday afternoon", "2025-06-09T12:00", "2025-06-09T18:00"),
     ],
 )
-def test_iso_8601_and_times_of_day(text: str, since: str, until: str) -> None:
+def test_iso_8601_and_times_of_day_are_understood(text: str, since: str, until: str) -> None:
     assert read(text) == between(since, until)
 
 
@@ -208,7 +208,7 @@ def test_iso_8601_and_times_of_day(text: str, since: str, until: str) -> None:
         ("..2024", "", "2025-01-01"),
     ],
 )
-def test_bounds(text: str, since: str, until: str) -> None:
+def test_words_such_as_since_and_until_give_bounds(text: str, since: str, until: str) -> None:
     assert read(text) == between(since, until)
 
 

@@ -90,14 +90,14 @@ def parts(schema: Any, *, names: bool = False) -> Iterator[Any]:
             yield from parts(inner)
 
 
-async def test_no_schema_is_left_empty(tools: list[Tool]) -> None:
+async def test_no_schema_accepts_any_value(tools: list[Tool]) -> None:
     """An empty schema accepts any value; linters warn of it, and some clients refuse it."""
     for tool in tools:
         for schema in (tool.input_schema, tool.output_schema):
             assert {} not in list(parts(schema)), tool.name
 
 
-async def test_descriptions_say_when_to_call(tools: list[Tool]) -> None:
+async def test_descriptions_state_when_to_call_a_tool(tools: list[Tool]) -> None:
     said = {tool.name: (tool.description or "").lower() for tool in tools}
 
     assert "before starting work" in " ".join(said["memory_recall"].split())
@@ -152,7 +152,7 @@ async def test_the_tools_have_the_documented_arguments(tools: list[Tool]) -> Non
     assert {"supersedes", "supersede_reason", "related"} <= each.keys()
 
 
-async def test_the_core_tools_cost_a_session_less_than_1800_tokens(tools: list[Tool]) -> None:
+async def test_the_core_tools_take_less_than_1800_tokens(tools: list[Tool]) -> None:
     assert cost([tool for tool in tools if tool.name in CORE]) < 1_800
     assert cost([tool for tool in tools if tool.name == "memory_store"]) <= 610, "what recall may cost depends on it"
     assert cost(tools) < 4_000

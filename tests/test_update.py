@@ -1,4 +1,4 @@
-"""A memory is changed, and what it was is kept: by whom, when, and to be brought back."""
+"""Updates: the previous values are kept with author and time, and can be restored."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tests.test_store_concurrent import whole
 from tests.test_tools import call, refusal
 
 
-async def test_only_the_fields_given_change(client: Client) -> None:
+async def test_an_update_changes_only_the_given_fields(client: Client) -> None:
     fields = {"tags": ["build"], "importance": 0.5, "metadata": {"a": 1}, "source": "ci.md", "session": "s"}
     [item] = (await call(client, "memory_store", memories=[{"content": "We build with make.", **fields}]))["stored"]
 
@@ -38,7 +38,7 @@ async def test_only_the_fields_given_change(client: Client) -> None:
     assert [changed[name] for name in kept] == ["We build with make.", 0.5, {"a": 1}, "ci.md", "s", 0]
 
 
-async def test_a_new_text_is_found_and_the_old_one_is_not(person: Person, connection: asyncpg.Connection) -> None:
+async def test_an_updated_memory_is_found_by_its_new_text_only(person: Person, connection: asyncpg.Connection) -> None:
     (id_,) = await person.keep(Draft("The zebra crossing is closed.", occurred_at=NOON))
     before = await connection.fetchval("select vector::text from embeddings")
 
@@ -55,7 +55,7 @@ async def test_a_new_text_is_found_and_the_old_one_is_not(person: Person, connec
     await whole(connection)
 
 
-async def test_words_beside_the_text_leave_the_vector_alone(person: Person, connection: asyncpg.Connection) -> None:
+async def test_an_update_of_other_fields_keeps_the_embedding(person: Person, connection: asyncpg.Connection) -> None:
     (id_,) = await person.keep("The gate opens at nine.")
     before = await connection.fetchval("select vector::text from embeddings")
 
@@ -67,7 +67,7 @@ async def test_words_beside_the_text_leave_the_vector_alone(person: Person, conn
     assert contents(await person.search("summary:clock")) == ["The gate opens at nine."]
 
 
-async def test_relations_and_counts_stay(person: Person, connection: asyncpg.Connection) -> None:
+async def test_an_update_keeps_relations_and_usage_counts(person: Person, connection: asyncpg.Connection) -> None:
     a, b = await person.keep("a fact", "its cause")
     await person.keep("a fact")
     await person.relate(Relation(b, "causes", a))
@@ -78,7 +78,9 @@ async def test_relations_and_counts_stay(person: Person, connection: asyncpg.Con
     assert await connection.fetchval("select confirmed_count from memories where id = $1", a) == 1
 
 
-async def test_every_change_is_kept_with_author_time_and_what_it_was(client: Client, person: Person) -> None:
+async def test_every_update_keeps_a_revision_with_author_time_and_previous_values(
+    client: Client, person: Person
+) -> None:
     (id_,) = await person.keep(Draft("first", tags=("x",)))
     await Person(person.library, "sarah", NOON + timedelta(hours=1)).update(id_, content="second")
     await Person(person.library, "tom", NOON + timedelta(hours=2)).update(id_, tags=["y"], kind="bug")
@@ -93,7 +95,7 @@ async def test_every_change_is_kept_with_author_time_and_what_it_was(client: Cli
     assert (last.author, last.revision, dict(last.before)) == ("tom", 2, {"tags": ["x"], "kind": "note"})
 
 
-async def test_nothing_different_is_no_change(person: Person) -> None:
+async def test_an_update_without_a_difference_writes_no_revision(person: Person) -> None:
     (id_,) = await person.keep(Draft("same", importance=0.1, occurred_at=NOON))
 
     memory = await person.update(id_, content="same", importance=0.1, occurred_at=NOON)
@@ -102,7 +104,7 @@ async def test_nothing_different_is_no_change(person: Person) -> None:
     assert await person.history(id_) == []
 
 
-async def test_a_change_made_meanwhile_is_not_overwritten(client: Client) -> None:
+async def test_a_concurrent_update_is_not_overwritten(client: Client) -> None:
     [item] = (await call(client, "memory_store", content="one"))["stored"]
     await call(client, "memory_update", id=item["id"], content="two", if_revision=1)
 
@@ -114,7 +116,7 @@ async def test_a_change_made_meanwhile_is_not_overwritten(client: Client) -> Non
     assert memory["content"] == "two"
 
 
-async def test_a_text_that_another_memory_has_is_refused_by_its_id(person: Person) -> None:
+async def test_an_update_to_the_text_of_another_memory_is_rejected_with_its_id(person: Person) -> None:
     a, b = await person.keep("We deploy by tag.", "We deploy by branch.")
 
     with pytest.raises(Conflict, match=str(a)):
@@ -122,7 +124,7 @@ async def test_a_text_that_another_memory_has_is_refused_by_its_id(person: Perso
     assert sorted(contents(await person.recall("*"))) == ["We deploy by branch.", "We deploy by tag."]
 
 
-async def test_fields_can_be_emptied(client: Client) -> None:
+async def test_optional_fields_can_be_cleared(client: Client) -> None:
     full = {"content": "x", "summary": "s", "tags": ["t"], "importance": 0.5, "paths": ["p"], "metadata": {"a": 1}}
     [item] = (await call(client, "memory_store", memories=[full]))["stored"]
 
@@ -145,7 +147,7 @@ BAD: list[tuple[dict[str, Any], str]] = [
 ]
 
 
-async def test_bad_values_are_refused_by_name_and_nothing_is_written(client: Client) -> None:
+async def test_invalid_values_are_rejected_by_the_name_of_their_field_and_nothing_is_written(client: Client) -> None:
     [item] = (await call(client, "memory_store", content="kept"))["stored"]
 
     for fields, words in BAD:
@@ -155,7 +157,7 @@ async def test_bad_values_are_refused_by_name_and_nothing_is_written(client: Cli
     assert (memory["content"], memory["revision"]) == ("kept", 1)
 
 
-async def test_what_is_not_in_force_is_not_changed(person: Person) -> None:
+async def test_forgotten_and_superseded_memories_cannot_be_updated(person: Person) -> None:
     old, gone = await person.keep("old", "gone")
     (new,) = await person.keep(Draft("new", supersedes=old))
     await person.forget(gone)
@@ -166,7 +168,7 @@ async def test_what_is_not_in_force_is_not_changed(person: Person) -> None:
         await person.update(gone, content="back")
 
 
-async def test_another_session_takes_it_to_its_end_and_another_language_is_read_in(person: Person) -> None:
+async def test_a_new_session_appends_the_memory_and_a_new_language_stems_its_words(person: Person) -> None:
     await person.keep(Draft("a", session="s"), Draft("b", session="s"))
     (id_,) = await person.keep(Draft("Die Häuser sind alt.", session="t"))
 
@@ -176,7 +178,9 @@ async def test_another_session_takes_it_to_its_end_and_another_language_is_read_
     assert contents(await person.search("Haus")) == ["Die Häuser sind alt."]
 
 
-async def test_without_an_embedder_the_vector_is_owed(database: Database, connection: asyncpg.Connection) -> None:
+async def test_an_update_without_an_embedder_leaves_a_pending_embedding(
+    database: Database, connection: asyncpg.Connection
+) -> None:
     (id_,) = await Person(MemoryContext.of(database, embedders.ByLetter())).keep("old words")
 
     await Person(MemoryContext.of(database, embedders.Down())).update(id_, content="new words")
@@ -195,7 +199,7 @@ async def test_a_read_only_caller_cannot_update(person: Person) -> None:
 # Undo
 
 
-async def test_changes_are_taken_back_one_by_one_the_last_first(person: Person) -> None:
+async def test_updates_are_undone_one_by_one_the_last_first(person: Person) -> None:
     (id_,) = await person.keep(Draft("one", tags=("a",), session="s"))
     await person.update(id_, content="two", tags=["b"])
     await person.update(id_, content="three", session="t")
@@ -211,7 +215,7 @@ async def test_changes_are_taken_back_one_by_one_the_last_first(person: Person) 
     assert [change.action for change in await person.history(id_)] == ["undo", "undo", "update", "update"]
 
 
-async def test_an_undo_with_a_revision_happens_once(person: Person) -> None:
+async def test_an_undo_with_a_revision_is_applied_once(person: Person) -> None:
     [id_] = await person.keep("one")
     await person.update(id_, content="two")
     await person.update(id_, content="three")
@@ -224,11 +228,11 @@ async def test_an_undo_with_a_revision_happens_once(person: Person) -> None:
 
     assert (back.content, back.revision) == ("two", 4)
     assert (await person.undo(id_, revision=4)).content == "one"
-    with pytest.raises(Conflict, match="is at revision 5, not 4"):  # though nothing is left to take back
+    with pytest.raises(Conflict, match="is at revision 5, not 4"):  # although nothing is left to undo
         await person.undo(id_, revision=4)
 
 
-async def test_of_two_concurrent_undos_with_one_revision_one_happens(
+async def test_one_of_two_concurrent_undos_with_one_revision_is_applied(
     person: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The other undo commits between the read of the memory and the change."""
@@ -255,7 +259,7 @@ async def test_a_memory_that_never_changed_cannot_be_undone(person: Person) -> N
         await person.undo(id_)
 
 
-async def test_what_comes_after_an_undoing_is_taken_back_before_it(person: Person) -> None:
+async def test_a_change_after_an_undo_is_undone_before_it(person: Person) -> None:
     (id_,) = await person.keep("one")
     await person.update(id_, content="two")
     await person.update(id_, content="three")
@@ -265,7 +269,7 @@ async def test_what_comes_after_an_undoing_is_taken_back_before_it(person: Perso
     assert [(await person.undo(id_)).content for _ in range(2)] == ["two", "one"]
 
 
-async def test_an_undoing_does_not_take_another_memorys_text(person: Person) -> None:
+async def test_an_undo_does_not_restore_a_text_that_another_memory_has(person: Person) -> None:
     (id_,) = await person.keep("one")
     await person.update(id_, content="two")
     (other,) = await person.keep("one")

@@ -1,4 +1,4 @@
-"""Waiting for events: the limit fails a test that is stuck and proves nothing about speed."""
+"""Waits for events, with a limit that only a stuck test reaches."""
 
 from __future__ import annotations
 

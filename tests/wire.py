@@ -1,4 +1,4 @@
-"""HTTP as bytes on a socket: what no client library would send."""
+"""HTTP as bytes on a socket, for requests that no client library sends."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def posted(body: dict[str, Any], *more: str) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class Wire:
-    """A connection, and what came over it."""
+    """A connection and the bytes that it received."""
 
     reader: asyncio.StreamReader
     writer: asyncio.StreamWriter
@@ -50,7 +50,7 @@ class Wire:
         self.writer.write(data)
 
     async def status(self) -> int | None:
-        """The status of the next answer, None when the server closes without one."""
+        """Return the status of the next answer, or None if the server closes without one."""
         try:
             line = await self.reader.readline()
         except ConnectionError:
@@ -58,15 +58,15 @@ class Wire:
         return int(line.split()[1]) if line else None
 
     async def closed(self) -> bytes:
-        """What came until the server closed."""
+        """Return the bytes received until the server closed the connection."""
         with suppress(ConnectionError):
             return await self.reader.read()
         return b""
 
 
 @asynccontextmanager
-async def wire(port: int, *, seconds: float = 20.0) -> AsyncIterator[Wire]:
-    """A connection to loopback; what is done with it has so many seconds."""
+async def wire(port: int, *, seconds: float = 120.0) -> AsyncIterator[Wire]:
+    """Connect to a port on loopback; the block fails when it takes longer than so many seconds."""
     async with asyncio.timeout(seconds):
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         try:

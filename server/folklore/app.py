@@ -138,8 +138,8 @@ class App:
         return await asyncio.shield(self._starting)
 
     @property
-    def here(self) -> Runtime | None:
-        """The running parts, None while they are not there; starts nothing."""
+    def started(self) -> Runtime | None:
+        """The running parts, or None before they run; starts nothing."""
         task = self._starting
         return None if task is None or not task.done() or _failed(task) else task.result()
 

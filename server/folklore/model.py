@@ -296,7 +296,7 @@ class Relation:
 
 @dataclass(frozen=True, slots=True)
 class Revision:
-    """One change of a memory: its author, its time, and the former values of the changed columns.
+    """Change of a memory: its author, its time, and the former values of the changed columns.
 
     `revision` is the memory's number before the change.
     """

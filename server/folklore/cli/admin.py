@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from datetime import tzinfo
 from typing import get_args
 
@@ -27,8 +28,9 @@ from folklore.memory.requests import (
     without_nulls,
 )
 from folklore.memory.results import AuditEntry, ErasedNamespaces
-from folklore.model import Role, Token
+from folklore.model import NamespaceStats, Role, Token
 
+_AUDITED = ("at", "name", "agent", "action", "outcome", "namespace", "amount", "detail")
 _COUNTS = ("memories", "forgotten", "superseded", "without_vector", "sessions", "characters")
 
 
@@ -101,7 +103,7 @@ def describe(ctx: click.Context, name: str, description: str | None) -> None:
 def delete(ctx: click.Context, name: str, erase: bool, yes: bool) -> None:
     """Delete a namespace with all its memories: hidden at once, and `restore` brings it back for a while.
 
-    --erase takes the namespace in use; if there is none, the deleted ones of this name.
+    --erase takes the namespace in use, or else the deleted ones of this name.
     """
     ask = not yes and sys.stdin.isatty()
     if erase:
@@ -143,12 +145,7 @@ def stats(ctx: click.Context, namespaces: tuple[str, ...], as_json: bool) -> Non
     found, zone = call(ctx, StatsRequest(namespaces=namespaces)), zone_of(ctx)
     # Without a model no embedding is pending.
     counts = [count for count in _COUNTS if found.model is not None or count != "without_vector"]
-    rows = [
-        {"name": item.name}
-        | {count: getattr(item, count) for count in counts}
-        | {"oldest": local_time(item.oldest, zone), "newest": local_time(item.newest, zone)}
-        for item in found.namespaces
-    ]
+    rows = [_stats_row(item, counts, zone) for item in found.namespaces]
     total = {count: sum(getattr(item, count) for item in found.namespaces) for count in counts}
     if as_json:
         shown = [without_nulls(row) for row in rows]
@@ -156,6 +153,11 @@ def stats(ctx: click.Context, namespaces: tuple[str, ...], as_json: bool) -> Non
     else:
         last = [{"name": "all", **total}] if len(rows) > 1 else []
         print_rows([*rows, *last], ["name", *counts, "oldest", "newest"])
+
+
+def _stats_row(item: NamespaceStats, counts: Sequence[str], zone: tzinfo) -> dict[str, object]:
+    times = {"oldest": local_time(item.oldest, zone), "newest": local_time(item.newest, zone)}
+    return {"name": item.name, **{count: getattr(item, count) for count in counts}, **times}
 
 
 def _summary(erased: ErasedNamespaces) -> str:
@@ -262,15 +264,15 @@ def audit(ctx: click.Context, /, as_json: bool, **options: object) -> None:
     entries, zone = call(ctx, request), zone_of(ctx)
     rows = [_audit_row(entry, zone) for entry in entries]
     if as_json:
-        print_json({"audit": [{name: value for name, value in row.items() if value} for row in rows]})
+        print_json({"audit": rows})
     elif rows:
-        print_rows([{name: row[name] for name in row if name not in ("memories", "token")} for row in rows])
+        print_rows(rows, [name for name in _AUDITED if any(name in row for row in rows)])
     else:
         say("The audit log holds no such entry." if request != AuditRequest() else "The audit log is empty.")
 
 
 def _audit_row(entry: AuditEntry, zone: tzinfo) -> dict[str, object]:
-    return {
+    row = {
         "at": local_time(entry.at, zone),
         "name": entry.principal,
         "agent": entry.agent,
@@ -282,3 +284,4 @@ def _audit_row(entry: AuditEntry, zone: tzinfo) -> dict[str, object]:
         "token": None if entry.token is None else str(entry.token),
         "detail": entry.detail,
     }
+    return {name: value for name, value in row.items() if value}

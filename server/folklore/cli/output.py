@@ -84,7 +84,11 @@ def print_explanation(answer: Answer) -> None:
             ]
         )
     print_table(_EXPLAINED, rows)
-    for name, value in (answer.explain or {}).items():
+    _print_counts(answer.explain or {})
+
+
+def _print_counts(explained: Mapping[str, Any]) -> None:
+    for name, value in explained.items():
         if isinstance(value, dict) and name == "lexemes":
             weighed = sorted(value.items(), key=lambda entry: -entry[1]["weight"])
             words = [f"{lexeme} {of['weight']:g} (in {of['documents']:,})" for lexeme, of in weighed]
@@ -185,17 +189,16 @@ def progress(work: str, total: int | None) -> Iterator[Report]:
     if not sys.stderr.isatty():
         yield lambda _done, _text: None
         return
-    from rich import console  # 80 ms, and only for a terminal
-    from rich import progress as bars
+    from rich import console, progress  # 80 ms, and only for a terminal
 
     columns = (
-        bars.TextColumn("{task.description}"),
-        bars.BarColumn(),
-        bars.TextColumn("{task.fields[text]}"),
-        bars.TimeElapsedColumn(),
-        bars.TimeRemainingColumn(),
+        progress.TextColumn("{task.description}"),
+        progress.BarColumn(),
+        progress.TextColumn("{task.fields[text]}"),
+        progress.TimeElapsedColumn(),
+        progress.TimeRemainingColumn(),
     )
-    with bars.Progress(*columns, console=console.Console(stderr=True), transient=True) as bar:
+    with progress.Progress(*columns, console=console.Console(stderr=True), transient=True) as bar:
         task = bar.add_task(work, total=total, text="")
 
         def move(done: int, text: str) -> None:

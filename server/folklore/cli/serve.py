@@ -56,11 +56,10 @@ def _checked(settings: Settings) -> Settings:
 
 async def _serve_stdio(settings: Settings, level: str) -> None:
     gc.disable()  # the import of the SDK makes many objects and no garbage; collection is a tenth of the start
-    from folklore.mcp import server as mcp
-    from folklore.mcp import stdio
+    from folklore.mcp import server, stdio
 
     app = App(settings, prepare=lambda: log.configure(level, settings.log_format))
-    server = mcp.build_server(app.service, offered=settings.tools)
+    protocol = server.build_server(app.service, offered=settings.tools)
     gc.freeze()
     gc.enable()
     # Engine, pool and model start after the client's first answers; a call starts them at once.
@@ -68,7 +67,7 @@ async def _serve_stdio(settings: Settings, level: str) -> None:
     app.start_jobs()
     collector = spans.start_collector(os.environ)
     try:
-        await stdio.serve_stdio(server)
+        await stdio.serve_stdio(protocol)
     finally:
         soon.cancel()
         await app.close()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import tempfile
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -66,8 +67,7 @@ def store(ctx: click.Context, /, text: tuple[str, ...], fields: Given, entities:
     content = _stdin() if text == ("-",) else " ".join(text)
     stated = fields_from(fields)
     tags = stated.pop("tags", ())
-    named = [entity.tag for entity in find_entities(content) if entity.tag not in tags]
-    named = named[: max(MAX_TAGS - len(tags), 0)]
+    named = _entity_tags(content, tags)
     draft = Draft(
         content,
         **stated,
@@ -84,6 +84,12 @@ def store(ctx: click.Context, /, text: tuple[str, ...], fields: Given, entities:
             say(f"  names {', '.join(named)}: --entities adds these tags", dim=True)
         if result.note:
             click.echo(result.note, err=True)
+
+
+def _entity_tags(text: str, tags: Sequence[str]) -> list[str]:
+    """Return the tags of the entities in a text that it does not have yet, as many as it may have."""
+    named = [entity.tag for entity in find_entities(text) if entity.tag not in tags]
+    return named[: max(MAX_TAGS - len(tags), 0)]
 
 
 def _print_stored(result: StoreResult) -> None:
@@ -142,15 +148,18 @@ def as_text(memory: Memory) -> str:
 def edit_request(memory: Memory, text: str) -> UpdateRequest:
     """Return the changes in an edited text of `as_text`; a removed field is emptied. Raises InvalidInput."""
     (old, old_content), (new, content) = _parse_edited(as_text(memory)), _parse_edited(text)
-    for name in new:
-        if name not in _EDITED:
-            raise InvalidInput(str(name)[:60], "is not a field that can be changed.", hint=_NOTHING)
-    changes = {name: value for name, value in new.items() if not _is_empty(value) and value != old.get(name)}
-    clear = tuple(name for name in old if _is_empty(new.get(name)) and FIELDS[name].clearable)
+    if unknown := sorted(new.keys() - set(_EDITED)):
+        raise InvalidInput(unknown[0][:60], "is not a field that can be changed.", hint=_NOTHING)
+    changes = {name: value for name, value in new.items() if value != old.get(name) and not _is_empty(value)}
+    clear = tuple(name for name in old if _is_cleared(name, new))
     if content.strip() != old_content.strip() or not (changes or clear):
         changes["content"] = content.strip()
     checked = changes_from(changes, hint=_NOTHING)
     return UpdateRequest(id=memory.id, changes=checked, clear=clear, if_revision=memory.revision)
+
+
+def _is_cleared(name: str, new: Mapping[str, object]) -> bool:
+    return _is_empty(new.get(name)) and FIELDS[name].clearable
 
 
 def _is_empty(value: object) -> bool:
@@ -208,7 +217,7 @@ def forget(
 
     `folklore undo` restores them for a while (retention_days), unless --erase. On a terminal it asks first.
     """
-    ids = tuple(id_of(text) for text in memories)
+    ids = tuple(map(id_of, memories))
     request = ForgetRequest(ids=ids, filters=filters_from(filters) if filters or not ids else None, **options)
     more = False
     if not request.dry_run and not yes and sys.stdin.isatty():
@@ -217,9 +226,10 @@ def forget(
     result = replace(result, more=result.more or more)
     if as_json:
         print_json(serializers.forgotten(result, erase=request.erase, dry_run=request.dry_run))
+    elif request.dry_run:
+        _print_forgotten(result, "would be forgotten")
     else:
-        outcome = "would be forgotten" if request.dry_run else "erased" if request.erase else "forgotten"
-        _print_forgotten(result, outcome)
+        _print_forgotten(result, "erased" if request.erase else "forgotten")
 
 
 def _confirmed(ctx: click.Context, request: ForgetRequest, *, as_json: bool) -> tuple[ForgetRequest, bool]:

@@ -270,4 +270,4 @@ def _retry_after(response: httpx.Response) -> float | None:
 def without_user(url: str) -> str:
     """Return the URL without user and password."""
     parts = urlsplit(url)
-    return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
+    return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], *parts[2:]))

@@ -32,7 +32,7 @@ _INHERITED = (
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """Exit code and output of a program. `code` is None if the program ran into its timeout."""
+    """Exit code and output of a program. `code` is unset after a timeout."""
 
     code: int | None
     stdout: str

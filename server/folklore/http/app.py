@@ -18,7 +18,7 @@ from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
-from starlette.types import Receive, Scope, Send
+from starlette.types import Message, Receive, Scope, Send
 
 from folklore import telemetry
 from folklore.app import App
@@ -156,9 +156,18 @@ class SseSession:
         self._transport = transport
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve one session."""
-        async with self._transport.connect_sse(scope, receive, send) as (incoming, outgoing):
+        """Serve one session, and end its stream: the SDK leaves it open when the server ends, which uvicorn reports."""
+        is_open = False
+
+        async def observe(message: Message) -> None:
+            nonlocal is_open
+            is_open = message["type"] == "http.response.start" or bool(message.get("more_body"))
+            await send(message)
+
+        async with self._transport.connect_sse(scope, receive, observe) as (incoming, outgoing):
             await self._server.run(incoming, outgoing, self._server.create_initialization_options())
+        if is_open:
+            await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 
 class Messages:

@@ -1,4 +1,4 @@
-"""Authentication of requests: the caller is identified before anything else looks at a request."""
+"""Authentication of requests: identifies the caller before the request is read further."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ Denied = Callable[[Caller, str, FolkloreError, str], None]
 class AuthenticationMiddleware:
     """ASGI middleware that identifies the caller of every request but the open ones, for the rest of the request.
 
-    A missing or bad token is 401. While the database is unavailable, every caller is an unknown one who may do nothing.
+    A missing or bad token is 401. While the database is unavailable, the caller is not identified and may do nothing.
     """
 
     def __init__(
@@ -91,7 +91,7 @@ def _audited(path: str) -> str:
 
 
 def is_owner(request: Request) -> bool:
-    """Say whether the request came with an owner's token."""
+    """Return True if the request came with an owner's token."""
     return bool(request.scope.get("state", {}).get("owner"))
 
 

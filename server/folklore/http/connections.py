@@ -93,7 +93,7 @@ class _GuardedConnection(asyncio.Protocol):
         self.deadline = monotonic() + limits.idle_seconds + limits.head_seconds
 
     def check(self, now: float) -> bool:
-        """Return true if no head arrived in time, or if none of what waits to be read was read for too long."""
+        """Return true if no head arrived in time, or if the client has read nothing of its response for too long."""
         unread = self._transport.get_write_buffer_size()
         if not 0 < self._unread <= unread:
             self._unread_since = now
@@ -111,7 +111,7 @@ _connection: ContextVar[_GuardedConnection | None] = ContextVar("folklore_connec
 
 
 class RequestTracking:
-    """ASGI middleware that notes on the connection of a request when the request begins and ends."""
+    """ASGI middleware that marks on its connection when a request begins and ends."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app

@@ -8,22 +8,20 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass
 from time import monotonic
-from typing import TYPE_CHECKING
 
 import structlog
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
 from folklore import __version__
+from folklore.app import App
+from folklore.db.migrate import check_schema
 from folklore.errors import EmbedderUnavailable, FolkloreError
-
-if TYPE_CHECKING:
-    from folklore.app import App
-    from folklore.runtime import Runtime
+from folklore.runtime import Runtime
 
 log = structlog.get_logger(__name__)
 
-# How long an answer is valid, in seconds: however often clients ask, the database is asked once.
+# How long an answer is valid, in seconds: the database is asked once, however many probes come.
 _VALID = 1.0
 # A start or a statement that takes longer counts as failed.
 _TIMEOUT = 5.0
@@ -82,8 +80,6 @@ class Health:
         return (await asyncio.shield(self._checking)).response()
 
     async def _check(self) -> Report:
-        from folklore.db.migrate import check_schema  # imports asyncpg, which takes long, at the first probe
-
         part = "start"
         try:
             try:
@@ -94,7 +90,7 @@ class Health:
             except FolkloreError as error:
                 return self._missing(error.code, reason=error.message)
             except TimeoutError:
-                code = "starting" if self._app.here is None else "database_unavailable"
+                code = "starting" if self._app.started is None else "database_unavailable"
                 return self._missing(code, reason="takes too long")
             part = "model"
             degraded = await self._check_model(running)

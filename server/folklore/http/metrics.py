@@ -1,7 +1,7 @@
 """GET /metrics in Prometheus' text format: counts of the server's own work.
 
-Labels are names of tools, codes, branches and routes: a bounded set that holds nothing of what is stored, of whom, or
-where. Several workers write their numbers into files of one folder, and the worker that is asked adds them up. That is
+Labels are names of tools, codes, branches and routes: a bounded set without contents, persons or namespaces. Several
+workers write their numbers into files of one folder, and the worker that gets the request adds them up. That is
 prometheus-client's multiprocess mode, which is on while PROMETHEUS_MULTIPROC_DIR names the folder. The library looks at
 the variable when it is imported, so the variable must be set before a worker starts.
 """
@@ -19,7 +19,6 @@ from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import monotonic
-from typing import TYPE_CHECKING
 
 from prometheus_client import (
     CONTENT_TYPE_PLAIN_0_0_4,
@@ -38,14 +37,12 @@ from starlette.responses import Response
 from starlette.types import Scope
 
 from folklore import __version__
+from folklore.app import App
 from folklore.errors import FolkloreError, Refused
 from folklore.http.auth import is_owner
 from folklore.http.error_responses import failure
 from folklore.memory.usage import CallMetrics
-
-if TYPE_CHECKING:
-    from folklore.app import App
-    from folklore.model import Answer
+from folklore.model import Answer
 
 disable_created_metrics()  # type: ignore[no-untyped-call] # one more line for each metric, which nothing here uses
 
@@ -57,7 +54,7 @@ _PUBLISH_EVERY = 5.0
 # Pending embeddings are counted at most once a minute, and for at most a hundredth of the time.
 _COUNT_EVERY = 60.0
 _COUNT_SHARE = 100.0
-# Headers of proxies: the client's address is then not that of the person or program that asks.
+# Headers of proxies: the client's address is then not that of the original client.
 _PROXIED = ("forwarded", "x-forwarded-for", "x-real-ip", "via")
 
 
@@ -159,7 +156,7 @@ class Metrics(CallMetrics):
 
     def _update(self) -> None:
         """Read what is not counted as it happens: the pool, the usage log's losses, the pending embeddings."""
-        running = self._app.here
+        running = self._app.started
         if running is None:
             return
         pool = running.database.statistics()
@@ -174,7 +171,7 @@ class Metrics(CallMetrics):
             self._counting = asyncio.create_task(self._count_pending(), name="folklore-metrics-pending")
 
     async def _count_pending(self) -> None:
-        running = self._app.here
+        running = self._app.started
         if running is None or (embedder := running.memory.embedder) is None:
             return
         began = monotonic()
@@ -222,7 +219,7 @@ def _is_running(pid: int) -> bool:
 
 
 def is_local(scope: Scope) -> bool:
-    """Say whether the client is on this machine itself, and is not a proxy for another one."""
+    """Return True if the client is on this machine itself, and is not a proxy for another one."""
     client = scope.get("client")
     if client is None or any(name in Headers(scope=scope) for name in _PROXIED):
         return False

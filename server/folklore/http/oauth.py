@@ -51,7 +51,7 @@ class JwtIssuer:
 
     @property
     def rules(self) -> str:
-        """A digest of the settings: under other rules the same access token opens something else."""
+        """A digest of the settings: other rules give the same access token other grants."""
         return self._rules
 
     async def verify(self, token: str, *, now: datetime) -> ExternalIdentity:
@@ -132,7 +132,7 @@ class JwtIssuer:
         except jwt.PyJWKClientConnectionError:
             raise
         except jwt.PyJWKClientError:
-            message = "This access token is signed with a key that its issuer does not have."
+            message = "This access token is signed with a key that its issuer does not publish."
             raise Unauthenticated("untrusted", message) from None
 
 

@@ -10,7 +10,6 @@ import re
 from collections.abc import Sequence
 from contextvars import ContextVar
 from time import perf_counter
-from typing import TYPE_CHECKING
 from uuid import uuid4
 
 import structlog
@@ -22,9 +21,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from folklore.http.limits import PROBES
 from folklore.http.metrics import Metrics
 from folklore.memory.usage import CallMetrics
-
-if TYPE_CHECKING:
-    from folklore.model import Answer
+from folklore.model import Answer
 
 log = structlog.get_logger(__name__)
 
@@ -148,7 +145,7 @@ class _Entry:
     def _level(self) -> int:
         if self.status is None:
             return logging.INFO
-        if self.route in PROBES:  # asked every few seconds by machines
+        if self.route in PROBES:  # requested every few seconds by machines
             return logging.DEBUG if self.status < 400 else logging.INFO
         return logging.INFO if self.status < 500 else logging.ERROR  # a 5xx has its line at every log level
 

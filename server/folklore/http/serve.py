@@ -71,7 +71,7 @@ def run(
     url = f"{'https' if tls else 'http'}://{named}:{sockets[0].getsockname()[1]}"
     announce(url)
     if insecure and not is_loopback(host):
-        log.warning("EVERY client that reaches this address may be let in without a token (--insecure)", url=url)
+        log.warning("EVERY client that reaches this address may work without a token (--insecure)", url=url)
     log.info("serving", url=f"{url}/mcp", workers=http.workers)
     config = uvicorn_config(settings, host)
     # uvicorn repeats the signal when it has ended, for the handler before its own.
@@ -96,7 +96,7 @@ def _check_exposure(settings: Settings, host: str) -> None:
 
 
 def is_loopback(host: str) -> bool:
-    """Say whether only this machine reaches the address."""
+    """Return True if only this machine reaches the address."""
     if host == "localhost":
         return True
     try:
@@ -134,7 +134,7 @@ def bind(host: str, port: int) -> list[socket.socket]:
 
 
 def uvicorn_config(settings: Settings, host: str) -> uvicorn.Config:
-    """Return how uvicorn serves; nothing is left to its environment variables. Workers get it by pickle."""
+    """Return how uvicorn serves; its environment variables have no effect. Workers get it by pickle."""
     http, limits = settings.http, LIMITS
     guard = ConnectionGuard(limits)
     tls = None if http.tls_cert is None or http.tls_key is None else partial(_tls, http.tls_cert, http.tls_key)
@@ -200,21 +200,21 @@ def _is_no_cancellation(record: logging.LogRecord) -> bool:
     return not (record.exc_info and record.exc_info[0] and issubclass(record.exc_info[0], asyncio.CancelledError))
 
 
-def _raise_file_limit(wanted: int) -> None:
+def _raise_file_limit(needed: int) -> None:
     """Ask the system for as many open files as connections may need, as far as it allows."""
     if sys.platform == "win32":
         return
     import resource  # POSIX only
 
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft != resource.RLIM_INFINITY and soft < wanted:
+    if soft != resource.RLIM_INFINITY and soft < needed:
         resource.setrlimit(
-            resource.RLIMIT_NOFILE, (wanted if hard == resource.RLIM_INFINITY else min(wanted, hard), hard)
+            resource.RLIMIT_NOFILE, (needed if hard == resource.RLIM_INFINITY else min(needed, hard), hard)
         )
 
 
 def _needs_token(settings: Settings) -> bool:
-    """Say whether every client needs a token, now and later. Raises DatabaseUnavailable if the database must tell."""
+    """Return True if every client needs a token, now and later. Raises DatabaseUnavailable."""
 
     async def demanded() -> bool:
         async with running(settings) as app:

@@ -94,16 +94,21 @@ async def plan_changes(
 ) -> Plan:
     """Compare the clusters of the sources with the existing reflections."""
     clusters = await _clusters(sources, pause, clustering)
-    visible = [one for one in existing if not one.forgotten]
-    kept = {one.id for one in visible if one.whole and one.key in clusters}
-    # A reflection that a person forgot is not made again; one of which a member changed is.
-    settled = {one.key for one in existing if one.forgotten or one.whole}
-    return Plan(
-        considered=len(sources.ids),
-        make=tuple(cluster for key, cluster in clusters.items() if key not in settled),
-        withdraw=tuple(one.id for one in visible if one.id not in kept),
-        kept=len(kept),
-    )
+    settled = set()
+    withdraw = []
+    kept = 0
+    for one in existing:
+        # A reflection that a person forgot is not made again; one of which a member changed is.
+        if one.forgotten or one.whole:
+            settled.add(one.key)
+        if one.forgotten:
+            continue
+        if one.whole and one.key in clusters:
+            kept += 1
+        else:
+            withdraw.append(one.id)
+    make = tuple(cluster for key, cluster in clusters.items() if key not in settled)
+    return Plan(considered=len(sources.ids), make=make, withdraw=tuple(withdraw), kept=kept)
 
 
 async def _clusters(

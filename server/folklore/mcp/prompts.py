@@ -38,17 +38,20 @@ def render(service: Service, name: str, given: Mapping[str, str]) -> GetPromptRe
     if prompt is None:
         known = ", ".join(prompt.name for prompt in PROMPTS)
         raise MCPError(INVALID_PARAMS, f"There is no prompt {name[:60]!r}. There are {known}.")
-    arguments = {argument.name: argument for argument in prompt.arguments or ()}
-    for argument in given:
-        if argument not in arguments:
-            hint = f"It takes {', '.join(arguments)}."
-            raise MCPError(INVALID_PARAMS, f"{argument[:60]}: the prompt {name!r} has no such argument. {hint}")
-    for argument, declared in arguments.items():
-        if declared.required and argument not in given:
-            raise MCPError(INVALID_PARAMS, f"{argument}: is missing; the prompt {name!r} needs it.")
+    _check_arguments(prompt, given)
     text = _TEXTS[name](service, given)
     message = PromptMessage(role="user", content=TextContent(type="text", text=text))
     return GetPromptResult(description=prompt.description, messages=[message])
+
+
+def _check_arguments(prompt: Prompt, given: Mapping[str, str]) -> None:
+    arguments = {argument.name: argument for argument in prompt.arguments or ()}
+    if unknown := [argument for argument in given if argument not in arguments]:
+        hint = f"It takes {', '.join(arguments)}."
+        raise MCPError(INVALID_PARAMS, f"{unknown[0][:60]}: the prompt {prompt.name!r} has no such argument. {hint}")
+    for name, argument in arguments.items():
+        if argument.required and name not in given:
+            raise MCPError(INVALID_PARAMS, f"{name}: is missing; the prompt {prompt.name!r} needs it.")
 
 
 def _recall(_service: Service, given: Mapping[str, str]) -> str:

@@ -89,19 +89,30 @@ def _shorten(node: Any, definitions: Schema) -> Any:
         return [_shorten(entry, definitions) for entry in node]
     if not isinstance(node, dict):
         return node
-    if (reference := node.get("$ref")) is not None:
-        defined = dict(definitions[reference.rpartition("/")[2]])
-        defined.pop("description", None)
-        node = defined | {key: entry for key, entry in node.items() if key != "$ref"}
     short: Schema = {}
-    for key, entry in node.items():
+    for key, entry in _inlined(node, definitions).items():
         if key == "properties":
-            short[key] = {name: _shorten(value, definitions) for name, value in entry.items()}
-        elif key not in ("title", "$defs", "format") and not (key == "default" and entry in (None, [], {}, False)):
-            short[key] = _shorten(entry, definitions)
-    if short.get("additionalProperties") in (True, {}):  # the meaning of its absence
-        del short["additionalProperties"]
+            short[key] = {name: _shorten(part, definitions) for name, part in entry.items()}
+        elif _says_something(key, value := _shorten(entry, definitions)):
+            short[key] = value
     return _without_null(short)
+
+
+def _inlined(node: Schema, definitions: Schema) -> Schema:
+    """Replace a reference by its definition without the description; the other keys override it."""
+    if (reference := node.get("$ref")) is None:
+        return node
+    defined = {key: entry for key, entry in definitions[reference.rpartition("/")[2]].items() if key != "description"}
+    return defined | {key: entry for key, entry in node.items() if key != "$ref"}
+
+
+def _says_something(key: str, entry: Any) -> bool:
+    """Return False for a key that repeats a name, or an entry that means the same as its absence."""
+    if key == "default":
+        return entry not in (None, [], {}, False)
+    if key == "additionalProperties":
+        return entry not in (True, {})
+    return key not in ("title", "$defs", "format")
 
 
 def _without_null(schema: Schema) -> Schema:

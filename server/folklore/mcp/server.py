@@ -54,85 +54,100 @@ _NAME = 60
 
 
 def build_server(service: Service, *, offered: Offered = "all", every_tool: Sequence[ToolSpec] = TOOLS) -> Server[None]:
-    """Make a server over a service. A caller who may write nowhere is not offered the tools that write.
+    """Make a server over a service.
 
     The server closes nothing: on SSE its lifespan runs once for each connection.
     """
-    chosen = [tool for tool in every_tool if tool.core or offered == "all"]
-
-    def tools() -> dict[str, ToolSpec]:
-        read_only = not may_write_somewhere(service.caller())
-        return {tool.name: tool for tool in chosen if not (read_only and tool.writes)}
-
-    async def list_tools(_ctx: Context, _params: PaginatedRequestParams | None) -> ListToolsResult:
-        return ListToolsResult(tools=[tool.listed for tool in tools().values()])
-
-    async def call_tool(ctx: Context, params: CallToolRequestParams) -> CallToolResult:
-        tool = tools().get(params.name)
-        if tool is None:
-            raise MCPError(INVALID_PARAMS, f"There is no tool {params.name[:_NAME]!r}. There are {', '.join(tools())}.")
-        return await _run(service, tool, params.arguments or {}, ctx.meta or {})
-
-    async def list_resources(_ctx: Context, _params: PaginatedRequestParams | None) -> ListResourcesResult:
-        return ListResourcesResult(resources=list(resources.RESOURCES))
-
-    async def list_templates(_ctx: Context, _params: PaginatedRequestParams | None) -> ListResourceTemplatesResult:
-        return ListResourceTemplatesResult(resource_templates=list(resources.TEMPLATES))
-
-    async def read_resource(_ctx: Context, params: ReadResourceRequestParams) -> ReadResourceResult:
-        return await resources.read(service, str(params.uri))
-
-    async def list_prompts(_ctx: Context, _params: PaginatedRequestParams | None) -> ListPromptsResult:
-        return ListPromptsResult(prompts=list(prompts.PROMPTS))
-
-    async def get_prompt(_ctx: Context, params: GetPromptRequestParams) -> GetPromptResult:
-        return prompts.render(service, params.name, params.arguments or {})
-
-    @asynccontextmanager
-    async def lifespan(_server: Server[None]) -> AsyncIterator[None]:
-        yield None
-
-    def input_schema(name: str) -> Mapping[str, Any] | None:
-        return next((tool.listed.input_schema for tool in chosen if tool.name == name), None)
-
+    handlers = _Handlers(service, [tool for tool in every_tool if tool.core or offered == "all"])
     return Server(
         "folklore",
         title="Folklore: the team's memory",
         version=__version__,
         instructions=INSTRUCTIONS,
-        lifespan=lifespan,
-        get_tool_input_schema=input_schema,
-        on_list_tools=list_tools,
-        on_call_tool=call_tool,
-        on_list_resources=list_resources,
-        on_list_resource_templates=list_templates,
-        on_read_resource=read_resource,
-        on_list_prompts=list_prompts,
-        on_get_prompt=get_prompt,
+        lifespan=_lifespan,
+        get_tool_input_schema=handlers.input_schema,
+        on_list_tools=handlers.list_tools,
+        on_call_tool=handlers.call_tool,
+        on_list_resources=handlers.list_resources,
+        on_list_resource_templates=handlers.list_templates,
+        on_read_resource=handlers.read_resource,
+        on_list_prompts=handlers.list_prompts,
+        on_get_prompt=handlers.get_prompt,
     )
 
 
-async def _run(service: Service, tool: ToolSpec, given: Mapping[str, Any], meta: Mapping[str, Any]) -> CallToolResult:
-    """Run a tool. Errors are results that the model reads; a crash says nothing but its name."""
-    started, outcome = perf_counter(), "cancelled"
-    try:
-        arguments = tool.arguments.model_validate(_parsed(tool, given))
-        value = await tool.run(service, arguments, meta)
-        outcome = "ok"
-    except ValidationError as error:
-        outcome = "invalid_input"
-        return _error("\n".join(f"{field}: {message}" for field, message in field_errors(error)))
-    except FolkloreError as error:
-        outcome = error.code
-        return _error(str(error))
-    except Exception:
-        outcome = "crashed"
-        log.exception("tool_crashed %s", tool.name)
-        return _error(f"{tool.name} failed; the server's log holds the reason.")
-    finally:
-        service.usage.metrics.called(tool.name, outcome, perf_counter() - started)
-    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-    return CallToolResult(content=[TextContent(type="text", text=text)], structured_content=value)
+@asynccontextmanager
+async def _lifespan(_server: Server[None]) -> AsyncIterator[None]:
+    yield None
+
+
+class _Handlers:
+    """Handlers of the protocol's requests. A caller who may write nowhere is not offered the tools that write."""
+
+    def __init__(self, service: Service, tools: Sequence[ToolSpec]) -> None:
+        self._service = service
+        self._tools = {tool.name: tool for tool in tools}
+
+    def _offered(self) -> list[ToolSpec]:
+        read_only = not may_write_somewhere(self._service.caller())
+        return [tool for tool in self._tools.values() if not (read_only and tool.writes)]
+
+    def input_schema(self, name: str) -> Mapping[str, Any] | None:
+        """Return the schema of a tool's arguments."""
+        tool = self._tools.get(name)
+        return None if tool is None else tool.listed.input_schema
+
+    async def list_tools(self, _ctx: Context, _params: PaginatedRequestParams | None) -> ListToolsResult:
+        """List the tools that the caller may use."""
+        return ListToolsResult(tools=[tool.listed for tool in self._offered()])
+
+    async def call_tool(self, ctx: Context, params: CallToolRequestParams) -> CallToolResult:
+        """Run a tool. An error is a result that the model reads; that of a crash names the tool alone."""
+        offered = {tool.name: tool for tool in self._offered()}
+        tool = offered.get(params.name)
+        if tool is None:
+            raise MCPError(INVALID_PARAMS, f"There is no tool {params.name[:_NAME]!r}. There are {', '.join(offered)}.")
+        started, outcome = perf_counter(), "cancelled"
+        try:
+            arguments = tool.arguments.model_validate(_parsed(tool, params.arguments or {}))
+            value = await tool.run(self._service, arguments, ctx.meta or {})
+            outcome = "ok"
+        except ValidationError as error:
+            outcome = "invalid_input"
+            return _error("\n".join(f"{field}: {message}" for field, message in field_errors(error)))
+        except FolkloreError as error:
+            outcome = error.code
+            return _error(str(error))
+        except Exception:
+            outcome = "crashed"
+            log.exception("tool_crashed %s", tool.name)
+            return _error(f"{tool.name} failed; the server's log holds the reason.")
+        finally:
+            self._service.usage.metrics.called(tool.name, outcome, perf_counter() - started)
+        text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+        return CallToolResult(content=[TextContent(type="text", text=text)], structured_content=value)
+
+    async def list_resources(self, _ctx: Context, _params: PaginatedRequestParams | None) -> ListResourcesResult:
+        """List the resources."""
+        return ListResourcesResult(resources=list(resources.RESOURCES))
+
+    async def list_templates(
+        self, _ctx: Context, _params: PaginatedRequestParams | None
+    ) -> ListResourceTemplatesResult:
+        """List the templates of resources."""
+        return ListResourceTemplatesResult(resource_templates=list(resources.TEMPLATES))
+
+    async def read_resource(self, _ctx: Context, params: ReadResourceRequestParams) -> ReadResourceResult:
+        """Read a resource."""
+        return await resources.read(self._service, str(params.uri))
+
+    async def list_prompts(self, _ctx: Context, _params: PaginatedRequestParams | None) -> ListPromptsResult:
+        """List the prompts."""
+        return ListPromptsResult(prompts=list(prompts.PROMPTS))
+
+    async def get_prompt(self, _ctx: Context, params: GetPromptRequestParams) -> GetPromptResult:
+        """Return a prompt with its arguments."""
+        return prompts.render(self._service, params.name, params.arguments or {})
 
 
 def _error(message: str) -> CallToolResult:

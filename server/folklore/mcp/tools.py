@@ -242,7 +242,7 @@ def _with_keys(drafts: tuple[Draft, ...], meta: Meta) -> tuple[Draft, ...]:
 
 @dataclass(frozen=True)
 class ToolSpec:
-    """One tool. Its description is the docstring of `run`; `shared` arguments are described by another tool."""
+    """Tool. Its description is the docstring of `run`; `shared` arguments are described by another tool."""
 
     run: Callable[[Operations, Any, Meta], Awaitable[JsonDict]]
     title: str

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from uuid import UUID
+
 from folklore.db.stores.namespaces import NamespaceInfo
 from folklore.errors import Conflict, NotFound
 from folklore.memory.context import RequestContext
@@ -89,25 +92,29 @@ async def erase_namespace(context: RequestContext, request: EraseNamespaceReques
     require_owner(context.caller)
     store = context.memory.namespaces
     name = names.normalise(request.name)
-    deleted = [(item.id, item.name) for item in await store.deleted(name)]
-    in_use = [(item.id, item.name) for item in await store.find([name])]
+    deleted = await store.deleted(name)
+    in_use = await store.find([name])
     chosen = in_use or deleted
     if not chosen:
-        await _administered(context, request.name)
-    ids = tuple(id_ for id_, _ in chosen)
+        await _administered(context, request.name)  # raises NotFound with similar names
+    ids = tuple(item.id for item in chosen)
     if request.only is not None and set(request.only) != set(ids):
         raise Conflict(
             f"Another namespace has the name {name!r} since you confirmed; nothing was erased.",
             hint="Run the command again to see it.",
         )
     counted = await store.stats(ids, None)
-    memories = sum(item.memories for item in counted)
     if not request.dry_run:
-        for id_ in ids:
-            await store.erase(id_, caller=context.caller, now=context.now)
-        context.memory.changed()
-        await refresh_planner_samples(context.memory)
-    return ErasedNamespaces(chosen[0][1], memories, len(deleted) if in_use else 0, ids)
+        await _erase(context, ids)
+    memories = sum(item.memories for item in counted)
+    return ErasedNamespaces(chosen[0].name, memories, len(deleted) if in_use else 0, ids)
+
+
+async def _erase(context: RequestContext, ids: Sequence[UUID]) -> None:
+    for id_ in ids:
+        await context.memory.namespaces.erase(id_, caller=context.caller, now=context.now)
+    context.memory.changed()
+    await refresh_planner_samples(context.memory)
 
 
 async def restore_namespace(context: RequestContext, request: RestoreNamespaceRequest) -> str:

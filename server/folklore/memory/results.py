@@ -109,7 +109,7 @@ class NamespaceStatus:
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """State of the memory as far as the caller may see it. `model` is None where there is none or it is unreachable."""
+    """State of the memory as far as the caller may see it. `model` is the active one if it is reachable."""
 
     version: str
     engine: str
@@ -125,7 +125,7 @@ class Status:
 
 @dataclass(frozen=True, slots=True)
 class Stats:
-    """Exact counts; without a reachable model `without_vector` is not meaningful and `model` is None."""
+    """Exact counts; without a reachable `model`, `without_vector` is not meaningful."""
 
     namespaces: tuple[NamespaceStats, ...]
     model: str | None

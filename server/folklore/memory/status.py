@@ -42,7 +42,7 @@ async def read_stats(context: RequestContext, request: StatsRequest) -> Stats:
 
 
 async def _active_model(memory: MemoryContext) -> tuple[Model | None, str | None]:
-    """Return the active model, or the reason why there is none."""
+    """Return the active model, or the reason why it is missing."""
     if memory.embedder is None:
         return None, "Embedding is switched off (embedding.provider: none)."
     try:

@@ -11,7 +11,7 @@ from folklore.memory.requests import OPERATIONS, AuditRequest
 from folklore.memory.results import AuditEntry
 
 MAX_LIMIT = 1_000
-# Actions under which denied accesses are logged beside operations.
+# Actions under which denied accesses are logged, besides operations.
 _PATHS = ("http /mcp", "http /sse", "http /messages/", "http /api/", "http /metrics", "http other", "api", "export")
 
 

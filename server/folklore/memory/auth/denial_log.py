@@ -24,7 +24,7 @@ _DETAIL = 200
 
 @dataclass(frozen=True, slots=True)
 class Denial:
-    """One kind of denial: the caller, the operation, and the reason."""
+    """Kind of denial: the caller, the operation, and the reason."""
 
     caller: Caller
     action: str
@@ -48,12 +48,17 @@ class DenialLog:
 
     def note(self, caller: Caller, action: str, error: FolkloreError, *, now: datetime, reason: str = "") -> None:
         """Count a denial, without waiting. NotFound counts for a token, from which an existing memory may be hidden."""
-        if not isinstance(error, Refused) and not (isinstance(error, NotFound) and caller.access is not None):
+        hidden = isinstance(error, NotFound) and caller.access is not None
+        if not isinstance(error, Refused) and not hidden:
             return
         # The message may quote the request, which may hold a secret.
         shown, _ = guard_fields({"content": error.message}, "redact")
         detail = reason or str(shown.get("content", error.message))[:_DETAIL]
-        denial = Denial(caller, action, error.code, detail)
+        self._count(Denial(caller, action, error.code, detail), now)
+        if self._writing is None or self._writing.done():
+            self._writing = asyncio.create_task(self._write(), name="folklore-denials")
+
+    def _count(self, denial: Denial, now: datetime) -> None:
         if denial not in self._counted and len(self._counted) >= _ROOM:
             # Too many kinds: count them by caller and operation alone.
             denial = replace(denial, detail="and others")
@@ -62,8 +67,6 @@ class DenialLog:
                 return
         count, _ = self._counted.get(denial, (0, now))
         self._counted[denial] = count + 1, now
-        if self._writing is None or self._writing.done():
-            self._writing = asyncio.create_task(self._write(), name="folklore-denials")
 
     async def close(self, timeout: float = 3.0) -> None:
         """Write what is counted, within `timeout` seconds."""

@@ -6,7 +6,7 @@ import hashlib
 import hmac
 import re
 import secrets
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -71,14 +71,12 @@ async def create_token(context: RequestContext, request: CreateTokenRequest) -> 
     grants = _parse_grants(request.grants, owner=request.owner)
     expires_at = None if request.expires is None else context.now + period(request.expires, "expires")
     home = None if request.namespace is None else names.normalise(request.namespace)
-    if home is not None and not request.owner and grants.get(names.key(home), ("", "reader"))[1] == "reader":
-        raise InvalidInput(
-            "namespace",
-            f"{home} would be the default for writing, and the token may not write there.",
-            hint=f"Add --grant {home}:writer.",
-        )
-    wanted = [name for name, _ in grants.values()] + ([home] if home is not None else [])
-    ids, created = await _ensure_namespaces(context, wanted)
+    named = [name for name, _ in grants.values()]
+    if home is not None:
+        named.append(home)
+        if not request.owner:
+            _require_writer(home, grants)
+    ids, created = await _ensure_namespaces(context, named)
     secret = PREFIX + secrets.token_urlsafe(32)
     token = NewToken(
         id=new_id(),
@@ -93,6 +91,15 @@ async def create_token(context: RequestContext, request: CreateTokenRequest) -> 
     principals = Principals(context.memory.database)
     principal = await principals.create(token, principal_id=new_id(), caller=context.caller, now=context.now)
     return CreatedToken(token.id, principal, secret, expires_at, tuple(created))
+
+
+def _require_writer(home: str, grants: Mapping[str, tuple[str, Role]]) -> None:
+    if grants.get(names.key(home), ("", "reader"))[1] == "reader":
+        raise InvalidInput(
+            "namespace",
+            f"{home} would be the default for writing, and the token may not write there.",
+            hint=f"Add --grant {home}:writer.",
+        )
 
 
 async def store_external_token(memory: MemoryContext, identity: ExternalIdentity, *, key: str, now: datetime) -> None:

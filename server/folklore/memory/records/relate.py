@@ -109,24 +109,34 @@ async def _write(
     transaction: NamespaceTransaction, changes: Sequence[_Change], context: RequestContext
 ) -> RelateResult:
     result = RelateResult()
-    if removed := [change for change in changes if change.remove]:
-        existed = await transaction.unrelate([change.relation for change in removed])
-        for change in removed:
-            if change.key in existed:
-                result.removed.append(change.relation)
-            else:
-                result.failed.append(_failed(change.relation, NotFound("This relation did not exist.")))
+    await _remove(transaction, [change for change in changes if change.remove], result)
     written = [change for change in changes if not change.remove]
     superseding = [change.relation for change in written if change.relation.type == SUPERSEDES]
     await _supersede(transaction, superseding, result, context)
-    if other := [change for change in written if change.relation.type != SUPERSEDES]:
-        new = await transaction.relate([change.relation for change in other])
-        for change in other:
-            if change.key not in new:  # forgotten since it was located
-                result.failed.append(_failed(change.relation, NotFound("One of the memories was forgotten.")))
-            else:
-                (result.created if new[change.key] else result.updated).append(change.relation)
+    await _add(transaction, [change for change in written if change.relation.type != SUPERSEDES], result)
     return result
+
+
+async def _remove(transaction: NamespaceTransaction, changes: Sequence[_Change], result: RelateResult) -> None:
+    if not changes:
+        return
+    existed = await transaction.unrelate([change.relation for change in changes])
+    for change in changes:
+        if change.key in existed:
+            result.removed.append(change.relation)
+        else:
+            result.failed.append(_failed(change.relation, NotFound("This relation did not exist.")))
+
+
+async def _add(transaction: NamespaceTransaction, changes: Sequence[_Change], result: RelateResult) -> None:
+    if not changes:
+        return
+    new = await transaction.relate([change.relation for change in changes])
+    for change in changes:
+        if change.key not in new:  # forgotten since it was located
+            result.failed.append(_failed(change.relation, NotFound("One of the memories was forgotten.")))
+        else:
+            (result.created if new[change.key] else result.updated).append(change.relation)
 
 
 async def _supersede(

@@ -39,6 +39,16 @@ class _Batch:
     memories: list[PreparedMemory]
     prefixes: list[str]
 
+    @property
+    def languages(self) -> list[str]:
+        """The languages that the memories state."""
+        return sorted({item.draft.language for item in self.memories if item.draft.language})
+
+    @property
+    def changes_others(self) -> bool:
+        """True if stored memories are superseded or related too."""
+        return any(item.draft.supersedes is not None or item.draft.related for item in self.memories)
+
     @classmethod
     def of(cls, valid: ValidBatch) -> _Batch:
         """Give every checked draft an id and its digests. Raises InvalidInput for two requests under one key."""
@@ -126,27 +136,26 @@ async def _write_batch(context: RequestContext, name: str, batch: _Batch, vector
 
 
 async def _write(context: RequestContext, name: str, batch: _Batch, vectors: Vectors | None) -> _Written:
-    drafts = [item.draft for item in batch.memories]
-    languages = sorted({draft.language for draft in drafts if draft.language})
-    exclusive = any(draft.supersedes is not None or draft.related for draft in drafts)
-    namespace = NewNamespace(new_id(), name, DEFAULT_LANGUAGE, languages)
+    namespace = NewNamespace(new_id(), name, DEFAULT_LANGUAGE, batch.languages)
     async with context.memory.changes.storing(
-        namespace, caller=context.caller, now=context.now, exclusive=exclusive
+        namespace, caller=context.caller, now=context.now, exclusive=batch.changes_others
     ) as change:
-        answers = await change.key_answers([draft.idempotency_key for draft in drafts])
-        answered = _answered(batch, answers)
-        places = [place for place in range(len(drafts)) if place not in answered]
-        inserted = await change.insert(
-            [batch.memories[place] for place in places],
-            None if vectors is None else replace(vectors, vectors=[vectors.vectors[place] for place in places]),
-        )
+        answers = await change.key_answers([item.draft.idempotency_key for item in batch.memories])
+        outcome = _answered(batch, answers)
+        places = [place for place, answer in enumerate(answers) if answer is None]
+        inserted = await change.insert([batch.memories[place] for place in places], _select(vectors, places))
         stored = dict(zip(places, inserted, strict=True))
         await change.remember_keys(_answers(batch, stored))
         await supersede(change, _replacements(batch, stored), now=context.now)
         await _relate(change, batch, stored)
-        outcome = [(answered | stored)[place] for place in range(len(drafts))]
-        await change.audit("store", [item.id for item in outcome if item.new], len({item.id for item in outcome}))
-    return _Written(change.namespace, outcome)
+        outcome |= stored
+        ids = {item.id for item in outcome.values()}
+        await change.audit("store", [item.id for item in inserted if item.new], len(ids))
+    return _Written(change.namespace, [outcome[place] for place in range(len(batch.memories))])
+
+
+def _select(vectors: Vectors | None, places: Sequence[int]) -> Vectors | None:
+    return None if vectors is None else replace(vectors, vectors=[vectors.vectors[place] for place in places])
 
 
 def _answered(batch: _Batch, answers: Sequence[KeyAnswer | None]) -> dict[int, Inserted]:
@@ -210,7 +219,7 @@ async def _embed_batch(memory: MemoryContext, batch: Sequence[PreparedMemory]) -
 
 
 async def embed(memory: MemoryContext, texts: Sequence[str]) -> Vectors | None:
-    """Embed texts with the active model; None if there is none or it is unreachable: the embeddings are pending."""
+    """Embed texts with the active model; None without a reachable one: the embeddings are pending."""
     await memory.active_model.refresh()
     embedder = memory.embedder
     if embedder is None:

@@ -37,11 +37,14 @@ def refusal(replacement: Replacement, states: Mapping[UUID, State]) -> FolkloreE
     if is_done(replacement, states):
         return None
     if old.superseded_at is not None:
-        by = "another memory" if old.superseded_by is None else str(old.superseded_by)
-        return Conflict(f"{field}: the memory {old.id} was superseded by {by} already.", hint="Supersede that one.")
+        return Conflict(f"{field}: the memory {old.id} {_superseded_by(old)} already.", hint="Supersede that one.")
     if new.forgotten_at is not None or new.superseded_at is not None:
         return Conflict(f"{field}: the memory {new.id} was itself forgotten or superseded.")
     return None
+
+
+def _superseded_by(old: State) -> str:
+    return f"was superseded by {old.superseded_by or 'another memory'}"
 
 
 def is_done(replacement: Replacement, states: Mapping[UUID, State]) -> bool:
@@ -56,7 +59,12 @@ async def supersede(change: NamespaceTransaction, replacements: Sequence[Replace
     """
     if not replacements:
         return
-    states = await change.states([id_ for item in replacements for id_ in (item.old, item.new)])
+    states = await change.states([*(item.old for item in replacements), *(item.new for item in replacements)])
+    _check(replacements, states)
+    await write_replacements(change, [item for item in replacements if not is_done(item, states)], now=now)
+
+
+def _check(replacements: Sequence[Replacement], states: Mapping[UUID, State]) -> None:
     successors: dict[UUID, UUID] = {}
     new = {item.new for item in replacements}
     for item in replacements:
@@ -66,7 +74,6 @@ async def supersede(change: NamespaceTransaction, replacements: Sequence[Replace
             raise error
         if successors.setdefault(item.old, item.new) != item.new:
             raise InvalidInput(item.field, f"two memories would supersede {item.old}.", hint="Keep one of them.")
-    await write_replacements(change, [item for item in replacements if not is_done(item, states)], now=now)
 
 
 async def write_replacements(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -156,17 +156,8 @@ async def _write(
 
 def _checked(context: RequestContext, request: UpdateRequest) -> dict[str, Any]:
     """Return the new columns, as JSON, checked like those of a new memory."""
-    given = {
-        name: value
-        for name in request.changes.model_fields_set
-        if (value := getattr(request.changes, name)) is not None
-    }
-    if unknown := [name for name in request.clear if name not in CHANGEABLE]:
-        raise InvalidInput("clear", f"{unknown[0]!r} is not a field.", hint=f"Fields are {', '.join(CLEARABLE)}.")
-    if kept := [name for name in request.clear if name not in CLEARABLE]:
-        raise InvalidInput("clear", f"{kept[0]} cannot be empty.", hint=f"Can be empty: {', '.join(CLEARABLE)}.")
-    if both := [name for name in request.clear if name in given]:
-        raise InvalidInput("clear", f"{both[0]} has a new value too.", hint="Give one of the two.")
+    given = {name: value for name, value in request.changes if value is not None}
+    _check_clear(request.clear, given)
     redacted, _ = guard_fields(given, context.memory.secrets)
     given |= redacted
     if not given and not request.clear:
@@ -175,6 +166,16 @@ def _checked(context: RequestContext, request: UpdateRequest) -> dict[str, Any]:
     columns = columns_of(check_draft(draft, prefix="", now=context.now, zone=context.zone))
     empty = columns_of(Draft(content=""))
     return {name: columns[name] for name in given} | {name: empty[name] for name in request.clear}
+
+
+def _check_clear(clear: Sequence[str], given: Mapping[str, Any]) -> None:
+    for name in clear:
+        if name not in CHANGEABLE:
+            raise InvalidInput("clear", f"{name[:60]!r} is not a field.", hint=f"Fields are {', '.join(CLEARABLE)}.")
+        if name not in CLEARABLE:
+            raise InvalidInput("clear", f"{name} cannot be empty.", hint=f"Can be empty: {', '.join(CLEARABLE)}.")
+        if name in given:
+            raise InvalidInput("clear", f"{name} has a new value too.", hint="Give one of the two.")
 
 
 def _differs(name: str, new: object, old: object) -> bool:

@@ -171,7 +171,8 @@ class _Importer:
         context, past = self._run.context, memory.past
         secrets, zone = context.memory.secrets, context.zone
         draft, replaced = guard_draft(clean_draft(memory.draft)[0], secrets)
-        guard_fields({"agent": past.agent, "trust": past.trust, "idempotency_keys": tuple(memory.keys)}, secrets)
+        fields = {"author": draft.author, "agent": past.agent, "trust": past.trust}
+        guard_fields({**fields, "idempotency_keys": tuple(memory.keys)}, secrets)
         self._run.report.redacted += bool(replaced)
         # An export has expired memories too, which a store would refuse.
         checked = check_cleaned(replace(draft, expires_at=None), prefix="", now=context.now, zone=zone)
