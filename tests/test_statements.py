@@ -10,7 +10,7 @@ import asyncpg
 import pytest
 
 from folklore.db.migrate import migrations
-from folklore.db.sql_loader import fragment_file, statement
+from folklore.db.sql_loader import statement
 from tests.conftest import Cluster
 from tests.test_schema import SMALL
 
@@ -49,8 +49,12 @@ _ENTRY = re.compile(
 
 def source(name: str) -> str:
     """The file with its includes, without comments and literals."""
+
+    def included(match: re.Match[str]) -> str:
+        return source(match[1] if "/" in match[1] else f"fragments/{match[1]}")
+
     text = (SQL / f"{name}.sql").read_text(encoding="utf-8")
-    text = re.sub(r"^[ \t]*-- include (\w+)$", lambda match: source(fragment_file(match[1])), text, flags=re.MULTILINE)
+    text = re.sub(r"^[ \t]*-- include ([\w/]+)$", included, text, flags=re.MULTILINE)
     return _LITERAL.sub("''", _COMMENT.sub("", text))
 
 

@@ -288,7 +288,7 @@ async def test_both_branches_of_a_recall_hold_a_connection_at_the_same_time(
 
 
 async def test_an_import_finds_conflicting_memories_by_indexes_alone(explain: Explain) -> None:
-    plan = await explain("transfer_existing")
+    plan = await explain("transfer/existing")
 
     assert plan.indexes() == {"memories_pkey", "memories_digest_key", "idempotency_keys_pkey"}
     assert not {kind for table in ("memories", "idempotency_keys") for kind, _ in plan.scans(table)} & {"Seq Scan"}

@@ -3,7 +3,8 @@
 `statement("memories/get")` is `sql/memories/get.sql`. A file may contain:
 
 - Parameters by name: `:ids::uuid[]` becomes `$1::uuid[]`. Each has its type at least once.
-- `-- include visible`, replaced by `sql/fragments/visible.sql`, so that each condition is written once.
+- `-- include visible`, replaced by `sql/fragments/visible.sql`, so that each condition is written once. Whole
+  statements are included by their name, as `-- include transfer/memories`.
 - Lists of the declared fields of a memory (model.FIELDS); `{m.fields}` names the columns of the row m:
 
       {fields}           content, summary, …              {field_types}      content text, summary text, …
@@ -34,7 +35,7 @@ from importlib.resources import files
 from folklore.model import FIELDS, FieldType
 
 _PARAMETER = re.compile(r"(?<![:\w]):([a-z_]+)\b")
-_INCLUDE = re.compile(r"^[ \t]*-- include (\w+)$", re.MULTILINE)
+_INCLUDE = re.compile(r"^[ \t]*-- include ([\w/]+)$", re.MULTILINE)
 _COMMENT = re.compile(r"--[^\n]*")
 _SIZE = "{dimensions}"
 _NUMBER = re.compile(r"[1-9][0-9]{0,4}")
@@ -104,14 +105,9 @@ def _read(name: str) -> str:
 def _included(text: str, replaced: Mapping[str, str | None]) -> str:
     def fragment(match: re.Match[str]) -> str:
         name = replaced.get(match[1], match[1])
-        return "" if name is None else _included(_read(fragment_file(name)), replaced)
+        return "" if name is None else _included(_read(name if "/" in name else f"fragments/{name}"), replaced)
 
     return _INCLUDE.sub(fragment, text)
-
-
-def fragment_file(name: str) -> str:
-    """Return the file of a fragment; those of export and import are with their statements."""
-    return name if name.startswith("transfer_") else f"fragments/{name}"
 
 
 def _field_list(match: re.Match[str]) -> str:

@@ -252,12 +252,12 @@ class NamespaceTransaction:
 
     async def unindex(self, ids: Sequence[UUID]) -> None:
         """Delete the postings of memories, before their words change. One statement."""
-        await self._session.rows("transfer_postings_delete", namespace=self.namespace, ids=list(ids))
+        await self._session.rows("postings/delete", namespace=self.namespace, ids=list(ids))
 
     async def reindex(self, id_: UUID, *, content_changed: bool, vectors: Vectors | None) -> None:
         """Write the postings of a memory again; if its content changed, `vectors` replace its own (None: pending)."""
         if content_changed:
-            await self._session.rows("transfer_embeddings_delete", namespace=self.namespace, ids=[id_])
+            await self._session.rows("embeddings/delete_by_id", namespace=self.namespace, ids=[id_])
         await index(self._session, self.namespace, [id_], vectors if content_changed else None, self._now)
         if not content_changed:
             await self._session.rows("embeddings/update_length", namespace=self.namespace, ids=[id_])
@@ -286,7 +286,7 @@ class NamespaceTransaction:
         """Delete memories with all rows that belong to them, and the reflections derived from them. Five statements."""
         derived = await self._session.rows("memories/derived", namespace=self.namespace, ids=list(ids))
         given = {"namespace": self.namespace, "ids": [*ids, *(row["id"] for row in derived)]}
-        await self._session.rows("transfer_postings_delete", **given)
+        await self._session.rows("postings/delete", **given)
         await self._session.rows("memories/clear_successor", **given)
         erased = {row["id"] for row in await self._session.rows("memories/delete", **given)}
         await self.audit("erase", sorted(erased))

@@ -102,7 +102,7 @@ async def erase(session: Session, namespace: UUID, ids: Sequence[UUID]) -> int:
     derived = await session.rows("memories/derived", namespace=namespace, ids=list(ids))
     every = sorted({*ids, *(row["id"] for row in derived)})
     # Postings are found by the words of the memory, so they are deleted before it.
-    await session.rows("transfer_postings_delete", namespace=namespace, ids=every)
-    await session.rows("transfer_embeddings_delete", namespace=namespace, ids=every)
+    await session.rows("postings/delete", namespace=namespace, ids=every)
+    await session.rows("embeddings/delete_by_id", namespace=namespace, ids=every)
     await session.rows("memories/clear_successor", namespace=namespace, ids=every)
     return len(await session.rows("memories/delete", namespace=namespace, ids=every))

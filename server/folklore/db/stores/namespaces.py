@@ -114,7 +114,7 @@ class Namespaces:
         """Create a namespace; return False if its name is in use."""
         async with self._database.transaction() as session:
             row = await session.row(
-                "transfer_namespace_insert",
+                "namespaces/insert",
                 id=id_,
                 name=name,
                 description=description,

@@ -1,4 +1,4 @@
--- Deletes the postings of the memories :ids, as postings_insert writes them: the lexemes of their text, the empty lexeme
+-- Deletes the postings of the memories :ids, as postings/insert writes them: the lexemes of their text, the empty lexeme
 -- with their length, the date terms. Each is found by its lexeme, since no index begins with the memory.
 delete from postings p
 using (
