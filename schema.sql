@@ -152,7 +152,7 @@ create table tokens (
     default_namespace_id uuid,
     -- The program that uses the token; recorded with its memories.
     agent text,
-    -- The issuer of an external access token that this row stands for; null for a token of this server.
+    -- The issuer of the external access token that this row represents; null for a token of this server.
     issuer text,
     created_at timestamptz not null,
     created_by text not null,

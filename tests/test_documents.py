@@ -85,7 +85,7 @@ def test_one_version_stands_everywhere() -> None:
 
 def test_the_package_carries_its_sql_its_types_and_its_licence() -> None:
     assert (ROOT / "server" / "folklore" / "py.typed").exists()
-    assert list((ROOT / "server" / "folklore" / "db" / "sql").glob("*.sql"))
+    assert list((ROOT / "server" / "folklore" / "db" / "sql").glob("*/*.sql"))
     assert list((ROOT / "server" / "folklore" / "db" / "migrations").glob("*.sql"))
     assert (ROOT / "LICENSE").read_text(encoding="utf-8").lstrip().startswith("Apache License")
     included = PROJECT["tool"]["hatch"]["build"]["targets"]["sdist"]["include"]

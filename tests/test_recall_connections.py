@@ -200,3 +200,19 @@ async def test_after_a_statement_that_failed_the_next_takes_another_connection(l
 
     await held.release()
     assert lending.out == 0
+
+
+async def test_a_database_that_fails_to_open_leaves_no_connection(empty_database_url: str) -> None:
+    database = Database(empty_database_url)
+
+    with pytest.raises(DatabaseUnavailable, match="no pgvector"):
+        await database.open()
+
+    observer = await asyncpg.connect(empty_database_url)
+    async with asyncio.timeout(120):
+        while await observer.fetchval(
+            "select count(*) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()"
+            " and backend_type = 'client backend'"
+        ):
+            await asyncio.sleep(0.01)
+    await observer.close()
