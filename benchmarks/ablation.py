@@ -19,9 +19,9 @@ from benchmarks.metrics import Sample, interval, mean, recall_at
 from benchmarks.sets import Question, RetrievalSet, read_set
 from benchmarks.store import Store, open_store
 from folklore.memory.recall import pipeline as recall
+from folklore.memory.recall.values import Question as Asked
 from folklore.model import Answer
-from folklore.ranking.signals import Signals
-from folklore.ranking.weights import Branch, Ranking, chosen
+from folklore.ranking.weights import Branch, Ranking, Signals, chosen
 
 _ENDLESS = 1e9
 # Every part of the ranking: the fields of Ranking at the values that switch it off. A new signal is one line here.
@@ -30,14 +30,12 @@ PARTS: Mapping[str, Mapping[str, Any]] = {
     "keyword branch": {"keyword": 0.0},
     "diversity (MMR)": {"mmr_lambda": 1.0},
     "session neighbours": {"neighbours": ()},
-    "neighbours: less for long texts": {"neighbours_length": _ENDLESS},
-    "neighbours: less for texts of few words": {"neighbours_least": 1.0},
+    "neighbours: less for long texts": {"neighbours_longest": _ENDLESS},
     "neighbours: less for texts that ask": {"neighbours_asking": 1.0},
     "nearness": {"nearness": 0.0},
-    "top score significance of the dense branch": {"standing": 0.0},
-    "ranks": {"rrf_share": 0.0},
-    "standardised scores": {"rrf_share": 1.0},
-    "both, a weighted sum of similarities instead": {"fusion": "weighted"},
+    "top score significance of the dense branch": {"significance": 0.0},
+    "calibration: reciprocal rank fusion and MMR alone": {"fusion": "rrf"},
+    "calibration: a weighted mean of similarities": {"fusion": "weighted"},
     "signal exact": {"signals": Signals(exact=0.0)},
     "signals tags, importance, confidence, priority": {
         "signals": Signals(tags=0.0, importance=0.0, confidence=0.0, priority=0.0)
@@ -131,7 +129,7 @@ class Direct:
     async def answer(self, question: Question, ranking: Ranking, **more: Any) -> Answer:
         """Recall with this ranking; `more` are further fields of the request."""
         values = {"limit": self.limit} | more
-        request = recall.Question(question.query, namespaces=question.namespaces, ranking=ranking, **values)
+        request = Asked(question.query, namespaces=question.namespaces, ranking=ranking, **values)
         app = self.store.app
         return await recall.answer(await app.context(app.caller, app.namespace), request)
 
@@ -234,9 +232,7 @@ async def ablate(given: RetrievalSet, options: Options) -> Ablated:
     for setting, (question, found) in product(GRID, list(zip(questions, lists, strict=True))):
         best = constant_fusion(found, setting, sessions, options.limit)
         constants[setting].append(recall_at(10, [source for _, source in best], question.evidence))
-    several = len(given.memories) > 1
-    groups: list[Hashable] = [one.namespaces if several else place for place, one in enumerate(questions)]
-    return Ablated(given.name, groups, whole, without, constants)
+    return Ablated(given.name, given.groups(questions), whole, without, constants)
 
 
 @click.command(cls=Benchmark)

@@ -242,10 +242,8 @@ def _questions(fact: Fact, place: int, unique: Uniqueness) -> Iterator[tuple[str
 
 def _candidates(fact: Fact) -> Iterator[tuple[str, str]]:
     known = fact.known_by[:_LONGEST_QUERY]
-    if fact.kind == "version":
+    if fact.kind in ("version", "requirement"):
         yield "version", f"{fact.content.partition(' ')[0]} {known}"
-        yield "version", known
-    elif fact.kind == "requirement":
         yield "version", known
     elif fact.kind == "file":
         yield "path", known

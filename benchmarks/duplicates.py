@@ -165,7 +165,7 @@ def evidence_by_namespace(given: RetrievalSet) -> dict[str, set[str]]:
     """Return the sources that are evidence of any question of the set."""
     found: dict[str, set[str]] = {name: set() for name in given.memories}
     for question in given.questions:
-        for name in question.namespaces or tuple(given.memories):
+        for name in given.asked(question):
             found.setdefault(name, set()).update(question.evidence)
     return found
 
@@ -201,7 +201,7 @@ async def measure(given: RetrievalSet, options: Options) -> Duplicated:
     async with open_store(options.home and options.home / f"{given.name}-copied") as store:
         await store.fill(RetrievalSet(given.name, given.memories | copied.memories, given.questions))
         for question in track(given.sample(options.questions), "Asking"):
-            own = question.namespaces or tuple(given.memories)
+            own = given.asked(question)
             among, plain = [
                 [(await store.ask(question.query, names, options.limit, ranking)).sources for ranking in rankings]
                 for names in ([_PREFIX + name for name in own], own)

@@ -70,7 +70,7 @@ class Interval:
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """Values, one per question. Questions of one `group` (a conversation) are dependent and drawn together.
+    """Values, one per question. Questions of one group (a conversation) depend on each other and are drawn together.
 
     Without groups each question is its own.
     """

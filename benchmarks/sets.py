@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -42,6 +42,15 @@ class RetrievalSet:
     def sample(self, count: int | None) -> list[Question]:
         """Return the questions that name evidence: `count` of them, evenly spread, or all."""
         return evenly([question for question in self.questions if question.evidence], count)
+
+    def groups(self, questions: Sequence[Question]) -> list[Hashable]:
+        """Return the group of each question: its namespaces if the set has several, else the question itself."""
+        several = len(self.memories) > 1
+        return [question.namespaces if several else place for place, question in enumerate(questions)]
+
+    def asked(self, question: Question) -> tuple[str, ...]:
+        """Return the namespaces that a question searches: all if it names none."""
+        return question.namespaces or tuple(self.memories)
 
 
 def evenly(items: Sequence[Any], count: int | None) -> list[Any]:

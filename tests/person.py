@@ -11,7 +11,8 @@ from uuid import UUID
 from folklore.db.stores.recall_rows import Sample, Scope
 from folklore.memory.context import MemoryContext, RequestContext
 from folklore.memory.operations import USE_CASES
-from folklore.memory.recall.pipeline import Question, answer
+from folklore.memory.recall.pipeline import answer
+from folklore.memory.recall.values import Question
 from folklore.memory.requests import (
     Changes,
     CreateTokenRequest,

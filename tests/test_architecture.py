@@ -15,7 +15,6 @@ MODULES = sorted(ROOMS.rglob("*.py"))
 
 # Modules that may be longer than the rest, and why.
 LONG: dict[str, str] = {
-    "db/stores/recall.py": "the statements of one recall, a method each",
     "text/dates/expressions.py": "one grammar: the periods that expressions name, and the ranges made of them",
     "text/secrets/context.py": "one search with its table of commands",
     "text/secrets/key_formats.py": "half of it is the table of formats",

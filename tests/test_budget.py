@@ -7,7 +7,7 @@ from uuid import UUID
 from hypothesis import given
 from hypothesis import strategies as st
 
-from folklore.memory.recall.token_budget import within_budget
+from folklore.memory.recall.page import within_budget
 from folklore.model import Memory, Recalled
 from folklore.text import tokens
 from tests.person import NOON

@@ -1,4 +1,4 @@
-"""A series of alike texts does not fill an answer, and the second of two alike is not lost."""
+"""A series of similar texts does not fill an answer, and the second of two is not lost."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from folklore.ranking.diversity import maximal_marginal_relevance
+from folklore.ranking.diversity import discounted_relevance
 
 
 @st.composite
@@ -29,45 +29,49 @@ def alike(*rows: list[float]) -> NDArray[np.float32]:
     return np.array(rows, dtype=np.float32)
 
 
+def picked(relevance: NDArray[np.float64], similarity: NDArray[np.float32], limit: int, trade_off: float) -> list[int]:
+    return [place for place, _ in discounted_relevance(relevance, similarity, limit, trade_off)]
+
+
 @given(pools(), st.integers(0, 10))
 def test_a_trade_off_of_one_keeps_the_order(pool: Any, limit: int) -> None:
     relevance, similarity = pool
 
-    assert maximal_marginal_relevance(relevance, similarity, limit, 1.0) == list(range(min(limit, len(relevance))))
+    assert picked(relevance, similarity, limit, 1.0) == list(range(min(limit, len(relevance))))
 
 
 @given(pools(), st.integers(0, 10), st.floats(0, 1))
-def test_every_pick_is_made_once_and_the_best_comes_first(pool: Any, limit: int, trade_off: float) -> None:
+def test_every_candidate_is_picked_once_and_the_best_comes_first(pool: Any, limit: int, trade_off: float) -> None:
     relevance, similarity = pool
 
-    picked = maximal_marginal_relevance(relevance, similarity, limit, trade_off)
+    chosen = picked(relevance, similarity, limit, trade_off)
 
-    assert len(picked) == len(set(picked)) == min(limit, len(relevance))
-    if picked and trade_off > 0.01:
-        assert relevance[picked[0]] == relevance.max()
+    assert len(chosen) == len(set(chosen)) == min(limit, len(relevance))
+    if chosen and trade_off > 0.01:
+        assert relevance[chosen[0]] == relevance.max()
 
 
 @given(pools(), st.integers(1, 7), st.floats(0, 1))
 def test_a_shorter_answer_is_the_beginning_of_a_longer_one(pool: Any, limit: int, trade_off: float) -> None:
     relevance, similarity = pool
 
-    longer = maximal_marginal_relevance(relevance, similarity, limit + 1, trade_off)
+    longer = picked(relevance, similarity, limit + 1, trade_off)
 
-    assert maximal_marginal_relevance(relevance, similarity, limit, trade_off) == longer[:limit]
+    assert picked(relevance, similarity, limit, trade_off) == longer[:limit]
 
 
 @given(pools(), st.floats(0.5, 100))
 def test_the_scale_of_relevance_does_not_matter(pool: Any, factor: float) -> None:
     relevance, similarity = pool
-    relevance = np.round(relevance)  # else two values may meet or part by rounding
+    relevance = np.round(relevance)  # else rounding may make two values equal
 
-    scaled = maximal_marginal_relevance(relevance * 2.0 ** round(np.log2(factor)), similarity, 8, 0.7)
+    scaled = picked(relevance * 2.0 ** round(np.log2(factor)), similarity, 8, 0.7)
 
-    assert scaled == maximal_marginal_relevance(relevance, similarity, 8, 0.7)
+    assert scaled == picked(relevance, similarity, 8, 0.7)
 
 
 @given(pools(), st.floats(0.01, 1))
-def test_every_two_that_are_alike_stay_before_whatever_is_much_weaker(pool: Any, trade_off: float) -> None:
+def test_two_similar_texts_stay_before_much_weaker_ones(pool: Any, trade_off: float) -> None:
     relevance, similarity = pool
     pair = alike([1.0, 0.99], [0.99, 1.0])
     size = len(relevance)
@@ -75,23 +79,23 @@ def test_every_two_that_are_alike_stay_before_whatever_is_much_weaker(pool: Any,
     everything[:2, :2], everything[2:, 2:] = pair, similarity
     weaker = relevance / 100.0 * trade_off  # at most half of what the penalty leaves of 1.0
 
-    picked = maximal_marginal_relevance(np.array([1.0, 1.0, *weaker]), everything, size + 2, trade_off)
+    chosen = picked(np.array([1.0, 1.0, *weaker]), everything, size + 2, trade_off)
 
-    assert picked[:2] == [0, 1]
+    assert chosen[:2] == [0, 1]
 
 
-def test_a_near_duplicate_moves_behind_what_is_new_and_answers_nearly_as_well() -> None:
+def test_a_near_duplicate_moves_behind_a_new_text_of_nearly_its_relevance() -> None:
     relevance = np.array([1.0, 0.95, 0.8])
     similarity = alike([1.0, 0.99, 0.1], [0.99, 1.0, 0.1], [0.1, 0.1, 1.0])
 
-    assert maximal_marginal_relevance(relevance, similarity, 3, 0.7) == [0, 2, 1]
+    assert picked(relevance, similarity, 3, 0.7) == [0, 2, 1]
 
 
-def test_a_near_duplicate_stays_before_what_answers_half_as_well() -> None:
+def test_a_near_duplicate_stays_before_a_text_of_half_its_relevance() -> None:
     relevance = np.array([1.0, 0.99, 0.5])
     similarity = alike([1.0, 0.99, 0.1], [0.99, 1.0, 0.1], [0.1, 0.1, 1.0])
 
-    assert maximal_marginal_relevance(relevance, similarity, 3, 0.7) == [0, 1, 2]
+    assert picked(relevance, similarity, 3, 0.7) == [0, 1, 2]
 
 
 def test_each_further_text_of_a_series_moves_back_further() -> None:
@@ -99,43 +103,43 @@ def test_each_further_text_of_a_series_moves_back_further() -> None:
     similarity = np.eye(6, dtype=np.float32)
     similarity[:4, :4] = 0.99
 
-    assert maximal_marginal_relevance(relevance, similarity, 6, 0.7) == [0, 1, 4, 2, 5, 3]
+    assert picked(relevance, similarity, 6, 0.7) == [0, 1, 4, 2, 5, 3]
 
 
-def test_what_does_not_answer_at_all_comes_after_the_last_duplicate() -> None:
+def test_a_text_without_relevance_comes_after_the_last_duplicate() -> None:
     relevance = np.array([1.0, 0.9, 0.0])
     similarity = alike([1.0, 0.99, 0.1], [0.99, 1.0, 0.1], [0.1, 0.1, 1.0])
 
-    assert maximal_marginal_relevance(relevance, similarity, 3, 0.7) == [0, 1, 2]
+    assert picked(relevance, similarity, 3, 0.7) == [0, 1, 2]
 
 
-def test_a_text_like_any_that_was_picked_moves_back() -> None:
+def test_a_text_similar_to_any_picked_one_moves_back() -> None:
     relevance = np.array([1.0, 0.9, 0.85, 0.6])
     similarity = np.eye(4, dtype=np.float32)
     similarity[0, 2] = similarity[2, 0] = 0.99
 
-    assert maximal_marginal_relevance(relevance, similarity, 4, 0.7) == [0, 1, 3, 2]
+    assert picked(relevance, similarity, 4, 0.7) == [0, 1, 3, 2]
 
 
 def test_candidates_that_are_all_the_same_keep_their_order() -> None:
     same = np.ones((4, 4), dtype=np.float32)  # one text in four namespaces
 
-    assert maximal_marginal_relevance(np.array([4.0, 3.0, 2.0, 1.0]), same, 4, 0.7) == [0, 1, 2, 3]
+    assert picked(np.array([4.0, 3.0, 2.0, 1.0]), same, 4, 0.7) == [0, 1, 2, 3]
 
 
 def test_equal_candidates_keep_their_order() -> None:
-    assert maximal_marginal_relevance(np.ones(4), np.zeros((4, 4), dtype=np.float32), 4, 0.7) == [0, 1, 2, 3]
+    assert picked(np.ones(4), np.zeros((4, 4), dtype=np.float32), 4, 0.7) == [0, 1, 2, 3]
 
 
-def test_what_owes_its_vector_is_like_nothing_else() -> None:
+def test_a_text_without_a_vector_is_similar_to_none() -> None:
     relevance = np.array([1.0, 0.9, 0.7])
     similarity = alike([1.0, 0.99, 0.0], [0.99, 1.0, 0.0], [0.0, 0.0, 0.0])
 
-    assert maximal_marginal_relevance(relevance, similarity, 3, 0.7) == [0, 2, 1]
+    assert picked(relevance, similarity, 3, 0.7) == [0, 2, 1]
 
 
 @pytest.mark.parametrize("worthless", [np.zeros(3), np.array([0.0, -1.0, -2.0])])
-def test_relevance_of_nothing_or_less_is_no_division_by_zero(worthless: NDArray[np.float64]) -> None:
-    picked = maximal_marginal_relevance(worthless, np.eye(3, dtype=np.float32), 3, 0.7)
+def test_relevance_of_zero_or_less_is_accepted(worthless: NDArray[np.float64]) -> None:
+    chosen = picked(worthless, np.eye(3, dtype=np.float32), 3, 0.7)
 
-    assert sorted(picked) == [0, 1, 2]
+    assert sorted(chosen) == [0, 1, 2]

@@ -88,7 +88,7 @@ def test_the_address_in_the_settings_overrides_the_one_in_the_database() -> None
 
 
 def test_a_bundled_model_of_another_version_is_not_replaced_by_this_one(tmp_path: Path) -> None:
-    with pytest.raises(EmbedderUnavailable, match="does not carry"):
+    with pytest.raises(EmbedderUnavailable, match="does not contain"):
         build_embedder(ModelChoice("bundled", "wordllama-older"), EmbeddingSettings(), tmp_path)
 
 

@@ -17,8 +17,7 @@ from folklore.config import Settings
 from folklore.http.app import build_app
 from folklore.mcp.server import build_server
 from folklore.memory.requests import RankingRequest
-from folklore.ranking.signals import Signals
-from folklore.ranking.weights import Ranking
+from folklore.ranking.weights import Ranking, Signals
 from tests.conftest import connected
 from tests.test_config import every_setting
 from tests.test_tools_list import service_of

@@ -190,7 +190,7 @@ async def test_many_probes_at_once_ask_the_database_once(
     assert sum("folklore_migrations" in query for query in queries) == 1
 
 
-async def test_probes_show_nothing_of_what_is_stored(settings: Settings) -> None:
+async def test_probes_show_nothing_of_stored_memories(settings: Settings) -> None:
     app = App(settings)
     async with served(app) as client:
         await app.service.call(StoreRequest(memories=(Draft("marked"),), namespace="marked"))

@@ -6,7 +6,7 @@ import asyncio
 import random
 import re
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any
 from uuid import UUID
@@ -19,7 +19,7 @@ from pgvector import HalfVector
 from folklore.db.database import Database, PoolLimits
 from folklore.db.rows import seen
 from folklore.db.sql_loader import statement
-from folklore.db.stores.recall_rows import Scope
+from folklore.db.stores.recall_rows import DenseQuery, Scope
 from folklore.embedding.protocol import Embedder
 from folklore.jobs.job import JobOptions
 from folklore.memory.context import MemoryContext
@@ -121,15 +121,9 @@ async def test_the_index_finds_nearly_the_same_memories_as_exact_search(
     scope, chance, agreed = await crowd.scope(), random.Random(11), []
     for _ in range(40):
         vector = await embedder.embed_question(words := chance.sample(WORDS, 4), [1.0] * len(words))
-        asked: dict[str, Any] = {
-            "model": (await embedder.model()).id,
-            "query": vector,
-            "slope": chance.uniform(-0.2, 0.1),
-            "fetch": 30,
-            "total": MANY,
-        }
-        near = await crowd.library.statements.dense(scope, **asked, indexed=True)
-        exact = await crowd.library.statements.dense(scope, **asked)
+        query = DenseQuery((await embedder.model()).id, vector, slope=chance.uniform(-0.2, 0.1), total=MANY)
+        near = await crowd.library.statements.dense(scope, replace(query, indexed=True), 30)
+        exact = await crowd.library.statements.dense(scope, query, 30)
         assert (near.path, exact.path) == ("hnsw", "exact")
         assert len(near.ids) == len(exact.ids) == 30
         agreed.append(len({*near.ids} & {*exact.ids}) / 30)
@@ -198,14 +192,7 @@ async def test_other_memories_are_found_exactly_when_the_nearest_are_hidden(
 ) -> None:
     scope, model = await crowd.scope(), await embedder.model()
     vector = await embedder.embed_question(["compiler"], [1.0])
-    asked: dict[str, Any] = {
-        "model": model.id,
-        "query": vector,
-        "slope": 0.0,
-        "fetch": 30,
-        "total": MANY,
-        "indexed": True,
-    }
+    query = DenseQuery(model.id, vector, indexed=True, total=MANY)
     connection = await asyncpg.connect(crowd.url)
     hidden: list[UUID] = [
         row["memory_id"]
@@ -217,7 +204,7 @@ async def test_other_memories_are_found_exactly_when_the_nearest_are_hidden(
     ]
     try:
         await connection.execute("update memories set expires_at = $2 where id = any($1)", hidden, NOON)
-        found = await crowd.library.statements.dense(scope, **asked)
+        found = await crowd.library.statements.dense(scope, query, 30)
     finally:
         await connection.execute("update memories set expires_at = null where id = any($1)", hidden)
         await connection.close()
@@ -230,13 +217,13 @@ async def test_other_memories_are_found_exactly_when_the_nearest_are_hidden(
 async def test_a_search_for_a_dropped_index_finds_the_same_memories(crowd: ManyMemories, embedder: Embedder) -> None:
     scope, model = await crowd.scope(), await embedder.model()
     vector = await embedder.embed_question(["museum"], [1.0])
-    asked: dict[str, Any] = {"model": model.id, "query": vector, "slope": 0.0, "fetch": 10, "total": MANY}
+    query = DenseQuery(model.id, vector, total=MANY)
     jobs = BackgroundJobs(crowd.database, crowd.library, options=JobOptions(pause=0, hnsw_from=0))
     assert await jobs("indexes") == {"dropped": 1}
     try:
-        near = await crowd.library.statements.dense(scope, **asked, indexed=True)
+        near = await crowd.library.statements.dense(scope, replace(query, indexed=True), 10)
     finally:
         jobs.options = JobOptions(pause=0, hnsw_from=1_000)
         assert await jobs("indexes") == {"built": 1}
 
-    assert near.ids == (await crowd.library.statements.dense(scope, **asked)).ids
+    assert near.ids == (await crowd.library.statements.dense(scope, query, 10)).ids

@@ -65,7 +65,7 @@ async def test_a_session_of_work_over_sse(server: HttpServer, mode: str) -> None
         await a_session_of_work(client)
 
 
-async def test_what_is_stored_over_one_transport_is_found_over_the_other(server: HttpServer) -> None:
+async def test_a_memory_stored_over_one_transport_is_found_over_the_other(server: HttpServer) -> None:
     async with Client(f"{server.url}/mcp") as first, Client(sse_client(f"{server.url}/sse")) as second:
         await first.call_tool("memory_store", {"content": "The mole is closed in November."})
         found = await second.call_tool("search_keywords", {"query": "mole November", "limit": 1})
@@ -133,14 +133,14 @@ async def test_a_body_over_the_limit_is_refused(client: httpx.AsyncClient) -> No
         (json.dumps(INITIALIZE).encode(), {"Accept": MCP["Accept"], "Content-Type": "text/plain"}, {400, 415}),
     ],
 )
-async def test_nonsense_is_a_clients_mistake(
+async def test_an_unreadable_body_is_a_client_error(
     client: httpx.AsyncClient, body: bytes, headers: dict[str, str], statuses: set[int]
 ) -> None:
     assert (await client.post("/mcp", content=body, headers=headers)).status_code in statuses
 
 
 @pytest.mark.parametrize(("path", "allowed"), [("/sse", "GET"), ("/messages/", "POST")])
-async def test_a_method_that_sse_does_not_know_is_refused_and_no_crash(
+async def test_a_wrong_method_on_the_paths_of_sse_is_refused_without_a_crash(
     server: HttpServer, client: httpx.AsyncClient, path: str, allowed: str
 ) -> None:
     async with asyncio.timeout(120):
@@ -160,7 +160,7 @@ async def test_a_method_that_sse_does_not_know_is_refused_and_no_crash(
         *((path, "POST") for path in ("/api/recall", "/api/export", "/api/nothing")),
     ],
 )
-async def test_a_method_that_a_path_does_not_take_is_told_with_those_it_takes(
+async def test_a_wrong_method_is_answered_with_the_allowed_ones(
     client: httpx.AsyncClient, path: str, allowed: str
 ) -> None:
     for method in ("HEAD", "GET", "POST", "PUT", "DELETE", "PATCH", "OPTIONS", "BREW"):
@@ -172,7 +172,7 @@ async def test_a_method_that_a_path_does_not_take_is_told_with_those_it_takes(
             assert method == "HEAD" or answer.json()["error"]["code"] == "wrong_method"
 
 
-async def test_errors_show_no_inside_and_the_server_no_name(client: httpx.AsyncClient) -> None:
+async def test_errors_show_no_traceback_and_responses_no_server_name(client: httpx.AsyncClient) -> None:
     missing = await client.get("/no/such/page")
 
     assert missing.status_code == 404
@@ -239,7 +239,7 @@ def test_an_address_that_others_can_reach_is_refused(settings: Settings, host: s
 
 
 @pytest.mark.parametrize("sign", [signal.SIGTERM, signal.SIGINT])
-async def test_a_signal_ends_it_while_a_stream_is_open_and_what_was_answered_is_kept(
+async def test_a_signal_ends_the_server_with_an_open_stream_and_keeps_stored_memories(
     database_url: str, connection: asyncpg.Connection, tmp_path: Path, sign: signal.Signals
 ) -> None:
     settings = watched(tmp_path, database_url=database_url)

@@ -1,4 +1,4 @@
-"""The end of a server under load: in time, with everything it acknowledged kept and nothing left half done."""
+"""The end of a server under load: in time, with every acknowledged memory kept and no batch stored in part."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def unread(server: HttpServer) -> socket.socket:
 
 
 @pytest.mark.parametrize("workers", ["1", "2"])
-async def test_it_ends_in_time_with_streams_and_calls_open_and_keeps_what_it_acknowledged(
+async def test_the_server_ends_in_time_with_open_streams_and_calls_and_keeps_acknowledged_memories(
     database_url: str, tmp_path: Path, workers: str
 ) -> None:
     settings = watched(tmp_path, database_url=database_url, http__workers=workers)

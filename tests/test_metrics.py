@@ -1,4 +1,4 @@
-"""GET /metrics: counts of the server's own work, for clients that may see them, and nothing of what is stored."""
+"""GET /metrics: counts of the server's own work, for clients that may see them, without stored contents."""
 
 from __future__ import annotations
 
@@ -151,9 +151,7 @@ async def test_the_pool_the_build_and_the_process_have_metrics(client: httpx.Asy
     assert found("process_resident_memory_bytes") > 0
 
 
-async def test_labels_hold_nothing_of_what_is_stored_of_whom_or_where(
-    server: HttpServer, client: httpx.AsyncClient
-) -> None:
+async def test_labels_hold_no_contents_persons_or_namespaces(server: HttpServer, client: httpx.AsyncClient) -> None:
     await asked(server, "memory_store", content="marked content", namespace="marked-namespace", tags=["marked-tag"])
     await asked(server, "memory_recall", query="marked question", namespaces=["marked-namespace"])
     found = await scraped(client)
@@ -260,7 +258,7 @@ async def test_an_owners_token_reads_metrics_from_anywhere(
     assert answer.status_code == status
 
 
-def test_every_metric_is_explained_and_every_explained_one_is_there(settings: Settings) -> None:
+def test_documented_and_exposed_metrics_are_the_same(settings: Settings) -> None:
     exposed = {
         family.name + ("_total" if family.type == "counter" else "")
         for family in text_string_to_metric_families(Metrics(App(settings)).text().decode())
@@ -273,7 +271,7 @@ def test_every_metric_is_explained_and_every_explained_one_is_there(settings: Se
 
 
 @pytest.mark.strain
-async def test_any_worker_answers_with_the_numbers_of_all(database_url: str, tmp_path: Path) -> None:
+async def test_each_worker_returns_the_numbers_of_all(database_url: str, tmp_path: Path) -> None:
     folder = tmp_path / "numbers"
     folder.mkdir()
 

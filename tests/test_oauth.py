@@ -154,7 +154,7 @@ def named(answer: httpx.Response) -> list[str]:
     return [item["name"] for item in answer.json()["result"]]
 
 
-async def test_claims_grant_what_the_rules_say(team: Team, provider: Provider) -> None:
+async def test_claims_give_the_grants_of_the_rules(team: Team, provider: Provider) -> None:
     assert named(await ask(team, provider.token(groups=["money"]))) == ["payments"]
     assert named(await ask(team, provider.token(groups=["money", "money-leads", "others"]))) == ["payments"]
     assert named(await ask(team, provider.token(folklore_grants=["board:reader"], groups="money"))) == [
@@ -311,7 +311,7 @@ def test_an_issuer_without_tls_or_without_an_audience_is_refused() -> None:
         ["https://one.test"],
     ],
 )
-def test_keys_are_fetched_only_where_the_issuer_itself_says_and_over_tls(
+def test_keys_are_fetched_only_from_the_address_that_the_issuer_publishes_and_over_tls(
     said: object, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("urllib.request.urlopen", lambda *_, **__: io.BytesIO(json.dumps(said).encode()))
@@ -320,7 +320,7 @@ def test_keys_are_fetched_only_where_the_issuer_itself_says_and_over_tls(
         oauth._discover("https://one.test")
 
 
-async def test_the_issuer_is_asked_once_for_its_keys_and_not_for_each_unknown_one(another: Provider) -> None:
+async def test_the_keys_are_fetched_once_and_not_for_each_unknown_key(another: Provider) -> None:
     issuer = JwtIssuer(settings_of(another))
     for _ in range(3):
         await identity(issuer, another.token())
@@ -344,9 +344,7 @@ async def test_a_token_need_not_name_the_only_key(another: Provider) -> None:
 
 
 @pytest.mark.parametrize("ending", ["", "/"])
-async def test_an_issuer_that_is_a_tenant_is_found_by_either_standard_or_by_its_keys(
-    another: Provider, ending: str
-) -> None:
+async def test_an_issuer_with_a_path_is_found_by_both_standards_or_by_jwks_url(another: Provider, ending: str) -> None:
     issuer = f"{another.url}/tenant{ending}"
     known = {"issuer": issuer, "jwks_uri": f"{another.url}/keys"}
     for page in ("/tenant/.well-known/openid-configuration", "/.well-known/oauth-authorization-server/tenant"):

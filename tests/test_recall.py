@@ -338,7 +338,7 @@ async def test_pages_end_where_a_cursor_could_not_be_read_again(
     person: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("folklore.memory.pagination.MAX_PAGED", 10)
-    monkeypatch.setattr("folklore.memory.recall.pipeline.MAX_PAGED", 10)
+    monkeypatch.setattr("folklore.memory.recall.page.MAX_PAGED", 10)
     await person.keep(*(f"The build failed with error 4711 in run {n}." for n in range(20)))
     answer = await person.recall("error 4711", limit=4)
     given = ids(answer)

@@ -79,7 +79,7 @@ async def everything_marked(url: str) -> None:
 
 
 @pytest.mark.parametrize(("level", "form"), [("debug", "json"), ("debug", "console"), ("info", "json")])
-async def test_no_level_logs_what_was_stored_asked_or_sent(
+async def test_no_log_level_shows_contents_questions_or_tokens(
     database_url: str, tmp_path: Path, level: str, form: str
 ) -> None:
     settings = watched(tmp_path, database_url=database_url, log_level=level, log_format=form)

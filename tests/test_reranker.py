@@ -21,7 +21,7 @@ from folklore.embedding.protocol import Embedder
 from folklore.embedding.reranker import POOL, HttpReranker
 from folklore.errors import RerankerUnavailable
 from folklore.memory.context import MemoryContext
-from folklore.ranking.rerank import reordered
+from folklore.ranking.fusion import reranked
 from tests.person import Person, contents
 
 Handler = Callable[[httpx.Request], httpx.Response]
@@ -166,7 +166,7 @@ def test_reordering_sorts_the_scored_candidates_and_keeps_the_others(
     count = data.draw(st.integers(0, len(relevance)))
     scores = np.array(data.draw(st.lists(st.floats(-5, 5), min_size=count, max_size=count)))
 
-    order, spread = reordered(relevance, scores)
+    order, spread = reranked(relevance, scores)
 
     assert sorted(order) == list(range(len(relevance)))
     assert order[count:] == list(range(count, len(relevance)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator, Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -15,7 +15,7 @@ import pytest
 from folklore.db.database import Database, Plans, Session
 from folklore.db.rows import visibility
 from folklore.db.sql_loader import statement
-from folklore.db.stores.recall_rows import Scope
+from folklore.db.stores.recall_rows import DenseQuery, Scope
 from folklore.embedding.protocol import Embedder
 from folklore.memory.auth.tokens import key_of
 from folklore.memory.context import MemoryContext
@@ -201,22 +201,15 @@ async def test_what_is_left_out_of_the_sort_changes_no_answer(
     scope = Scope({notebook.id: notebook.name}, Filters(), NOON)
     asked: list[float] = []
 
-    def passed_by(share: float) -> float:
+    def score_of_best(share: float) -> float:
         asked.append(share)
         return told
 
     for question in ("word7 is the cause of error77", "what says memory 12", "cause"):
         [vector] = await embedder.embed([question])
-        ask = partial(
-            library.statements.dense,
-            scope,
-            model=(await embedder.model()).id,
-            query=vector,
-            slope=0.05,
-            fetch=30,
-            total=2_800,
-        )
-        assert await ask(passed_by=passed_by) == await ask()
+        query = DenseQuery((await embedder.model()).id, vector, slope=0.05, total=2_800)
+        some = await library.statements.dense(scope, replace(query, score_of_best=score_of_best), 30)
+        assert some == await library.statements.dense(scope, query, 30)
     assert asked == [pytest.approx(4 * 100 / 2_800)] * 3
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from folklore.ranking.standard_scores import piece_weights, sampled_weights
+from folklore.ranking.statistics import piece_weights, sampled_weights
 from folklore.text.words import SampledFrequencies, is_question, unquoted, words
 
 TEXT = "We deploy from the release branch, never from main."

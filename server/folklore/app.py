@@ -19,6 +19,7 @@ from folklore.memory.service import Service
 from folklore.memory.usage import UsageQueue, UsageRecorder
 from folklore.model import Caller
 from folklore.project import project_namespace, working_directory
+from folklore.ranking.weights import named_presets
 
 if TYPE_CHECKING:  # imported by `_heavy`
     from folklore.db.database import Database, QueryLogger
@@ -54,6 +55,7 @@ class App:
         self._jobs: asyncio.Task[None] | None = None
         self._used = asyncio.Event()  # a request has come since the scheduler last looked
         self.session = str(new_id())  # names this process in the usage log
+        named_presets(settings.ranking.presets)  # raises ConfigInvalid before anything starts
         try:
             self.zone = ZoneInfo(settings.time_zone)
         except (ZoneInfoNotFoundError, ValueError, OSError) as error:

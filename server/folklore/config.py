@@ -135,6 +135,15 @@ class RerankerSettings(_Section):
     api_key: _Hidden = None
 
 
+class RankingSettings(_Section):
+    """Rankings of recall by name, each the numbers that differ from the default (docs/ranking.md).
+
+    The application checks their names and ranges.
+    """
+
+    presets: dict[str, dict[str, float | str | tuple[str, ...] | tuple[float, ...]]] = {}
+
+
 class DatabaseSettings(_Section):
     """Connections to the database."""
 
@@ -232,6 +241,7 @@ class Settings(BaseSettings):
     log_format: Literal["json", "console"] = "console"
     embedding: EmbeddingSettings = EmbeddingSettings()
     reranker: RerankerSettings = RerankerSettings()
+    ranking: RankingSettings = RankingSettings()
     database: DatabaseSettings = DatabaseSettings()
     engine: EngineSettings = EngineSettings()
     http: HttpSettings = HttpSettings()

@@ -21,6 +21,7 @@ from folklore.errors import EmbedderUnavailable
 from folklore.jobs.job import JobOptions
 from folklore.memory.context import MemoryContext
 from folklore.memory.models.active_model import ActiveModel, ModelSource
+from folklore.ranking.weights import named_presets
 
 # Connections of background jobs.
 _JOB_CONNECTIONS = 4
@@ -56,7 +57,8 @@ class Runtime:
         active_model = ActiveModel(embedder, ModelSource(Models(database), choice, build))
         await active_model.refresh()
         reranker = configured_reranker(settings.reranker)
-        memory = MemoryContext.of(database, active_model, reranker, secrets=settings.secrets)
+        presets = named_presets(settings.ranking.presets)
+        memory = MemoryContext.of(database, active_model, reranker, secrets=settings.secrets, presets=presets)
         return cls(database, memory, where, warming)
 
     async def record_usage(self, entries: Sequence[UsageEntry]) -> list[UsageEntry]:

@@ -1,8 +1,8 @@
-"""Everything there is to conform to, in one table.
+"""Conformance of Folklore to the official suite and to clients of others, in one table.
 
     python -m tests.conformance      (or: make conformance)
 
-Exits with 1 if anything fails that the SDK's own server passes and that Folklore offers, or if any client fails.
+Exits with 1 if Folklore fails a check of an offered feature that the SDK's server passes, or if a client fails.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _COLORS = {Verdict.PASSED: "green", Verdict.FAILED: "bold red", Verdict.NOT_OFFE
 
 
 async def everything(programs: Programs, folder: Path, database_url: str) -> AsyncIterator[tuple[str, list[Line]]]:
-    """Headings with their lines, as they come."""
+    """Yield each heading with its lines."""
     product, reference, plain = (folder / name for name in ("product", "reference", "plain"))
     for place in (product, reference, plain):
         place.mkdir()
@@ -52,7 +52,7 @@ async def everything(programs: Programs, folder: Path, database_url: str) -> Asy
 
 
 def show(heading: str, lines: Iterable[Line]) -> None:
-    """Print a table and its sum."""
+    """Print a table and the number of lines of each verdict."""
     counted = Counter(line.verdict for line in lines)
     table = Table(title=heading, title_justify="left", show_header=False, box=None, pad_edge=False)
     table.add_column(no_wrap=True)
@@ -67,7 +67,7 @@ def show(heading: str, lines: Iterable[Line]) -> None:
 
 
 async def report(programs: Programs) -> int:
-    """Run it all and print it; how many lines failed."""
+    """Run and print everything; return the number of failed lines."""
     failed = 0
     with tempfile.TemporaryDirectory(prefix="folklore-conformance-") as name, temporary_engine() as database_url:
         async for heading, lines in everything(programs, Path(name), database_url):

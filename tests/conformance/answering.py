@@ -1,4 +1,4 @@
-"""What the conformance suite asks every server for by name: tools, resources and prompts that answer at once."""
+"""Fixtures that the conformance suite requests by name: tools, resources and prompts that ask nothing back."""
 
 from __future__ import annotations
 
@@ -55,11 +55,12 @@ _JSON_SCHEMA: dict[str, Any] = {
 
 
 def add_answering(server: MCPServer[Any]) -> None:
-    """Add them all. Names, texts and schemas are the suite's."""
+    """Add all fixtures. The suite defines their names, texts and schemas."""
     for tool in (
         test_simple_text, test_image_content, test_audio_content, test_embedded_resource, test_multiple_content_types,
         test_error_handling, test_tool_with_progress, test_tool_with_logging, test_logging_tool, test_reconnection,
-        test_missing_capability, test_trigger_tool_change, test_x_mcp_header, json_schema_2020_12_tool,
+        test_missing_capability, test_trigger_tool_change, test_x_mcp_header, json_schema_2020_12_tool, greet,
+        slow_compute,
     ):  # fmt: skip
         server.tool(description="Conformance fixture")(tool)
     # The decorator derives a schema from the signature; no signature yields this one.
@@ -118,7 +119,7 @@ async def test_tool_with_logging(ctx: Context[Any]) -> str:
 
 
 async def test_logging_tool(ctx: Context[Any]) -> str:
-    await ctx.info("Only who asked for logs may see this.")
+    await ctx.info("Only clients that requested logs may get this.")
     return "Logged."
 
 
@@ -138,7 +139,7 @@ async def test_missing_capability(ctx: Context[Any]) -> str:
 
 async def test_trigger_tool_change(ctx: Context[Any]) -> str:
     await ctx.notify_tools_changed()
-    return "Told."
+    return "Notified."
 
 
 async def test_x_mcp_header(
@@ -149,6 +150,16 @@ async def test_x_mcp_header(
 
 async def json_schema_2020_12_tool() -> str:
     return "Only its schema matters."
+
+
+async def greet(name: str) -> str:
+    return f"Hello, {name}!"
+
+
+async def slow_compute(seconds: float, label: str) -> str:
+    """Answer without a task, as every server does that does not declare the tasks extension."""
+    await asyncio.sleep(seconds)
+    return f"Computed {label}."
 
 
 def static_text() -> str:

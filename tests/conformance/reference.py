@@ -2,9 +2,8 @@
 
     python -m tests.conformance.reference serve --http --port 8765
 
-It has whatever the SDK can do: sessions, streams that can be resumed, subscriptions, logging. What it passes and
-Folklore does not is Folklore's failure, unless it is something Folklore does not offer (not_offered.yml says what and
-why).
+It has every feature of the SDK: sessions, streams that can be resumed, subscriptions, logging. A check that it passes
+and Folklore does not is a failure of Folklore, unless not_offered.yml lists the feature with a reason.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from tests.conformance.product import with_fixtures
 
 
 class Events(EventStore):
-    """What was sent, so that a client that lost its stream is told the rest."""
+    """Sent messages, for a client that lost its stream and resumes it."""
 
     def __init__(self) -> None:
         self._sent: list[tuple[str, JSONRPCMessage | None]] = []
@@ -49,7 +48,7 @@ async def accepted(_context: Any, _parameters: Any) -> EmptyResult:
 
 
 def main(port: int) -> None:
-    """Serve until somebody ends the process."""
+    """Serve until the process ends."""
     server = with_fixtures(MCPServer[Any]("reference", version="1"))
     for method, parameters in (
         ("logging/setLevel", SetLevelRequestParams),

@@ -20,13 +20,13 @@ _WORST_FIRST = ("FAILURE", "WARNING", "SKIPPED", "INFO", "SUCCESS")
 
 @dataclass(frozen=True, slots=True)
 class Suite:
-    """The suite, and a folder for what it writes."""
+    """The suite and the folder of its results."""
 
     programs: Programs
     folder: Path
 
     async def lines(self, revision: str, product: str, reference: str) -> list[Line]:
-        """How Folklore did beside the reference at a revision; `product` and `reference` are URLs of /mcp."""
+        """Compare Folklore with the reference at a revision; `product` and `reference` are URLs of /mcp."""
         extensions = await self._extensions() if revision == REVISIONS[-1] else []
         ours = await self._scenarios(revision, product, extensions)
         theirs = await self._scenarios(revision, reference, extensions)
@@ -39,7 +39,7 @@ class Suite:
         return re.findall(r"- (\S+) \[extension]", servers)
 
     async def _scenarios(self, revision: str, url: str, extensions: list[str]) -> Scenarios:
-        """Run what the revision requires and what it merely lists, then what else there is."""
+        """Run the scenarios that the revision requires or lists, then all others."""
         results = self.folder / f"{revision}-{url.rpartition(':')[2].partition('/')[0]}"
         to = ("server", "--url", url, "--output-dir", str(results))
         await self._run(*to, "--requirements", revision)
@@ -50,7 +50,7 @@ class Suite:
         return read(results)
 
     async def _run(self, *arguments: str) -> str:
-        # Its exit code counts failures by its own lights; what failed is read from what it wrote.
+        # Its exit code does not tell which checks failed; its files do.
         script = self.programs.module(_SCRIPT)
         return (
             await self.programs.run(script, *arguments, environment=bare_environment(self.folder), seconds=300)
@@ -71,7 +71,7 @@ def read(results: Path) -> Scenarios:
 
 
 def waivers(revision: str) -> Mapping[str, Waiver]:
-    """What Folklore does not offer at a revision, by scenario."""
+    """Return the features that Folklore does not offer at a revision, by scenario."""
     text = Path(__file__).with_name("not_offered.yml").read_text(encoding="utf-8")
     return {
         scenario: Waiver(entry["because"], frozenset(entry["checks"]))

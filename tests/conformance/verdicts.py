@@ -1,4 +1,4 @@
-"""What counts as a failure: pure."""
+"""Verdicts over the checks of two servers, without input or output."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _OF_EVERY_SCENARIO = {"wire-schema-valid"}  # whatever was sent fits the schema,
 
 
 class Verdict(StrEnum):
-    """How something went."""
+    """Verdict over one line of the report."""
 
     PASSED = "passed"
     NOT_OFFERED = "not offered"
@@ -34,7 +34,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Waiver:
-    """Checks of a scenario that ask for what the product does not offer, and why it does not."""
+    """Checks of a feature that the product does not offer, with the reason."""
 
     because: str
     checks: Set[str]

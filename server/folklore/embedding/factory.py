@@ -10,7 +10,6 @@ from urllib.parse import urlsplit
 
 from folklore.config import EmbeddingSettings, RerankerSettings
 from folklore.embedding import bundled
-from folklore.embedding.fastembed import FastembedEmbedder
 from folklore.embedding.model_profiles import ModelProfile, profile_of
 from folklore.embedding.ollama import DEFAULT_URL, OllamaFormat
 from folklore.embedding.openai import OpenAIFormat, has_input_type
@@ -49,6 +48,8 @@ def build_embedder(choice: ModelChoice, settings: EmbeddingSettings, home: Path)
         return bundled.BundledEmbedder()
     max_tokens = profile_of(choice.name).max_tokens
     if choice.provider == "fastembed":
+        from folklore.embedding.fastembed import FastembedEmbedder  # imports numpy
+
         return FastembedEmbedder(choice, models_folder(home), max_tokens)
     url = url_of(choice, settings)
     if url is None:

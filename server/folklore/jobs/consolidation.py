@@ -16,7 +16,7 @@ from uuid import UUID
 
 from folklore.db.stores.memories import PreparedMemory
 from folklore.db.stores.namespaces import NamespaceInfo
-from folklore.db.stores.recall_rows import Scope
+from folklore.db.stores.recall_rows import LexemeQuery, Scope
 from folklore.db.stores.reflections import ExistingReflection, Member, Reflection, Reflections, Sources
 from folklore.jobs.job import AUTHOR, JobRun
 from folklore.memory.ids import new_id
@@ -24,7 +24,7 @@ from folklore.memory.records.store import embed
 from folklore.memory.validation import check_draft
 from folklore.model import DEFAULT_LANGUAGE, Draft, Filters
 from folklore.ranking.clusters import Clustering, Neighbour, nearest, stars
-from folklore.ranking.standard_scores import inverse_document_frequency
+from folklore.ranking.statistics import inverse_document_frequency
 from folklore.text.clean import digest
 from folklore.text.gist import gist, keywords, shared_words
 
@@ -179,21 +179,13 @@ async def _keywords(run: JobRun, namespace: NamespaceInfo, texts: Sequence[str])
     words = list(shared)
     if not words:
         return []
-    lexemes, measures = await run.context.statements.lexemes(
-        Scope({namespace.id: namespace.name}, Filters(), run.now()),
-        pieces=words,
-        marks=[],
-        languages=namespace.languages,
-        bound=_MOST_DOCUMENTS,
-        saturation=0.0,  # only document frequencies are needed
-        prior=0.0,
-        mean_length=0.0,
-        measure=True,
-    )
-    total = 0 if measures is None else measures.total
+    scope = Scope({namespace.id: namespace.name}, Filters(), run.now())
+    # BM25's constants have no effect on document frequencies.
+    query = LexemeQuery(words, (), namespace.languages, _MOST_DOCUMENTS, saturation=0.0, prior=0.0)
+    lexemes, corpus = await run.context.statements.lexemes(scope, query, None)
     rarity: dict[str, float] = {}
     for lexeme, places in lexemes.places.items():
-        weight = inverse_document_frequency(lexemes.documents[lexeme], total)
+        weight = inverse_document_frequency(lexemes.documents[lexeme], corpus.total)
         for place in places:
             rarity[words[place]] = max(rarity.get(words[place], 0.0), weight)
     return keywords(shared, rarity)

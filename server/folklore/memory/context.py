@@ -22,8 +22,9 @@ from folklore.embedding.protocol import Embedder, Reranker
 from folklore.errors import Conflict, InvalidInput, NotFound
 from folklore.memory.models.active_model import ActiveModel
 from folklore.memory.permissions import require
-from folklore.memory.recall.corpus_statistics import RecentMeasures
+from folklore.memory.recall.corpus_statistics import StatisticsCache
 from folklore.model import Access, Caller, Role, SecretPolicy
+from folklore.ranking.weights import PRESETS, Ranking
 from folklore.text import names
 
 # Seconds that namespaces found by name stay cached: they seldom change, and every recall asks for them.
@@ -58,7 +59,8 @@ class MemoryContext:
     active_model: ActiveModel
     reranker: Reranker | None = None
     secrets: SecretPolicy = "refuse"
-    measured: RecentMeasures = field(default_factory=RecentMeasures)
+    presets: Mapping[str, Ranking] = field(default_factory=lambda: PRESETS)
+    statistics: StatisticsCache = field(default_factory=StatisticsCache)
     known_namespaces: NamespaceCache = field(default_factory=_namespace_cache)
     views: LRUCache[Access, MemoryContext] = field(default_factory=_view_cache)
     whole: MemoryContext | None = None
@@ -71,6 +73,7 @@ class MemoryContext:
         reranker: Reranker | None = None,
         *,
         secrets: SecretPolicy = "refuse",
+        presets: Mapping[str, Ranking] = PRESETS,
     ) -> MemoryContext:
         """Make the context of a database; a single embedder is used whatever model the database calls active."""
         return cls(
@@ -83,6 +86,7 @@ class MemoryContext:
             embedder if isinstance(embedder, ActiveModel) else ActiveModel(embedder),
             reranker,
             secrets,
+            presets,
         )
 
     def view_of(self, access: Access | None) -> MemoryContext:
@@ -124,7 +128,7 @@ class MemoryContext:
         """Drop what is cached about namespaces and small scopes, after a write of this process."""
         self.known_namespaces.clear()
         self.root.known_namespaces.clear()
-        self.measured.clear_small()
+        self.statistics.clear_small()
 
     async def find_namespaces(self, asked: Sequence[str]) -> list[NamespaceInfo]:
         """Return the namespaces of these names, or all readable ones. At most one statement where all exist.

@@ -1,8 +1,7 @@
-"""How sure it is that an answer answers: from the words of the question that a memory and those beside it hold, and its
-cosine.
+"""Confidence that a result answers its question, from the words of the question that it covers and from its cosine.
 
-Ranking needs to know which memory is better; this, whether any is good. Measured on questions of one conversation asked
-of another (benchmarks/RESULTS.md).
+Ranking needs to know which memory is better; confidence, whether any is good. Fitted on questions of one conversation
+asked of another (benchmarks/RESULTS.md).
 """
 
 from __future__ import annotations
@@ -13,30 +12,30 @@ from dataclasses import dataclass
 from itertools import islice
 from types import MappingProxyType
 
-from folklore.ranking.standard_scores import inverse_document_frequency
+from folklore.ranking.statistics import inverse_document_frequency
 
-# Of the words a question reads so many of the rarest are told apart: one bit each, in a bigint.
-MOST_WORDS = 62
-# What is said beside a memory counts a little less than what it says itself.
-_BESIDE = 0.8
-# A question of few words is soon covered whole: it counts as if it had most of a word more, which nothing holds.
-_UNASKED = 0.75
+# Number of the rarest words of a question that are distinguished: one bit each, in a bigint.
+MAX_WORDS = 62
+# Weight of a word that a neighbour holds, in words of the memory itself.
+_NEIGHBOUR = 0.8
+# Share of a word that no memory holds, added to every question: one of few words would soon be covered whole.
+_UNCOVERED = 0.75
+# Weight of the cosine in words' coverage.
 _COSINE = 0.5
-# Fitted on the same questions, as many that have an answer as have none.
+# Logistic regression on as many questions with an answer as without.
 _SLOPE, _BIAS = 10.5, -6.3
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """What a question asks for: the bits and weights of the words that some memory holds, and of the times. Any bit of
-    several tells that a memory holds the word.
+class QuestionTerms:
+    """The words and date terms of a question that some memory holds, as (bits, weight); any of its bits means held.
 
-    `whole`: the weight of all its words, those that nothing holds included, and of the time it names.
+    `total` is the weight of all words, also of those that no memory holds, and of the time that the question names.
     """
 
     words: Sequence[tuple[int, float]]
-    times: Sequence[tuple[int, float]]
-    whole: float
+    dates: Sequence[tuple[int, float]]
+    total: float
 
     @classmethod
     def of(
@@ -45,56 +44,55 @@ class Asked:
         documents: Mapping[str, int],
         dated: Collection[str],
         total: int,
-        spelled: Mapping[str, str] = MappingProxyType({}),
-    ) -> Asked:
-        """`weights` of the lexemes in the order of their bits; `documents` has those that nothing holds as well.
+        stems: Mapping[str, str] = MappingProxyType({}),
+    ) -> QuestionTerms:
+        """Make them from the `weights` of lexemes, in the order of their bits, and all `documents`, zeros included.
 
-        A time counts once, as the mark (`@...`) under which memories of that time are posted: no text need say it. The
-        lexemes it was written with, `dated`, are left out, and so are all beyond MOST_WORDS. A word as it is `spelled`
-        is its stem once more: either is enough.
+        A time counts once, as its date term (`@...`), which needs no word in the text; the lexemes that spell it,
+        `dated`, are left out. A word as it is spelled counts as its stem (`stems`): either suffices.
         """
         bits: dict[str, int] = {}
-        for place, lexeme in enumerate(islice(weights, MOST_WORDS)):
-            stem = spelled.get(lexeme, lexeme)
+        for place, lexeme in enumerate(islice(weights, MAX_WORDS)):
+            stem = stems.get(lexeme, lexeme)
             bits[stem] = bits.get(stem, 0) | 1 << place
         words = [(bit, weights[word]) for word, bit in bits.items() if word[:1] != "@" and word not in dated]
-        times = [(bit, weights[word]) for word, bit in bits.items() if word[:1] == "@"]
-        nowhere = [lexeme for lexeme, count in documents.items() if count == 0 and lexeme not in dated]
-        missing = inverse_document_frequency(0, total)
-        whole = sum(weight for _, weight in words) + missing * sum(lexeme[:1] != "@" for lexeme in nowhere)
-        if times:
-            whole += max(weight for _, weight in times)
-        elif any(lexeme[:1] == "@" for lexeme in nowhere):
-            whole += missing
-        return cls(words, times, whole + _UNASKED * missing if whole > 0 else 0.0)
+        dates = [(bit, weights[word]) for word, bit in bits.items() if word[:1] == "@"]
+        absent = [lexeme for lexeme, count in documents.items() if count == 0 and lexeme not in dated]
+        rarest = inverse_document_frequency(0, total)
+        whole = sum(weight for _, weight in words) + rarest * sum(lexeme[:1] != "@" for lexeme in absent)
+        if dates:
+            whole += max(weight for _, weight in dates)
+        elif any(lexeme[:1] == "@" for lexeme in absent):
+            whole += rarest
+        return cls(words, dates, whole + _UNCOVERED * rarest if whole > 0 else 0.0)
 
-    def covered(self, held: int, beside: int) -> float:
-        """How much of the question is covered, 0 to 1, by a memory that holds the words and times of these bits, taken
-        together with those that the memories beside it hold."""
-        if self.whole <= 0:
+    def coverage(self, own: int, neighbours: int) -> float:
+        """Return the share of the question, 0 to 1, that a memory with these bits and its neighbours cover."""
+        if self.total <= 0:
             return 0.0
         covered = 0.0
         for bit, weight in self.words:
-            if held & bit:
+            if own & bit:
                 covered += weight
-            elif beside & bit:
-                covered += _BESIDE * weight
-        time = 0.0
-        for bit, weight in self.times:
-            time = max(time, weight if held & bit else _BESIDE * weight if beside & bit else 0.0)
-        return (covered + time) / self.whole
+            elif neighbours & bit:
+                covered += _NEIGHBOUR * weight
+        date = 0.0
+        for bit, weight in self.dates:
+            date = max(date, weight if own & bit else _NEIGHBOUR * weight if neighbours & bit else 0.0)
+        return (covered + date) / self.total
 
 
-def calibrated(coverages: Sequence[float | None], cosines: Sequence[float], *, among: int | None = None) -> list[float]:
-    """The probability-like evidence, between 0 and 1, that each result of one answer answers.
+def confidences(
+    coverages: Sequence[float | None], cosines: Sequence[float], *, among: int | None = None
+) -> list[float]:
+    """Return 1 / (1 + exp(-(10.5 * (value + best) / 2 - 6.3))) for each result, value = coverage + 0.5 * cosine.
 
-    Half of it is the best one's, of the first `among` if given: whether there is an answer any of them can tell, which
-    one it is each by itself.
-    Where no words count (None) the cosine stands in for them.
+    `best` is the greatest value of the first `among` results, or of all: any result may show that there is an answer.
+    Without coverage (None) the cosine takes its place.
     """
-    own = [
+    values = [
         (cosine if coverage is None else coverage) + _COSINE * cosine
         for coverage, cosine in zip(coverages, cosines, strict=True)
     ]
-    best = max(own[:among], default=0.0)
-    return [1.0 / (1.0 + math.exp(-(_SLOPE * (value + best) / 2 + _BIAS))) for value in own]
+    best = max(values[:among], default=0.0)
+    return [1.0 / (1.0 + math.exp(-(_SLOPE * (value + best) / 2 + _BIAS))) for value in values]

@@ -1,59 +1,69 @@
-"""The statements of a recall: how the question reads, its two branches, and the candidates with their neighbours."""
+"""The statements of a recall: words of the question, samples of the scope, the two branches, the candidates."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from uuid import UUID
 
 import numpy as np
-from numpy.typing import NDArray
 from pgvector import HalfVector
 
 from folklore.db.database import Database, Plans, Row, Session
 from folklore.db.rows import memory_of, seen, visibility
 from folklore.db.session import PinnedSession
-from folklore.db.stores.recall_rows import Bm25, Candidate, Form, Hits, Lexemes, Measures, Sample, Scope
+from folklore.db.stores.recall_rows import (
+    Bm25,
+    Candidate,
+    CandidateQuery,
+    CorpusStatistics,
+    DenseQuery,
+    Hits,
+    LexemeQuery,
+    Lexemes,
+    Sample,
+    Scope,
+    TermForm,
+)
 from folklore.model import Recalled
 
-# From how many vectors it is learned how similarity grows with length.
-_SAMPLE = 600
-# Of one namespace among many at least so many: a line through fewer is hardly trusted.
-_SHARE = 60
-# The same of texts and their usual words, and how far each is read; a scope of fewer memories is not sampled.
-_TEXTS, _SHARE_OF_TEXTS, _READ_OF_TEXT = 1_000, 20, 200
-# Of how many relations of one memory are followed.
-_TIES = 5
-# How many hidden memories among the nearest are expected at most.
+# Sampled vectors of a scope, and the least number of each of its namespaces: a line through fewer is hardly trusted.
+_VECTORS, _VECTORS_EACH = 600, 60
+# Sampled texts, the least number of each namespace, and the characters read of each. A scope of fewer memories is not
+# sampled.
+_TEXTS, _TEXTS_EACH, _CHARACTERS = 1_000, 20, 200
+# Relations followed from one memory.
+_RELATIONS = 5
+# Greatest number of hidden memories expected among the best.
 _HIDDEN = 40
-# How many of the best an index is asked for at least (as many as it looks at anyway: hnsw.ef_search in database.py),
-# and for each that is wanted, since some may be hidden.
-_NEAR, _NEAR_EACH = 200, 4
-# Of so few memories a plan made for them would save less than making it takes.
+# Vectors asked of an index: at least as many as it visits anyway (hnsw.ef_search in database.py), and for each wanted
+# result, since some may be hidden.
+_INDEXED, _INDEXED_EACH = 200, 4
+# Up to so many memories, planning for the parameters takes longer than it saves.
 _SMALL = 20_000
-# Of all vectors those are sorted that pass a score which so many times as many should pass as are asked about, and at
-# least this share; where that would be most of them, all are.
-_SPARE, _LEAST_SHARE, _MOST_SHARE = 4, 0.04, 0.5
-# By what a vector's last number in the index times this is its size, but for a constant (folklore_sized).
+# Vectors are sorted if their score is among this multiple of the wanted ones, and at least this share of all; where
+# that would be more than half of them, all are.
+_SPARE, _LEAST_SHARE, _GREATEST_SHARE = 4, 0.04, 0.5
+# The last number of a vector in the index is size times this, up to a constant (folklore_sized).
 _SIZE_SCALE = 2.0
 
 
 class RecallStatements:
-    """Each method is one statement on a connection of its own, so that branches can run at the same time.
+    """Statements that run on connections of their own, so that branches can run at the same time.
 
-    In a `conversation`, those with kept plans follow one another on one connection.
+    After `pinned()`, statements with kept plans run one after another on one connection, until it is released.
     """
 
     def __init__(self, database: Database, pinned: PinnedSession | None = None) -> None:
         self._database = database
         self._pinned = pinned
 
-    def conversation(self) -> RecallStatements:
-        """The statements of one recall: lexemes, terms, keyword and pool share a connection, until it is let go."""
+    def pinned(self) -> RecallStatements:
+        """Return these statements with one connection for those with kept plans."""
         return RecallStatements(self._database, self._database.pinned_session())
 
-    async def let_go(self) -> None:
-        """Give back the connection of a conversation; a later statement takes another."""
+    async def release(self) -> None:
+        """Release the pinned connection; a later statement takes another."""
         if self._pinned is not None:
             await self._pinned.release()
 
@@ -63,73 +73,64 @@ class RecallStatements:
         return self._database.session(plans, release_later=plans == "scan")
 
     async def lexemes(
-        self,
-        scope: Scope,
-        *,
-        pieces: Sequence[str],
-        marks: Sequence[str],
-        languages: Sequence[str],
-        bound: int,
-        saturation: float,
-        prior: float,
-        mean_length: float | None,
-        measure: bool = False,
-    ) -> tuple[Lexemes, Measures | None]:
-        """Read the text in these languages; document frequencies are counted up to `bound`.
-
-        The evidence of the lexemes follows from BM25's constants and the scope's mean length, which is looked up if
-        None. With `measure`, also the measures of the scope.
-        """
+        self, scope: Scope, query: LexemeQuery, corpus: CorpusStatistics | None
+    ) -> tuple[Lexemes, CorpusStatistics]:
+        """Read the lexemes of a question, and measure the scope unless its statistics are given."""
         async with self._session() as session:
             rows = await session.rows(
                 "recall/lexemes",
                 namespaces=list(scope.namespaces),
-                pieces=list(pieces),
-                marks=list(marks),
-                languages=list(languages),
-                bound=bound,
-                saturation=saturation,
-                prior=prior,
-                mean_length=mean_length,
-                measure=measure,
+                pieces=list(query.pieces),
+                marks=list(query.date_terms),
+                languages=list(query.languages),
+                bound=query.bound,
+                saturation=query.saturation,
+                prior=query.prior,
+                mean_length=None if corpus is None else corpus.mean_length,
+                measure=corpus is None,
             )
         whole = rows.pop(next(place for place, row in enumerate(rows) if row["lexeme"] == ""))
-        return Lexemes.of(rows), Measures.of(whole) if measure else None
+        measured = corpus or CorpusStatistics(
+            whole["documents"], whole["mean_length"] or 0.0, whole["mean_size"] or 0.0, whole["size_variance"] or 0.0
+        )
+        return Lexemes.of(rows), measured
 
     async def sample(self, scope: Scope, model: UUID, *, texts: bool) -> Sample:
-        """Draw a sample of the scope's vectors and, where there are many memories, of its texts. One statement."""
-        spaces = max(len(scope.namespaces), 1)
+        """Draw a sample of the scope's vectors and, if it holds many memories, of its texts."""
+        namespaces = max(len(scope.namespaces), 1)
         async with self._session("scan") as session:
             rows = await session.rows(
                 "recall/sample",
                 namespaces=list(scope.namespaces),
                 model=model,
-                sample=_SAMPLE,
-                share=max(_SAMPLE // spaces, _SHARE),
+                sample=_VECTORS,
+                share=max(_VECTORS // namespaces, _VECTORS_EACH),
                 many=_TEXTS,
                 texts=texts,
-                text_share=max(_TEXTS // spaces, _SHARE_OF_TEXTS),
-                text_read=_READ_OF_TEXT,
+                text_share=max(_TEXTS // namespaces, _TEXTS_EACH),
+                text_read=_CHARACTERS,
             )
         return Sample.of(rows[0])
 
     async def terms(
-        self, scope: Scope, *, terms: Sequence[str], columns: Sequence[str], languages: Sequence[str], bound: int
-    ) -> tuple[list[Form], int, float]:
-        """How the terms of an expression read, each in its column ("" for any); how many memories there are in scope,
-        and their mean length."""
+        self, scope: Scope, terms: Sequence[tuple[str, str]], languages: Sequence[str], bound: int
+    ) -> tuple[list[TermForm], CorpusStatistics]:
+        """Read the terms of an expression, as (text, column or "" for any), and the number and mean length of memories.
+
+        The statistics have no sizes.
+        """
         async with self._session() as session:
             rows = await session.rows(
                 "recall/terms",
                 namespaces=list(scope.namespaces),
-                terms=list(terms),
-                columns=list(columns),
+                terms=[text for text, _ in terms],
+                columns=[column for _, column in terms],
                 languages=list(languages),
                 bound=bound,
             )
         total, mean_length = rows[0]["documents"]
         forms = [
-            Form(
+            TermForm(
                 row["place"] - 1,
                 tuple(row["lexemes"]),
                 tuple(row["positions"]),
@@ -138,10 +139,10 @@ class RecallStatements:
             )
             for row in rows[1:]
         ]
-        return forms, int(total), float(mean_length)
+        return forms, CorpusStatistics(int(total), float(mean_length))
 
-    async def expression(self, scope: Scope, *, expression: str, bm25: Bm25, fetch: int, bound: int) -> Hits:
-        """Those that satisfy a tsquery, by what the weighted lexemes weigh in them, then the newest."""
+    async def expression(self, scope: Scope, expression: str, bm25: Bm25, fetch: int, bound: int) -> Hits:
+        """Find memories that satisfy a tsquery, by the weight of the lexemes that they hold, then the newest."""
         async with self._session("fresh") as session:
             rows = await session.rows(
                 "recall/expression:token" if session.row_security else "recall/expression",
@@ -151,144 +152,113 @@ class RecallStatements:
                 bound=bound,
                 lexemes=list(bm25.weights.keys()),
                 weights=list(bm25.weights.values()),
-                stems=bm25.stems,
-                mean_length=bm25.reading.mean_length,
+                stems=[bm25.query.stems.get(lexeme) for lexeme in bm25.weights],
+                mean_length=bm25.query.corpus.mean_length,
                 saturation=bm25.saturation,
                 prior=bm25.prior,
                 **visibility(scope.filters, scope.now),
             )
         return Hits.of(rows)
 
-    async def dense(
-        self,
-        scope: Scope,
-        *,
-        model: UUID,
-        query: NDArray[np.float32],
-        slope: float,
-        fetch: int,
-        total: int | None,
-        passed_by: Callable[[float], float] | None = None,
-        indexed: bool = False,
-    ) -> Hits:
-        """The nearest by cosine less `slope` times size; raw is the cosine.
+    async def dense(self, scope: Scope, query: DenseQuery, fetch: int) -> Hits:
+        """Find the nearest memories by cosine - slope * size; raw is the cosine.
 
-        One statement; two where too few may be seen of the nearest among `total` in scope. Only those are sorted that
-        pass the score of which `passed_by` says that a share of all texts passes it. A question without filters goes by
-        the index if the scope is `indexed`, and by all vectors if that brings too few.
+        Two statements where hidden memories leave too few. A question without filters uses the index if there is one,
+        and a scan of all vectors if that brings too few.
         """
-        vector = HalfVector(query)
-        if indexed and scope.filters.empty:
-            rows = await self._nearest(scope, fetch, query, model=model, slope=slope)
+        if query.indexed and scope.filters.empty:
+            rows = await self._nearest(scope, query, fetch)
             if len(rows) >= fetch:
                 return Hits.of(rows, "hnsw")
+        total = query.total
         plans: Plans = "scan" if scope.filters.empty and total is not None and total <= _SMALL else "fresh"
-        near, floor = _near(scope, fetch, total), None
-        if near is not None and total is not None and passed_by is not None:
-            share = max(_SPARE * near / total, _LEAST_SHARE)
-            floor = passed_by(share) if share <= _MOST_SHARE else None
-        values = {"model": model, "query": vector, "slope": slope, "floor": floor}
-        rows = await self._best("recall/dense", plans, scope, fetch, near, **values)
-        return Hits.of(rows)
+        best, floor = _best_to_check(scope, fetch, total), None
+        if best is not None and total is not None and query.score_of_best is not None:
+            share = max(_SPARE * best / total, _LEAST_SHARE)
+            floor = query.score_of_best(share) if share <= _GREATEST_SHARE else None
+        values = {"model": query.model, "query": HalfVector(query.vector), "slope": query.slope}
+        found = await self._visible("recall/dense", plans, scope, fetch, best, values | {"floor": floor})
+        if found is None:
+            found = await self._visible("recall/dense", plans, scope, fetch, None, values | {"floor": None})
+        return Hits.of(found or ())
 
-    async def _nearest(
-        self, scope: Scope, fetch: int, query: NDArray[np.float32], *, model: UUID, slope: float
-    ) -> list[Row]:
+    async def _nearest(self, scope: Scope, query: DenseQuery, fetch: int) -> list[Row]:
         [namespace] = scope.namespaces
-        sized = np.append(query, np.float32(-slope * _SIZE_SCALE))
+        sized = np.append(query.vector, np.float32(-query.slope * _SIZE_SCALE))
         _, filters = seen("recall/nearest", scope.filters, scope.now)
         async with self._session("fresh") as session:
             return await session.rows(
                 f"recall/nearest:{len(sized)}",
                 namespace=namespace,
-                model=model,
-                query=HalfVector(query),
+                model=query.model,
+                query=HalfVector(query.vector),
                 sized=HalfVector(sized),
-                slope=slope,
+                slope=query.slope,
                 fetch=fetch,
-                scan=max(_NEAR, _NEAR_EACH * fetch),
+                scan=max(_INDEXED, _INDEXED_EACH * fetch),
                 **filters,
             )
 
-    async def keyword(self, scope: Scope, *, bm25: Bm25, fetch: int) -> Hits:
-        """Those in which the weighted lexemes weigh most; scores are unbounded, length taken off, around their mean.
+    async def keyword(self, scope: Scope, bm25: Bm25, fetch: int) -> Hits:
+        """Find the memories with the greatest BM25 score, with the effect of length removed.
 
-        One statement; two where hidden memories leave too few of the best.
+        Two statements where hidden memories leave too few.
         """
-        reading, stems = bm25.reading, bm25.stems
-        rows = await self._best(
-            "recall/keyword" if any(stems) else "recall/keyword:stems",
-            "kept",
-            scope,
-            fetch,
-            _near(scope, fetch, min(reading.total, sum(reading.documents.get(lexeme, 0) for lexeme in bm25.weights))),
-            lexemes=list(bm25.weights.keys()),
-            weights=list(bm25.weights.values()),
-            stems=stems,
-            saturation=bm25.saturation,
-            prior=bm25.prior,
-            damping=bm25.saturation / max(reading.mean_length + bm25.prior, 1.0),
-            mean_score=bm25.mean_score,
-            score_slope=bm25.score_slope,
-            mean_size=reading.mean_size,
-        )
-        return Hits.of(rows)
+        query = bm25.query
+        stems = [query.stems.get(lexeme) for lexeme in bm25.weights]
+        postings = min(query.corpus.total, sum(query.documents.get(lexeme, 0) for lexeme in bm25.weights))
+        values = {
+            "lexemes": list(bm25.weights.keys()),
+            "weights": list(bm25.weights.values()),
+            "stems": stems,
+            "saturation": bm25.saturation,
+            "prior": bm25.prior,
+            "damping": bm25.saturation / max(query.corpus.mean_length + bm25.prior, 1.0),
+            "mean_score": bm25.mean_score,
+            "score_slope": bm25.score_slope,
+            "mean_size": query.corpus.mean_size,
+        }
+        name = "recall/keyword" if any(stems) else "recall/keyword:stems"
+        found = await self._visible(name, "kept", scope, fetch, _best_to_check(scope, fetch, postings), values)
+        if found is None:
+            found = await self._visible(name, "kept", scope, fetch, None, values)
+        return Hits.of(found or ())
 
-    async def _best(
-        self,
-        name: str,
-        plans: Plans,
-        scope: Scope,
-        fetch: int,
-        near: int | None,
-        **values: object,
-    ) -> list[Row]:
+    async def _visible(
+        self, name: str, plans: Plans, scope: Scope, fetch: int, best: int | None, values: Mapping[str, object]
+    ) -> list[Row] | None:
+        """Return the visible ones of the `best` memories, or of all; None if too few of the best are visible."""
         statement, filters = seen(name, scope.filters, scope.now)
-        while True:
-            async with self._session(plans) as session:
-                rows = await session.rows(
-                    statement, namespaces=list(scope.namespaces), fetch=fetch, scan=near, **values, **filters
-                )
-            if near is None or len(rows) >= fetch:
-                return rows
-            near = None
-            if "floor" in values:
-                values["floor"] = None
+        async with self._session(plans) as session:
+            rows = await session.rows(
+                statement, namespaces=list(scope.namespaces), fetch=fetch, scan=best, **values, **filters
+            )
+        return rows if best is None or len(rows) >= fetch else None
 
-    async def pool(
-        self,
-        scope: Scope,
-        *,
-        ids: Sequence[UUID],
-        lenders: Sequence[UUID],
-        reach: int,
-        related: bool,
-        model: UUID | None,
-    ) -> dict[UUID, Candidate]:
-        """Return the candidates whole, and the memories at most `reach` places from one of the lenders in its session.
-
-        If `related`, also those that a lender has a relation with. Without a `model` they have no vectors.
-        """
-        name, vectors = ("recall/pool:no_vectors", {}) if model is None else ("recall/pool", {"model": model})
+    async def candidates(self, scope: Scope, query: CandidateQuery) -> dict[UUID, Candidate]:
+        """Return the candidates, and the memories linked to some of them."""
+        name, vectors = "recall/pool", {"model": query.model}
+        if query.model is None:
+            name, vectors = "recall/pool:no_vectors", {}
         statement, filters = seen(name, scope.filters, scope.now)
         async with self._session() as session:
             rows = await session.rows(
                 statement,
                 namespaces=list(scope.namespaces),
-                ids=list(ids),
-                lenders=list(lenders),
-                reach=reach,
-                related=related,
-                ties=_TIES,
+                ids=list(query.ids),
+                lenders=list(query.spreading),
+                reach=query.reach,
+                related=query.related,
+                ties=_RELATIONS,
                 **vectors,
                 **filters,
             )
-        return {row["id"]: Candidate(row, scope.namespaces[row["namespace_id"]]) for row in rows}
+        return {row["id"]: Candidate.of(row, scope.namespaces[row["namespace_id"]]) for row in rows}
 
     async def expand(
-        self, scope: Scope, *, ids: Sequence[UUID], bridges: bool, tags: Sequence[str], most: int
+        self, scope: Scope, ids: Sequence[UUID], tags: Sequence[str], *, bridges: bool, limit: int
     ) -> list[Recalled]:
-        """What is tied to several of these results, and what carries one of these tags, best first."""
+        """Find memories related to several of these results (`bridges`), and those with one of these tags."""
         async with self._session("fresh") as session:
             rows = await session.rows(
                 "recall/expand",
@@ -296,14 +266,14 @@ class RecallStatements:
                 ids=list(ids),
                 bridges=bridges,
                 entities=list(tags),
-                ties=_TIES,
-                most=most,
+                ties=_RELATIONS,
+                most=limit,
                 **visibility(scope.filters, scope.now),
             )
         return [Recalled(memory_of(row, scope.namespaces[row["namespace_id"]]), expanded=row["by"]) for row in rows]
 
 
-def _near(scope: Scope, fetch: int, among: int | None) -> int | None:
-    """How many of the best are sorted and asked whether they are visible; None for all, as where filters hide most."""
-    near = 2 * fetch + _HIDDEN
-    return near if scope.filters.empty and among is not None and among > near else None
+def _best_to_check(scope: Scope, fetch: int, total: int | None) -> int | None:
+    """Return how many of the best are checked for visibility; None for all, as where filters hide most."""
+    best = 2 * fetch + _HIDDEN
+    return best if scope.filters.empty and total is not None and total > best else None

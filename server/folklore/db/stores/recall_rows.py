@@ -1,62 +1,55 @@
-"""Results of the statements of a recall: hits, readings, measures, samples, candidates."""
+"""Parameters and results of the statements of a recall."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Literal
+from typing import Literal, NamedTuple
 from uuid import UUID
 
 import numpy as np
 from numpy.typing import NDArray
 
 from folklore.db.database import Row
-from folklore.db.rows import memory_of
-from folklore.model import Filters, Memory
+from folklore.model import Filters
 
 
 @dataclass(frozen=True, slots=True)
 class Hits:
-    """What one branch found, best first.
+    """The list of one branch, best first.
 
-    `scores` order the list and lie around 0, the mean of the scope. `raw` is what a score was before length was taken
-    off: the cosine, or how much of the question's weight (inverse document frequency) a memory holds. `path` is the way
-    the vectors were searched. `held` are the lexemes a memory holds, one bit each in the order of their weights (the
-    first 62); only words are held.
+    `scores` order the list; they are relative to the mean of the scope, with the effect of length removed. `raw` is the
+    cosine, or the weight of the question's words that a memory holds. `path` names the search over vectors. `words` has
+    a bit for each of the first 62 lexemes, in the order of their weights, that a memory holds; for words only.
     """
 
     ids: tuple[UUID, ...]
     scores: tuple[float, ...]
     raw: tuple[float, ...]
     path: Literal["exact", "hnsw"] = "exact"
-    held: tuple[int, ...] = ()
+    words: tuple[int, ...] = ()
 
     @classmethod
     def of(cls, rows: Sequence[Row], path: Literal["exact", "hnsw"] = "exact") -> Hits:
-        """From the rows of a branch."""
+        """Make them from the rows of a branch, whose columns have this order."""
         if not rows:
             return cls((), (), (), path)
-        ids, scores, raw, *held = zip(*rows, strict=True)  # in the order that the statements name them
-        return cls(ids, scores, raw, path, *held)
+        ids, scores, raw, *words = zip(*rows, strict=True)
+        return cls(ids, scores, raw, path, *words)
 
 
 NOTHING = Hits((), (), ())
 
 
 @dataclass(frozen=True, slots=True)
-class Measures:
-    """The number of memories in a scope and their mean length in lexemes; `size` is the logarithm of length + 30."""
+class CorpusStatistics:
+    """The number of memories in a scope and their mean length in lexemes; size is ln(length + 30)."""
 
     total: int
     mean_length: float
-    mean_size: float
-    size_variance: float
-
-    @classmethod
-    def of(cls, row: Row) -> Measures:
-        """Make them from their row of recall_lexemes.sql."""
-        return cls(row["documents"], row["mean_length"] or 0.0, row["mean_size"] or 0.0, row["size_variance"] or 0.0)
+    mean_size: float = 0.0
+    size_variance: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +68,7 @@ class Sample:
 
     @classmethod
     def of(cls, row: Row) -> Sample:
-        """Make it from the row of recall_sample.sql."""
+        """Make it from the row of recall/sample.sql."""
         sample: bytes = row["vectors"] or b""
         # Two bytes of length; then halfvec's wire form: its dimension, a reserved field, and big-endian half floats.
         dimensions = int.from_bytes(sample[2:4], "big")
@@ -90,9 +83,58 @@ class Sample:
 
 
 @dataclass(frozen=True, slots=True)
+class LexemeQuery:
+    """Pieces of a question and date terms to be read in these languages; documents are counted up to `bound`.
+
+    `saturation` and `prior` are BM25's constants, on which the sums of the lexemes depend.
+    """
+
+    pieces: Sequence[str]
+    date_terms: Sequence[str]
+    languages: Sequence[str]
+    bound: int
+    saturation: float
+    prior: float
+
+
+@dataclass(frozen=True, slots=True)
+class DenseQuery:
+    """A question's vector (dimensions,) in one model, and the line of similarities over size, if it was measured.
+
+    A memory scores cosine - slope * size. `score_of_best` returns the score that a share of all memories exceed.
+    `indexed`: an HNSW index covers the scope. `total` is the number of memories in scope, None if unknown.
+    """
+
+    model: UUID
+    vector: NDArray[np.float32]
+    slope: float = 0.0
+    score_of_best: Callable[[float], float] | None = None
+    indexed: bool = False
+    total: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CandidateQuery:
+    """Candidates to be read whole, `ids`, and the memories linked to any of `spreading`.
+
+    Linked are memories at most `reach` places away in a session and, if `related`, those with a relation. Without a
+    `model` vectors are not read.
+    """
+
+    ids: Sequence[UUID]
+    spreading: Sequence[UUID]
+    reach: int
+    related: bool
+    model: UUID | None
+
+
+@dataclass(frozen=True, slots=True)
 class Spelling:
-    """A word as it is spelled, which is how tags are kept: its stem, the pieces of the question it comes from, and how
-    many memories hold it without the stem."""
+    """A word as it is spelled, which is how tags are kept.
+
+    `stem` is its lexeme, `places` are the pieces of the question that it comes from, and `documents` counts the
+    memories that hold it without the stem.
+    """
 
     stem: str
     places: Sequence[int]
@@ -101,11 +143,11 @@ class Spelling:
 
 @dataclass(frozen=True, slots=True)
 class Lexemes:
-    """The lexemes of a question with their document frequency, and from which of its pieces they come, from 0.
+    """The lexemes of some pieces of a question, with their document frequencies.
 
-    `sums`: what each says in all memories that were counted together, before weighing, and that times their size.
-    `spelled` are the words whose spelling is no lexeme of any language here; the numbers of their stems have theirs in
-    them.
+    `places` are the pieces that a lexeme comes from, from 0. `sums` has for each lexeme the sum of its scores before
+    weighting over all memories, and of its scores times size. `spelled` has the words whose spelling is no lexeme of
+    any language here; the numbers of their stems include theirs.
     """
 
     documents: Mapping[str, int]
@@ -115,69 +157,61 @@ class Lexemes:
 
     @classmethod
     def of(cls, rows: Sequence[Row]) -> Lexemes:
-        """From the rows of recall_lexemes.sql without that of the empty lexeme; it counts places from 1."""
+        """Make them from the rows of recall/lexemes.sql without that of the empty lexeme; it counts places from 1."""
         documents: dict[str, int] = {}
         places: dict[str, Sequence[int]] = {}
         sums: dict[str, tuple[float, float]] = {}
         spelled: dict[str, Spelling] = {}
         for row in sorted(rows, key=lambda row: row["stem"] is not None):
             lexeme, stem, count = row["lexeme"], row["stem"], row["documents"]
-            said, from_pieces = (row["evidence"] or 0.0, row["sized"] or 0.0), [place - 1 for place in row["places"]]
+            scores, pieces = (row["evidence"] or 0.0, row["sized"] or 0.0), [place - 1 for place in row["places"]]
             if stem is None:
-                documents[lexeme], sums[lexeme] = count, said
-                if from_pieces:
-                    places[lexeme] = from_pieces
-            elif lexeme not in documents:  # else another piece reads as this
-                spelled[lexeme] = Spelling(stem, from_pieces, count)
+                documents[lexeme], sums[lexeme] = count, scores
+                if pieces:
+                    places[lexeme] = pieces
+            elif lexeme not in documents:  # else another piece has this lexeme
+                spelled[lexeme] = Spelling(stem, pieces, count)
                 documents[stem] += count
-                sums[stem] = sums[stem][0] + said[0], sums[stem][1] + said[1]
+                sums[stem] = sums[stem][0] + scores[0], sums[stem][1] + scores[1]
         return cls(documents, places, sums, spelled)
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
-    """How a question reads in a scope: its lexemes, among so many memories of that mean length and size.
+class QueryStatistics:
+    """The lexemes of a question in a scope, with their document frequencies, places and sums (see Lexemes).
 
-    `spelled`: words as they are spelled, with the stem that stands for both.
+    `stems` has the words as they are spelled, with the stem that stands for both.
     """
 
     documents: Mapping[str, int]
-    total: int
-    mean_length: float
-    mean_size: float = 0.0
-    size_variance: float = 0.0
+    corpus: CorpusStatistics
     places: Mapping[str, Sequence[int]] = field(default_factory=dict)
     sums: Mapping[str, tuple[float, float]] = field(default_factory=dict)
-    spelled: Mapping[str, str] = field(default_factory=dict)
+    stems: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
 class Bm25:
-    """What the keyword statements need to score: weights by lexeme, words as spelled among them, and BM25's constants.
+    """A question as the keyword statements score it: weights by lexeme, spelled words among them, BM25's constants.
 
-    `mass` is the weight of the whole question, words that no memory holds included. `mean_score` and `score_slope` are
-    the line of its scores over size.
+    `total_weight` is the weight of the whole question, also of words that no memory holds. `mean_score` and
+    `score_slope` are the line of its scores over size.
     """
 
     weights: Mapping[str, float]
-    mass: float
-    reading: Reading
+    total_weight: float
+    query: QueryStatistics
     saturation: float
     prior: float
     mean_score: float = 0.0
     score_slope: float = 0.0
 
-    @property
-    def stems(self) -> list[str | None]:
-        """In the order of the weights the stem of a word as it is spelled, None of all others."""
-        return [self.reading.spelled.get(lexeme) for lexeme in self.weights]
-
 
 @dataclass(frozen=True, slots=True)
-class Form:
-    """One reading of a term: its lexemes in order, their places, and in how many memories each is.
+class TermForm:
+    """One form of a term of an expression: its lexemes in order, their positions, and their document frequencies.
 
-    `stems` of words as they are spelled, as search_terms.sql has them; empty of any other reading.
+    `stems` of words as they are spelled, as recall/terms.sql returns them; empty for any other form.
     """
 
     term: int
@@ -187,91 +221,44 @@ class Form:
     stems: tuple[str | None, ...] = ()
 
 
-class Candidate:
-    """A memory that may answer. Most never do, so the whole memory and its vector are made when asked for."""
+class Candidate(NamedTuple):
+    """A memory that may be in the answer; `row` holds all of it. (A NamedTuple: most of sixty are discarded.)
 
-    __slots__ = ("_namespace", "_row", "id", "place")
+    `place` is (namespace and session, position); `length` is in lexemes, None without a vector; `linked` has the
+    candidates with a relation to it, and the strengths; `vector` is big-endian half floats.
+    """
 
-    def __init__(self, row: Row, namespace: str) -> None:
-        self._row = row
-        self._namespace = namespace
-        self.id: UUID = row["id"]
-        session, position = row["session"], row["position"]
-        # (namespace, session), position in it; None without a session.
-        self.place: tuple[tuple[UUID, str], int] | None = (
-            None if session is None or position is None else ((row["namespace_id"], session), position)
+    id: UUID
+    row: Row
+    namespace: str
+    content: str
+    kind: str
+    place: tuple[tuple[UUID, str], int] | None
+    length: int | None
+    linked: Sequence[tuple[UUID, float]]
+    vector: bytes | None
+
+    @classmethod
+    def of(cls, row: Row, namespace: str) -> Candidate:
+        """Make it from a row of recall/pool.sql."""
+        session, position, ids, vector = row["session"], row["position"], row["lenders"], row["vector"]
+        return cls(
+            row["id"],
+            row,
+            namespace,
+            row["content"],
+            row["kind"],
+            None if session is None or position is None else ((row["namespace_id"], session), position),
+            row["length"],
+            () if ids is None else list(zip(ids, row["strengths"], strict=True)),
+            # halfvec's wire form begins with its dimension and a reserved field, two bytes each.
+            None if vector is None else vector[4:],
         )
-
-    @property
-    def memory(self) -> Memory:
-        """The memory whole."""
-        return memory_of(self._row, self._namespace)
-
-    @property
-    def content(self) -> str:
-        """Its text."""
-        text: str = self._row["content"]
-        return text
-
-    @property
-    def kind(self) -> str:
-        """What kind of memory it is."""
-        kind: str = self._row["kind"]
-        return kind
-
-    @property
-    def tags(self) -> Sequence[str]:
-        """Its tags."""
-        tags: Sequence[str] = self._row["tags"]
-        return tags
-
-    @property
-    def importance(self) -> float | None:
-        """0 to 1, if anybody said."""
-        value: float | None = self._row["importance"]
-        return value
-
-    @property
-    def confidence(self) -> float | None:
-        """0 to 1, if anybody said."""
-        value: float | None = self._row["confidence"]
-        return value
-
-    @property
-    def priority(self) -> int | None:
-        """1 (first) to 4, if anybody said."""
-        value: int | None = self._row["priority"]
-        return value
-
-    @property
-    def used_at(self) -> datetime:
-        """When it was last recalled, else stored."""
-        used: datetime = self._row["last_recalled_at"] or self._row["created_at"]
-        return used
-
-    @property
-    def length(self) -> int | None:
-        """In lexemes; None where no vector says it."""
-        length: int | None = self._row["length"]
-        return length
-
-    @property
-    def ties(self) -> list[tuple[UUID, float]]:
-        """The lenders it has a relation with, and how strong that is."""
-        lenders = self._row["lenders"]
-        return [] if lenders is None else list(zip(lenders, self._row["strengths"], strict=True))
-
-    @property
-    def raw_vector(self) -> bytes | None:
-        """Its vector as big-endian half floats, or None where it is owed."""
-        # halfvec's wire form begins with its dimension and a reserved field, two bytes each.
-        raw: bytes | None = self._row["vector"]
-        return None if raw is None else raw[4:]
 
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Where a question is asked: namespaces by id, filters, the time it is now."""
+    """The namespaces that a question searches, by id, its filters, and the current time."""
 
     namespaces: Mapping[UUID, str]
     filters: Filters

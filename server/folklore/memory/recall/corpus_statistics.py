@@ -1,86 +1,60 @@
-"""Measures and samples of a scope, remembered for a short time: every question needs them, and they change slowly."""
+"""Statistics of a scope and of a question's words in it; those of the scope change slowly and are cached."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import asyncio
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from time import monotonic
-from typing import Generic, TypeVar
+from typing import TYPE_CHECKING
 from uuid import UUID
 
-from folklore.db.stores.recall_rows import Lexemes, Measures, Sample
-from folklore.ranking.length import LengthLine
+from cachetools import TLRUCache, TTLCache
+
+from folklore.db.stores.recall import RecallStatements
+from folklore.db.stores.recall_rows import Bm25, CorpusStatistics, LexemeQuery, Lexemes, QueryStatistics
+from folklore.embedding.protocol import Model
+from folklore.errors import Unavailable
+from folklore.memory.recall.values import ScopeSample, Search, Statistics
+from folklore.ranking.statistics import (
+    LengthLine,
+    estimated_documents,
+    lexeme_weights,
+    question_weight,
+    score_line,
+)
+from folklore.ranking.weights import Ranking
+from folklore.telemetry import stage
+from folklore.text.dates.date_terms import date_terms
 from folklore.text.words import SampledFrequencies
 
-Key = TypeVar("Key")
-Value = TypeVar("Value")
+if TYPE_CHECKING:
+    from folklore.memory.context import MemoryContext
 
-# A lexeme of a piece, in how many memories it is, what it says in them together, and that times their size; then the
-# spellings it stands for: none may be held yet, but be stored while it is remembered.
-Read = tuple[tuple[str, int, tuple[float, float], tuple[str, ...]], ...]
-# In which languages a piece was read, and BM25's constants, which decide what a lexeme says.
-Way = tuple[tuple[str, ...], float, float]
-
-# A lexeme of so many memories is common: its number hardly changes while it is remembered.
-_COMMON = 100
-_MOST_PIECES = 5_000
-_MOST_SCOPES = 64
-# From so many memories on, what is stored within a minute does not change what is usual.
+# From so many memories on, those stored within a minute hardly change the statistics of a scope.
 _LARGE = 1_000
-_SECONDS, _SECONDS_OF_SMALL, _SECONDS_OF_USUAL = 60.0, 2.0, 3600.0
+_SECONDS, _SECONDS_OF_SMALL, _SECONDS_OF_FREQUENCIES = 60.0, 2.0, 3600.0
+_SCOPES = 64
+# A lexeme of so many memories is common: its numbers hardly change while they are cached.
+_COMMON = 100
+_COMMON_PIECES = 5_000
 
-
-class _Kept(Generic[Key, Value]):
-    """Values that are forgotten after some time."""
-
-    def __init__(self) -> None:
-        self._entries: dict[Key, tuple[float, Value]] = {}
-
-    def get(self, key: Key) -> Value | None:
-        """Return the value, unless it is too old."""
-        entry = self._entries.get(key)
-        return entry[1] if entry is not None and monotonic() < entry[0] else None
-
-    def put(self, key: Key, value: Value, seconds: float) -> None:
-        """Keep the value for some seconds."""
-        if len(self._entries) >= _MOST_SCOPES:
-            self._entries.clear()
-        self._entries[key] = (monotonic() + seconds, value)
-
-    def drop(self, unwanted: Callable[[Value], bool]) -> None:
-        """Forget some of the values."""
-        self._entries = {key: entry for key, entry in self._entries.items() if not unwanted(entry[1])}
+Namespaces = frozenset[UUID]
+# A lexeme of a piece, its document frequency, its sums, and the spellings that it stands for: no memory may hold one
+# yet, but one may be stored while it is cached.
+CachedLexemes = tuple[tuple[str, int, tuple[float, float], tuple[str, ...]], ...]
+# The languages in which pieces were read, and BM25's constants, on which sums depend.
+ReadAs = tuple[tuple[str, ...], float, float]
 
 
 @dataclass(frozen=True, slots=True)
-class Sampled:
-    """The length line of a scope in one model, from a sample of its vectors, and its usual words if it holds many."""
+class CachedCorpus:
+    """The statistics of a scope, and the pieces of questions there whose every lexeme is common."""
 
-    line: LengthLine | None
-    usual: SampledFrequencies | None
-    indexed: bool
-    many: bool
+    statistics: CorpusStatistics
+    common: dict[ReadAs, dict[str, CachedLexemes]] = field(default_factory=dict)
 
-    @classmethod
-    def of(cls, sample: Sample, usual: SampledFrequencies | None) -> Sampled:
-        """Learn from a sample, which is not kept."""
-        line = LengthLine.through(sample.vectors, sample.sizes)
-        return cls(line, usual if sample.many else None, sample.indexed, sample.many)
-
-
-@dataclass(frozen=True, slots=True)
-class Measured:
-    """The measures of one scope, and how common words read there."""
-
-    measures: Measures
-    _common: dict[Way, dict[str, Read]] = field(default_factory=dict)
-
-    def known(self, way: Way) -> dict[str, Read]:
-        """The pieces whose every lexeme is common, read in this way."""
-        return self._common.setdefault(way, {})
-
-    def learn(self, way: Way, pieces: Sequence[str], read: Lexemes, bound: int) -> None:
-        """Remember those of the pieces that read as common words only, counted to the end."""
+    def learn(self, read_as: ReadAs, pieces: Sequence[str], read: Lexemes, bound: int) -> None:
+        """Cache the pieces that have common lexemes only, counted to the end."""
         spelled: dict[tuple[int, str], list[str]] = {}
         for word, spelling in read.spelled.items():
             for place in spelling.places:
@@ -92,53 +66,157 @@ class Measured:
             for place in places:
                 words = tuple(spelled.get((place, lexeme), ()))
                 found[place].append((lexeme, read.documents[lexeme], read.sums[lexeme], words))
-        known = self.known(way)
-        if len(known) > _MOST_PIECES:
+        known = self.common.setdefault(read_as, {})
+        if len(known) > _COMMON_PIECES:
             known.clear()
         for place, lexemes in found.items():
             if all(_COMMON <= documents < bound for _, documents, _, _ in lexemes):
                 known[pieces[place]] = tuple(lexemes)
 
 
-class RecentMeasures:
-    """Measures and samples of the scopes of recent questions: of large ones for a minute, of small ones for seconds."""
+def _expiry(_key: object, value: CachedCorpus | ScopeSample, now: float) -> float:
+    large = value.statistics.total >= _LARGE if isinstance(value, CachedCorpus) else value.frequencies is not None
+    return now + (_SECONDS if large else _SECONDS_OF_SMALL)
+
+
+class StatisticsCache:
+    """Statistics of the scopes of recent questions: of large ones for a minute, of small ones for two seconds."""
 
     def __init__(self) -> None:
-        self._measured: _Kept[frozenset[UUID], Measured] = _Kept()
-        self._sampled: _Kept[tuple[frozenset[UUID], UUID], Sampled] = _Kept()
-        self._usual: _Kept[frozenset[UUID], SampledFrequencies] = _Kept()
-
-    def get(self, namespaces: Iterable[UUID]) -> Measured | None:
-        """Return the measures of a scope, unless they are too old."""
-        return self._measured.get(frozenset(namespaces))
-
-    def put(self, namespaces: Iterable[UUID], measured: Measured) -> None:
-        """Remember the measures of a scope."""
-        self._measured.put(frozenset(namespaces), measured, _seconds(many=measured.measures.total >= _LARGE))
-
-    def sampled(self, namespaces: Iterable[UUID], model: UUID) -> Sampled | None:
-        """Return what the samples of a scope said in a model, unless it is too old."""
-        return self._sampled.get((frozenset(namespaces), model))
-
-    def put_sampled(self, namespaces: Iterable[UUID], model: UUID, sampled: Sampled) -> None:
-        """Remember what the samples of a scope said in a model."""
-        self._sampled.put((frozenset(namespaces), model), sampled, _seconds(many=sampled.many))
-
-    def usual(self, namespaces: Iterable[UUID]) -> SampledFrequencies | None:
-        """Return the usual words of a scope, if they were learned within the hour."""
-        return self._usual.get(frozenset(namespaces))
-
-    def learn(self, namespaces: Iterable[UUID], texts: Sequence[str]) -> SampledFrequencies:
-        """Learn the usual words of a scope from its oldest texts, which stay while others come."""
-        usual = SampledFrequencies.of(texts)
-        self._usual.put(frozenset(namespaces), usual, _SECONDS_OF_USUAL)
-        return usual
+        self.corpora: TLRUCache[Namespaces, CachedCorpus] = TLRUCache(_SCOPES, _expiry)
+        self.samples: TLRUCache[tuple[Namespaces, UUID], ScopeSample] = TLRUCache(_SCOPES, _expiry)
+        self.frequencies: TTLCache[Namespaces, SampledFrequencies] = TTLCache(_SCOPES, _SECONDS_OF_FREQUENCIES)
 
     def clear_small(self) -> None:
         """Forget the scopes that a store may just have changed."""
-        self._measured.drop(lambda measured: measured.measures.total < _LARGE)
-        self._sampled.drop(lambda sampled: not sampled.many)
+        for namespaces in [key for key, corpus in self.corpora.items() if corpus.statistics.total < _LARGE]:
+            self.corpora.pop(namespaces, None)
+        for key in [key for key, sample in self.samples.items() if sample.frequencies is None]:
+            self.samples.pop(key, None)
 
 
-def _seconds(*, many: bool) -> float:
-    return _SECONDS if many else _SECONDS_OF_SMALL
+async def read_statistics(memory: MemoryContext, search: Search) -> Statistics:
+    """Return the statistics of the scope for the dense branch; at most two statements, at the same time.
+
+    Where no document frequencies of the scope are known, the words of the question are read too: the weights of the
+    question's vector come from them. Otherwise the keyword branch reads them. An error is part of the value.
+    """
+    if search.embedder is None or "dense" not in search.branches:
+        return Statistics()
+    try:
+        model = await search.embedder.model()
+    except Unavailable as error:
+        return Statistics(unavailable={"dense": error})
+    namespaces = frozenset(search.scope.namespaces)
+    corpus = memory.statistics.corpora.get(namespaces)
+    sample = memory.statistics.samples.get((namespaces, model.id))
+    if corpus is not None and sample is not None and sample.frequencies is not None:
+        return Statistics(corpus.statistics, model, sample)
+    words, drawn = await asyncio.gather(
+        read_words(memory, memory.statements, search),
+        _read_sample(memory, search, model, sample),
+        return_exceptions=True,
+    )
+    unavailable = {}
+    for branch, outcome in (("keyword", words), ("dense", drawn)):
+        if isinstance(outcome, Unavailable):
+            unavailable[branch] = outcome
+        elif isinstance(outcome, BaseException):
+            raise outcome
+    return Statistics(
+        corpus=words.query.corpus if isinstance(words, Bm25) else None,
+        model=model,
+        sample=drawn if isinstance(drawn, ScopeSample) else None,
+        words=words if isinstance(words, Bm25) and not search.expression else None,
+        unavailable=unavailable,  # type: ignore[arg-type]
+    )
+
+
+async def _read_sample(memory: MemoryContext, search: Search, model: Model, known: ScopeSample | None) -> ScopeSample:
+    """Return the sample of a scope, drawn by one statement unless it is known."""
+    if known is not None:
+        return known
+    cache, namespaces = memory.statistics, frozenset(search.scope.namespaces)
+    frequencies = cache.frequencies.get(namespaces)
+    drawn = await memory.statements.sample(search.scope, model.id, texts=frequencies is None)
+    if drawn.texts is not None:
+        frequencies = cache.frequencies[namespaces] = SampledFrequencies.of(drawn.texts)
+    line = LengthLine.through(drawn.vectors, drawn.sizes)
+    sample = ScopeSample(line, frequencies if drawn.many else None, drawn.indexed)
+    cache.samples[namespaces, model.id] = sample
+    return sample
+
+
+async def read_words(memory: MemoryContext, statements: RecallStatements, search: Search) -> Bm25:
+    """Return the weighted words of a question, those of an expression left out; at most one statement.
+
+    The statement also measures the scope, unless its statistics are cached.
+    """
+    query, ranking = search.query, search.ranking
+    pieces = () if search.expression else search.pieces
+    terms = {} if search.expression else date_terms(query.bag)
+    bound = ranking.count_bound(0 if search.expression else len(query.bag))
+    namespaces = frozenset(search.scope.namespaces)
+    corpus = memory.statistics.corpora.get(namespaces)
+    read_as: ReadAs = (tuple(search.languages), ranking.saturation, ranking.length_prior)
+    known = {} if corpus is None else corpus.common.get(read_as, {})
+    unknown = [piece for piece in dict.fromkeys(pieces) if piece not in known]
+    read = Lexemes({}, {}, {})
+    if unknown or terms or corpus is None:
+        asked = LexemeQuery(unknown, list(terms), search.languages, bound, ranking.saturation, ranking.length_prior)
+        with stage("recall.words"):
+            read, measured = await statements.lexemes(
+                search.scope, asked, None if corpus is None else corpus.statistics
+            )
+        if corpus is None:
+            corpus = memory.statistics.corpora[namespaces] = CachedCorpus(measured)
+        corpus.learn(read_as, unknown, read, bound)
+    query_statistics = _joined(pieces, unknown, read, known, bound, corpus.statistics)
+    return weighted_words(query_statistics, ranking, bound, terms)
+
+
+def _joined(
+    pieces: Sequence[str],
+    unknown: Sequence[str],
+    read: Lexemes,
+    known: Mapping[str, CachedLexemes],
+    bound: int,
+    corpus: CorpusStatistics,
+) -> QueryStatistics:
+    """Return the lexemes that were read and those that were cached, with places in the whole question."""
+    places_of: dict[str, list[int]] = {}
+    for place, piece in enumerate(pieces):
+        places_of.setdefault(piece, []).append(place)
+    documents = dict(read.documents)
+    places = {
+        lexeme: sorted(place for piece in found for place in places_of[unknown[piece]])
+        for lexeme, found in read.places.items()
+    }
+    sums = dict(read.sums)
+    stems = {word: spelling.stem for word, spelling in read.spelled.items() if spelling.documents}
+    for lexeme, count in read.documents.items():
+        if count >= bound:  # the documents that were not counted have the mean of the others
+            factor = estimated_documents(count, total=corpus.total, bound=bound) / count
+            score, sized = sums[lexeme]
+            sums[lexeme] = score * factor, sized * factor
+    for piece in places_of.keys() - set(unknown):
+        for lexeme, count, held, words in known[piece]:
+            documents[lexeme] = min(count, bound)
+            places[lexeme] = sorted({*places.get(lexeme, ()), *places_of[piece]})
+            sums[lexeme] = held
+            stems |= dict.fromkeys(words, lexeme)
+    stems = {word: stem for word, stem in stems.items() if word not in documents}
+    return QueryStatistics(documents, corpus, places, sums, stems)
+
+
+def weighted_words(query: QueryStatistics, ranking: Ranking, bound: int, terms: Mapping[str, float] = {}) -> Bm25:
+    """Return the question as the keyword statements score it; `terms` are date terms with their shares."""
+    corpus = query.corpus
+    weights = lexeme_weights(query.documents, total=corpus.total, budget=ranking.postings_budget, bound=bound)
+    weights |= {term: weights[term] * share for term, share in terms.items() if term in weights}
+    weights |= {word: weights[stem] for word, stem in query.stems.items() if stem in weights}
+    total_weight = question_weight(query.documents, total=corpus.total)
+    mean, slope = score_line(
+        weights, query.sums, total=corpus.total, mean_size=corpus.mean_size, size_variance=corpus.size_variance
+    )
+    return Bm25(weights, total_weight, query, ranking.saturation, ranking.length_prior, mean, slope)

@@ -1,32 +1,20 @@
-"""Why a result stands where it does: every term of its score, and what each branch did."""
+"""Explanation of an answer: every term of each score, and the work of each branch."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
 from uuid import UUID
 
-from folklore.memory.recall.branches import Found
+from folklore.memory.recall.rank import Ranked
+from folklore.memory.recall.values import Found, Search
 from folklore.model import JsonObject
-from folklore.ranking.pool import Fused, Pool
 
 
-@dataclass(frozen=True, slots=True)
-class Traced:
-    """What the stages after the branches made of a result."""
+def explain_result(id_: UUID, found: Found, ranked: Ranked) -> JsonObject:
+    """Explain one result: relevance = (own * signals + neighbours) * nearness.
 
-    fused: Fused[UUID]
-    pool: Pool[UUID]
-    factors: Mapping[UUID, float]
-    nearness: Mapping[UUID, float]
-    redundancy: float
-
-
-def explained(id_: UUID, found: Found, traced: Traced) -> JsonObject:
-    """One result: rank, raw score and evidence in every branch, its RRF sum, and its own relevance (half of each, as
-    shares of the best); what signals make of it, what neighbours lent, what nearness makes of both, the relevance, how
-    far it repeats one above."""
-    fused, pool = traced.fused, traced.pool
+    Each branch gives rank, score, raw score and, as `evidence`, its standardised score.
+    """
+    fused, scored, features = ranked.fused, ranked.leading.scored, ranked.features
     branches = {}
     for branch, hits in found.hits.items():
         if id_ in hits.ids:
@@ -35,33 +23,34 @@ def explained(id_: UUID, found: Found, traced: Traced) -> JsonObject:
                 "rank": place + 1,
                 "score": round(hits.scores[place], 4),
                 "raw": round(hits.raw[place], 4),
-                "evidence": round(fused.evidence[branch][id_], 3),
+                "evidence": round(fused.standardised[branch][id_], 3),
             }
     return {
         "branches": branches,
         "rrf": round(fused.rrf.get(id_, 0.0), 5),
         "own": round(fused.own.get(id_, 0.0), 3),
-        "signals": round(traced.factors.get(id_, 1.0), 3),
-        "neighbours": round(pool.gained.get(id_, 0.0), 3),
-        "nearness": round(traced.nearness.get(id_, 1.0), 3),
-        "relevance": round(pool.relevance[id_], 3),
-        "redundancy": round(traced.redundancy, 3),
+        "signals": round(features.signals.get(id_, 1.0), 3),
+        "neighbours": round(scored.spread.get(id_, 0.0), 3),
+        "nearness": round(features.nearness.get(id_, 1.0), 3),
+        "relevance": round(scored.relevance[id_], 3),
+        "redundancy": round(ranked.redundancy[id_], 3),
     }
 
 
-def explanation(found: Found) -> JsonObject:
-    """The whole answer: per branch the path, how many it brought and how long it took; the lexemes and their weight."""
+def explain_answer(search: Search, found: Found) -> JsonObject:
+    """Explain the answer: path, number of hits and milliseconds of each branch; lexemes, their frequency and weight."""
+    milliseconds = {"dense": found.dense.milliseconds, "keyword": found.keyword.milliseconds}
     value: dict[str, object] = {
         branch: {
-            "path": hits.path if branch == "dense" else "tsvector" if found.expression else "postings",
+            "path": hits.path if branch == "dense" else "tsvector" if search.expression else "postings",
             "hits": len(hits.ids),
-            "milliseconds": round(found.milliseconds.get(branch, 0.0), 2),
+            "milliseconds": round(milliseconds[branch], 2),
         }
         for branch, hits in found.hits.items()
     }
-    if found.reading is not None:
+    if (words := found.keyword.words) is not None:
         value["lexemes"] = {
-            lexeme: {"documents": count, "weight": round(found.reading.weights.get(lexeme, 0.0), 3)}
-            for lexeme, count in found.reading.reading.documents.items()
+            lexeme: {"documents": count, "weight": round(words.weights.get(lexeme, 0.0), 3)}
+            for lexeme, count in words.query.documents.items()
         }
     return value

@@ -1,57 +1,51 @@
-"""Recall: two branches at once, fused, boosted by neighbours, diversified, cut to the token budget."""
+"""Recall: statistics, two branches at the same time, features, score, diversity, confidence, page.
+
+docs/ranking.md has the whole formula.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import structlog
 
 from folklore.db.stores.namespaces import NamespaceInfo
-from folklore.db.stores.recall_rows import Scope
-from folklore.errors import InvalidInput
-from folklore.memory.context import RequestContext, names_by_id
+from folklore.db.stores.recall_rows import NOTHING, Scope
+from folklore.errors import Unavailable
+from folklore.memory.context import MemoryContext, RequestContext, names_by_id
 from folklore.memory.filters import resolve_filters
-from folklore.memory.pagination import MAX_PAGED, given_before, given_cursor, is_given, without_clock
-from folklore.memory.recall.branches import Branches, Found
-from folklore.memory.recall.expand import expanded
-from folklore.memory.recall.explain import explanation
-from folklore.memory.recall.rank import ranked
-from folklore.memory.recall.token_budget import within_budget
+from folklore.memory.pagination import given_before, without_clock
+from folklore.memory.recall.corpus_statistics import read_statistics
+from folklore.memory.recall.dense import dense_branch
+from folklore.memory.recall.keyword import keyword_branch
+from folklore.memory.recall.page import page
+from folklore.memory.recall.rank import (
+    Ranked,
+    confident_results,
+    diversify,
+    fuse_branches,
+    read_features,
+    rerank,
+    score_candidates,
+)
+from folklore.memory.recall.values import DenseResult, Found, KeywordResult, Question, Search, Statistics
 from folklore.memory.records.listing import ListPage, list_page
 from folklore.memory.requests import RecallRequest, Reflections, SearchRequest
-from folklore.model import Answer, Filters, Recalled, Sort
+from folklore.model import Answer, Degraded
 from folklore.ranking.weights import Branch, Ranking, chosen
 from folklore.telemetry import stage
 from folklore.text.clean import clean
 from folklore.text.query.parser import parse
 
-MAX_LIMIT = 100
-MAX_QUERY = 1_000_000
+log = structlog.get_logger(__name__)
+
 # Characters of a query that are read: the beginning of a pasted log names its subject.
 _READ_OF_QUERY = 8_000
-_NO_FURTHER_PAGES = f"Paging ends after about {MAX_PAGED:,} results; ask a narrower question, or list with filters."
-_REFLECTIONS: dict[Reflections, bool | None] = {"include": None, "exclude": False, "only": True}
-
-
-@dataclass(frozen=True, slots=True)
-class Question:
-    """A question with its filters and ranking.
-
-    With `literal`, a phrase must occur; else its words count, and its occurrence is a signal. `embedding` replaces the
-    text's own vector of the active model.
-    """
-
-    query: str
-    namespaces: Sequence[str] = ()
-    limit: int = 10
-    filters: Filters = Filters()
-    ranking: Ranking = field(default_factory=Ranking)
-    branches: tuple[Branch, ...] = ("dense", "keyword")
-    literal: bool = False
-    sort: Sort = "score"
-    max_tokens: int | None = None
-    cursor: str | None = None
-    explain: bool = False
-    embedding: Sequence[float] | None = None
+# Words of a query that are read.
+_PIECES = 512
+_REFLECTIONS: Mapping[Reflections, bool | None] = {"include": None, "exclude": False, "only": True}
 
 
 async def recall(context: RequestContext, request: RecallRequest) -> Answer:
@@ -65,6 +59,7 @@ async def recall(context: RequestContext, request: RecallRequest) -> Answer:
         filters=replace(filters, reflections=_REFLECTIONS[asked.reflections]),
         ranking=chosen(
             asked.preset,
+            context.memory.presets,
             weights=asked.weights,
             min_score=asked.min_score,
             mmr_lambda=asked.mmr_lambda,
@@ -94,94 +89,81 @@ async def search(context: RequestContext, request: SearchRequest) -> Answer:
     return await answer(context, question)
 
 
-async def answer(context: RequestContext, request: Question) -> Answer:
+async def answer(context: RequestContext, question: Question) -> Answer:
     """Answer a question.
 
     A branch that fails degrades the answer. If every branch fails, or Postgres is unavailable, that is an error, never
     an empty answer. Raises InvalidInput, NotFound, Unavailable.
     """
-    library, now = context.memory, context.now
-    if not 1 <= request.limit <= MAX_LIMIT:
-        raise InvalidInput("limit", f"must be between 1 and {MAX_LIMIT}, got {request.limit}.")
-    if len(request.query) > MAX_QUERY:
-        raise InvalidInput("query", f"must be at most {MAX_QUERY:,} characters, got {len(request.query):,}.")
-    text = clean(request.query[: 2 * _READ_OF_QUERY]).text.strip()[:_READ_OF_QUERY]
-    filters = request.filters
-    notebooks = await library.find_namespaces(request.namespaces)
-    if not notebooks:
+    memory = context.memory
+    namespaces = await memory.find_namespaces(question.namespaces)
+    if not namespaces:
         return Answer((), (), note="Nothing has been stored yet.")
-    if text in ("", "*"):
-        asked = ListPage(tuple(request.namespaces), request.limit, request.sort, request.cursor, request.max_tokens)
-        return await list_page(context, notebooks, filters, asked)
-    question = (text, request.namespaces, without_clock(filters), request.ranking, request.branches, request.embedding)
-    before = given_before(request.cursor, question)
-    wanted = len(before) + request.limit
-    searched = _not_empty(notebooks)
-    scope = Scope(names_by_id(searched), filters, now)
-    statements = library.statements.conversation()
-    try:
-        branches = Branches(
-            library,
-            statements,
-            scope,
-            searched,
-            parse(text),
-            request.ranking,
-            request.embedding,
-            literal=request.literal,
-        )
-        found = await branches.run(request.branches, request.ranking.fetch(wanted))
-        with stage("recall.rank"):
-            results = await ranked(
-                library.reranker, statements, scope, found, request.ranking, text, wanted, explain=request.explain
-            )
-    finally:
-        await statements.let_go()
-    fresh = [result for result in results if not is_given(result.memory.id, before)]
-    page = _sorted(fresh[: request.limit], request.sort)
-    beyond = await expanded(library, scope, page, request.ranking.expand) if request.ranking.expand and page else []
-    beyond = [result for result in beyond if not is_given(result.memory.id, before)]
-    kept, cut = within_budget([*page, *beyond], request.max_tokens)
-    more = cut or len(fresh) > request.limit
-    goes_on = len(before) + len(kept) <= MAX_PAGED
-    note = None if results else _why_empty(notebooks, request, found)
-    return Answer(
-        memories=tuple(kept),
-        searched=tuple(notebook.name for notebook in notebooks),
-        degraded=tuple(found.degraded),
-        truncated=more,
-        cursor=given_cursor([result.memory.id for result in kept], before, question) if more and goes_on else None,
-        note=_NO_FURTHER_PAGES if more and not goes_on else note,
-        explain=explanation(found) if request.explain else None,
-        found_by=found.brought(result.memory.id for result in kept),
+    search = search_of(context, question, namespaces)
+    if search.text in ("", "*"):
+        listed = (tuple(question.namespaces), question.limit, question.sort, question.cursor, question.max_tokens)
+        return await list_page(context, namespaces, question.filters, ListPage(*listed))
+    statistics = await read_statistics(memory, search)
+    found = await run_branches(memory, search, statistics)
+    with stage("recall.rank"):
+        fused = fuse_branches(search, found)
+        features = await read_features(memory, search, found, fused)
+        leading = score_candidates(search, fused, features)
+        if memory.reranker is not None and "dense" in found.hits:
+            leading = await rerank(memory.reranker, search, leading, features)
+        redundancy = diversify(search, leading, features)
+        confidence = confident_results(search, found, features, redundancy)
+    return await page(memory, search, found, Ranked(fused, features, leading, redundancy, confidence))
+
+
+def search_of(context: RequestContext, question: Question, namespaces: Sequence[NamespaceInfo]) -> Search:
+    """Return a question in its scope, without empty namespaces: each costs one index lookup per word."""
+    text = clean(question.query[: 2 * _READ_OF_QUERY]).text.strip()[:_READ_OF_QUERY]
+    query, ranking = parse(text), question.ranking
+    key = (text, question.namespaces, without_clock(question.filters), ranking, question.branches, question.embedding)
+    before = frozenset() if text in ("", "*") else given_before(question.cursor, key)
+    filled = [namespace for namespace in namespaces if not namespace.empty] or namespaces
+    return Search(
+        question=question,
+        text=text,
+        query=query,
+        pieces=query.bag.split()[:_PIECES],
+        expression=query.is_expression and (not query.only_alternatives or (question.literal and bool(query.phrases))),
+        namespaces=namespaces,
+        scope=Scope(names_by_id(filled), question.filters, context.now),
+        languages=sorted({language for namespace in filled for language in namespace.languages}),
+        branches=[branch for branch in question.branches if ranking.weight(branch) > 0],
+        embedder=context.memory.embedder,
+        key=key,
+        before=before,
     )
 
 
-def _not_empty(notebooks: Sequence[NamespaceInfo]) -> Sequence[NamespaceInfo]:
-    """Return the namespaces that hold memories, or all of them if none does.
-
-    Looking up a word takes one descent of an index for each namespace in scope, empty or not.
-    """
-    return [notebook for notebook in notebooks if not notebook.empty] or notebooks
-
-
-def _sorted(results: list[Recalled], sort: Sort) -> list[Recalled]:
-    """The best results in the order asked for."""
-    if sort == "score":
-        return results
-    if sort.startswith("updated"):
-        return sorted(results, key=lambda result: result.memory.updated_at, reverse=sort.endswith("desc"))
-    return sorted(results, key=lambda result: result.memory.when, reverse=sort.endswith("desc"))
-
-
-def _why_empty(notebooks: Sequence[NamespaceInfo], request: Question, found: Found) -> str:
-    names = ", ".join(notebook.name for notebook in notebooks[:5])
-    if all(notebook.empty for notebook in notebooks):
-        return f"Empty so far: {names}."
-    if request.ranking.min_score > 0 and any(hits.ids for hits in found.hits.values()):
-        return f"Nothing reaches the evidence asked for (min_score {request.ranking.min_score})."
-    if found.degraded:
-        return "Nothing was found, but a branch of the search could not take part (degraded)."
-    if not request.filters.empty:
-        return "Nothing matches within these filters; try without them."
-    return "Nothing stored here shares a word or a meaning with the question."
+async def run_branches(memory: MemoryContext, search: Search, statistics: Statistics) -> Found:
+    """Run the branches at the same time. Raises Unavailable if every one fails."""
+    # The keyword branch begins: Postgres works on its first statement while this process embeds the question. Without a
+    # weight it reads the words of the question, which the ranking needs.
+    outcomes = await asyncio.gather(
+        keyword_branch(memory, search, statistics),
+        dense_branch(memory, search, statistics),
+        return_exceptions=True,
+    )
+    failures: dict[Branch, str] = {}
+    for branch, outcome in zip(("keyword", "dense"), outcomes, strict=True):
+        if isinstance(outcome, Unavailable):
+            if branch in search.branches:
+                log.warning("branch_degraded", branch=branch, reason=outcome.message)
+                failures[branch] = outcome.message  # type: ignore[index]
+        elif isinstance(outcome, BaseException):
+            raise outcome
+    keyword = outcomes[0] if isinstance(outcomes[0], KeywordResult) else KeywordResult(NOTHING)
+    dense = outcomes[1] if isinstance(outcomes[1], DenseResult) else DenseResult(NOTHING)
+    hits = {"dense": dense.hits, "keyword": keyword.hits}
+    found = {branch: hits[branch] for branch in search.branches if branch not in failures}
+    if "dense" in found and (mismatch := memory.active_model.mismatch) is not None:
+        failures["dense"] = mismatch
+    degraded = tuple(Degraded(branch, failures[branch]) for branch in search.question.branches if branch in failures)
+    if not found:
+        reasons = "; ".join(f"{item.branch}: {item.reason}" for item in degraded)
+        raise Unavailable(f"Every branch of the search failed: {reasons}")
+    return Found(found, degraded, dense, keyword)

@@ -1,220 +1,232 @@
-"""From what the branches found to the answer in its order: fused, moved by signals, lent to, made diverse."""
+"""The steps of a ranking after the branches: fusion, features, score, reranking, diversity, confidence."""
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Mapping, Sequence
-from datetime import datetime
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from uuid import UUID
 
 import numpy as np
+import structlog
 from numpy.typing import NDArray
 
-from folklore.db.stores.recall import RecallStatements
-from folklore.db.stores.recall_rows import Candidate, Scope
+from folklore.db.stores.recall_rows import Candidate, CandidateQuery
 from folklore.embedding.protocol import Reranker
-from folklore.memory.recall.branches import Found
-from folklore.memory.recall.confidence import assured
-from folklore.memory.recall.explain import Traced, explained
-from folklore.memory.recall.rerank import reranked
-from folklore.model import Recalled
-from folklore.ranking.diversity import picked_with_redundancy
-from folklore.ranking.near_duplicates import split_near_duplicates
-from folklore.ranking.neighbours import guessed_length, room
-from folklore.ranking.pool import Listed, fuse, lend
-from folklore.ranking.signals import factors, recency
-from folklore.ranking.standard_scores import dense_weight, rarest_weights, sharpness, standing
-from folklore.ranking.weights import Ranking
+from folklore.errors import RerankerUnavailable
+from folklore.memory.context import MemoryContext
+from folklore.memory.recall.confidence import answer_confidences
+from folklore.memory.recall.values import Found, Search
+from folklore.model import Degraded
+from folklore.ranking.diversity import discounted_relevance, maximal_marginal_relevance, split_near_duplicates
+from folklore.ranking.features import nearness_factors, recency, session_links, signal_factors, spread_share
+from folklore.ranking.fusion import (
+    BranchList,
+    Fused,
+    Scored,
+    dense_weight,
+    fuse,
+    model_trust,
+    reranked,
+    score,
+    top_score_significance,
+)
+from folklore.ranking.statistics import rarest_weights
 from folklore.telemetry import stage
+from folklore.text.clean import clean
 from folklore.text.exact import ExactMatch
 from folklore.text.words import is_question
 
-# So many beyond those wanted may lend to their neighbours.
-_MORE_LENDERS = 5
-# Of an answer at most this share are reflections: they speak about memories, and must not crowd them out.
+log = structlog.get_logger(__name__)
+
+# Greatest share of reflections in an answer: they speak about memories, and must not displace them.
 _REFLECTIONS = 0.3
 _REFLECTION = "reflection"
 _LOWEST_PRIORITY = 4
+# Characters of a question that a reranker reads.
+_RERANKED_QUESTION = 4_000
+# Characters per lexeme, about, of a text that has no vector and so no measured length.
+_CHARACTERS_PER_LEXEME = 8
 
 
-async def ranked(
-    reranker: Reranker | None,
-    statements: RecallStatements,
-    scope: Scope,
-    found: Found,
-    ranking: Ranking,
-    question: str,
-    wanted: int,
-    *,
-    explain: bool,
-) -> list[Recalled]:
-    """The `wanted` best and one more if there is one, best first. One statement, the last of its conversation."""
-    fetched = ranking.fetch(wanted)
-    coverage = found.coverage()
-    lists = _lists(found, ranking, max(coverage.values(), default=0.0))
-    fused = fuse(lists, ranking, fetched)
-    if not fused.order:
-        return []
-    # A candidate beyond these could only come last, and what is not in the answer adds next to nothing to another.
-    seeds = fused.order[: fetched + 1]
-    with stage("recall.pool", candidates=len(seeds)):
-        candidates = await statements.pool(
-            scope,
-            ids=seeds,
-            lenders=seeds[: wanted + _MORE_LENDERS],
-            reach=len(ranking.neighbours),
-            related=ranking.relations > 0,
-            # Where the dense branch failed, the table of vectors may be out of reach.
-            model=found.model_id if "dense" in found.hits else None,
-        )
-        await statements.let_go()
-    beside = list(_beside(candidates, candidates, ranking))
-    rows = {id_: row for row, id_ in enumerate(candidates)}
-    matrix = _matrix([candidate.raw_vector for candidate in candidates.values()])
-    here = {id_: candidate for id_, candidate in candidates.items() if id_ in fused.own}
-    moved = _factors(here, found, ranking, coverage, scope.now)
-    cosines = _cosines(matrix, found)
-    nearness = {} if cosines is None else _nearness(candidates, cosines, found, ranking)
-    pool = lend(fused, here, moved, beside, nearness)
-    order = _within_share(pool.order, candidates, wanted)
-    leading, near_duplicates = list(order[: fetched + 1]), list[UUID]()
-    if ranking.mmr_lambda < 1.0:
-        leading, near_duplicates = split_near_duplicates(order, lambda id_: candidates[id_].content, fetched + 1)
-    relevance = np.array([pool.relevance[id_] for id_ in leading])
-    if reranker is not None and "dense" in found.hits:
-        leading, relevance = await reranked(reranker, question, leading, relevance, candidates, found.degraded)
-    vectors = matrix[[rows[id_] for id_ in leading]]
-    # A result below min_score leaves its place to the next one.
-    most = len(leading) if ranking.min_score > 0 else wanted + 1
-    picked = picked_with_redundancy(relevance, vectors @ vectors.T, most, ranking.mmr_lambda)
-    redundancy = {leading[place]: value for place, value in picked} | dict.fromkeys(near_duplicates, 1.0)
-    answers = list(redundancy)
-    near = [0.0 if cosines is None else float(cosines[rows[id_]]) for id_ in answers]
-    results: list[Recalled] = []
-    sure = assured(answers, near, found, beside, among=wanted + 1)
-    for id_, evidence in zip(answers, sure, strict=True):
-        if evidence >= ranking.min_score and len(results) <= wanted:
-            terms = explained(id_, found, Traced(fused, pool, moved, nearness, redundancy[id_])) if explain else None
-            results.append(Recalled(candidates[id_].memory, round(evidence, 3), terms))
-    return results
+@dataclass(frozen=True, slots=True)
+class Features:
+    """The candidates and their features. `vectors` (n, dimensions) and `cosines` (n,) have a row each, by `rows`."""
+
+    candidates: Mapping[UUID, Candidate]
+    signals: Mapping[UUID, float]
+    links: Sequence[tuple[UUID, UUID, float]]
+    nearness: Mapping[UUID, float]
+    rows: Mapping[UUID, int]
+    vectors: NDArray[np.float32]
+    cosines: NDArray[np.float32] | None
 
 
-def _lists(found: Found, ranking: Ranking, coverage: float) -> list[Listed[UUID]]:
-    """What the branches brought, with what their evidence counts."""
-    lists: list[Listed[UUID]] = []
+@dataclass(frozen=True, slots=True)
+class Leading:
+    """The best candidates, best first, with their relevance (n,); near-duplicates of them; the scores of all."""
+
+    order: list[UUID]
+    relevance: NDArray[np.float64]
+    near_duplicates: Sequence[UUID]
+    scored: Scored[UUID]
+    degraded: tuple[Degraded, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Ranked:
+    """A ranked answer: the confidence of each result, best first, and the values that lead to it."""
+
+    fused: Fused[UUID]
+    features: Features
+    leading: Leading
+    redundancy: Mapping[UUID, float]
+    confidence: Mapping[UUID, float]
+
+
+def fuse_branches(search: Search, found: Found) -> Fused[UUID]:
+    """Return the candidates of the branches with their own scores."""
+    return fuse(_branch_lists(search, found), search.ranking, search.ranking.fetch(search.wanted))
+
+
+def _branch_lists(search: Search, found: Found) -> list[BranchList[UUID]]:
+    """Return the list of each branch with its weight."""
+    coverage = max(found.coverage().values(), default=0.0)
+    lists: list[BranchList[UUID]] = []
     for branch, hits in found.hits.items():
-        weight, trust = ranking.weight(branch), 1.0
+        weight = search.ranking.weight(branch)
         if branch == "dense":
-            if found.model is not None:
-                mean_length = 0.0 if found.reading is None else found.reading.reading.mean_length
-                trust = sharpness(found.model.blurs_beyond, mean_length)
-                weight *= dense_weight(found.model.weight, coverage) * trust
-            if found.line is not None and hits.scores:
-                weight *= standing(hits.scores[0], found.line.spread, found.total, ranking.standing)
-            similarities: Sequence[float] = hits.raw
+            factor = _dense_factor(search, found, coverage)
+            lists.append(BranchList(branch, hits.ids, hits.scores, weight * factor, hits.raw))
         else:
-            best = max((score for score in hits.scores), default=0.0)
-            similarities = [coverage * score / best if best > 0 else 0.0 for score in hits.scores]
-        lists.append(Listed(branch, hits.ids, hits.scores, weight, similarities, trust))
+            best = max(hits.scores, default=0.0)
+            similarities = [coverage * value / best if best > 0 else 0.0 for value in hits.scores]
+            lists.append(BranchList(branch, hits.ids, hits.scores, weight, similarities))
     return lists
 
 
-def _factors(
-    candidates: Mapping[UUID, Candidate], found: Found, ranking: Ranking, coverage: Mapping[UUID, float], now: datetime
-) -> dict[UUID, float]:
-    """What its signals make of each candidate's own relevance."""
-    signals = ranking.signals
-    words: list[float] = []
-    if found.reading is not None:
-        words = rarest_weights(found.reading.reading.places, found.reading.weights, len(found.pieces))
-    exact = ExactMatch.of(found.pieces, words or [0.0] * len(found.pieces))
-    asked = {piece.strip(".,;:!?").casefold() for piece in found.pieces}
-    values: list[dict[str, float | None]] = []
-    for id_, candidate in candidates.items():
-        value: dict[str, float | None] = {
-            "importance": candidate.importance,
-            "confidence": candidate.confidence,
-        }
-        if (priority := candidate.priority) is not None:
-            value["priority"] = (_LOWEST_PRIORITY - priority) / (_LOWEST_PRIORITY - 1)
-        if signals.exact > 0 and exact.total > 0:
-            value["exact"] = exact.score(candidate.content)
-        if signals.overlap > 0:
-            value["overlap"] = coverage.get(id_, 0.0)
-        if signals.tags > 0 and candidate.tags:
-            parts = {part for tag in candidate.tags for part in (tag, *tag.replace("/", ":").split(":"))}
-            value["tags"] = len(asked & parts) / max(len(asked), 1)
-        if signals.recency > 0:
-            value["recency"] = recency(candidate.used_at, now, signals.half_life)
-        values.append(value)
-    boost = ranking.reflection_boost
-    return {
-        id_: factor * (boost if candidates[id_].kind == _REFLECTION else 1.0)
-        for id_, factor in zip(candidates, factors(signals, values), strict=True)
-    }
+def _dense_factor(search: Search, found: Found, coverage: float) -> float:
+    """Return the factor on the standardised scores of the dense branch."""
+    model, words, line, hits = found.dense.model, found.keyword.words, found.dense.line, found.dense.hits
+    factor = 1.0
+    if model is not None:
+        trust = model_trust(model.blurs_beyond, 0.0 if words is None else words.query.corpus.mean_length)
+        factor = trust * dense_weight(model.weight, coverage)
+    if line is not None and hits.scores:
+        significance = search.ranking.significance
+        factor *= top_score_significance(hits.scores[0], line.deviation, found.dense.total, significance)
+    return factor
 
 
-def _cosines(vectors: NDArray[np.float32], found: Found) -> NDArray[np.float32] | None:
-    """The cosine (n,) of each row (n, dimensions) with the question; None without its vector in their space."""
-    if "dense" not in found.hits or found.vector is None or vectors.shape[1] != len(found.vector):
-        return None
-    cosines: NDArray[np.float32] = vectors @ found.vector
-    return cosines
+async def read_features(memory: MemoryContext, search: Search, found: Found, fused: Fused[UUID]) -> Features:
+    """Read the best candidates and their neighbours, and return their features. One statement.
+
+    With `fusion: rrf` there are no neighbours, and every factor is 1.
+    """
+    ranking, dense, plain = search.ranking, found.dense, search.ranking.fusion == "rrf"
+    # A candidate beyond these could only come last, and would spread next to nothing.
+    ids = fused.order if plain else fused.order[: ranking.fetch(search.wanted) + 1]
+    query = CandidateQuery(
+        ids=ids,
+        spreading=() if plain else ids[: search.wanted],
+        reach=0 if plain else len(ranking.neighbours),
+        related=not plain and ranking.relations > 0,
+        # Where the dense branch failed, the table of vectors may be locked.
+        model=dense.model.id if dense.model is not None and "dense" in found.hits else None,
+    )
+    with stage("recall.pool", candidates=len(ids)):
+        candidates = await memory.statements.candidates(search.scope, query) if ids else {}
+    rows = {id_: row for row, id_ in enumerate(candidates)}
+    vectors = _unit_rows([candidate.vector for candidate in candidates.values()])
+    cosines = None
+    if "dense" in found.hits and dense.vector is not None and vectors.shape[1] == len(dense.vector):
+        cosines = vectors @ dense.vector
+    if plain:
+        return Features(candidates, dict.fromkeys(candidates, 1.0), (), {}, rows, vectors, cosines)
+    own = {id_: candidate for id_, candidate in candidates.items() if id_ in fused.own}
+    signals, links = _signals(search, found, own), _links(search, candidates)
+    return Features(candidates, signals, links, _nearness(search, found, candidates, cosines), rows, vectors, cosines)
 
 
 def _nearness(
-    candidates: Mapping[UUID, Candidate], cosines: NDArray[np.float32], found: Found, ranking: Ranking
+    search: Search, found: Found, candidates: Mapping[UUID, Candidate], cosines: NDArray[np.float32] | None
 ) -> dict[UUID, float]:
-    """By what each candidate counts for how near it is, length taken off, as a share of the nearest: at least 1.
-
-    One whose vector is owed lies in the middle.
-    """
-    slope, expected = (0.0, 0.0) if found.line is None else (found.line.slope, found.line.expected)
-    lengths = np.array([-1 if candidate.length is None else candidate.length for candidate in candidates.values()])
-    owed = lengths < 0
-    beyond = np.where(owed, 0.0, cosines - slope * np.log(lengths + 30.0) - expected)
-    nearest = float(beyond.max(initial=0.0))
-    if nearest <= 0.0:
+    """Return the nearness of each candidate to the question; nothing without the question's vector."""
+    if cosines is None:
         return {}
-    shares = np.where(owed, 0.5, np.maximum(beyond, 0.0) / nearest)
-    return dict(zip(candidates, (1.0 + ranking.nearness * shares).tolist(), strict=True))
+    line = (0.0, 0.0) if found.dense.line is None else (found.dense.line.slope, found.dense.line.expected)
+    lengths = [candidate.length for candidate in candidates.values()]
+    return dict(zip(candidates, nearness_factors(cosines, lengths, line, search.ranking.nearness), strict=False))
 
 
-def _beside(
-    candidates: Mapping[UUID, Candidate], lenders: Container[UUID], ranking: Ranking
-) -> Iterator[tuple[UUID, UUID, float]]:
-    """Which of the lenders may lend how much to whom: to neighbours in the session, and by a relation."""
-    sessions: dict[tuple[UUID, str], list[tuple[int, UUID, float, bool]]] = {}
-    for candidate in candidates.values():
-        if candidate.place is not None:
+def _signals(search: Search, found: Found, candidates: Mapping[UUID, Candidate]) -> dict[UUID, float]:
+    """Return the factor of each candidate's signals, times the boost of reflections."""
+    signals, words, pieces = search.ranking.signals, found.keyword.words, search.pieces
+    weights = [0.0] * len(pieces)
+    if words is not None:
+        weights = rarest_weights(words.query.places, words.weights, len(pieces))
+    exact = ExactMatch.of(pieces, weights)
+    spoken = {piece.strip(".,;:!?").casefold() for piece in pieces}
+    coverage = found.coverage() if signals.overlap > 0 else {}
+    values: list[dict[str, float | None]] = []
+    for id_, candidate in candidates.items():
+        row = candidate.row
+        priority: int | None = row["priority"]
+        value: dict[str, float | None] = {
+            "importance": row["importance"],
+            "confidence": row["confidence"],
+            "priority": None if priority is None else (_LOWEST_PRIORITY - priority) / (_LOWEST_PRIORITY - 1),
+            "overlap": coverage.get(id_, 0.0),
+        }
+        if signals.exact > 0 and exact.total > 0:
+            value["exact"] = exact.score(candidate.content)
+        if signals.tags > 0 and (tags := row["tags"]):
+            parts = {part for tag in tags for part in (tag, *tag.replace("/", ":").split(":"))}
+            value["tags"] = len(spoken & parts) / max(len(spoken), 1)
+        if signals.recency > 0:
+            used_at = row["last_recalled_at"] or row["created_at"]
+            value["recency"] = recency(used_at, search.scope.now, signals.half_life)
+        values.append(value)
+    boost = search.ranking.reflection_boost
+    return {
+        id_: factor * (boost if candidate.kind == _REFLECTION else 1.0)
+        for (id_, candidate), factor in zip(candidates.items(), signal_factors(signals, values), strict=True)
+    }
+
+
+def _links(search: Search, candidates: Mapping[UUID, Candidate]) -> list[tuple[UUID, UUID, float]]:
+    """Return the links (from, to, strength) between the candidates, by relations and in sessions."""
+    ranking = search.ranking
+    links: list[tuple[UUID, UUID, float]] = []
+    sessions: dict[object, list[tuple[int, UUID, float]]] = {}
+    for id_, candidate in candidates.items():
+        links.extend((from_, id_, ranking.relations * strength) for from_, strength in candidate.linked)
+        if candidate.place is not None and ranking.neighbours:
+            content, length = candidate.content, candidate.length
+            if length is None:
+                length = len(content) // _CHARACTERS_PER_LEXEME + 1
             session, position = candidate.place
-            id_ = candidate.id
-            sessions.setdefault(session, []).append((position, id_, _room(candidate, ranking), id_ in lenders))
-        for lender, strength in candidate.ties:
-            yield lender, candidate.id, ranking.relations * strength
-    strengths = ranking.neighbours
-    for members in sessions.values():
-        members.sort()
-        for place, (position, one, room_of_one, one_lends) in enumerate(members):
-            for other_position, other, room_of_other, other_lends in members[place + 1 :]:
-                gap = other_position - position
-                if gap > len(strengths):
-                    break
-                if gap > 0 and one_lends:
-                    yield one, other, strengths[gap - 1] * room_of_other
-                if gap > 0 and other_lends:
-                    yield other, one, strengths[gap - 1] * room_of_one
+            share = spread_share(length, ranking, asks=is_question(content))
+            sessions.setdefault(session, []).append((position, id_, share))
+    links.extend(session_links(sessions, ranking.neighbours))
+    return links
 
 
-def _room(gainer: Candidate, ranking: Ranking) -> float:
-    return room(_length(gainer), ranking, asks=is_question(gainer.content))
+def score_candidates(search: Search, fused: Fused[UUID], features: Features) -> Leading:
+    """Return the best candidates by relevance, without their near-duplicates and with few reflections."""
+    ranking, candidates = search.ranking, features.candidates
+    scored = score(fused, features.signals, features.links, features.nearness)
+    most = ranking.fetch(search.wanted) + 1
+    order = _with_few_reflections(scored.order, candidates, search.wanted)
+    leading, near_duplicates = list(order), list[UUID]()
+    if ranking.fusion != "rrf":
+        leading = leading[:most]
+        if ranking.mmr_lambda < 1.0:
+            leading, near_duplicates = split_near_duplicates(order, lambda id_: candidates[id_].content, most)
+    return Leading(leading, np.array([scored.relevance[id_] for id_ in leading]), near_duplicates, scored)
 
 
-def _length(candidate: Candidate) -> int:
-    return guessed_length(candidate.content) if candidate.length is None else candidate.length
-
-
-def _within_share(order: Sequence[UUID], candidates: Mapping[UUID, Candidate], wanted: int) -> Sequence[UUID]:
-    """The order without the reflections beyond their share of the answer, but one; alone they crowd nobody out."""
+def _with_few_reflections(order: Sequence[UUID], candidates: Mapping[UUID, Candidate], wanted: int) -> Sequence[UUID]:
+    """Return the order without reflections beyond their share, but at least one; all if there is nothing else."""
     reflections = sum(candidates[id_].kind == _REFLECTION for id_ in order)
     if reflections in (0, len(order)):
         return order
@@ -229,8 +241,47 @@ def _within_share(order: Sequence[UUID], candidates: Mapping[UUID, Candidate], w
     return kept
 
 
-def _matrix(vectors: Sequence[bytes | None]) -> NDArray[np.float32]:
-    """Unit vectors as rows (n, dimensions), from big-endian half floats; zero where a vector is owed."""
+async def rerank(reranker: Reranker, search: Search, leading: Leading, features: Features) -> Leading:
+    """Return the candidates with the first ones sorted by the reranker; unchanged, with the reason, if it fails.
+
+    Before diversity: a reranker judges each text alone and would bring duplicates back together.
+    """
+    question = clean(search.text[:_RERANKED_QUESTION]).text.strip()
+    texts = [features.candidates[id_].content for id_ in leading.order[: reranker.pool]]
+    try:
+        scores = await reranker.scores(question, texts)
+    except RerankerUnavailable as error:
+        log.warning("not_reranked", reason=error.message)
+        return replace(leading, degraded=(Degraded("rerank", error.message),))
+    places, relevance = reranked(leading.relevance, scores)
+    return replace(leading, order=[leading.order[place] for place in places], relevance=relevance)
+
+
+def diversify(search: Search, leading: Leading, features: Features) -> Mapping[UUID, float]:
+    """Return the ids of the results, best first, with their redundancy; near-duplicates come last."""
+    ranking = search.ranking
+    vectors = features.vectors[[features.rows[id_] for id_ in leading.order]]
+    # A result below min_score leaves its place to the next one.
+    limit = len(leading.order) if ranking.min_score > 0 else search.wanted + 1
+    pick = maximal_marginal_relevance if ranking.fusion == "rrf" else discounted_relevance
+    picked = pick(leading.relevance, vectors @ vectors.T, limit, ranking.mmr_lambda)
+    redundancy = {leading.order[place]: value for place, value in picked}
+    return redundancy | dict.fromkeys(leading.near_duplicates, 1.0)
+
+
+def confident_results(
+    search: Search, found: Found, features: Features, redundancy: Mapping[UUID, float]
+) -> dict[UUID, float]:
+    """Return the results of sufficient confidence, in order: those wanted, and one more if there is one."""
+    ids, cosines = list(redundancy), features.cosines
+    similarities = [0.0 if cosines is None else float(cosines[features.rows[id_]]) for id_ in ids]
+    confidences = answer_confidences(search, found, ids, similarities, features.links)
+    sufficient = [pair for pair in zip(ids, confidences, strict=True) if pair[1] >= search.ranking.min_score]
+    return dict(sufficient[: search.wanted + 1])
+
+
+def _unit_rows(vectors: Sequence[bytes | None]) -> NDArray[np.float32]:
+    """Return vectors as unit rows (n, dimensions), from big-endian half floats; zero where one is pending."""
     size = next((len(vector) for vector in vectors if vector is not None), 2)
     joined = b"".join(bytes(size) if vector is None else vector for vector in vectors)
     matrix = np.frombuffer(joined, dtype=">f2").reshape(len(vectors), size // 2).astype(np.float32)

@@ -1,4 +1,4 @@
-"""What length alone explains is taken off a keyword score: the line through the scores of all memories in scope."""
+"""Keyword scores are relative to the line through the scores of all memories in scope over their size."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from folklore.db.stores.recall_rows import Bm25, Scope
-from folklore.memory.recall.keyword import read_question
-from folklore.model import Filters
-from folklore.ranking.length import score_line
+from folklore.memory.recall.corpus_statistics import read_words
+from folklore.memory.recall.pipeline import search_of
+from folklore.memory.recall.values import Question
+from folklore.ranking.statistics import score_line
 from folklore.ranking.weights import Ranking
-from folklore.text.query.parser import parse
 from tests.person import Person
 
 WORDS = "amber birch cedar delta ember fjord grove heath inlet jetty knoll lagoon mesa night oasis".split()  # noqa: SIM905
@@ -31,22 +31,19 @@ def texts(count: int) -> list[str]:
 
 
 @pytest.fixture
-async def crowd(person: Person) -> Person:
+async def many(person: Person) -> Person:
     await person.keep(*texts(150))
     return person
 
 
 async def read(person: Person, question: str, ranking: Ranking = Ranking()) -> tuple[Scope, Bm25]:
-    notebooks = await person.library.find_namespaces(["notes"])
-    scope = Scope({notebook.id: notebook.name for notebook in notebooks}, Filters(), person.now)
-    reading, _ = await read_question(
-        person.library, person.library.statements, scope, parse(question), ["english"], ranking
-    )
-    return scope, reading
+    namespaces = await person.library.find_namespaces(["notes"])
+    search = search_of(person.context, Question(question, ranking=ranking), namespaces)
+    return search.scope, await read_words(person.library, person.library.statements, search)
 
 
 async def plain_scores(connection: asyncpg.Connection, bm25: Bm25) -> tuple[dict[UUID, float], dict[UUID, float]]:
-    """BM25 of every memory from the postings themselves, and the size of each."""
+    """Return BM25 of every memory, computed from the postings, and the size of each."""
     rows = await connection.fetch("select lexeme, memory_id, frequency, first_position, length from postings")
     sizes = {row["memory_id"]: math.log(row["length"] + 30) for row in rows if row["lexeme"] == ""}
     mean = sum(row["length"] for row in rows if row["lexeme"] == "") / len(sizes)
@@ -60,43 +57,41 @@ async def plain_scores(connection: asyncpg.Connection, bm25: Bm25) -> tuple[dict
 
 
 def through(scores: Mapping[UUID, float], sizes: Mapping[UUID, float]) -> tuple[float, float]:
-    """Mean and slope of the regression line, its slope trusted by N / (N + 20)."""
+    """Return mean and slope of the regression line, the slope times N / (N + 20)."""
     x, y = np.array([sizes[id_] for id_ in scores]), np.array(list(scores.values()))
     slope = float(np.polyfit(x, y, 1)[0])
     return float(y.mean()), slope * len(x) / (len(x) + 20)
 
 
-async def test_the_line_is_the_one_through_all_scores(crowd: Person, connection: asyncpg.Connection) -> None:
-    _, bm25 = await read(crowd, "amber fjord oasis")
+async def test_the_line_is_the_one_through_all_scores(many: Person, connection: asyncpg.Connection) -> None:
+    _, bm25 = await read(many, "amber fjord oasis")
 
     expected = through(*await plain_scores(connection, bm25))
 
     assert (bm25.mean_score, bm25.score_slope) == pytest.approx(expected, rel=1e-5)
 
 
-async def test_a_keyword_score_is_what_is_left_of_bm25_above_the_line(
-    crowd: Person, connection: asyncpg.Connection
-) -> None:
-    scope, bm25 = await read(crowd, "amber fjord oasis")
+async def test_a_keyword_score_is_bm25_minus_the_line(many: Person, connection: asyncpg.Connection) -> None:
+    scope, bm25 = await read(many, "amber fjord oasis")
     plain, sizes = await plain_scores(connection, bm25)
     mean, slope = through(plain, sizes)
     middle = sum(sizes.values()) / len(sizes)
 
-    hits = await crowd.library.statements.keyword(scope, bm25=bm25, fetch=150)
+    hits = await many.library.statements.keyword(scope, bm25=bm25, fetch=150)
 
     left = {id_: plain[id_] - mean - slope * (sizes[id_] - middle) for id_ in hits.ids}
     assert dict(zip(hits.ids, hits.scores, strict=True)) == pytest.approx(left, rel=1e-4, abs=1e-4)
     assert list(hits.ids) == sorted(left, key=lambda id_: (-left[id_], id_))
 
 
-async def test_common_words_that_are_remembered_say_the_same_as_when_they_were_read(crowd: Person) -> None:
-    _, first = await read(crowd, "amber birch oasis")
-    _, again = await read(crowd, "amber birch oasis")
+async def test_cached_common_words_have_the_numbers_that_were_read(many: Person) -> None:
+    _, first = await read(many, "amber birch oasis")
+    _, again = await read(many, "amber birch oasis")
 
     assert (again.mean_score, again.score_slope) == pytest.approx((first.mean_score, first.score_slope))
 
 
-async def test_a_word_that_was_not_counted_to_the_end_is_taken_to_be_in_a_quarter_of_all(person: Person) -> None:
+async def test_a_word_that_was_not_counted_to_the_end_is_estimated_at_a_quarter_of_all(person: Person) -> None:
     await person.keep(*(f"amber {text} {place}" for place, text in enumerate(texts(450))))
     await person.keep(*(f"amber {text} more {place}" for place, text in enumerate(texts(450))))
 
@@ -112,7 +107,7 @@ async def test_a_word_that_was_not_counted_to_the_end_is_taken_to_be_in_a_quarte
     st.floats(0.1, 9),
     st.floats(0.1, 9),
 )
-def test_the_line_of_a_question_is_that_of_its_words(
+def test_the_line_of_a_question_is_the_sum_of_those_of_its_words(
     memories: list[tuple[float, float, float]], one: float, other: float
 ) -> None:
     left, right, sizes = (np.array(column) for column in zip(*memories, strict=True))

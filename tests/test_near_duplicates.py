@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from folklore.model import Draft
-from folklore.ranking.near_duplicates import split_near_duplicates
+from folklore.ranking.diversity import split_near_duplicates
 from folklore.ranking.weights import Ranking
 from tests.person import Person, contents
 

@@ -1,4 +1,4 @@
-"""Which words are usual in a scope that holds many is told by a sample, so that no branch waits for the other."""
+"""Document frequencies of a large scope come from a sample, so that the dense branch needs no words."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ async def texts(person: Person) -> Sequence[str] | None:
     return (await sampled(person, embedders.MODEL.id)).texts
 
 
-async def test_the_oldest_of_many_are_sampled_as_far_as_their_beginning_and_what_was_forgotten_is_not(
+async def test_the_beginnings_of_the_oldest_texts_are_sampled_without_forgotten_ones(
     person: Person,
 ) -> None:
     kept = [f"fact {place} " + "and more of it " * 30 for place in range(MANY + 2)]
@@ -39,14 +39,14 @@ async def test_the_oldest_of_many_are_sampled_as_far_as_their_beginning_and_what
     assert await texts(person) == [text[:200] for text in kept[1 : MANY + 1]]
 
 
-async def test_few_are_not_sampled(person: Person) -> None:
+async def test_the_texts_of_a_small_scope_are_not_sampled(person: Person) -> None:
     await keep(person, [f"fact {place}" for place in range(MANY - 1)])
 
     assert await texts(person) is None
 
 
-class _Patient(Session):
-    """Answers how the words of a question read only once its vector was asked for."""
+class _LateWords(Session):
+    """Session whose lexemes arrive only after the dense statement has begun."""
 
     def __init__(self, inner: Session, dense: asyncio.Event) -> None:
         super().__init__(inner.connection)
@@ -60,25 +60,25 @@ class _Patient(Session):
         return await super().rows(name, **values)
 
 
-class _Lent(AbstractAsyncContextManager[Session]):
+class _Delayed(AbstractAsyncContextManager[Session]):
     def __init__(self, inner: AbstractAsyncContextManager[Session], dense: asyncio.Event) -> None:
         self._inner, self._dense = inner, dense
 
     async def __aenter__(self) -> Session:
-        return _Patient(await self._inner.__aenter__(), self._dense)
+        return _LateWords(await self._inner.__aenter__(), self._dense)
 
     async def __aexit__(self, *left: Any) -> bool | None:
         return await self._inner.__aexit__(*left)
 
 
 class Waiting(Database):
-    """Keeps the words back until the dense branch has asked, from when it is told to."""
+    """Database that delays lexemes until the dense statement has begun, once `dense` is set."""
 
     dense: asyncio.Event | None = None
 
     def session(self, plans: Plans = "kept", *, release_later: bool = False) -> AbstractAsyncContextManager[Session]:
-        lent = super().session(plans, release_later=release_later)
-        return lent if self.dense is None else _Lent(lent, self.dense)
+        session = super().session(plans, release_later=release_later)
+        return session if self.dense is None else _Delayed(session, self.dense)
 
 
 @pytest.fixture
@@ -89,7 +89,7 @@ async def waiting(database_url: str) -> AsyncIterator[Waiting]:
     await opened.close()
 
 
-async def test_the_dense_branch_of_a_scope_that_is_known_does_not_wait_until_the_words_are_read(
+async def test_the_dense_branch_of_a_known_large_scope_does_not_wait_for_the_words(
     waiting: Waiting, embedder: Embedder
 ) -> None:
     person = Person(MemoryContext.of(waiting, embedder))

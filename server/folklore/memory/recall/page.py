@@ -1,0 +1,119 @@
+"""One page of an answer: results that earlier pages did not have, expansion, token budget, cursor."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from uuid import UUID
+
+from folklore.db.rows import memory_of
+from folklore.memory.context import MemoryContext
+from folklore.memory.pagination import MAX_PAGED, given_cursor, is_given
+from folklore.memory.recall.explain import explain_answer, explain_result
+from folklore.memory.recall.rank import Ranked
+from folklore.memory.recall.values import Found, Search
+from folklore.model import Answer, Recalled, Sort
+from folklore.text import tokens
+from folklore.text.entities.finder import find_entities
+
+# Tokens of a result besides its text: id, namespace, kind, time.
+_ENVELOPE = 30
+_MAX_EXPANDED, _MAX_TAGS = 25, 64
+_ENTITY = "entity:"
+_NO_FURTHER_PAGES = f"Paging ends after about {MAX_PAGED:,} results; ask a narrower question, or list with filters."
+
+
+async def page(memory: MemoryContext, search: Search, found: Found, ranked: Ranked) -> Answer:
+    """Return the page of a ranked answer. One statement if the ranking asks for expansion, else none."""
+    question, before = search.question, search.before
+    fresh = [id_ for id_ in ranked.confidence if not is_given(id_, before)]
+    results = in_order([_result(id_, search, found, ranked) for id_ in fresh[: question.limit]], question.sort)
+    if search.ranking.expand and results:
+        expanded = await _expanded(memory, search, results)
+        results += [result for result in expanded if not is_given(result.memory.id, before)]
+    kept, cut = within_budget(results, question.max_tokens)
+    more = cut or len(fresh) > question.limit
+    goes_on = len(before) + len(kept) <= MAX_PAGED
+    ids = [result.memory.id for result in kept]
+    note = None if ranked.confidence else _why_empty(search, found)
+    return Answer(
+        memories=tuple(kept),
+        searched=tuple(namespace.name for namespace in search.namespaces),
+        degraded=(*found.degraded, *ranked.leading.degraded),
+        truncated=more,
+        cursor=given_cursor(ids, before, search.key) if more and goes_on else None,
+        note=_NO_FURTHER_PAGES if more and not goes_on else note,
+        explain=explain_answer(search, found) if question.explain else None,
+        found_by=found.counts(ids),
+    )
+
+
+def _result(id_: UUID, search: Search, found: Found, ranked: Ranked) -> Recalled:
+    candidate = ranked.features.candidates[id_]
+    memory = memory_of(candidate.row, candidate.namespace)
+    explanation = explain_result(id_, found, ranked) if search.question.explain else None
+    return Recalled(memory, round(ranked.confidence[id_], 3), explanation)
+
+
+def in_order(results: list[Recalled], sort: Sort) -> list[Recalled]:
+    """Return the best results in the requested order."""
+    if sort == "score":
+        return results
+    if sort.startswith("updated"):
+        return sorted(results, key=lambda result: result.memory.updated_at, reverse=sort.endswith("desc"))
+    return sorted(results, key=lambda result: result.memory.when, reverse=sort.endswith("desc"))
+
+
+async def _expanded(memory: MemoryContext, search: Search, results: Sequence[Recalled]) -> list[Recalled]:
+    """Return at most 25 memories beyond the results, best first, each marked with the expansion that found it.
+
+    `relations`: memories related to two results or more, by the sum of strengths. `entities`: memories tagged with an
+    entity (`entity:person:sarah`) that a result is tagged with or names.
+    """
+    by, tags = search.ranking.expand, dict[str, None]()
+    if "entities" in by:
+        for result in results:
+            tags |= dict.fromkeys(tag for tag in result.memory.tags if tag.startswith(_ENTITY))
+            tags |= dict.fromkeys(entity.tag for entity in find_entities(result.memory.content))
+    ids = [result.memory.id for result in results]
+    return await memory.statements.expand(
+        search.scope, ids, list(tags)[:_MAX_TAGS], bridges="relations" in by, limit=_MAX_EXPANDED
+    )
+
+
+def within_budget(results: Sequence[Recalled], max_tokens: int | None) -> tuple[list[Recalled], bool]:
+    """Return the leading results that fit, and True if any was left out or shortened.
+
+    A result whose text does not fit has its summary instead, if there is one. The first result is cut to fit.
+    """
+    if max_tokens is None:
+        return list(results), False
+    kept: list[Recalled] = []
+    left, cut = max_tokens, False
+    for result in results:
+        room = left - _ENVELOPE
+        text = result.memory.content
+        if tokens.estimate(text) > room and result.memory.summary is not None:
+            text = result.memory.summary
+        if tokens.estimate(text) > room:
+            if kept:
+                return kept, True
+            text = tokens.fit(text, max(room, 1))
+        if text is not result.memory.content:
+            cut = True
+            result = replace(result, memory=replace(result.memory, content=text))
+        kept.append(result)
+        left -= _ENVELOPE + tokens.estimate(text)
+    return kept, cut
+
+
+def _why_empty(search: Search, found: Found) -> str:
+    if all(namespace.empty for namespace in search.namespaces):
+        return f"Empty so far: {', '.join(namespace.name for namespace in search.namespaces[:5])}."
+    if search.ranking.min_score > 0 and any(hits.ids for hits in found.hits.values()):
+        return f"Nothing reaches the confidence asked for (min_score {search.ranking.min_score})."
+    if found.degraded:
+        return "Nothing was found, but a branch of the search could not take part (degraded)."
+    if not search.scope.filters.empty:
+        return "Nothing matches within these filters; try without them."
+    return "Nothing stored here shares a word or a meaning with the question."

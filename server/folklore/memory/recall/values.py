@@ -1,0 +1,161 @@
+"""Values that the steps of a recall exchange: the question, statistics, results of the branches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from uuid import UUID
+
+import numpy as np
+from numpy.typing import NDArray
+
+from folklore.db.stores.namespaces import NamespaceInfo
+from folklore.db.stores.recall_rows import NOTHING, Bm25, CorpusStatistics, Hits, Scope
+from folklore.embedding.protocol import Embedder, Model
+from folklore.errors import InvalidInput, Unavailable
+from folklore.model import Degraded, Filters, Sort
+from folklore.ranking.statistics import LengthLine, QuestionLine
+from folklore.ranking.weights import Branch, Ranking
+from folklore.text.query.parser import KeywordQuery
+from folklore.text.words import SampledFrequencies
+
+MAX_LIMIT = 100
+MAX_QUERY = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A question with its filters and ranking.
+
+    With `literal`, a phrase must occur; else its words count, and its occurrence is a signal. `embedding` replaces the
+    text's own vector of the active model.
+    """
+
+    query: str
+    namespaces: Sequence[str] = ()
+    limit: int = 10
+    filters: Filters = Filters()
+    ranking: Ranking = field(default_factory=Ranking)
+    branches: tuple[Branch, ...] = ("dense", "keyword")
+    literal: bool = False
+    sort: Sort = "score"
+    max_tokens: int | None = None
+    cursor: str | None = None
+    explain: bool = False
+    embedding: Sequence[float] | None = None
+
+    def __post_init__(self) -> None:
+        """Raise InvalidInput for a limit or a query out of range."""
+
+        if not 1 <= self.limit <= MAX_LIMIT:
+            raise InvalidInput("limit", f"must be between 1 and {MAX_LIMIT}, got {self.limit}.")
+        if len(self.query) > MAX_QUERY:
+            raise InvalidInput("query", f"must be at most {MAX_QUERY:,} characters, got {len(self.query):,}.")
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """A question in its scope.
+
+    `pieces` are its words between white space. `branches` are those with a weight. With `expression`, the keyword
+    branch obeys the query's expression. The embedder is that of the beginning: the active model may change meanwhile.
+    `key` identifies the question in cursors; `before` marks the results of earlier pages.
+    """
+
+    question: Question
+    text: str
+    query: KeywordQuery
+    pieces: Sequence[str]
+    expression: bool
+    namespaces: Sequence[NamespaceInfo]
+    scope: Scope
+    languages: Sequence[str]
+    branches: Sequence[Branch]
+    embedder: Embedder | None
+    key: object
+    before: frozenset[bytes]
+
+    @property
+    def wanted(self) -> int:
+        """The number of results to rank: those of earlier pages and of this one."""
+        return len(self.before) + self.question.limit
+
+    @property
+    def ranking(self) -> Ranking:
+        """The numbers of the ranking."""
+        return self.question.ranking
+
+
+@dataclass(frozen=True, slots=True)
+class ScopeSample:
+    """Statistics of a scope in one model, from a sample of its vectors and texts.
+
+    `frequencies` are missing for a scope of fewer than 1,000 memories; `indexed`: an HNSW index covers the scope.
+    """
+
+    line: LengthLine | None
+    frequencies: SampledFrequencies | None
+    indexed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Statistics:
+    """Statistics that were known or read before the branches.
+
+    `words` are the question's, where both branches need them. A branch that is in `unavailable` cannot run.
+    """
+
+    corpus: CorpusStatistics | None = None
+    model: Model | None = None
+    sample: ScopeSample | None = None
+    words: Bm25 | None = None
+    unavailable: Mapping[Branch, Unavailable] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class DenseResult:
+    """Result of the dense branch: its list, the question's vector (dimensions,) and model, the line over size."""
+
+    hits: Hits
+    milliseconds: float = 0.0
+    model: Model | None = None
+    vector: NDArray[np.float32] | None = None
+    line: QuestionLine | None = None
+    total: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class KeywordResult:
+    """Result of the keyword branch: its list, and the weighted words of the question."""
+
+    hits: Hits
+    milliseconds: float = 0.0
+    words: Bm25 | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Results of the branches; a branch that failed is missing from `hits` and named in `degraded`."""
+
+    hits: Mapping[Branch, Hits]
+    degraded: tuple[Degraded, ...]
+    dense: DenseResult
+    keyword: KeywordResult
+
+    def coverage(self) -> dict[UUID, float]:
+        """Return the share of the question's weight that the words of each keyword hit cover, 0 to 1."""
+        words, hits = self.keyword.words, self.hits.get("keyword", NOTHING)
+        if words is None or words.total_weight <= 0:
+            return {}
+        return {id_: min(raw / words.total_weight, 1.0) for id_, raw in zip(hits.ids, hits.raw, strict=True)}
+
+    def counts(self, ids: Iterable[UUID]) -> dict[str, int]:
+        """Return how many of these memories each branch found: dense, keyword, both, neither."""
+        dense, keyword = (set(self.hits.get(branch, NOTHING).ids) for branch in ("dense", "keyword"))
+        counts: dict[str, int] = {}
+        for id_ in ids:
+            name = (
+                ("both" if id_ in keyword else "dense") if id_ in dense else "keyword" if id_ in keyword else "neither"
+            )
+            counts[name] = counts.get(name, 0) + 1
+        return counts
