@@ -56,7 +56,7 @@ strain: $(INSTALLED)  ## The tests that take long: outages, full disks, hostile 
 	@echo "Running the long tests in three processes: a dot is a test that passed. This takes many minutes."
 	$(PYTEST) -m strain
 
-check: $(INSTALLED)  ## Types, style and the layers of the house.
+check: $(INSTALLED)  ## Check types, style and the layers of packages.
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
