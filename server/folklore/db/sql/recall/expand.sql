@@ -1,6 +1,6 @@
--- Memories beyond the results :ids. If :bridges, those with relations to at least two of them (at most :max_relations relations
--- of each result are followed), by the sum of the strengths; and those with a tag of :entities, by the number of such
--- tags, then by importance.
+-- Memories beyond the results :ids. If :bridges, those with relations to at least two of them (at most :max_relations
+-- relations of each result are followed), by the sum of the strengths; and those with a tag of :entities, by the number
+-- of such tags, then by importance.
 with seed as materialized (
     select m.namespace_id, m.id from memories m
     where m.namespace_id = any(:namespaces::uuid[]) and m.id = any(:ids::uuid[])
