@@ -241,7 +241,7 @@ class Candidate(NamedTuple):
     @classmethod
     def of(cls, row: Row, namespace: str) -> Candidate:
         """Make it from a row of recall/pool.sql."""
-        session, position, ids, vector = row["session"], row["position"], row["lenders"], row["vector"]
+        session, position, ids, vector = row["session"], row["position"], row["sources"], row["vector"]
         return cls(
             row["id"],
             row,
