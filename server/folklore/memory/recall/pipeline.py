@@ -17,7 +17,7 @@ from folklore.errors import Unavailable
 from folklore.memory.context import MemoryContext, RequestContext, names_by_id
 from folklore.memory.filters import resolve_filters
 from folklore.memory.pagination import given_before, without_clock
-from folklore.memory.recall.corpus_statistics import read_statistics
+from folklore.memory.recall.corpus_statistics import read_statistics, unavailable
 from folklore.memory.recall.dense import dense_branch
 from folklore.memory.recall.keyword import keyword_branch
 from folklore.memory.recall.page import page
@@ -164,11 +164,7 @@ async def run_branches(memory: MemoryContext, search: Search, statistics: Statis
 
 def _failures(search: Search, outcomes: Mapping[Branch, object]) -> dict[Branch, str]:
     """Return the reasons of the branches that were unavailable. Raises every other error."""
-    failures: dict[Branch, str] = {}
-    for branch, outcome in outcomes.items():
-        if isinstance(outcome, Unavailable) and branch in search.branches:
-            log.warning("branch_degraded", branch=branch, reason=outcome.message)
-            failures[branch] = outcome.message
-        elif isinstance(outcome, BaseException) and not isinstance(outcome, Unavailable):
-            raise outcome
+    failures = {branch: error.message for branch, error in unavailable(outcomes).items() if branch in search.branches}
+    for branch, reason in failures.items():
+        log.warning("branch_degraded", branch=branch, reason=reason)
     return failures
