@@ -239,8 +239,8 @@ def _token_row(item: Token, zone: tzinfo) -> dict[str, object]:
 @click.pass_context
 def revoke(ctx: click.Context, ids: tuple[str, ...], name: str | None, as_json: bool) -> None:
     """Revoke tokens by ID, or all of a principal, at once and on every server."""
-    wanted = tuple(id_of(text, "folklore tokens list") for text in dict.fromkeys(ids))
-    revoked = call(ctx, RevokeTokensRequest(ids=wanted, principal=name))
+    token_ids = tuple(id_of(text, "folklore tokens list") for text in dict.fromkeys(ids))
+    revoked = call(ctx, RevokeTokensRequest(ids=token_ids, principal=name))
     if as_json:
         print_json({"revoked": [{"id": str(token.id), "name": token.principal} for token in revoked]})
     for token in () if as_json else revoked:

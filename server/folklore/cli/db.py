@@ -64,8 +64,8 @@ def status(ctx: click.Context, as_json: bool) -> None:
     if as_json:
         print_json(value)
         return
-    for name, held in value.items():
-        text = ", ".join(map(str, held)) or "none" if isinstance(held, list) else held
+    for name, entry in value.items():
+        text = ", ".join(map(str, entry)) or "none" if isinstance(entry, list) else entry
         say(f"{name:<20}{'yes' if text is True else 'no' if text is False else text}")
 
 
@@ -134,7 +134,7 @@ def _engine_status(settings: Settings) -> tuple[dict[str, object], str | None]:
         "sessions": found.sessions if found.running else None,
         "url": None if found.dsn is None else masked(found.dsn),
     }
-    return {name: held for name, held in value.items() if held is not None}, found.dsn
+    return {name: entry for name, entry in value.items() if entry is not None}, found.dsn
 
 
 async def _server_status(address: str) -> dict[str, object]:

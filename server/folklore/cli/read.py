@@ -115,8 +115,8 @@ def list_(ctx: click.Context, /, filters: Given, form: Format, as_json: bool, **
 @click.pass_context
 def show(ctx: click.Context, ids: tuple[str, ...], as_json: bool) -> None:
     """Show whole memories by id: every field, relations, number of changes; forgotten ones too."""
-    wanted = tuple(id_of(text) for text in dict.fromkeys(ids))
-    result, zone = call(ctx, GetRequest(ids=wanted, forgotten=True)), zone_of(ctx)
+    requested = tuple(id_of(text) for text in dict.fromkeys(ids))
+    result, zone = call(ctx, GetRequest(ids=requested, forgotten=True)), zone_of(ctx)
     if as_json and not result.missing:
         print_json({"memories": [serializers.details(item) for item in result.found]})
     for item in () if as_json else result.found:

@@ -140,8 +140,8 @@ def edit(ctx: click.Context, memory: str, namespace: str | None, as_json: bool) 
 
 def as_text(memory: Memory) -> str:
     """Return the changeable fields as YAML between two rules, then the text."""
-    held = serializers.record(memory)
-    fields = {name: held[name] for name in _EDITED if not _is_empty(held.get(name))}
+    values = serializers.record(memory)
+    fields = {name: values[name] for name in _EDITED if not _is_empty(values.get(name))}
     return f"{_RULE}{yaml.safe_dump(fields, allow_unicode=True, sort_keys=False)}{_RULE}{memory.content}\n"
 
 
