@@ -18,7 +18,7 @@ CALLS ?= 20000
 LOCKED ?=
 INSTALLED := $(VENV)/.installed$(if $(LOCKED),-locked)
 
-.PHONY: run test strain check lock package conformance bench bench-code bench-latency bench-http soak isolation schema format clean
+.PHONY: run test strain check lock package conformance bench bench-code bench-latency bench-http soak isolation schema reference format clean
 
 $(VENV)/.installed: pyproject.toml
 	@test -n "$(PYTHON)" || { echo "Folklore needs Python 3.11 or newer (set PYTHON=/path/to/python)." >&2; exit 1; }
@@ -56,7 +56,7 @@ strain: $(INSTALLED)  ## The tests that take long: outages, full disks, hostile 
 	@echo "Running the long tests in three processes: a dot is a test that passed. This takes many minutes."
 	$(PYTEST) -m strain
 
-check: $(INSTALLED)  ## Types, style and the layers of the house.
+check: $(INSTALLED)  ## Check types, style and the layers of packages.
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
@@ -67,14 +67,14 @@ lock: $(INSTALLED)  ## Write requirements-ci.txt anew from pyproject.toml; UPGRA
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate --no-emit-index-url \
 		$(if $(UPGRADE),--upgrade) --custom-compile-command "make lock" --group dev --output-file requirements-ci.txt pyproject.toml
 
-conformance: $(INSTALLED)  ## The official MCP conformance suite and other people's clients; fetches Node and them from npm (docs/conformance.md).
+conformance: $(INSTALLED)  ## The official MCP conformance suite and other people's clients; fetches Node and them from npm (docs/how-to/conformance.md).
 	$(BIN)/python -m tests.conformance
 
 package: $(INSTALLED)  ## Build the wheel, install it into a fresh environment and serve from there.
 	$(BIN)/python -m tests.packaged
 
 bench: $(INSTALLED)  ## make bench SET="path/to/set.jsonl …" BENCH=retrieval (or ablation; abstention, duplicates: one set)
-	@test -n "$(SET)" || { echo "Name a set: make bench SET=path/to/set.jsonl (format: docs/benchmarks.md)" >&2; exit 2; }
+	@test -n "$(SET)" || { echo "Name a set: make bench SET=path/to/set.jsonl (format: docs/how-to/measure.md)" >&2; exit 2; }
 	$(BIN)/python -m benchmarks.$(BENCH) $(SET)
 
 bench-code: $(INSTALLED)  ## Known items of code, made of the installed dependencies: needs no set.
@@ -94,6 +94,9 @@ isolation: $(INSTALLED)  ## Random people at one server see nothing that is not 
 
 schema: $(INSTALLED)  ## Write schema.sql anew from the migrations.
 	$(BIN)/python -m tests.schema_text > schema.sql
+
+reference: $(INSTALLED)  ## Write docs/reference/ anew from the code.
+	$(BIN)/python -m tests.reference
 
 format: $(INSTALLED)
 	$(BIN)/ruff check --fix .

@@ -57,7 +57,7 @@ class Holder:
 
 @dataclass(slots=True)
 class Trial:
-    """One run. `broken` describes the answers that hold something forbidden."""
+    """Run of the trial. `broken` describes the answers that hold something forbidden."""
 
     team: Team
     client: httpx.AsyncClient

@@ -23,7 +23,7 @@ from tests.test_config import every_setting
 ROOT = Path(__file__).parents[1]
 DEPLOY = ROOT / "deploy"
 FILES = sorted(path for path in DEPLOY.iterdir() if path.suffix != ".env")
-DOCS = ROOT / "docs" / "operations.md"
+DOCS = ROOT / "docs" / "how-to" / "deploy.md"
 
 
 def variables() -> set[str]:

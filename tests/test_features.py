@@ -153,7 +153,7 @@ async def test_what_is_not_there_is_noticed(name: str, product: Product) -> None
 
 
 def test_the_documentation_lists_the_numbers_of_a_recall_with_their_defaults(product: Product) -> None:
-    text = (ROOT / "docs" / "recall.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "how-to" / "recall.md").read_text(encoding="utf-8")
     told = dict(re.findall(r"^\| `([\w.]+)` \| (\S+) \|", text, re.MULTILINE))
     ranking = Ranking()
     weights = {name: getattr(ranking, name) for name in ("dense", "keyword", "relations", "nearness")}
@@ -166,7 +166,7 @@ def test_the_documentation_lists_the_numbers_of_a_recall_with_their_defaults(pro
 
 
 def test_the_documentation_names_every_argument_of_a_recall(product: Product) -> None:
-    text = (ROOT / "docs" / "recall.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "how-to" / "recall.md").read_text(encoding="utf-8")
     recall = product.tools["memory_recall"].input_schema["properties"]
     arguments = {
         *recall["filters"]["properties"],

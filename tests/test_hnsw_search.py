@@ -66,7 +66,7 @@ def text(number: int, chance: random.Random) -> str:
 
 @pytest.fixture(scope="module")
 async def crowd(cluster: Cluster, template: str, embedder: Embedder) -> AsyncIterator[ManyMemories]:
-    """So many memories in a namespace that the planner itself takes its index, and one in another."""
+    """An indexed namespace with so many memories that the planner chooses the index, and one with a single memory."""
     async with cluster.new_database(template) as name:
         database = Database(cluster.address(name), PoolLimits(minimum=0, maximum=10))
         await database.open()

@@ -32,7 +32,7 @@ from tests.scraping import Scraped, scraped, until
 from tests.servers import HttpServer, Watched, free_port, on_http, watched
 from tests.team import bearer
 
-OPERATIONS = Path(__file__).parents[1] / "docs" / "operations.md"
+MONITORING = Path(__file__).parents[1] / "docs" / "how-to" / "monitor.md"
 
 
 @pytest.fixture(scope="module")
@@ -265,7 +265,7 @@ def test_documented_and_exposed_metrics_are_the_same(settings: Settings) -> None
         for family in text_string_to_metric_families(Metrics(App(settings)).text().decode())
         if not family.name.startswith("process_")
     }
-    table = [line.split("|")[1] for line in OPERATIONS.read_text(encoding="utf-8").splitlines() if line[:2] == "| "]
+    table = [line.split("|")[1] for line in MONITORING.read_text(encoding="utf-8").splitlines() if line[:2] == "| "]
     explained = {name for cell in table for name in re.findall(r"`(folklore_\w+)`", cell)}
 
     assert exposed == explained

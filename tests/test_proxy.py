@@ -1,4 +1,4 @@
-"""deploy/nginx.conf before a server with several workers and one for SSE, as docs/http.md describes it."""
+"""deploy/nginx.conf before a server with several workers and one for SSE, as docs/how-to/reverse-proxy.md describes."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One row of the table."""
+    """Row of the table."""
 
     what: str
     verdict: Verdict

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @click.group()
 def db() -> None:
-    """The database: the embedded engine, or the Postgres that database_url names."""
+    """Manage the database: the embedded engine, or the Postgres that database_url names."""
 
 
 @db.command()

@@ -136,7 +136,8 @@ def client_snippets(url: str, python: str, options: Sequence[str] = (), *, needs
             "If neither a call nor the settings name a namespace, memories go:",
             "  from Claude Code, on stdio: to that of the repository it works in;",
             "  from Cursor and VS Code, on stdio: to `default`, as both start the server in your home directory;",
-            "  over HTTP: to that in the header Folklore-Namespace or the token's, else the call fails (docs/http.md).",
+            "  over HTTP: to that in the header Folklore-Namespace or the token's, else the call fails",
+            "    (docs/how-to/connect.md).",
             "",
         ]
     )

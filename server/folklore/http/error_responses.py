@@ -43,7 +43,9 @@ def failure(error: FolkloreError, headers: Mapping[str, str] | None = None) -> J
 
 def _wrong_method(allowed: Collection[str]) -> Response:
     listed = ", ".join(sorted(allowed))
-    answer = refusal(405, "wrong_method", f"This path takes {listed} only.", "docs/http.md lists the paths.")
+    answer = refusal(
+        405, "wrong_method", f"This path takes {listed} only.", "docs/how-to/http-server.md lists the paths."
+    )
     answer.headers["allow"] = listed
     return answer
 

@@ -17,8 +17,6 @@ from folklore.ranking.weights import Branch, Ranking
 Id = TypeVar("Id", bound=Hashable)
 Ordered = TypeVar("Ordered", UUID, str, int)
 
-# A list whose end is nearly as good as its beginning distinguishes little: this share of the cut counts as spread.
-_FLATNESS = 0.25
 # The dense branch counts by half more where the best keyword hit covers nothing of the question.
 _UNCOVERED = 0.5
 
@@ -71,14 +69,14 @@ def reciprocal_rank_fusion(lists: Sequence[tuple[float, Sequence[Id]]], k: float
 
 
 def standardised_scores(scores: Sequence[float], fetched: int) -> list[float]:
-    """Return max(score - cut, 0) / (mean excess over `fetched` places + 0.25 * cut) for each score of a branch.
+    """Return max(score - cut, 0) / (mean of these over `fetched` places) for each score of a branch.
 
     `scores` are best first, relative to the mean of the scope. The cut is the last of `fetched` scores; a shorter list
     is cut at 0, the mean. Branches of any scale become comparable: for an exponential tail the unit is its mean.
     """
     cut = max(scores[-1], 0.0) if len(scores) >= fetched else 0.0
     excess = [max(score - cut, 0.0) for score in scores[:fetched]]
-    mean = sum(excess) / fetched + _FLATNESS * cut
+    mean = sum(excess) / fetched
     return [value / mean if mean > 1e-12 else 0.0 for value in excess]
 
 

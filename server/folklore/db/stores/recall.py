@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
 from uuid import UUID
 
@@ -176,11 +176,21 @@ class RecallStatements:
         if best is not None and total is not None and query.score_of_best is not None:
             share = max(_SPARE * best / total, _LEAST_SHARE)
             floor = query.score_of_best(share) if share <= _GREATEST_SHARE else None
-        values = {"model": query.model, "query": HalfVector(query.vector), "slope": query.slope}
-        found = await self._visible("recall_dense", plans, scope, fetch, best, values | {"floor": floor})
-        if found is None:
-            found = await self._visible("recall_dense", plans, scope, fetch, None, values | {"floor": None})
-        return Hits.of(found or ())
+        statement, filters = seen("recall_dense", scope.filters, scope.now)
+        values = {"model": query.model, "query": HalfVector(query.vector), "slope": query.slope, **filters}
+        for checked in dict.fromkeys((best, None)):
+            async with self._session(plans) as session:
+                rows = await session.rows(
+                    statement,
+                    namespaces=list(scope.namespaces),
+                    fetch=fetch,
+                    scan=checked,
+                    floor=None if checked is None else floor,
+                    **values,
+                )
+            if len(rows) >= fetch:
+                break
+        return Hits.of(rows)
 
     async def _nearest(self, scope: Scope, query: DenseQuery, fetch: int) -> list[Row]:
         [namespace] = scope.namespaces
@@ -219,21 +229,15 @@ class RecallStatements:
             "mean_size": query.corpus.mean_size,
         }
         name = "recall_keyword" if any(stems) else "recall_keyword/stems"
-        found = await self._visible(name, "kept", scope, fetch, _best_to_check(scope, fetch, postings), values)
-        if found is None:
-            found = await self._visible(name, "kept", scope, fetch, None, values)
-        return Hits.of(found or ())
-
-    async def _visible(
-        self, name: str, plans: Plans, scope: Scope, fetch: int, best: int | None, values: Mapping[str, object]
-    ) -> list[Row] | None:
-        """Return the visible ones of the `best` memories, or of all; None if too few of the best are visible."""
         statement, filters = seen(name, scope.filters, scope.now)
-        async with self._session(plans) as session:
-            rows = await session.rows(
-                statement, namespaces=list(scope.namespaces), fetch=fetch, scan=best, **values, **filters
-            )
-        return rows if best is None or len(rows) >= fetch else None
+        for checked in dict.fromkeys((_best_to_check(scope, fetch, postings), None)):
+            async with self._session() as session:
+                rows = await session.rows(
+                    statement, namespaces=list(scope.namespaces), fetch=fetch, scan=checked, **values, **filters
+                )
+            if len(rows) >= fetch:
+                break
+        return Hits.of(rows)
 
     async def candidates(self, scope: Scope, query: CandidateQuery) -> dict[UUID, Candidate]:
         """Return the candidates, and the memories linked to some of them."""

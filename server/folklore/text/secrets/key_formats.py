@@ -1,6 +1,6 @@
 """Key formats: the forms that issuers give their keys and tokens, one row each, and the search for them.
 
-Prefixes and lengths are published by the issuers and collected by secret scanners (named in docs/security.md). Lengths
+Prefixes and lengths are published by the issuers and collected by secret scanners (named in docs/explanation/security.md). Lengths
 are lower bounds, because issuers lengthen their keys. Secrets without a form of their own, such as passwords, are found
 by their context.
 """
