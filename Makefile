@@ -18,7 +18,7 @@ CALLS ?= 20000
 LOCKED ?=
 INSTALLED := $(VENV)/.installed$(if $(LOCKED),-locked)
 
-.PHONY: run test strain check lock package conformance bench bench-code bench-latency bench-http soak isolation schema reference format clean
+.PHONY: run test strain check lock package conformance bench bench-code bench-latency bench-http soak isolation reference format clean
 
 $(VENV)/.installed: pyproject.toml
 	@test -n "$(PYTHON)" || { echo "Folklore needs Python 3.11 or newer (set PYTHON=/path/to/python)." >&2; exit 1; }
@@ -91,9 +91,6 @@ soak: $(INSTALLED)  ## Many processes change one database at random; PROCESSES=2
 
 isolation: $(INSTALLED)  ## Random people at one server see nothing that is not theirs; CALLS=20000
 	$(BIN)/python -m tests.isolation --calls $(CALLS)
-
-schema: $(INSTALLED)  ## Write schema.sql anew from the migrations.
-	$(BIN)/python -m tests.schema_text > schema.sql
 
 reference: $(INSTALLED)  ## Write docs/reference/ anew from the code.
 	$(BIN)/python -m tests.reference

@@ -1,355 +1,520 @@
--- The whole schema, as the migrations in server/folklore/db/migrations make it; they say why it is so.
--- Written by `make schema`, never by hand. A test proves that it is what the migrations make, and that it runs.
+-- The whole schema of Folklore (docs/explanation/schema.md has the rules and their reasons). It distributes on Citus as it is: data
+-- tables begin every key with namespace_id, ids are UUIDv7 made by the client, and there are no sequences, no triggers,
+-- no reg* columns and no SET NULL. namespaces, models, principals, tokens, grants and jobs stay small: reference tables.
+--
+--     1. Text functions      2. Small tables      3. Data tables      4. Row-level security
 
-CREATE EXTENSION IF NOT EXISTS vector;
+create extension if not exists vector;
 
-CREATE FUNCTION folklore_compounds(body text) RETURNS tsvector
-    LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN to_tsvector('simple'::regconfig, regexp_replace(replace(lower(regexp_replace(body, '\m([[:upper:]]?[[:lower:][:digit:]]*|[[:upper:][:digit:]]+)\M'::text, ' '::text, 'g'::text)), '_'::text, ''::text), '[^[:alnum:]]+'::text, ' '::text, 'g'::text));
+-- Applied migrations, so that each is applied once; the checksum detects a file that was changed afterwards.
+create table folklore_migrations (
+    name text not null,
+    checksum text not null,
+    applied_at timestamptz not null,
+    constraint folklore_migrations_pkey primary key (name)
+);
 
-CREATE FUNCTION folklore_enter(key text) RETURNS void
-    LANGUAGE plpgsql
-    AS $$
+
+-- 1. Text functions ---------------------------------------------------------------------------------------------------
+
+-- The lexemes of a text, so that prose and code are both found. `language` names a text search configuration. It is text
+-- and not regconfig: OIDs differ between nodes, and pg_upgrade refuses columns that depend on them.
+--
+-- folklore_words: words in the language, after names were split at case and punctuation:
+--     getUserById → get user by id      asyncio.gather → asyncio gather      src/store.py → src store py
+-- c++, c# and f# would lose their signs and are spelled out first.
+create function folklore_words(language text, body text) returns tsvector
+language sql immutable parallel safe
+return to_tsvector(language::regconfig,
+    regexp_replace(regexp_replace(regexp_replace(regexp_replace(regexp_replace(body,
+        '\mc\+\+', 'cplusplus ', 'gi'), '\m([cf])#', '\1sharp ', 'gi'),
+        '([[:lower:][:digit:]])([[:upper:]])', '\1 \2', 'g'),
+        '([[:upper:]]+)([[:upper:]][[:lower:]])', '\1 \2', 'g'),
+        '[^[:alnum:]]+', ' ', 'g'));
+
+-- folklore_compounds: names as one lexeme, in no language:
+--     getUserById, get_user_by_id → getuserbyid      ERR_CONN_REFUSED → errconnrefused
+-- Without plain words: counting those twice cost five points of recall.
+create function folklore_compounds(body text) returns tsvector
+language sql immutable parallel safe
+return to_tsvector('pg_catalog.simple'::regconfig,
+    regexp_replace(replace(lower(
+        regexp_replace(body, '\m([[:upper:]]?[[:lower:][:digit:]]*|[[:upper:][:digit:]]+)\M', ' ', 'g')),
+        '_', ''), '[^[:alnum:]]+', ' ', 'g'));
+
+-- Both. `||` shifts the positions of the second: phrases are searched in the words.
+create function folklore_lexemes(language text, body text) returns tsvector
+language sql immutable parallel safe
+return folklore_words(language, body) || folklore_compounds(body);
+
+-- The searchable text of a memory. Its parts have labels for the filters of the query language: content none, summary B,
+-- source C, tags A. Content comes first, so that its phrases stay below the limit of positions.
+create function folklore_search(language text, content text, summary text, tags text[], source text) returns tsvector
+language sql immutable parallel safe
+return
+    folklore_lexemes(language, content)
+    || setweight(folklore_lexemes(language, coalesce(summary, '')), 'B')
+    || setweight(folklore_lexemes('pg_catalog.simple', coalesce(source, '')), 'C')
+    || setweight(folklore_lexemes('pg_catalog.simple', coalesce(array_to_string(tags, ' '), '')), 'A');
+
+-- Every prefix of every tag that ends before ':' or '/': entity:person:sarah is found by entity and by entity:person.
+create function folklore_tag_prefixes(tags text[]) returns text[]
+language sql immutable parallel safe
+return array(
+    select distinct array_to_string(parts[1:i], '')
+    from unnest(tags) tag,
+         lateral (select regexp_split_to_array(tag, '(?=[:/])') as parts) split,
+         lateral generate_series(1, cardinality(parts)) i
+    order by 1
+);
+
+-- A vector with one more dimension for the length of its text. An HNSW index holds these: the query has its own last
+-- number, so that the index finds the nearest after length is discounted (docs/ranking.md). Half of the logarithm,
+-- around its usual value of 5: with a fifth steep queries lost results, with the whole the graph was distorted.
+create function folklore_sized(vector halfvec, length smallint) returns halfvec
+language sql immutable parallel safe
+return vector || array[(ln(length + 30.0::float8) - 5) / 2]::halfvec;
+
+-- The name of the HNSW index over one namespace's vectors in one model. A background job builds it for large namespaces;
+-- no migration does.
+create function folklore_hnsw(namespace uuid, model uuid) returns text
+language sql immutable parallel safe
+return 'embeddings_hnsw_' || left(md5(namespace::text || '/' || model::text), 16);
+
+
+-- 2. Small tables -----------------------------------------------------------------------------------------------------
+
+-- A shared set of memories with its own grants.
+create table namespaces (
+    id uuid not null,
+    name text not null,
+    description text,
+    -- The language of a memory that states none.
+    language text not null default 'english',
+    -- Every language of a memory here: a query is read in each of them.
+    languages text[] not null default '{english}',
+    created_at timestamptz not null,
+    created_by text not null,
+    -- A deleted namespace is hidden with all of its memories until its retention time is over, then erased.
+    deleted_at timestamptz,
+    deleted_by text,
+    constraint namespaces_pkey primary key (id)
+);
+-- Names keep their spelling and are unique regardless of the case of A – Z; every other letter differs from every other.
+-- lower() without "C" follows the locale of the server: ICU folds ΟΔΟΣ and οδος into one name, Turkish rules keep API and
+-- api apart, and Python does neither. The name of a deleted namespace is free.
+create unique index namespaces_name_key on namespaces (lower(name collate "C")) where deleted_at is null;
+
+-- An embedding model that vectors were made with. Vectors of different models are never compared. The address is stored
+-- and never a key, so that every server can use the active model.
+create table models (
+    -- Derived from provider, name, dimensions and prefixes, so that every process knows it without a query.
+    id uuid not null,
+    provider text not null,
+    name text not null,
+    dimensions integer not null,
+    created_at timestamptz not null,
+    -- active: embeds queries and new memories. next: is being filled. previous: was active before and can be again until
+    -- its vectors are deleted. A switch of models moves these roles in one transaction.
+    role text,
+    -- The time of the last change of role.
+    since timestamptz,
+    url text,
+    -- The number of dimensions that requests ask for; null for the model's own.
+    asked_dimensions integer,
+    query_prefix text not null default '',
+    document_prefix text not null default '',
+    revision text not null default '',
+    -- The vector of a fixed text at the first use, to detect another model behind the same name.
+    probe real[],
+    constraint models_pkey primary key (id),
+    constraint models_role_check check (role in ('active', 'next', 'previous'))
+);
+create unique index models_role_key on models (role);
+
+-- A person or program with tokens. Names are unique as those of namespaces.
+create table principals (
+    id uuid not null,
+    name text not null,
+    constraint principals_pkey primary key (id)
+);
+create unique index principals_name_key on principals (lower(name collate "C"));
+
+-- A token is 32 random bytes, shown once. Its key is their SHA-256, and stored is the SHA-256 of the key: neither this
+-- table nor a key in a log of statements gives access.
+create table tokens (
+    id uuid not null,
+    principal_id uuid not null,
+    digest bytea not null,
+    -- True: every namespace, and administration of the deployment.
+    owner boolean not null default false,
+    -- The namespace of a request that names none. No foreign key: the namespace may be erased before the token.
+    default_namespace_id uuid,
+    -- The program that uses the token; recorded with its memories.
+    agent text,
+    -- The issuer of the external access token that this row represents; null for a token of this server.
+    issuer text,
+    created_at timestamptz not null,
+    created_by text not null,
+    expires_at timestamptz,
+    revoked_at timestamptz,
+    last_used_at timestamptz,
+    constraint tokens_pkey primary key (id),
+    constraint tokens_principal_fkey foreign key (principal_id) references principals (id) on delete cascade
+);
+create unique index tokens_digest_key on tokens (digest);
+create index tokens_principal_idx on tokens (principal_id);
+
+-- The role of a token in a namespace.
+create table grants (
+    token_id uuid not null,
+    namespace_id uuid not null,
+    role text not null,
+    constraint grants_pkey primary key (token_id, namespace_id),
+    constraint grants_role_check check (role in ('reader', 'writer', 'admin')),
+    constraint grants_token_fkey foreign key (token_id) references tokens (id) on delete cascade,
+    constraint grants_namespace_fkey foreign key (namespace_id) references namespaces (id) on delete cascade
+);
+create index grants_namespace_idx on grants (namespace_id);
+
+-- A background job: its lease and its last run. A lease in a row and not an advisory lock: it works behind a pooler and
+-- on a cluster, shows its holder, and ends by itself if the holder is killed.
+create table jobs (
+    name text not null,
+    -- The process that runs the job until leased_until; null if none does.
+    holder text,
+    leased_until timestamptz,
+    started_at timestamptz,
+    finished_at timestamptz,
+    seconds real,
+    -- done, failed or cancelled.
+    outcome text,
+    -- Counts of the work done, by name.
+    done jsonb,
+    error text,
+    next_due timestamptz,
+    -- Values that the next run needs.
+    notes jsonb,
+    constraint jobs_pkey primary key (name)
+);
+
+
+-- 3. Data tables ------------------------------------------------------------------------------------------------------
+
+-- A memory. The first columns are the fields that its author states (model.FIELDS).
+create table memories (
+    namespace_id uuid not null,
+    id uuid not null,
+    content text not null,
+    summary text,
+    kind text not null,
+    tags text[] not null default '{}',
+    source text,
+    -- A conversation or run, and the place in it: neighbours in a session support each other in recall.
+    session text,
+    position integer,
+    -- From authentication, never from an argument; agent is the author's program.
+    author text not null,
+    agent text,
+    paths text[] not null default '{}',
+    commit text,
+    importance real,
+    confidence real,
+    priority smallint,
+    -- Computed by a background job from use and age; recall leaves out a memory below 0.05.
+    quality real,
+    -- stated, or derived for a reflection that a background job made from other memories.
+    trust text not null default 'stated',
+    language text not null,
+    metadata jsonb,
+    occurred_at timestamptz,
+    created_at timestamptz not null,
+    updated_at timestamptz not null,
+    expires_at timestamptz,
+    -- Forgotten: hidden, and erased once its retention time is over. Superseded: found only with `as_of` and on request.
+    forgotten_at timestamptz,
+    superseded_at timestamptz,
+    superseded_by uuid,
+    last_recalled_at timestamptz,
+    recall_count integer not null default 0,
+    -- How often, and when last, the same text was stored again.
+    confirmed_count integer not null default 0,
+    confirmed_at timestamptz,
+    -- The number of the present state; each change increases it by one.
+    revision integer not null default 1,
+    -- SHA-256 of the normalised content.
+    digest bytea not null,
+    -- A text is stored once among memories in force; a superseded or forgotten text may be stored again.
+    live_digest bytea generated always as (
+        case when forgotten_at is null and superseded_at is null then digest end
+    ) stored,
+    tag_prefixes text[] generated always as (folklore_tag_prefixes(tags)) stored,
+    search tsvector generated always as (folklore_search(language, content, summary, tags, source)) stored,
+    constraint memories_pkey primary key (namespace_id, id),
+    constraint memories_namespace_fkey foreign key (namespace_id) references namespaces (id),
+    constraint memories_superseded_fkey foreign key (namespace_id, superseded_by)
+        references memories (namespace_id, id) deferrable initially deferred
+);
+-- Not a partial index: before the first ANALYZE the planner expects one to be nearly empty, and would read all of it to
+-- look up one memory.
+create unique index memories_digest_key on memories (namespace_id, live_digest);
+create index memories_session_idx on memories (namespace_id, session, position) where session is not null;
+create index memories_source_idx on memories (namespace_id, source text_pattern_ops) where source is not null;
+create index memories_tags_idx on memories using gin (tag_prefixes);
+create index memories_search_idx on memories using gin (search);
+-- For background jobs: expired memories, memories to erase, and references to an erased memory, for which the foreign
+-- key would read the whole namespace.
+create index memories_expires_idx on memories (namespace_id, expires_at) where expires_at is not null;
+create index memories_forgotten_idx on memories (namespace_id, forgotten_at) where forgotten_at is not null;
+create index memories_superseded_idx on memories (namespace_id, superseded_by) where superseded_by is not null;
+-- The planner keeps samples of columns. None of these, which no plan needs: a sample would outlive an erased memory.
+alter table memories alter column content set statistics 0;
+alter table memories alter column summary set statistics 0;
+alter table memories alter column metadata set statistics 0;
+
+-- An idempotency key, and the memory that answered the request under it. The same request again gets the same answer,
+-- whatever became of the memory's text; another request is refused. A memory may have any number of keys.
+create table idempotency_keys (
+    namespace_id uuid not null,
+    key text not null,
+    memory_id uuid not null,
+    -- The digest of the request: that of the text or, if it also superseded or related, of all of that.
+    request bytea not null,
+    constraint idempotency_keys_pkey primary key (namespace_id, key),
+    constraint idempotency_keys_memory_fkey foreign key (namespace_id, memory_id)
+        references memories (namespace_id, id) on delete cascade
+);
+create index idempotency_keys_memory_idx on idempotency_keys (namespace_id, memory_id);
+
+-- The vector of a memory in one model. A narrow table with vectors stored in line, since exact search reads every page of
+-- a namespace. No type modifier: models of different dimensions share the table. A memory has one vector in a model;
+-- several passages of a memory would get a column in the key.
+create table embeddings (
+    namespace_id uuid not null,
+    model_id uuid not null,
+    memory_id uuid not null,
+    -- The length of the memory in lexemes, as in postings: long texts are near to every query, which search discounts.
+    length smallint not null,
+    vector halfvec not null,
+    constraint embeddings_pkey primary key (namespace_id, model_id, memory_id),
+    constraint embeddings_memory_fkey foreign key (namespace_id, memory_id)
+        references memories (namespace_id, id) on delete cascade,
+    constraint embeddings_model_fkey foreign key (model_id) references models (id)
+);
+-- Not in CREATE TABLE, where Postgres 15 does not allow it; on Citus it must come before the table is distributed.
+alter table embeddings alter column vector set storage plain;
+
+-- A lexeme of a memory: memories.search inverted, written by the statement after the one that writes the memory. It gives
+-- exact document frequencies for a namespace, bounds the work of a query by its rarest words, and is indexed under
+-- row-level security, where a GIN index is not used. The index has every column that a score needs, so that a query reads
+-- nothing else. The empty lexeme counts the memory itself; five more, such as @2025-06-30 and @06, are its date.
+-- No foreign key: a check for each lexeme would double the cost of a store. Erasing a memory deletes its postings first.
+create table postings (
+    namespace_id uuid not null,
+    lexeme text collate "C" not null,
+    memory_id uuid not null,
+    -- How often, and at which position first, in content, summary and tags.
+    frequency smallint not null,
+    first_position smallint not null,
+    -- The number of lexemes of the memory.
+    length smallint not null,
+    constraint postings_pkey primary key (namespace_id, lexeme, memory_id) include (frequency, first_position, length)
+);
+
+-- A typed, directed relation between two memories. Neighbours in a session need no row: their positions imply it.
+create table relations (
+    namespace_id uuid not null,
+    from_id uuid not null,
+    type text not null,
+    to_id uuid not null,
+    strength real not null,
+    author text not null,
+    created_at timestamptz not null,
+    constraint relations_pkey primary key (namespace_id, from_id, type, to_id),
+    constraint relations_from_fkey foreign key (namespace_id, from_id)
+        references memories (namespace_id, id) on delete cascade,
+    constraint relations_to_fkey foreign key (namespace_id, to_id)
+        references memories (namespace_id, id) on delete cascade
+);
+create index relations_to_idx on relations (namespace_id, to_id);
+alter table relations alter column type set statistics 0;
+
+-- A change of a memory, with the former values of the changed columns, so that it can be undone. An undo is a change too;
+-- `undoes` is the revision that it took back.
+create table revisions (
+    namespace_id uuid not null,
+    memory_id uuid not null,
+    -- The number of the memory before the change.
+    revision integer not null,
+    action text not null,
+    author text not null,
+    agent text,
+    changed_at timestamptz not null,
+    reason text,
+    undoes integer,
+    before jsonb not null,
+    constraint revisions_pkey primary key (namespace_id, memory_id, revision),
+    constraint revisions_memory_fkey foreign key (namespace_id, memory_id)
+        references memories (namespace_id, id) on delete cascade
+);
+alter table revisions alter column reason set statistics 0;
+alter table revisions alter column before set statistics 0;
+
+-- A memory in an answer, for the counts on memories and for analysis by an operator. Written after the answer, so that a
+-- row may be missing.
+create table usage (
+    namespace_id uuid not null,
+    memory_id uuid not null,
+    answer_id uuid not null,
+    used_at timestamptz not null,
+    rank smallint not null,
+    score real,
+    -- A digest: the query itself is not stored.
+    query bytea not null,
+    session text,
+    caller text not null,
+    constraint usage_pkey primary key (namespace_id, memory_id, answer_id),
+    constraint usage_memory_fkey foreign key (namespace_id, memory_id)
+        references memories (namespace_id, id) on delete cascade
+);
+create index usage_time_idx on usage (namespace_id, used_at);
+
+-- A write or a denied access, never with a text. Recorded by the transaction that wrote. The namespace of zeros is for
+-- what concerns no namespace: tokens, denied accesses, erased namespaces.
+create table audit (
+    namespace_id uuid not null,
+    id uuid not null,
+    at timestamptz not null,
+    principal text not null,
+    token_id uuid,
+    agent text,
+    action text not null,
+    -- done, or the reason of a refusal.
+    outcome text not null,
+    -- The number of memories, of which ids names at most 1,000.
+    amount integer not null default 1,
+    ids uuid[] not null,
+    detail text,
+    constraint audit_pkey primary key (namespace_id, id)
+);
+create index audit_time_idx on audit (namespace_id, at);
+
+
+-- 4. Row-level security -----------------------------------------------------------------------------------------------
+
+-- Requests with a token run in the role folklore_app, which owns nothing (sql/roles/missing.sql creates it and grants its
+-- privileges, since a migration may not be allowed to). The policies below limit it to the grants of the token; the owner
+-- of the tables is the owner of the deployment, and is not limited (docs/access.md).
+
+-- Declare by its key which token a transaction runs for. SET LOCAL and not set_config(), which does not reach the workers
+-- of a cluster.
+create function folklore_enter(key text) returns void
+language plpgsql as $$
 begin
     execute format('set local folklore.key = %L', key);
 end
 $$;
 
-CREATE FUNCTION folklore_hnsw(namespace uuid, model uuid) RETURNS text
-    LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN ('embeddings_hnsw_'::text || "left"(md5(((((namespace)::text || '/'::text) || (model)::text) || '/sized'::text)), 16));
-
-CREATE FUNCTION folklore_words(language text, body text) RETURNS tsvector
-    LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN to_tsvector((language)::regconfig, regexp_replace(regexp_replace(regexp_replace(regexp_replace(regexp_replace(body, '\mc\+\+'::text, 'cplusplus '::text, 'gi'::text), '\m([cf])#'::text, '\1sharp '::text, 'gi'::text), '([[:lower:][:digit:]])([[:upper:]])'::text, '\1 \2'::text, 'g'::text), '([[:upper:]]+)([[:upper:]][[:lower:]])'::text, '\1 \2'::text, 'g'::text), '[^[:alnum:]]+'::text, ' '::text, 'g'::text));
-
-CREATE FUNCTION folklore_lexemes(language text, body text) RETURNS tsvector
-    LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN (folklore_words(language, body) || folklore_compounds(body));
-
-CREATE FUNCTION folklore_search(language text, content text, summary text, tags text[], source text) RETURNS tsvector
-    LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN (((folklore_lexemes(language, content) || setweight(folklore_lexemes(language, COALESCE(summary, ''::text)), 'B'::"char")) || setweight(folklore_lexemes('pg_catalog.simple'::text, COALESCE(source, ''::text)), 'C'::"char")) || setweight(folklore_lexemes('pg_catalog.simple'::text, COALESCE(array_to_string(tags, ' '::text), ''::text)), 'A'::"char"));
-
-CREATE FUNCTION folklore_tag_prefixes(tags text[]) RETURNS text[]
-    LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN ARRAY(SELECT DISTINCT array_to_string(split.parts[1:i.i], ''::text) AS array_to_string FROM unnest(folklore_tag_prefixes.tags) tag(tag), LATERAL (SELECT regexp_split_to_array(tag.tag, '(?=[:/])'::text) AS parts) split, LATERAL generate_series(1, cardinality(split.parts)) i(i) ORDER BY (array_to_string(split.parts[1:i.i], ''::text)));
-
-CREATE FUNCTION folklore_sized(vector halfvec, length smallint) RETURNS halfvec
-    LANGUAGE sql IMMUTABLE PARALLEL SAFE
-    RETURN (vector OPERATOR(||) (ARRAY[((ln(((length)::double precision + (30.0)::double precision)) - (5)::double precision) / (2)::double precision)])::halfvec);
-
-CREATE TABLE audit (
-    namespace_id uuid NOT NULL,
-    id uuid NOT NULL,
-    at timestamp with time zone NOT NULL,
-    principal text NOT NULL,
-    token_id uuid,
-    agent text,
-    action text NOT NULL,
-    outcome text NOT NULL,
-    amount integer DEFAULT 1 NOT NULL,
-    ids uuid[] NOT NULL,
-    detail text,
-    CONSTRAINT audit_pkey PRIMARY KEY (namespace_id, id)
-);
-CREATE INDEX audit_time_idx ON audit USING btree (namespace_id, at);
-
-CREATE TABLE chores (
-    name text NOT NULL,
-    holder text,
-    leased_until timestamp with time zone,
-    started_at timestamp with time zone,
-    finished_at timestamp with time zone,
-    seconds real,
-    outcome text,
-    done jsonb,
-    error text,
-    next_due timestamp with time zone,
-    notes jsonb,
-    CONSTRAINT chores_pkey PRIMARY KEY (name)
+-- The namespaces in which the token of this transaction has one of these roles: none without a key, or if the token is
+-- unknown, revoked or expired. It runs as its owner, since the caller may not read tokens.
+create function folklore_opened(roles text[]) returns uuid[]
+language sql stable parallel safe security definer
+return (
+    select coalesce(array_agg(g.namespace_id), '{}')
+    from tokens t
+    join grants g on g.token_id = t.id
+    where t.digest = sha256(case
+            when current_setting('folklore.key', true) ~ '^[0-9a-f]{64}$'
+            then decode(current_setting('folklore.key', true), 'hex') end)
+        and t.revoked_at is null
+        and (t.expires_at is null or t.expires_at > now())
+        and g.role = any(roles)
 );
 
-CREATE TABLE embeddings (
-    namespace_id uuid NOT NULL,
-    model_id uuid NOT NULL,
-    memory_id uuid NOT NULL,
-    passage smallint DEFAULT 0 NOT NULL,
-    length smallint NOT NULL,
-    vector halfvec NOT NULL,
-    CONSTRAINT embeddings_pkey PRIMARY KEY (namespace_id, model_id, memory_id, passage)
-);
-ALTER TABLE ONLY embeddings ALTER COLUMN vector SET STORAGE PLAIN;
+create function folklore_readable() returns uuid[]
+language sql stable parallel safe return folklore_opened('{reader,writer,admin}');
 
-CREATE TABLE folklore_migrations (
-    name text NOT NULL,
-    checksum text NOT NULL,
-    applied_at timestamp with time zone NOT NULL,
-    CONSTRAINT folklore_migrations_pkey PRIMARY KEY (name)
-);
+create function folklore_writable() returns uuid[]
+language sql stable parallel safe return folklore_opened('{writer,admin}');
 
-CREATE TABLE grants (
-    token_id uuid NOT NULL,
-    namespace_id uuid NOT NULL,
-    role text NOT NULL,
-    CONSTRAINT grants_role_check CHECK ((role = ANY (ARRAY['reader'::text, 'writer'::text, 'admin'::text]))),
-    CONSTRAINT grants_pkey PRIMARY KEY (token_id, namespace_id)
-);
-CREATE INDEX grants_namespace_idx ON grants USING btree (namespace_id);
+create function folklore_administered() returns uuid[]
+language sql stable parallel safe return folklore_opened('{admin}');
 
-CREATE TABLE idempotency_keys (
-    namespace_id uuid NOT NULL,
-    key text NOT NULL,
-    memory_id uuid NOT NULL,
-    request bytea NOT NULL,
-    CONSTRAINT idempotency_keys_pkey PRIMARY KEY (namespace_id, key)
-);
-CREATE INDEX idempotency_keys_memory_idx ON idempotency_keys USING btree (namespace_id, memory_id);
+-- Memories that match, in namespaces that the token may read. Policies would prevent the use of the GIN index, since its
+-- operator is not leakproof; within this function they do not apply, and it returns only what the caller may read.
+create function folklore_matching(namespaces uuid[], expression tsquery) returns table (namespace_id uuid, id uuid)
+language sql stable parallel safe security definer rows 100
+begin atomic
+    select m.namespace_id, m.id
+    from memories m
+    where m.namespace_id = any(folklore_matching.namespaces)
+        and m.namespace_id in (select unnest(folklore_readable()))
+        and m.search @@ folklore_matching.expression;
+end;
 
-CREATE TABLE memories (
-    namespace_id uuid NOT NULL,
-    id uuid NOT NULL,
-    content text NOT NULL,
-    summary text,
-    kind text NOT NULL,
-    tags text[] DEFAULT '{}'::text[] NOT NULL,
-    source text,
-    session text,
-    "position" integer,
-    author text NOT NULL,
-    agent text,
-    paths text[] DEFAULT '{}'::text[] NOT NULL,
-    commit text,
-    importance real,
-    confidence real,
-    priority smallint,
-    quality real,
-    trust text DEFAULT 'stated'::text NOT NULL,
-    language text NOT NULL,
-    metadata jsonb,
-    occurred_at timestamp with time zone,
-    created_at timestamp with time zone NOT NULL,
-    updated_at timestamp with time zone NOT NULL,
-    expires_at timestamp with time zone,
-    forgotten_at timestamp with time zone,
-    superseded_at timestamp with time zone,
-    superseded_by uuid,
-    last_recalled_at timestamp with time zone,
-    recall_count integer DEFAULT 0 NOT NULL,
-    confirmed_count integer DEFAULT 0 NOT NULL,
-    revision integer DEFAULT 1 NOT NULL,
-    digest bytea NOT NULL,
-    live_digest bytea GENERATED ALWAYS AS (
-CASE
-    WHEN ((forgotten_at IS NULL) AND (superseded_at IS NULL)) THEN digest
-    ELSE NULL::bytea
-END) STORED,
-    idempotency_key text,
-    tag_prefixes text[] GENERATED ALWAYS AS (folklore_tag_prefixes(tags)) STORED,
-    search tsvector GENERATED ALWAYS AS (folklore_search(language, content, summary, tags, source)) STORED,
-    confirmed_at timestamp with time zone,
-    key_request bytea,
-    CONSTRAINT memories_pkey PRIMARY KEY (namespace_id, id)
-);
-ALTER TABLE ONLY memories ALTER COLUMN content SET STATISTICS 0;
-ALTER TABLE ONLY memories ALTER COLUMN summary SET STATISTICS 0;
-ALTER TABLE ONLY memories ALTER COLUMN metadata SET STATISTICS 0;
-CREATE UNIQUE INDEX memories_digest_key ON memories USING btree (namespace_id, live_digest);
-CREATE INDEX memories_expires_idx ON memories USING btree (namespace_id, expires_at) WHERE (expires_at IS NOT NULL);
-CREATE INDEX memories_forgotten_idx ON memories USING btree (namespace_id, forgotten_at) WHERE (forgotten_at IS NOT NULL);
-CREATE UNIQUE INDEX memories_idempotency_key ON memories USING btree (namespace_id, idempotency_key) WHERE (idempotency_key IS NOT NULL);
-CREATE INDEX memories_search_idx ON memories USING gin (search);
-CREATE INDEX memories_session_idx ON memories USING btree (namespace_id, session, "position") WHERE (session IS NOT NULL);
-CREATE INDEX memories_source_idx ON memories USING btree (namespace_id, source text_pattern_ops) WHERE (source IS NOT NULL);
-CREATE INDEX memories_superseded_idx ON memories USING btree (namespace_id, superseded_by) WHERE (superseded_by IS NOT NULL);
-CREATE INDEX memories_tags_idx ON memories USING gin (tag_prefixes);
+-- The subquery makes the check once for each statement, and keeps it out of the index conditions: statements name their
+-- namespaces too, and get the same plans as the owner's.
+alter table namespaces enable row level security;
+create policy namespaces_read on namespaces for select using (id in (select unnest(folklore_readable())));
+create policy namespaces_learn on namespaces for update using (id in (select unnest(folklore_writable())));
 
-CREATE TABLE models (
-    id uuid NOT NULL,
-    provider text NOT NULL,
-    name text NOT NULL,
-    dimensions integer NOT NULL,
-    created_at timestamp with time zone NOT NULL,
-    role text,
-    since timestamp with time zone,
-    url text,
-    asked_dimensions integer,
-    query_prefix text DEFAULT ''::text NOT NULL,
-    document_prefix text DEFAULT ''::text NOT NULL,
-    revision text DEFAULT ''::text NOT NULL,
-    probe real[],
-    CONSTRAINT models_role_check CHECK ((role = ANY (ARRAY['active'::text, 'next'::text, 'previous'::text]))),
-    CONSTRAINT models_pkey PRIMARY KEY (id)
-);
-CREATE UNIQUE INDEX models_role_key ON models USING btree (role);
+alter table memories enable row level security;
+create policy memories_read on memories for select using (namespace_id in (select unnest(folklore_readable())));
+create policy memories_store on memories for insert
+    with check (namespace_id in (select unnest(folklore_writable())));
+create policy memories_change on memories for update using (namespace_id in (select unnest(folklore_writable())));
+create policy memories_erase on memories for delete
+    using (namespace_id in (select unnest(folklore_administered())));
 
-CREATE TABLE namespaces (
-    id uuid NOT NULL,
-    name text NOT NULL,
-    description text,
-    language text DEFAULT 'english'::text NOT NULL,
-    languages text[] DEFAULT '{english}'::text[] NOT NULL,
-    created_at timestamp with time zone NOT NULL,
-    created_by text NOT NULL,
-    deleted_at timestamp with time zone,
-    deleted_by text,
-    CONSTRAINT namespaces_pkey PRIMARY KEY (id)
-);
-CREATE UNIQUE INDEX namespaces_name_key ON namespaces USING btree (lower((name COLLATE "C"))) WHERE (deleted_at IS NULL);
+alter table idempotency_keys enable row level security;
+create policy idempotency_keys_read on idempotency_keys for select
+    using (namespace_id in (select unnest(folklore_readable())));
+create policy idempotency_keys_write on idempotency_keys for insert
+    with check (namespace_id in (select unnest(folklore_writable())));
+create policy idempotency_keys_drop on idempotency_keys for delete
+    using (namespace_id in (select unnest(folklore_writable())));
 
-CREATE TABLE postings (
-    namespace_id uuid NOT NULL,
-    lexeme text NOT NULL COLLATE pg_catalog."C",
-    memory_id uuid NOT NULL,
-    frequency smallint NOT NULL,
-    first_position smallint NOT NULL,
-    length smallint NOT NULL,
-    CONSTRAINT postings_pkey PRIMARY KEY (namespace_id, lexeme, memory_id) INCLUDE (frequency, first_position, length)
-);
+alter table embeddings enable row level security;
+create policy embeddings_read on embeddings for select
+    using (namespace_id in (select unnest(folklore_readable())));
+create policy embeddings_write on embeddings for insert
+    with check (namespace_id in (select unnest(folklore_writable())));
+create policy embeddings_change on embeddings for update
+    using (namespace_id in (select unnest(folklore_writable())));
+create policy embeddings_drop on embeddings for delete
+    using (namespace_id in (select unnest(folklore_writable())));
 
-CREATE TABLE principals (
-    id uuid NOT NULL,
-    name text NOT NULL,
-    created_at timestamp with time zone NOT NULL,
-    created_by text NOT NULL,
-    CONSTRAINT principals_pkey PRIMARY KEY (id)
-);
-CREATE UNIQUE INDEX principals_name_key ON principals USING btree (lower((name COLLATE "C")));
+alter table postings enable row level security;
+create policy postings_read on postings for select using (namespace_id in (select unnest(folklore_readable())));
+create policy postings_write on postings for insert
+    with check (namespace_id in (select unnest(folklore_writable())));
+create policy postings_drop on postings for delete using (namespace_id in (select unnest(folklore_writable())));
 
-CREATE TABLE relations (
-    namespace_id uuid NOT NULL,
-    from_id uuid NOT NULL,
-    type text NOT NULL,
-    to_id uuid NOT NULL,
-    strength real NOT NULL,
-    author text NOT NULL,
-    created_at timestamp with time zone NOT NULL,
-    CONSTRAINT relations_pkey PRIMARY KEY (namespace_id, from_id, type, to_id)
-);
-ALTER TABLE ONLY relations ALTER COLUMN type SET STATISTICS 0;
-CREATE INDEX relations_to_idx ON relations USING btree (namespace_id, to_id);
+alter table relations enable row level security;
+create policy relations_read on relations for select using (namespace_id in (select unnest(folklore_readable())));
+create policy relations_write on relations for insert
+    with check (namespace_id in (select unnest(folklore_writable())));
+create policy relations_change on relations for update
+    using (namespace_id in (select unnest(folklore_writable())));
+create policy relations_drop on relations for delete
+    using (namespace_id in (select unnest(folklore_writable())));
 
-CREATE TABLE revisions (
-    namespace_id uuid NOT NULL,
-    memory_id uuid NOT NULL,
-    revision integer NOT NULL,
-    action text NOT NULL,
-    author text NOT NULL,
-    agent text,
-    changed_at timestamp with time zone NOT NULL,
-    reason text,
-    undoes integer,
-    before jsonb NOT NULL,
-    CONSTRAINT revisions_pkey PRIMARY KEY (namespace_id, memory_id, revision)
-);
-ALTER TABLE ONLY revisions ALTER COLUMN reason SET STATISTICS 0;
-ALTER TABLE ONLY revisions ALTER COLUMN before SET STATISTICS 0;
+alter table revisions enable row level security;
+create policy revisions_read on revisions for select using (namespace_id in (select unnest(folklore_readable())));
+create policy revisions_write on revisions for insert
+    with check (namespace_id in (select unnest(folklore_writable())));
 
-CREATE TABLE tokens (
-    id uuid NOT NULL,
-    principal_id uuid NOT NULL,
-    digest bytea NOT NULL,
-    owner boolean DEFAULT false NOT NULL,
-    default_namespace_id uuid,
-    agent text,
-    issuer text,
-    created_at timestamp with time zone NOT NULL,
-    created_by text NOT NULL,
-    expires_at timestamp with time zone,
-    revoked_at timestamp with time zone,
-    last_used_at timestamp with time zone,
-    CONSTRAINT tokens_pkey PRIMARY KEY (id)
-);
-CREATE UNIQUE INDEX tokens_digest_key ON tokens USING btree (digest);
-CREATE INDEX tokens_principal_idx ON tokens USING btree (principal_id);
+alter table audit enable row level security;
+create policy audit_write on audit for insert with check (namespace_id in (select unnest(folklore_writable())));
 
-CREATE TABLE usage (
-    namespace_id uuid NOT NULL,
-    memory_id uuid NOT NULL,
-    answer_id uuid NOT NULL,
-    used_at timestamp with time zone NOT NULL,
-    rank smallint NOT NULL,
-    score real,
-    query bytea NOT NULL,
-    session text,
-    caller text NOT NULL,
-    CONSTRAINT usage_pkey PRIMARY KEY (namespace_id, memory_id, answer_id)
-);
-CREATE INDEX usage_time_idx ON usage USING btree (namespace_id, used_at);
+-- Every role may read the models; a store registers its own.
+alter table models enable row level security;
+create policy models_read on models for select using (true);
+create policy models_learn on models for insert with check (role is null or role = 'active');
 
-CREATE FUNCTION folklore_opened(roles text[]) RETURNS uuid[]
-    LANGUAGE sql STABLE SECURITY DEFINER PARALLEL SAFE
-    RETURN (SELECT COALESCE(array_agg(g.namespace_id), '{}'::uuid[]) AS "coalesce" FROM (tokens t JOIN grants g ON ((g.token_id = t.id))) WHERE ((t.digest = sha256(CASE WHEN (current_setting('folklore.key'::text, true) ~ '^[0-9a-f]{64}$'::text) THEN decode(current_setting('folklore.key'::text, true), 'hex'::text) ELSE NULL::bytea END)) AND (t.revoked_at IS NULL) AND ((t.expires_at IS NULL) OR (t.expires_at > now())) AND (g.role = ANY (folklore_opened.roles))));
-
-CREATE FUNCTION folklore_administered() RETURNS uuid[]
-    LANGUAGE sql STABLE PARALLEL SAFE
-    RETURN folklore_opened('{admin}'::text[]);
-
-CREATE FUNCTION folklore_readable() RETURNS uuid[]
-    LANGUAGE sql STABLE PARALLEL SAFE
-    RETURN folklore_opened('{reader,writer,admin}'::text[]);
-
-CREATE FUNCTION folklore_matching(namespaces uuid[], expression tsquery) RETURNS TABLE(namespace_id uuid, id uuid)
-    LANGUAGE sql STABLE SECURITY DEFINER ROWS 100 PARALLEL SAFE
-    BEGIN ATOMIC
- SELECT m.namespace_id,
-     m.id
-    FROM memories m
-   WHERE ((m.namespace_id = ANY (folklore_matching.namespaces)) AND (m.namespace_id IN ( SELECT unnest(folklore_readable()) AS unnest)) AND (m.search @@ folklore_matching.expression));
-END;
-
-CREATE FUNCTION folklore_writable() RETURNS uuid[]
-    LANGUAGE sql STABLE PARALLEL SAFE
-    RETURN folklore_opened('{writer,admin}'::text[]);
-
-ALTER TABLE ONLY embeddings ADD CONSTRAINT embeddings_memory_fkey FOREIGN KEY (namespace_id, memory_id) REFERENCES memories(namespace_id, id) ON DELETE CASCADE;
-ALTER TABLE ONLY embeddings ADD CONSTRAINT embeddings_model_fkey FOREIGN KEY (model_id) REFERENCES models(id);
-ALTER TABLE ONLY grants ADD CONSTRAINT grants_namespace_fkey FOREIGN KEY (namespace_id) REFERENCES namespaces(id) ON DELETE CASCADE;
-ALTER TABLE ONLY grants ADD CONSTRAINT grants_token_fkey FOREIGN KEY (token_id) REFERENCES tokens(id) ON DELETE CASCADE;
-ALTER TABLE ONLY idempotency_keys ADD CONSTRAINT idempotency_keys_memory_fkey FOREIGN KEY (namespace_id, memory_id) REFERENCES memories(namespace_id, id) ON DELETE CASCADE;
-ALTER TABLE ONLY memories ADD CONSTRAINT memories_namespace_fkey FOREIGN KEY (namespace_id) REFERENCES namespaces(id);
-ALTER TABLE ONLY memories ADD CONSTRAINT memories_superseded_fkey FOREIGN KEY (namespace_id, superseded_by) REFERENCES memories(namespace_id, id) DEFERRABLE INITIALLY DEFERRED;
-ALTER TABLE ONLY relations ADD CONSTRAINT relations_from_fkey FOREIGN KEY (namespace_id, from_id) REFERENCES memories(namespace_id, id) ON DELETE CASCADE;
-ALTER TABLE ONLY relations ADD CONSTRAINT relations_to_fkey FOREIGN KEY (namespace_id, to_id) REFERENCES memories(namespace_id, id) ON DELETE CASCADE;
-ALTER TABLE ONLY revisions ADD CONSTRAINT revisions_memory_fkey FOREIGN KEY (namespace_id, memory_id) REFERENCES memories(namespace_id, id) ON DELETE CASCADE;
-ALTER TABLE ONLY tokens ADD CONSTRAINT tokens_principal_fkey FOREIGN KEY (principal_id) REFERENCES principals(id) ON DELETE CASCADE;
-ALTER TABLE ONLY usage ADD CONSTRAINT usage_memory_fkey FOREIGN KEY (namespace_id, memory_id) REFERENCES memories(namespace_id, id) ON DELETE CASCADE;
-ALTER TABLE audit ENABLE ROW LEVEL SECURITY;
-CREATE POLICY audit_write ON audit FOR INSERT WITH CHECK ((namespace_id IN ( SELECT unnest(folklore_writable()) AS unnest)));
-ALTER TABLE chores ENABLE ROW LEVEL SECURITY;
-ALTER TABLE embeddings ENABLE ROW LEVEL SECURITY;
-CREATE POLICY embeddings_change ON embeddings FOR UPDATE USING ((namespace_id IN ( SELECT unnest(folklore_writable()) AS unnest)));
-CREATE POLICY embeddings_drop ON embeddings FOR DELETE USING ((namespace_id IN ( SELECT unnest(folklore_writable()) AS unnest)));
-CREATE POLICY embeddings_read ON embeddings FOR SELECT USING ((namespace_id IN ( SELECT unnest(folklore_readable()) AS unnest)));
-CREATE POLICY embeddings_write ON embeddings FOR INSERT WITH CHECK ((namespace_id IN ( SELECT unnest(folklore_writable()) AS unnest)));
-ALTER TABLE grants ENABLE ROW LEVEL SECURITY;
-ALTER TABLE idempotency_keys ENABLE ROW LEVEL SECURITY;
-CREATE POLICY idempotency_keys_drop ON idempotency_keys FOR DELETE USING ((namespace_id IN ( SELECT unnest(folklore_writable()) AS unnest)));
-CREATE POLICY idempotency_keys_read ON idempotency_keys FOR SELECT USING ((namespace_id IN ( SELECT unnest(folklore_readable()) AS unnest)));
-CREATE POLICY idempotency_keys_write ON idempotency_keys FOR INSERT WITH CHECK ((namespace_id IN ( SELECT unnest(folklore_writable()) AS unnest)));
-ALTER TABLE memories ENABLE ROW LEVEL SECURITY;
-CREATE POLICY memories_change ON memories FOR UPDATE USING ((namespace_id IN ( SELECT unnest(folklore_writable()) AS unnest)));
-CREATE POLICY memories_erase ON memories FOR DELETE USING ((namespace_id IN ( SELECT unnest(folklore_administered()) AS unnest)));
-CREATE POLICY memories_read ON memories FOR SELECT USING ((namespace_id IN ( SELECT unnest(folklore_readable()) AS unnest)));
-CREATE POLICY memories_store ON memories FOR INSERT WITH CHECK ((namespace_id IN ( SELECT unnest(folklore_writable()) AS unnest)));
-ALTER TABLE models ENABLE ROW LEVEL SECURITY;
-CREATE POLICY models_learn ON models FOR INSERT WITH CHECK (((role IS NULL) OR (role = 'active'::text)));
-CREATE POLICY models_read ON models FOR SELECT USING (true);
-ALTER TABLE namespaces ENABLE ROW LEVEL SECURITY;
-CREATE POLICY namespaces_learn ON namespaces FOR UPDATE USING ((id IN ( SELECT unnest(folklore_writable()) AS unnest)));
-CREATE POLICY namespaces_read ON namespaces FOR SELECT USING ((id IN ( SELECT unnest(folklore_readable()) AS unnest)));
-ALTER TABLE postings ENABLE ROW LEVEL SECURITY;
-CREATE POLICY postings_drop ON postings FOR DELETE USING ((namespace_id IN ( SELECT unnest(folklore_writable()) AS unnest)));
-CREATE POLICY postings_read ON postings FOR SELECT USING ((namespace_id IN ( SELECT unnest(folklore_readable()) AS unnest)));
-CREATE POLICY postings_write ON postings FOR INSERT WITH CHECK ((namespace_id IN ( SELECT unnest(folklore_writable()) AS unnest)));
-ALTER TABLE principals ENABLE ROW LEVEL SECURITY;
-ALTER TABLE relations ENABLE ROW LEVEL SECURITY;
-CREATE POLICY relations_change ON relations FOR UPDATE USING ((namespace_id IN ( SELECT unnest(folklore_writable()) AS unnest)));
-CREATE POLICY relations_drop ON relations FOR DELETE USING ((namespace_id IN ( SELECT unnest(folklore_writable()) AS unnest)));
-CREATE POLICY relations_read ON relations FOR SELECT USING ((namespace_id IN ( SELECT unnest(folklore_readable()) AS unnest)));
-CREATE POLICY relations_write ON relations FOR INSERT WITH CHECK ((namespace_id IN ( SELECT unnest(folklore_writable()) AS unnest)));
-ALTER TABLE revisions ENABLE ROW LEVEL SECURITY;
-CREATE POLICY revisions_read ON revisions FOR SELECT USING ((namespace_id IN ( SELECT unnest(folklore_readable()) AS unnest)));
-CREATE POLICY revisions_write ON revisions FOR INSERT WITH CHECK ((namespace_id IN ( SELECT unnest(folklore_writable()) AS unnest)));
-ALTER TABLE tokens ENABLE ROW LEVEL SECURITY;
-ALTER TABLE usage ENABLE ROW LEVEL SECURITY;
+-- No policy: only their owner.
+alter table principals enable row level security;
+alter table tokens enable row level security;
+alter table grants enable row level security;
+alter table usage enable row level security;
+alter table jobs enable row level security;

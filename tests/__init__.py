@@ -1,1 +1,1 @@
-"""The test suite. `tests.schema_text` also writes schema.sql."""
+"""The test suite."""

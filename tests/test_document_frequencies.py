@@ -49,13 +49,13 @@ class _LateWords(Session):
     """Session whose lexemes arrive only after the dense statement has begun."""
 
     def __init__(self, inner: Session, dense: asyncio.Event) -> None:
-        super().__init__(inner._connection)
+        super().__init__(inner.connection)
         self._dense = dense
 
     async def rows(self, name: str, /, **values: object) -> list[Row]:
-        if name.startswith("recall_dense"):
+        if name.startswith("recall/dense"):
             self._dense.set()
-        if name == "recall_lexemes":
+        if name == "recall/lexemes":
             await self._dense.wait()
         return await super().rows(name, **values)
 
@@ -76,8 +76,8 @@ class Waiting(Database):
 
     dense: asyncio.Event | None = None
 
-    def session(self, plans: Plans = "kept", *, hurried: bool = False) -> AbstractAsyncContextManager[Session]:
-        session = super().session(plans, hurried=hurried)
+    def session(self, plans: Plans = "kept", *, release_later: bool = False) -> AbstractAsyncContextManager[Session]:
+        session = super().session(plans, release_later=release_later)
         return session if self.dense is None else _Delayed(session, self.dense)
 
 

@@ -36,7 +36,7 @@ async def batch(app, number):
 async def held(app):
     database = (await app.ready()).database
     async with database.session() as session:
-        rows = await session._connection.fetch(
+        rows = await session.connection.fetch(
             "select split_part(content, ' ', 2)::int as batch, count(*) from memories group by 1")
     return {row["batch"]: row["count"] for row in rows}
 

@@ -63,7 +63,6 @@ async def test_a_large_namespace_gets_an_index_and_a_small_one_none(
         str(row["model"]),
         f"halfvec({row['dimensions'] + 1})",
         "halfvec_ip_ops",
-        "passage = 0",
     ):
         assert part in index.definition
     assert await two.dry_run("indexes") == {"to_build": 0, "to_drop": 0}
@@ -96,7 +95,7 @@ async def test_an_index_that_is_being_built_is_left_alone(
     changes = await VectorIndexes(database).changes(FROM)
     writing = connection.transaction()
     await writing.start()
-    await connection.execute("update embeddings set passage = passage")  # the build waits for this transaction
+    await connection.execute("update embeddings set length = length")  # the build waits for this transaction
 
     building = asyncio.create_task(VectorIndexes(database).apply(changes.builds[0]))
     async with asyncio.timeout(STUCK):
@@ -117,7 +116,7 @@ async def test_a_cancelled_build_is_repeated_by_the_next_run(
     changes = await VectorIndexes(database).changes(FROM)
     writing = connection.transaction()
     await writing.start()
-    await connection.execute("update embeddings set passage = passage")
+    await connection.execute("update embeddings set length = length")
     building = asyncio.create_task(VectorIndexes(database).apply(changes.builds[0]))
     async with asyncio.timeout(STUCK):
         while not await indexes(connection):

@@ -91,14 +91,14 @@ def path(answer: Answer) -> object:
 
 
 async def test_the_index_finds_the_nearest_memories(crowd: ManyMemories) -> None:
-    _, filters = seen("recall_nearest", Filters(), NOON)
+    _, filters = seen("recall/nearest", Filters(), NOON)
     async with crowd.database.session("fresh") as session:
-        connection = session._connection
+        connection = session.connection
         row = await connection.fetchrow(
             "select namespace_id as namespace, model_id as model, vector as query,"
             " folklore_hnsw(namespace_id, model_id) as name from embeddings limit 1"
         )
-        found = statement(f"recall_nearest/{row['query'].dimensions() + 1}")
+        found = statement(f"recall/nearest:{row['query'].dimensions() + 1}")
         given = {"fetch": 30, "scan": 200, "slope": 0.0, "sized": HalfVector([*row["query"].to_list(), 0.0]), **filters}
         given |= {name: row[name] for name in ("namespace", "model", "query")}
         plan = Plan.of(await connection.fetchval(f"explain (format json) {found.sql}", *found.arguments(given)))
@@ -109,8 +109,8 @@ async def test_the_index_finds_the_nearest_memories(crowd: ManyMemories) -> None
 
 async def test_a_search_by_the_index_is_iterative_and_has_200_candidates(crowd: ManyMemories) -> None:
     async with crowd.database.session("fresh") as session:
-        await session._connection.execute("select '[1]'::halfvec")  # loads the extension
-        settings = [await session._connection.fetchval(f"show hnsw.{name}") for name in ("ef_search", "iterative_scan")]
+        await session.connection.execute("select '[1]'::halfvec")  # loads the extension
+        settings = [await session.connection.fetchval(f"show hnsw.{name}") for name in ("ef_search", "iterative_scan")]
 
     assert settings == ["200", "relaxed_order"]
 

@@ -13,8 +13,8 @@ import asyncpg
 import pytest
 
 from folklore.db.database import Database, PoolLimits
-from folklore.db.migrate import migrate, role_lacks
-from folklore.db.roles import MEMBER
+from folklore.db.migrate import migrate, missing_role_commands
+from folklore.db.roles import TOKEN_ROLE
 from folklore.db.stores.audit import NOWHERE, Audit
 from folklore.db.stores.principals import Principals
 from folklore.embedding.protocol import Embedder
@@ -220,7 +220,7 @@ async def test_a_writer_changes_the_languages_of_its_namespace_and_no_other_colu
     writer = await holder(owner, "walter", "payments:writer", "board:reader")
     transaction = connection.transaction()
     await transaction.start()
-    await connection.execute(f"set local role {MEMBER}")
+    await connection.execute(f"set local role {TOKEN_ROLE}")
     await connection.execute("select folklore_enter($1)", key_of(writer.secret))
 
     if rows is None:
@@ -522,7 +522,7 @@ async def test_the_database_holds_no_token_and_its_digest_opens_nothing(
     assert alice.secret not in held["row"]
     assert key_of(alice.secret) not in held["row"]
     async with connection.transaction():
-        await connection.execute(f"set local role {MEMBER}")
+        await connection.execute(f"set local role {TOKEN_ROLE}")
         await connection.execute("select folklore_enter($1)", held["digest"])
         assert await connection.fetchval("select count(*) from memories") == 0
 
@@ -547,7 +547,7 @@ async def test_the_login_role_sees_nothing_without_a_key_or_with_a_forged_one(
 ) -> None:
     await holder(owner, "alice", "payments:admin")
     board = await connection.fetchval("select id from namespaces where name = 'board'")
-    await connection.execute(f"set session authorization {MEMBER}")
+    await connection.execute(f"set session authorization {TOKEN_ROLE}")
     if said:
         await connection.execute(said.format(zeros="0" * 64, board=board))
 
@@ -556,7 +556,7 @@ async def test_the_login_role_sees_nothing_without_a_key_or_with_a_forged_one(
             assert await connection.fetchval(f"select count(*) from {table}") == 0
         except asyncpg.InsufficientPrivilegeError:
             assert "row_security" in said, "denied, which reveals nothing either"
-    for table in ("principals", "tokens", "grants", "audit", "usage", "chores", "folklore_migrations"):
+    for table in ("principals", "tokens", "grants", "audit", "usage", "jobs", "folklore_migrations"):
         with pytest.raises(asyncpg.InsufficientPrivilegeError):
             await connection.fetchval(f"select count(*) from {table}")
     for change in (
@@ -564,7 +564,7 @@ async def test_the_login_role_sees_nothing_without_a_key_or_with_a_forged_one(
         "alter table memories disable row level security",
         "create policy open on memories using (true)",
         "alter function folklore_opened(text[]) security invoker",
-        f"alter role {MEMBER} bypassrls",
+        f"alter role {TOKEN_ROLE} bypassrls",
     ):
         with pytest.raises(asyncpg.PostgresError):
             await connection.execute(change)
@@ -574,7 +574,7 @@ async def test_the_login_role_with_a_key_sees_the_granted_namespaces(
     owner: Person, connection: asyncpg.Connection
 ) -> None:
     alice = await holder(owner, "alice", "payments:reader")
-    await connection.execute(f"set session authorization {MEMBER}")
+    await connection.execute(f"set session authorization {TOKEN_ROLE}")
 
     async with connection.transaction():
         await connection.execute("select folklore_enter($1)", key_of(alice.secret))
@@ -590,7 +590,7 @@ async def test_a_temporary_table_of_the_same_name_deceives_no_policy(
 ) -> None:
     alice = await holder(owner, "alice", "payments:reader")
     board = await connection.fetchval("select id from namespaces where name = 'board'")
-    await connection.execute(f"set session authorization {MEMBER}")
+    await connection.execute(f"set session authorization {TOKEN_ROLE}")
     await connection.execute("create temp table grants (token_id uuid, namespace_id uuid, role text)")
     await connection.execute("insert into pg_temp.grants values ($1, $2, 'admin')", alice.token, board)
 
@@ -656,7 +656,7 @@ async def test_a_connection_after_a_failed_call_serves_the_next_token_with_that_
             await alice.recall("crane", namespaces=("board",))
         with pytest.raises(InvalidInput, match="DivisionByZero"):
             async with alice.library.database.session() as session:
-                await session.carry_out("select 1/0")
+                await session.execute("select 1/0")
         assert await recalled(bob, "harbour crane") == ["the harbour crane belongs to nobody"]
         assert await recalled(alice, "harbour crane") == ["the harbour crane is painted red"]
 
@@ -716,13 +716,13 @@ async def test_a_database_that_cannot_switch_to_the_role_refuses_tokens_and_serv
             await person.keep("all else works", namespace="payments")
             alice = await holder(person, "alice", "payments:reader")
 
-            assert await role_lacks(theirs) == [f"grant folklore_app to {name}"]
+            assert await missing_role_commands(theirs) == [f"grant folklore_app to {name}"]
             for _ in range(4):  # more often than there are connections
                 with pytest.raises(DatabaseUnavailable, match="folklore_app") as told:
                     await alice.recall("works")
             assert "folklore db role" in str(told.value)
             # A login role of its own needs no such grant.
-            await cluster.admin.execute(f"create role {name}_requests login password 'x' in role {MEMBER}")
+            await cluster.admin.execute(f"create role {name}_requests login password 'x' in role {TOKEN_ROLE}")
             separate = Database(theirs, login_dsn=as_user(dsn, f"{name}_requests"))
             await separate.open()
             alice = replace(alice, library=MemoryContext.of(separate, embedder).view_of(alice.caller.access))
@@ -737,9 +737,11 @@ async def test_a_database_that_cannot_switch_to_the_role_refuses_tokens_and_serv
 async def test_a_role_that_was_complete_before_a_migration_lacks_only_the_new_grants(
     database_url: str, connection: asyncpg.Connection
 ) -> None:
-    await connection.execute(f"revoke all on idempotency_keys from {MEMBER}")
+    await connection.execute(f"revoke all on idempotency_keys from {TOKEN_ROLE}")
 
-    assert await role_lacks(database_url) == [f"grant select, insert, delete on idempotency_keys to {MEMBER}"]
+    assert await missing_role_commands(database_url) == [
+        f"grant select, insert, delete on idempotency_keys to {TOKEN_ROLE}"
+    ]
 
 
 async def test_the_idempotency_keys_of_a_token_hold_within_its_namespace_until_the_memory_is_forgotten(
@@ -771,4 +773,4 @@ async def test_a_reading_session_of_a_token_cannot_write(owner: Person) -> None:
 
     with pytest.raises(DatabaseUnavailable, match="read-only"):
         async with alice.library.database.session() as session:
-            await session.carry_out("delete from postings")
+            await session.execute("delete from postings")

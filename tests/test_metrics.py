@@ -20,8 +20,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from folklore.app import App
 from folklore.config import Settings
-from folklore.db.database import Database, PoolLimits
-from folklore.db.pool_statistics import Occupancy, occupancy
+from folklore.db.database import Database, PoolLimits, PoolStatistics
 from folklore.http.app import build_app
 from folklore.http.metrics import Metrics, forget_ended_workers, shared_folder
 from folklore.memory.usage import UsageQueue
@@ -209,17 +208,17 @@ async def test_connections_in_use_and_tasks_that_wait_are_counted(database_url: 
         waiting = asyncio.create_task(another())
         await asyncio.sleep(0)
         await asyncio.sleep(0)
-        busy = occupancy(database)
+        busy = database.statistics()
     await waiting
     async with asyncio.timeout(120):
-        while occupancy(database).in_use:  # a session that only read does not wait until its connection is back
+        while database.statistics().in_use:  # a session that only read does not wait until its connection is back
             await asyncio.sleep(0)
-    rested = occupancy(database)
+    rested = database.statistics()
     await database.close()
 
-    assert busy == Occupancy(in_use=1, idle=1, waiting=1, most=2)
-    assert rested == Occupancy(in_use=0, idle=2, waiting=0, most=2)
-    assert occupancy(database) == Occupancy(0, 0, 0, 0)
+    assert busy == PoolStatistics(in_use=1, idle=1, waiting=1, maximum=2)
+    assert rested == PoolStatistics(in_use=0, idle=2, waiting=0, maximum=2)
+    assert database.statistics() == PoolStatistics(0, 0, 0, 0)
 
 
 @pytest.mark.parametrize(

@@ -1,18 +1,17 @@
-"""Migrations: applied once by whoever comes first, refused when the database is not ours to change."""
+"""Migrations: each is applied once, and a database that another version made is refused."""
 
 from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import AsyncIterator
-from typing import Any
+from collections.abc import AsyncIterator, Awaitable, Callable
 
 import asyncpg
 import pytest
 
 from folklore.db import migrate as room
-from folklore.db.migrate import Migration, migrate, migrations, pending
-from folklore.errors import DatabaseUnavailable
+from folklore.db.migrate import Migration, ServerInfo, migrate, migrations, pending, require_versions
+from folklore.errors import DatabaseUnavailable, SchemaBehind
 
 
 @pytest.fixture
@@ -59,7 +58,22 @@ async def test_a_database_of_a_newer_folklore_is_refused(database_url: str, conn
         await migrate(database_url)
 
 
-async def test_a_migration_that_was_changed_after_it_was_applied_is_noticed(
+@pytest.mark.parametrize("check", [migrate, pending])
+async def test_a_database_of_an_unreleased_version_is_refused_with_the_commands_that_carry_it_over(
+    check: Callable[[str], Awaitable[list[str]]], empty_database_url: str, empty: asyncpg.Connection
+) -> None:
+    await empty.execute(
+        "create table folklore_migrations (name text primary key, checksum text not null, applied_at timestamptz);"
+        "insert into folklore_migrations values ('0001_memories.sql', 'x', now()), ('0002_relations.sql', 'y', now())"
+    )
+
+    with pytest.raises(SchemaBehind, match=r"folklore export --embeddings (\S+)` .* `folklore import \1`"):
+        await check(empty_database_url)
+
+    assert await empty.fetchval("select to_regclass('memories')") is None
+
+
+async def test_a_migration_that_was_changed_after_it_was_applied_is_refused(
     database_url: str, connection: asyncpg.Connection
 ) -> None:
     first = migrations()[0].name
@@ -69,7 +83,7 @@ async def test_a_migration_that_was_changed_after_it_was_applied_is_noticed(
         await migrate(database_url)
 
 
-async def test_a_migration_that_fails_leaves_nothing_behind(
+async def test_a_failed_migration_is_rolled_back(
     empty_database_url: str, empty: asyncpg.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     broken = Migration("0002_broken.sql", "create table half (id uuid); select missing();")
@@ -80,10 +94,10 @@ async def test_a_migration_that_fails_leaves_nothing_behind(
 
     assert await empty.fetchval("select to_regclass('half')") is None
     assert await empty.fetchval("select to_regclass('memories')") is not None
-    assert await empty.fetchval("select pg_try_advisory_lock($1)", room._LOCK), "the lock was given back"
+    assert await empty.fetchval("select pg_try_advisory_lock($1)", room._LOCK), "the lock was released"
 
 
-async def test_a_migration_waits_for_another_process_and_says_so_when_it_takes_too_long(
+async def test_a_migration_waits_for_another_process_until_the_timeout(
     empty_database_url: str, empty: asyncpg.Connection
 ) -> None:
     await empty.execute("select pg_advisory_lock($1)", room._LOCK)
@@ -92,38 +106,39 @@ async def test_a_migration_waits_for_another_process_and_says_so_when_it_takes_t
         await migrate(empty_database_url, timeout=1)
 
 
-class OldServer:
-    """Answers as a server of these versions would: old ones cannot be had here."""
-
-    def __init__(self, version: str, pgvector: str | None) -> None:
-        self._answers = iter([version, pgvector])
-
-    async def fetchval(self, _query: str) -> Any:
-        return next(self._answers)
+def server(major: int, pgvector: str | None) -> ServerInfo:
+    """Return information about a server of these versions, which cannot be installed here."""
+    return ServerInfo(
+        version=f"PostgreSQL {major}",
+        major=major,
+        pgvector=None,
+        offered=pgvector,
+        database="folklore",
+        role="folklore",
+        bytes=0,
+    )
 
 
 @pytest.mark.parametrize(
-    ("version", "pgvector", "said"),
+    ("major", "pgvector", "message"),
     [
-        ("140012", "0.8.1", "Postgres 14 is too old. Folklore needs Postgres 15 or newer."),
-        ("170002", None, "This Postgres has no pgvector. Install pgvector 0.8"),
-        ("170002", "0.7.4", "pgvector 0.7.4 is too old. Folklore needs 0.8; run `alter extension vector update`."),
+        (14, "0.8.1", "Postgres 14 is too old. Folklore needs Postgres 15 or newer."),
+        (17, None, "This Postgres has no pgvector. Install pgvector 0.8"),
+        (17, "0.7.4", "pgvector 0.7.4 is too old. Folklore needs 0.8; run `alter extension vector update`."),
     ],
 )
-async def test_a_server_that_is_too_old_is_refused_with_the_next_step(
-    version: str, pgvector: str | None, said: str
-) -> None:
+def test_a_server_that_is_too_old_is_refused_with_the_next_step(major: int, pgvector: str | None, message: str) -> None:
     with pytest.raises(DatabaseUnavailable) as refusal:
-        await room._check_postgres(OldServer(version, pgvector))  # type: ignore[arg-type]
+        require_versions(server(major, pgvector))
 
-    assert str(refusal.value).startswith(said)
+    assert str(refusal.value).startswith(message)
 
 
 @pytest.mark.parametrize("pgvector", ["0.8.0", "0.8.5", "0.9.0", "1.0"])
-async def test_supported_versions_are_accepted(pgvector: str) -> None:
-    await room._check_postgres(OldServer("150000", pgvector))  # type: ignore[arg-type]
+def test_supported_versions_are_accepted(pgvector: str) -> None:
+    require_versions(server(15, pgvector))
 
 
-async def test_a_database_that_is_not_there_is_an_error_of_ours() -> None:
+async def test_an_unreachable_database_raises_database_unavailable() -> None:
     with pytest.raises(DatabaseUnavailable):
         await migrate("postgresql://nobody@127.0.0.1:9/none", timeout=2)

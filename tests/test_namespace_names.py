@@ -10,8 +10,6 @@ import asyncpg
 import pytest
 from mcp import Client
 
-from folklore.db import migrate as room
-from folklore.db.migrate import migrate, migrations
 from folklore.errors import NotFound
 from folklore.text import names
 from tests.commands import CommandLine, command_line  # noqa: F401 - the fixture `folklore`
@@ -120,59 +118,14 @@ async def test_names_ignore_the_case_of_ascii_letters_only(person: Person) -> No
         await person.library.find_namespaces(["ünter-den-linden"])
 
 
-async def test_an_older_database_keeps_every_name_and_the_rows_that_refer_to_it(
-    empty_database_url: str, monkeypatch: pytest.MonkeyPatch
+async def test_the_database_refuses_a_name_that_differs_in_the_case_of_ascii_letters_only(
+    connection: asyncpg.Connection,
 ) -> None:
-    kept = ["ΟΔΟΣ", "οδος", "Team", "istanbul", "x" * 100]
-    connection = await _older(empty_database_url, monkeypatch, kept)
+    for number, name in enumerate(("ΟΔΟΣ", "οδος", "Team", "istanbul", "ıstanbul")):
+        await _insert(connection, number, name)
 
-    assert (await migrate(empty_database_url))[0] == "0009_names.sql"
-
-    assert await _living(connection) == sorted(kept)
     with pytest.raises(asyncpg.UniqueViolationError):
         await _insert(connection, 99, "TEAM")
-    await connection.close()
-
-
-async def test_names_that_a_turkish_server_distinguished_remain_distinct(
-    empty_database_url: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    connection = await _older(empty_database_url, monkeypatch, [])
-    # As lower() does it where the server's language is Turkish, which this one cannot be.
-    await connection.execute("drop index namespaces_name_key")
-    await connection.execute(
-        "create unique index namespaces_name_key on namespaces (lower(translate(name, 'I', 'ı')))"
-        " where deleted_at is null"
-    )
-    await _insert(connection, 0, "Api")
-    await connection.execute("update namespaces set deleted_at = now()")
-    for number, name in enumerate(("API", "api", "I" * 100, "i" * 100, "else"), start=1):
-        await _insert(connection, number, name)
-
-    assert (await migrate(empty_database_url))[0] == "0009_names.sql"
-
-    told = {row["id"].int: row["name"] for row in await connection.fetch("select id, name from namespaces")}
-    assert told == {
-        0: "Api",
-        1: "API",
-        2: "api-000000000002",
-        3: "I" * 100,
-        4: "i" * 87 + "-000000000004",
-        5: "else",
-    }
-    assert [names.normalise(name) for name in told.values()] == list(told.values())
-    await connection.close()
-
-
-async def _older(dsn: str, patch: pytest.MonkeyPatch, made: list[str]) -> asyncpg.Connection:
-    """A database as the release before the migration left it, with these namespaces."""
-    with patch.context() as earlier:
-        earlier.setattr(room, "migrations", lambda: [item for item in migrations() if item.name < "0009"])
-        await migrate(dsn)
-    connection = await asyncpg.connect(dsn)
-    for number, name in enumerate(made):
-        await _insert(connection, number, name)
-    return connection
 
 
 async def _insert(connection: asyncpg.Connection, number: int, name: str) -> None:
@@ -180,8 +133,3 @@ async def _insert(connection: asyncpg.Connection, number: int, name: str) -> Non
         "insert into namespaces (id, name, created_at, created_by) values ($1, $2, $3, 'tester')",
         UUID(int=number), name, NOON,
     )  # fmt: skip
-
-
-async def _living(connection: asyncpg.Connection) -> list[str]:
-    rows = await connection.fetch("select name from namespaces where deleted_at is null")
-    return sorted(row["name"] for row in rows)

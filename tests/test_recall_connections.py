@@ -11,8 +11,6 @@ import asyncpg
 import pytest
 
 from folklore.db.database import Database, Plans, PoolLimits, Session
-from folklore.db.pinned_session import Held
-from folklore.db.pool_statistics import occupancy
 from folklore.embedding.protocol import Embedder
 from folklore.errors import DatabaseUnavailable, Unavailable
 from folklore.memory.context import MemoryContext
@@ -31,9 +29,9 @@ class Lending(Database):
         self.lent: list[Plans] = []
         self.out = 0
 
-    def session(self, plans: Plans = "kept", *, hurried: bool = False) -> AbstractAsyncContextManager[Session]:
+    def session(self, plans: Plans = "kept", *, release_later: bool = False) -> AbstractAsyncContextManager[Session]:
         self.lent.append(plans)
-        return _Noted(self, super().session(plans, hurried=hurried))
+        return _Noted(self, super().session(plans, release_later=release_later))
 
 
 class _Noted(AbstractAsyncContextManager[Session]):
@@ -102,12 +100,12 @@ async def test_however_few_connections_there_are_many_recalls_and_stores_at_once
             *(person.recall("the dog", filters=Filters(kinds=("note",))) for _ in range(10)),
         )
         await asyncio.gather(*(person.keep(f"another fact {place}") for place in range(10)))
-    counted = occupancy(database)
+    counted = database.statistics()
     await database.close()
 
     assert {answer.memories[0].memory.content for answer in answers} == {FACTS[0], FACTS[1]}
     assert not any(answer.degraded for answer in answers)
-    assert counted.most == most
+    assert counted.maximum == most
 
 
 async def test_a_search_takes_a_connection_for_its_words_and_one_for_its_candidates(
@@ -192,15 +190,31 @@ async def test_a_recall_that_is_cancelled_before_its_branches_begin_awaits_every
 
 
 async def test_after_a_statement_that_failed_the_next_takes_another_connection(lending: Lending) -> None:
-    held = Held(lending)
+    held = lending.pinned_session()
     with pytest.raises(DatabaseUnavailable):
         async with held:
             raise asyncpg.ConnectionDoesNotExistError("gone")
     assert lending.out == 0
 
     async with held as session:
-        assert await session.rows("models_active") == []
+        assert await session.rows("models/active") == []
     assert lending.out == 1
 
-    await held.let_go()
+    await held.release()
     assert lending.out == 0
+
+
+async def test_a_database_that_fails_to_open_leaves_no_connection(empty_database_url: str) -> None:
+    database = Database(empty_database_url)
+
+    with pytest.raises(DatabaseUnavailable, match="no pgvector"):
+        await database.open()
+
+    observer = await asyncpg.connect(empty_database_url)
+    async with asyncio.timeout(120):
+        while await observer.fetchval(
+            "select count(*) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()"
+            " and backend_type = 'client backend'"
+        ):
+            await asyncio.sleep(0.01)
+    await observer.close()

@@ -14,32 +14,16 @@ from folklore.db.sql_loader import statement
 from tests.conftest import Cluster
 from tests.test_schema import SMALL
 
-SQL = files("folklore.db") / "sql"
-FRAGMENTS = frozenset(
-    {
-        "alive",
-        "changeable",
-        "derived",
-        "evidence",
-        "matching",
-        "matching_token",
-        "once",
-        "pool_no_vectors",
-        "pool_vectors",
-        "ranked",
-        "record",
-        "tied",
-        "visible",
-    }
-)  # included by others, no statements themselves
-EVERY = sorted(Path(entry.name).stem for entry in SQL.iterdir() if entry.name.endswith(".sql"))
-STATEMENTS = [name for name in EVERY if name not in FRAGMENTS]
-PLAIN = [
-    "recall_dense/plain", "recall_keyword/plain", "recall_keyword/stems", "recall_keyword/stems/plain",
-    "recall_pool/no_vectors", "recall_pool/no_vectors/plain", "recall_pool/plain", "search_expression/token",
+SQL = Path(str(files("folklore.db"))) / "sql"
+FILES = sorted(path.relative_to(SQL).with_suffix("").as_posix() for path in SQL.rglob("*.sql"))
+TEMPLATES = frozenset({"roles/begin_as_token"})  # filled in by the code, and several commands at once
+STATEMENTS = [name for name in FILES if not name.startswith("fragments/") and name not in TEMPLATES]
+VARIANTS = [
+    "recall/dense:plain", "recall/keyword:plain", "recall/keyword:stems", "recall/keyword:stems:plain",
+    "recall/pool:no_vectors", "recall/pool:no_vectors:plain", "recall/pool:plain", "recall/expression:token",
 ]  # fmt: skip
-SIZED = frozenset({"recall_nearest"})  # asked with the number of dimensions behind their name
-ASKED = [f"{name}/256" if name in SIZED else name for name in STATEMENTS]
+SIZED = frozenset({"recall/nearest"})  # a number of dimensions follows their name
+COMPLETE = [f"{name}:256" if name in SIZED else name for name in STATEMENTS]
 
 DATA_TABLES = sorted(
     {table for migration in migrations() for table in re.findall(r"^create table (\w+)", migration.sql, re.MULTILINE)}
@@ -48,11 +32,11 @@ DATA_TABLES = sorted(
 
 # Statements that enter a data table by something else than its namespace, and why they may.
 EXEMPT = {
-    "analyze": "tells the planner about whole tables, and reads nothing for anybody",
-    "namespaces_find": "asks each row of namespaces, a small table that is on every node, whether it holds anything",
-    "hnsw_changes": "counts the vectors of each row of namespaces, a small table that is on every node",
-    "memories_status": "counts the memories of each row of namespaces, a small table that is on every node",
-    "namespaces_read": "counts the memories of each row of namespaces, a small table that is on every node",
+    "server/analyze": "tells the planner about whole tables, and reads nothing for anybody",
+    "namespaces/find": "asks each row of namespaces, a small table that is on every node, whether it holds anything",
+    "embeddings/index_changes": "counts the vectors of each row of namespaces, a small table that is on every node",
+    "namespaces/status": "counts the memories of each row of namespaces, a small table that is on every node",
+    "namespaces/list": "counts the memories of each row of namespaces, a small table that is on every node",
 }
 
 _COMMENT = re.compile(r"--[^\n]*")
@@ -65,8 +49,12 @@ _ENTRY = re.compile(
 
 def source(name: str) -> str:
     """The file with its includes, without comments and literals."""
+
+    def included(match: re.Match[str]) -> str:
+        return source(match[1] if "/" in match[1] else f"fragments/{match[1]}")
+
     text = (SQL / f"{name}.sql").read_text(encoding="utf-8")
-    text = re.sub(r"^[ \t]*-- include (\w+)$", lambda match: source(match[1]), text, flags=re.MULTILINE)
+    text = re.sub(r"^[ \t]*-- include ([\w/]+)$", included, text, flags=re.MULTILINE)
     return _LITERAL.sub("''", _COMMENT.sub("", text))
 
 
@@ -121,7 +109,7 @@ def test_a_statement_groups_and_joins_within_a_namespace(name: str) -> None:
         assert "namespace_id" in grouped
 
 
-@pytest.mark.parametrize("name", EVERY)
+@pytest.mark.parametrize("name", FILES)
 def test_times_and_chances_come_as_parameters(name: str) -> None:
     volatile = r"\b(?:now|random|clock_timestamp|statement_timestamp|timeofday|gen_random_uuid|uuidv[47]|nextval)\s*\("
     current = r"\b(?:current_timestamp|current_date|current_time|localtimestamp)\b"
@@ -137,7 +125,7 @@ def test_settings_are_never_changed_for_longer_than_a_transaction(name: str) -> 
     assert re.search(r"^\s*set (?!local)", sql) is None
 
 
-@pytest.mark.parametrize("name", EVERY)
+@pytest.mark.parametrize("name", FILES)
 def test_sql_is_written_in_lower_case(name: str) -> None:
     assert re.findall(r"\b\w*[A-Z]\w*\b", source(name).replace('collate "C"', "")) == []
 
@@ -150,7 +138,7 @@ def test_every_parameter_says_its_type_at_least_once(name: str) -> None:
     assert {parameter for parameter in given if f":{parameter}::" not in sql} == set()
 
 
-@pytest.mark.parametrize("name", [*ASKED, *PLAIN])
+@pytest.mark.parametrize("name", [*COMPLETE, *VARIANTS])
 async def test_postgres_accepts_every_statement(name: str, prepared: dict[str, int]) -> None:
     assert prepared[name] == len(statement(name).parameters)
 
@@ -161,14 +149,14 @@ async def prepared(cluster: Cluster, template: str) -> dict[str, int]:
     async with cluster.new_database(template) as database:
         connection = await asyncpg.connect(cluster.address(database))
         seen = {}
-        for name in [*ASKED, *PLAIN]:
+        for name in [*COMPLETE, *VARIANTS]:
             seen[name] = len((await connection.prepare(statement(name).sql)).get_parameters())
         await connection.close()
         return seen
 
 
 def test_a_missing_or_surplus_argument_is_a_mistake_in_the_code() -> None:
-    known = statement("memories_by_key")
+    known = statement("keys/find")
 
     assert known.arguments({"namespace": 1, "keys": 2}) == [1, 2]
     with pytest.raises(KeyError, match="surplus"):
@@ -177,7 +165,7 @@ def test_a_missing_or_surplus_argument_is_a_mistake_in_the_code() -> None:
         known.arguments({"namespace": 1})
 
 
-@pytest.mark.parametrize("name", ASKED)
+@pytest.mark.parametrize("name", COMPLETE)
 def test_comments_cost_nothing_on_the_wire(name: str) -> None:
     sent = statement(name).sql
 
@@ -186,25 +174,23 @@ def test_comments_cost_nothing_on_the_wire(name: str) -> None:
     assert not re.search(r"(?<![:\w]):[a-z_]+\b", _LITERAL.sub("''", sent)), "an unnumbered parameter"
 
 
-@pytest.mark.parametrize("name", ["recall_nearest", "recall_nearest/plain", "recall_nearest/0", "recall_nearest/2);"])
+@pytest.mark.parametrize("name", ["recall/nearest", "recall/nearest:plain", "recall/nearest:0", "recall/nearest:2);"])
 def test_a_size_that_is_none_never_reaches_postgres(name: str) -> None:
     with pytest.raises(KeyError, match="dimensions"):
         statement(name)
 
 
 def test_a_size_stands_in_the_statement_as_a_number() -> None:
-    assert "::halfvec(385) <#>" in statement("recall_nearest/385").sql
+    assert "::halfvec(385) <#>" in statement("recall/nearest:385").sql
 
 
-def test_no_sql_is_put_together_in_python() -> None:
-    room = Path(str(files("folklore")))
-    suspicious = re.compile(
-        r"""f["'](?:[^"']*\b)?(?:select|insert|update|delete|create|drop|alter)\b\s""", re.IGNORECASE
-    )
+def test_no_sql_is_built_in_python() -> None:
+    package = Path(str(files("folklore")))
+    suspicious = re.compile(r"""f["'](?:[^"']*\b)?(?:select|insert|update|delete|create|drop|alter)\b\s""")
     found = [
-        f"{path.relative_to(room)}:{number}"
-        for path in room.rglob("*.py")
-        if "engine" not in path.parts  # starts servers, and makes its one database
+        f"{path.relative_to(package)}:{number}"
+        for path in package.rglob("*.py")
+        if "engine" not in path.parts  # starts servers and creates its one database
         for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1)
         if suspicious.search(line)
     ]

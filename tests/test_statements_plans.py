@@ -34,7 +34,7 @@ class ManyMemories:
 
     def seen_by(self, whom: str) -> Database:
         """The database as its owner sees it, or as the holder of the token."""
-        return self.database if whom == "owner" else self.database.bound(self.key)
+        return self.database if whom == "owner" else self.database.for_token(self.key)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +117,7 @@ async def kept_plan(database: Database, plans: Plans, name: str) -> Plan:
     found = statement(name)
     nothing = ", ".join(["null"] * len(found.parameters))
     async with database.session(plans) as session:
-        connection = session._connection
+        connection = session.connection
         assert await connection.fetchval("show plan_cache_mode") == "force_generic_plan"
         await connection.execute(f"prepare explained as {found.sql}")
         try:
@@ -127,13 +127,13 @@ async def kept_plan(database: Database, plans: Plans, name: str) -> Plan:
 
 
 async def test_document_frequencies_are_read_from_the_postings_key_alone(explain: Explain) -> None:
-    plan = await explain("recall_lexemes")
+    plan = await explain("recall/lexemes")
 
     assert plan.scans("postings") == {("Index Only Scan", "postings_pkey")}
 
 
 async def test_the_oldest_vectors_and_texts_are_sampled_by_their_keys_and_never_sorted(explain_scan: Explain) -> None:
-    plan = await explain_scan("recall_sample")
+    plan = await explain_scan("recall/sample")
 
     assert plan.scans("embeddings") == {("Index Scan", "embeddings_pkey")}
     assert ("Index Scan", "memories_pkey") in plan.scans("memories")
@@ -141,7 +141,7 @@ async def test_the_oldest_vectors_and_texts_are_sampled_by_their_keys_and_never_
     assert not [node for node in plan.nodes if any("id" in key for key in node.get("Sort Key", []))]
 
 
-@pytest.mark.parametrize("name", ["recall_keyword", "recall_keyword/stems"])
+@pytest.mark.parametrize("name", ["recall/keyword", "recall/keyword:stems"])
 async def test_the_keyword_branch_reads_the_postings_key_alone_and_few_memories(explain: Explain, name: str) -> None:
     plan = await explain(name)
 
@@ -149,7 +149,7 @@ async def test_the_keyword_branch_reads_the_postings_key_alone_and_few_memories(
     assert plan.scans("memories") == {("Index Scan", "memories_pkey")}
 
 
-@pytest.mark.parametrize("name", ["recall_lexemes", "search_terms", "recall_keyword", "recall_pool/no_vectors"])
+@pytest.mark.parametrize("name", ["recall/lexemes", "recall/terms", "recall/keyword", "recall/pool:no_vectors"])
 async def test_a_recall_by_keyword_names_no_table_of_vectors(explain: Explain, name: str) -> None:
     plan = await explain(name)
 
@@ -157,7 +157,7 @@ async def test_a_recall_by_keyword_names_no_table_of_vectors(explain: Explain, n
 
 
 async def test_the_dense_branch_reads_the_narrow_table_alone(explain: Explain) -> None:
-    plan = await explain("recall_dense")
+    plan = await explain("recall/dense")
 
     assert {index for _, index in plan.scans("embeddings")} <= {"embeddings_pkey", None}
     assert plan.scans("memories") == {("Index Scan", "memories_pkey")}
@@ -166,7 +166,7 @@ async def test_the_dense_branch_reads_the_narrow_table_alone(explain: Explain) -
 async def test_the_dense_branch_reads_no_vectors_of_other_namespaces(crowd: ManyMemories) -> None:
     library = MemoryContext.of(crowd.database, None)
     [notebook] = await library.find_namespaces(["small"])
-    found = statement("recall_dense")
+    found = statement("recall/dense")
     given = {
         "namespaces": [notebook.id],
         "fetch": 30,
@@ -177,7 +177,7 @@ async def test_the_dense_branch_reads_no_vectors_of_other_namespaces(crowd: Many
     }
 
     async with crowd.database.session("fresh") as session:
-        connection = session._connection
+        connection = session.connection
         given |= dict(await connection.fetchrow("select model_id as model, vector as query from embeddings limit 1"))
         plan = Plan.of(await connection.fetchval(f"explain (format json) {found.sql}", *found.arguments(given)))
 
@@ -185,7 +185,7 @@ async def test_the_dense_branch_reads_no_vectors_of_other_namespaces(crowd: Many
 
 
 async def test_the_plan_kept_for_scans_reads_no_vectors_of_other_namespaces(explain_scan: Explain) -> None:
-    plan = await explain_scan("recall_dense/plain")
+    plan = await explain_scan("recall/dense:plain")
 
     assert plan.scans("embeddings") <= {("Index Scan", "embeddings_pkey"), ("Bitmap Heap Scan", None)}
     assert plan.scans("memories") == {("Index Scan", "memories_pkey")}
@@ -214,7 +214,7 @@ async def test_what_is_left_out_of_the_sort_changes_no_answer(
 
 
 async def test_session_neighbours_are_found_by_their_index(explain: Explain) -> None:
-    plan = await explain("recall_pool")
+    plan = await explain("recall/pool")
 
     assert "memories_session_idx" in plan.indexes()
     assert not {kind for kind, _ in plan.scans("memories")} & {"Seq Scan"}
@@ -222,22 +222,22 @@ async def test_session_neighbours_are_found_by_their_index(explain: Explain) -> 
 
 
 async def test_memories_are_fetched_by_their_key(explain: Explain) -> None:
-    plan = await explain("memories_get")
+    plan = await explain("memories/get")
 
     assert plan.scans("memories") == {("Index Scan", "memories_pkey")}
 
 
 async def test_an_idempotency_key_is_found_by_its_index(explain: Explain) -> None:
-    plan = await explain("memories_by_key")
+    plan = await explain("keys/find")
 
-    assert plan.indexes() == {"memories_idempotency_key", "memories_pkey", "idempotency_keys_pkey"}
+    assert plan.indexes() == {"memories_pkey", "idempotency_keys_pkey"}
     assert not {kind for table in ("memories", "idempotency_keys") for kind, _ in plan.scans(table)} & {"Seq Scan"}
 
 
 @pytest.mark.parametrize("whom", ["owner", "token"])
 async def test_an_expression_is_found_by_the_inverted_index(whom: str, crowd: ManyMemories) -> None:
     """Row-level security alone would read the whole namespace: `@@` might tell of rows that may not be seen."""
-    found = statement("search_expression" if whom == "owner" else "search_expression/token")
+    found = statement("recall/expression" if whom == "owner" else "recall/expression:token")
     [notebook] = await MemoryContext.of(crowd.database, None).find_namespaces(["large"])
     given = {"namespaces": [notebook.id], "expression": "'memori' <-> '1234' <-> 'say'", "fetch": 30, "bound": 5_000}
     given |= {
@@ -251,7 +251,7 @@ async def test_an_expression_is_found_by_the_inverted_index(whom: str, crowd: Ma
     given |= visibility(Filters(), NOON)
 
     async with crowd.seen_by(whom).transaction() as session:
-        connection = session._connection
+        connection = session.connection
         rows = await connection.fetch(found.sql, *found.arguments(given))
         scans = await connection.fetchval("select pg_stat_get_xact_numscans('memories_search_idx'::regclass)")
 
@@ -266,8 +266,8 @@ async def test_both_branches_of_a_recall_hold_a_connection_at_the_same_time(
     rows = Session.rows
 
     async def meet(self: Session, name: str, /, **values: object) -> Any:
-        if name.partition("/")[0] in ("recall_dense", "recall_keyword"):
-            met.add(name.partition("/")[0])
+        if name.partition(":")[0] in ("recall/dense", "recall/keyword"):
+            met.add(name.partition(":")[0])
             async with asyncio.timeout(120):
                 await both.wait()
         return await rows(self, name, **values)
@@ -277,12 +277,11 @@ async def test_both_branches_of_a_recall_hold_a_connection_at_the_same_time(
 
     assert answer.memories
     assert answer.degraded == ()
-    assert met == {"recall_dense", "recall_keyword"}
+    assert met == {"recall/dense", "recall/keyword"}
 
 
-async def test_an_import_finds_what_stands_in_its_way_by_indexes_alone(explain: Explain) -> None:
-    plan = await explain("transfer_existing")
+async def test_an_import_finds_conflicting_memories_by_indexes_alone(explain: Explain) -> None:
+    plan = await explain("transfer/existing")
 
-    keys = {"memories_idempotency_key", "idempotency_keys_pkey"}
-    assert plan.indexes() == {"memories_pkey", "memories_digest_key"} | keys
+    assert plan.indexes() == {"memories_pkey", "memories_digest_key", "idempotency_keys_pkey"}
     assert not {kind for table in ("memories", "idempotency_keys") for kind, _ in plan.scans(table)} & {"Seq Scan"}

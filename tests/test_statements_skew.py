@@ -23,7 +23,7 @@ from folklore.memory.context import MemoryContext
 from folklore.model import Filters
 from tests.conftest import Cluster
 from tests.person import NOON, Person
-from tests.test_statements import ASKED, DATA_TABLES, PLAIN
+from tests.test_statements import COMPLETE, DATA_TABLES, VARIANTS
 
 MODEL = UUID("00000000-0000-7000-8000-000000000001")
 FILLED = ["no statistics", "statistics of the small", "statistics of the large", "statistics of all"]
@@ -67,7 +67,7 @@ class Skewed:
     key: str
 
     def seen_by(self, whom: str) -> Database:
-        return self.database if whom == "owner" else self.database.bound(self.key)
+        return self.database if whom == "owner" else self.database.for_token(self.key)
 
 
 def space(number: int) -> UUID:
@@ -146,7 +146,7 @@ def is_planned(name: str) -> bool:
     return re.match(r"\s*(?:select|with|insert|update|delete)\b", statement(name).sql) is not None
 
 
-PLANNED = [name for name in [*ASKED, *PLAIN] if is_planned(name)]
+PLANNED = [name for name in [*COMPLETE, *VARIANTS] if is_planned(name)]
 
 
 def reading_whole(plan: dict[str, Any], tables: Collection[str] = DATA_TABLES) -> list[str]:
@@ -159,7 +159,7 @@ def reading_whole(plan: dict[str, Any], tables: Collection[str] = DATA_TABLES) -
 
 
 @pytest.mark.parametrize("whom", ["owner", "token"])
-@pytest.mark.parametrize(("plans", "names"), [("kept", PLANNED), ("scan", ["recall_dense/plain", "recall_sample"])])
+@pytest.mark.parametrize(("plans", "names"), [("kept", PLANNED), ("scan", ["recall/dense:plain", "recall/sample"])])
 async def test_no_kept_plan_reads_a_data_table_whole(
     skewed: Skewed, plans: Plans, names: Sequence[str], whom: str
 ) -> None:
@@ -169,7 +169,7 @@ async def test_no_kept_plan_reads_a_data_table_whole(
         given = f"({', '.join(['null'] * len(found.parameters))})" if found.parameters else ""
         try:
             async with skewed.seen_by(whom).session(plans) as session:
-                connection = session._connection
+                connection = session.connection
                 await connection.execute(f"prepare explained_{place} as {found.sql}")
                 explained = await connection.fetchval(f"explain (format json) execute explained_{place} {given}")
         except Refused:  # a table for the owner alone
@@ -183,13 +183,13 @@ async def test_no_kept_plan_reads_a_data_table_whole(
 
 # Parameters of the statements whose plans are made for their values. Behind a pooler namespaces_find is one of them.
 PARAMETERS: dict[str, dict[str, object]] = {
-    "namespaces_find": {"names": None, "within": None},
-    "memories_list": {"by": "happened", "ascending": False, "after_time": None, "after_id": None, "fetch": 11},
-    "memories_matching": {"shown": None, "fetch": 100},
-    "memories_similar": {"distance": 0.2, "newest": 1_000, "now": NOON},
-    "recall_dense": {"scan": None, "slope": 0.0, "floor": None, "fetch": 30},
-    "recall_expand": {"bridges": True, "entities": ["word:1"], "ties": 5, "most": 10},
-    "search_expression/token": {
+    "namespaces/find": {"names": None, "within": None},
+    "memories/list": {"by": "happened", "ascending": False, "after_time": None, "after_id": None, "fetch": 11},
+    "memories/match": {"shown": None, "fetch": 100},
+    "embeddings/similar": {"distance": 0.2, "newest": 1_000, "now": NOON},
+    "recall/dense": {"scan": None, "slope": 0.0, "floor": None, "fetch": 30},
+    "recall/expand": {"bridges": True, "entities": ["word:1"], "ties": 5, "most": 10},
+    "recall/expression:token": {
         "expression": "'memori' & 'word7'",
         "lexemes": ["memori", "word7"],
         "weights": [0.1, 5.0],
@@ -209,7 +209,7 @@ async def test_no_plan_for_a_small_namespace_reads_others(skewed: Skewed, name: 
     found = statement(name)
     small = space(SMALL[0])
     async with skewed.database.session("fresh") as session:
-        connection = session._connection
+        connection = session.connection
         ids = await connection.fetch("select id from memories where namespace_id = $1", small)
         given = visibility(Filters(kinds=("note",)), NOON) | PARAMETERS[name]
         given |= {"namespace": small, "namespaces": [small], "ids": [row["id"] for row in ids], "model": MODEL}
@@ -224,10 +224,10 @@ async def test_no_plan_for_a_small_namespace_reads_others(skewed: Skewed, name: 
 @pytest.mark.parametrize("skewed", FILLED, indirect=True, scope="module")
 @pytest.mark.parametrize("plans", ["kept", "fresh"])
 async def test_finding_out_that_a_namespace_is_empty_reads_a_few_pages(skewed: Skewed, plans: Plans) -> None:
-    found = statement("namespaces_find")
+    found = statement("namespaces/find")
     async with skewed.database.session(plans) as session:
-        rows = await session.rows("namespaces_find", names=None, within=None)
-        explained = await session._connection.fetchval(
+        rows = await session.rows("namespaces/find", names=None, within=None)
+        explained = await session.connection.fetchval(
             f"explain (analyze, buffers, format json) {found.sql}", None, None
         )
     plan = json.loads(explained)[0]["Plan"]

@@ -230,30 +230,6 @@ async def test_a_new_text_is_stored_next_to_a_repeated_request_whose_memory_was_
     assert result.stored[1].id == result.stored[2].id != first
 
 
-async def test_an_imported_idempotency_key_belongs_to_its_imported_text(
-    person: Person, connection: asyncpg.Connection
-) -> None:
-    [first] = await person.keep(Draft("imported", idempotency_key="k"))
-    await connection.execute("delete from idempotency_keys")  # as an import leaves it
-
-    assert await person.keep(Draft("imported", idempotency_key="k")) == [first]
-    with pytest.raises(InvalidInput, match="idempotency_key"):
-        await person.store(Draft("another", idempotency_key="k"))
-
-
-async def test_an_idempotency_key_from_an_older_schema_is_recognised(
-    person: Person, connection: asyncpg.Connection
-) -> None:
-    [old] = await person.keep("old")
-    [first] = await person.keep(Draft("newer", supersedes=old, idempotency_key="k"))
-    await connection.execute("update memories set key_request = request from idempotency_keys where memory_id = id")
-    await connection.execute("delete from idempotency_keys")
-
-    assert await person.keep(Draft("newer", supersedes=old, idempotency_key="k")) == [first]
-    with pytest.raises(InvalidInput, match="idempotency_key"):
-        await person.store(Draft("newer", idempotency_key="k"))
-
-
 async def test_the_idempotency_key_and_the_text_of_a_forgotten_memory_can_be_used_again(person: Person) -> None:
     keyed, plain = await person.keep(Draft("the first wording", idempotency_key="k"), "as it was said")
     await person.keep(Draft("as it was said", idempotency_key="second"))

@@ -220,7 +220,7 @@ async def test_a_batch_of_near_duplicates_reads_three_neighbours_of_each_memory(
     new = await person.keep(*(f"note number {n} about widget assembly line {n % 40}" for n in range(300, 340)))
     await connection.execute("analyze")
     [notebook] = await person.library.find_namespaces(["notes"])
-    asked = statement("memories_similar")
+    asked = statement("embeddings/similar")
     given = {"namespace": notebook.id, "ids": new, "distance": 0.08, "newest": 3_000, "now": NOON}
     given["model"] = await connection.fetchval("select id from models")
 

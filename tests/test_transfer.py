@@ -757,7 +757,7 @@ async def test_an_export_shows_one_moment_while_memories_are_stored(
     person = Person(MemoryContext.of(database, embedder))
     await person.keep("before the export began")
     made = await person.create_token("alice", "notes:reader")
-    seen = database if whose == "owner" else database.bound(key_of(made.secret))
+    seen = database if whose == "owner" else database.for_token(key_of(made.secret))
 
     lines = export_lines(Mover(seen, embedder).context(), ExportRequest())
     header = await anext(lines)

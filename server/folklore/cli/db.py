@@ -95,12 +95,12 @@ def migrate(ctx: click.Context, as_json: bool) -> None:
 def role(ctx: click.Context, as_json: bool) -> None:
     """Show the statements that the database's administrator must run so that tokens can be used."""
     from folklore.app import App
-    from folklore.db.migrate import migrate, role_lacks
+    from folklore.db.migrate import migrate, missing_role_commands
 
     async def work() -> list[str]:
         address = await App(settings).dsn()
         await migrate(address)  # which does what it may
-        return await role_lacks(address)
+        return await missing_role_commands(address)
 
     settings = local_settings(ctx)
     lacks = asyncio.run(work())
@@ -138,10 +138,9 @@ def _engine_status(settings: Settings) -> tuple[dict[str, object], str | None]:
 
 
 async def _server_status(address: str) -> dict[str, object]:
-    from folklore.db.migrate import pending
-    from folklore.db.server_info import facts
+    from folklore.db.migrate import pending, server_info
 
-    found = await facts(address)
+    found = await server_info(address)
     return {
         "version": found.version,
         "pgvector": found.pgvector or "missing",

@@ -19,10 +19,8 @@ from folklore.cli.context import local_settings
 from folklore.cli.options import json_option
 from folklore.cli.output import paint, print_json, say
 from folklore.config import Settings
-from folklore.db.database import Database, PoolLimits
-from folklore.db.dry_run import Rehearsal
-from folklore.db.migrate import migrate, pending
-from folklore.db.server_info import facts
+from folklore.db.database import Database, DryRun, PoolLimits
+from folklore.db.migrate import migrate, pending, server_info
 from folklore.db.stores.models import Models
 from folklore.embedding.factory import build_embedder, configured_choice, configured_embedder
 from folklore.embedding.protocol import Embedder, Model
@@ -141,7 +139,7 @@ async def _engine(found: Examination) -> str:
 
 async def _database(found: Examination) -> str:
     address, where = await database_address(found.settings)
-    server = await facts(address)
+    server = await server_info(address)
     if server.pgvector is None and server.offered is None:
         raise FolkloreError(
             f"{server.version} has no pgvector.", hint="Install pgvector 0.8 or newer (package postgresql-NN-pgvector)."
@@ -213,10 +211,10 @@ async def _memory(found: Examination) -> str:
     """Store and recall in a transaction that is rolled back."""
     assert found.address is not None
     embedder = configured_embedder(found.settings.embedding, found.settings.home)
-    database = Rehearsal(found.address)
+    database = DryRun(found.address)
     began = monotonic()
     try:
-        async with asyncio.timeout(_TIMEOUT), database.stage():
+        async with asyncio.timeout(_TIMEOUT), database.running():
             await _round_trip(MemoryContext.of(database, embedder))
     except TimeoutError as error:
         raise Unavailable(

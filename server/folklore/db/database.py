@@ -1,50 +1,56 @@
-"""The pool, and the one place where Postgres' errors become ours."""
+"""Connection pools of one Postgres database."""
 
 from __future__ import annotations
 
 import asyncio
 import copy
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
+from time import monotonic
 from typing import Any
 
 import asyncpg
+import structlog
+from pgvector import HalfVector
 
-from folklore.db.driver_errors import ours
-from folklore.db.roles import entry
-from folklore.db.session import Lent, Plans, Row, Session
-from folklore.db.types import Types
-from folklore.errors import DatabaseUnavailable
+from folklore.db.driver_errors import DRIVER_ERRORS, describe, translated_errors
+from folklore.db.roles import begin_as_token
+from folklore.db.session import PinnedSession, Plans, PooledSession, Row, Session
+from folklore.db.sql_loader import statement
+from folklore.errors import DatabaseUnavailable, FolkloreError
 
-__all__ = ["Database", "Plans", "PoolLimits", "QueryLogger", "Row", "Session"]
+__all__ = ["Database", "DryRun", "Plans", "PoolLimits", "PoolStatistics", "QueryLogger", "Row", "Session"]
+
+log = structlog.get_logger(__name__)
 
 QueryLogger = Callable[[str], None]
 Revive = Callable[[], Awaitable[None]]
 
 _KEY = re.compile(r"[0-9a-f]{64}")
 
-# How far an HNSW index is searched, and that it is searched further until enough was found. Postgres takes them before
-# the extension is loaded. Not where a pooler may be (no statement cache): it may refuse settings that it does not know;
-# then the index is searched less far.
-_NEAREST = {"hnsw.ef_search": "200", "hnsw.iterative_scan": "relaxed_order"}
-# A kept plan is made for a namespace of average size, as the statistics of that moment have it. If one namespace holds
-# most rows, or the tables were still small, Postgres prefers to read a whole table, and does so for each lookup in an
-# empty namespace. Through an index a lookup reads its own namespace alone. Set after connecting, since a pooler may
-# refuse the setting in the startup packet; not where a pooler hands each transaction another connection.
-_BY_INDEX = "set enable_seqscan = off"
-# Of fewer connections scans get none of their own: two for each kind, so that one that takes long stops nobody.
-_ENOUGH = 6
-# One core at most, so that others have some, and no shared memory, of which a container has little; but enough of one's
-# own that the graph of some 200,000 vectors is built in memory.
-_BUILDING = {"maintenance_work_mem": "256MB", "max_parallel_maintenance_workers": "0"}
+# Search an HNSW index further than by default, and on until enough rows pass the filters.
+_HNSW = {"hnsw.ef_search": "200", "hnsw.iterative_scan": "relaxed_order"}
+# A generic plan is made for a namespace of average size. If one namespace holds most rows, or the tables were small
+# when the plan was made, Postgres prefers a sequential scan of a whole table. Through an index a lookup reads one
+# namespace.
+_INDEX_SCANS = "set enable_seqscan = off"
+# With fewer connections than this, scans share the pool "fresh".
+_POOL_FOR_SCANS = 6
+# Building an index: one core and no shared memory, of which a container has little, but enough memory of its own for
+# the graph of about 200,000 vectors.
+_BUILD = {"maintenance_work_mem": "256MB", "max_parallel_maintenance_workers": "0"}
 
 
 @dataclass(frozen=True, slots=True)
 class PoolLimits:
-    """How many connections, and how long anything may take, in seconds."""
+    """Connections at least and at most, and timeouts in seconds.
+
+    Without `statement_cache` nothing is prepared and no setting of a session is used, as a pooler in transaction mode
+    (pgbouncer) needs it.
+    """
 
     minimum: int = 2
     maximum: int = 6
@@ -53,18 +59,220 @@ class PoolLimits:
     statement_cache: bool = True
 
 
+@dataclass(frozen=True, slots=True)
+class PoolStatistics:
+    """Connections of all pools: in use, idle, allowed; and requests that wait for one."""
+
+    in_use: int
+    idle: int
+    waiting: int
+    maximum: int
+
+
+class _Outage:
+    """Logs an outage of the database once when it begins and once when it ends."""
+
+    def __init__(self) -> None:
+        self._since: float | None = None
+        self._failures = 0
+
+    def failed(self, error: BaseException) -> None:
+        if self._since is None:
+            self._since = monotonic()
+            log.warning("database_unreachable", reason=describe(error))
+        self._failures += 1
+
+    def connected(self) -> None:
+        if self._since is not None:
+            log.warning("database_reachable_again", seconds=round(monotonic() - self._since, 1), failed=self._failures)
+            self._since, self._failures = None, 0
+
+
+class _Pools:
+    """The pools of a process: three for its own role and, once a token is used, three for the role of tokens."""
+
+    def __init__(
+        self, dsn: str, limits: PoolLimits, log_query: QueryLogger | None, revive: Revive | None, login_dsn: str | None
+    ) -> None:
+        self.limits = limits
+        self._dsn = {False: dsn, True: login_dsn or dsn}
+        self._log_query = log_query
+        self._revive = revive
+        self._pools: dict[tuple[bool, Plans], asyncpg.Pool] = {}
+        self._opening = asyncio.Lock()
+        self._waiting = 0
+        self._outage = _Outage()
+
+    async def open(self, *, tokens: bool) -> None:
+        limits = self.limits
+        scan = limits.maximum // 3 if limits.statement_cache and limits.maximum >= _POOL_FOR_SCANS else 0
+        fresh = max(1, (limits.maximum - scan) // 2)
+        kept = max(1, limits.maximum - scan - fresh)
+        least = min(1, limits.minimum)
+        pools: dict[Plans, asyncpg.Pool] = {
+            "kept": self._new_pool("force_generic_plan", least, kept, tokens=tokens),
+            # A recall without filters needs no connection with fresh plans if there is a pool for scans.
+            "fresh": self._new_pool("force_custom_plan", 0 if scan else least, fresh, tokens=tokens),
+        }
+        if scan:
+            pools["scan"] = self._new_pool("force_generic_plan", least, scan, tokens=tokens)
+        with translated_errors():
+            await _connect_all(pools.values())
+        pools.setdefault("scan", pools["fresh"])
+        self._pools.update({(tokens, plans): pool for plans, pool in pools.items()})
+
+    def _new_pool(self, plan_cache_mode: str, minimum: int, maximum: int, *, tokens: bool) -> asyncpg.Pool:
+        limits, generic = self.limits, plan_cache_mode == "force_generic_plan"
+        # These settings need connections of our own; a pooler may also refuse settings that it does not know.
+        settings = _HNSW if limits.statement_cache and not generic else {}
+        first = _INDEX_SCANS if limits.statement_cache and generic else None
+        return asyncpg.create_pool(
+            self._dsn[tokens],
+            min_size=minimum,
+            max_size=maximum,
+            timeout=limits.connect_timeout,
+            command_timeout=limits.statement_timeout + 5,
+            statement_cache_size=100 if limits.statement_cache else 0,
+            max_inactive_connection_lifetime=300,
+            init=partial(self._prepare, first=first),
+            reset=_keep_settings,
+            server_settings=self._server_settings(plan_cache_mode) | settings,
+        )
+
+    def _server_settings(self, plan_cache_mode: str) -> dict[str, str]:
+        return {
+            "application_name": "folklore",
+            "plan_cache_mode": plan_cache_mode,
+            "jit": "off",
+            "statement_timeout": str(int(self.limits.statement_timeout * 1000)),
+            "timezone": "UTC",
+        }
+
+    async def _prepare(self, connection: Any, first: str | None = None) -> None:
+        if first is not None:
+            await connection.execute(first)
+        schema = await connection.fetchval(statement("server/vector_schema").sql)
+        if schema is None:
+            raise DatabaseUnavailable(
+                "The database has no pgvector extension.",
+                hint="Run `folklore db migrate` with a role that may create it.",
+            )
+        await connection.set_type_codec(
+            "halfvec",
+            schema=schema,
+            encoder=lambda vector: vector.to_binary(),
+            decoder=HalfVector.from_binary,
+            format="binary",
+        )
+        # asyncpg looks up array types in the catalogue when it first meets them, at 9 ms a lookup. One statement that
+        # names all of them makes it one lookup, before the first request.
+        types = statement("server/array_types")
+        await connection.fetch(types.sql, *[None for _ in types.parameters])
+        if self._log_query is not None:
+            log_query = self._log_query
+            connection.add_query_logger(lambda record: log_query(record.query))
+
+    async def connect(self, *, tokens: bool) -> asyncpg.Connection:
+        """Open a connection outside the pools."""
+        limits = self.limits
+        connection = await asyncpg.connect(
+            self._dsn[tokens],
+            timeout=limits.connect_timeout,
+            statement_cache_size=100 if limits.statement_cache else 0,
+            server_settings=self._server_settings("force_custom_plan"),
+        )
+        prepared = False
+        try:
+            await self._prepare(connection)
+            prepared = True
+        finally:
+            if not prepared:
+                connection.terminate()
+        return connection
+
+    async def connect_to_build(self) -> asyncpg.Connection:
+        """Open a connection without a statement timeout, for building an index. It has no codecs for vectors."""
+        return await asyncpg.connect(
+            self._dsn[False],
+            timeout=self.limits.connect_timeout,
+            statement_cache_size=0,
+            server_settings={"application_name": "folklore", "statement_timeout": "0"}
+            | (_BUILD if self.limits.statement_cache else {}),
+        )
+
+    async def acquire(self, tokens: bool, plans: Plans) -> tuple[asyncpg.Pool, Any]:
+        """Return a pool and one of its connections. Raises DRIVER_ERRORS, DatabaseUnavailable."""
+        if tokens and (True, plans) not in self._pools and self._pools:
+            async with self._opening:
+                if (True, plans) not in self._pools:
+                    await self.open(tokens=True)
+        pool = self._pools.get((tokens, plans))
+        if pool is None:
+            raise DatabaseUnavailable("The database is not open.")
+        try:
+            connection = await self._acquire(pool)
+        except TimeoutError:  # every connection is in use
+            raise
+        except (OSError, asyncpg.CannotConnectNowError) as error:
+            connection = await self._acquire_again(pool, error)
+        self._outage.connected()
+        return pool, connection
+
+    async def _acquire(self, pool: asyncpg.Pool) -> Any:
+        # A timeout takes a task, 0.1 ms; an idle connection is there at once.
+        if pool.get_idle_size():
+            return await pool.acquire()
+        self._waiting += 1
+        try:
+            return await pool.acquire(timeout=self.limits.connect_timeout)
+        finally:
+            self._waiting -= 1
+
+    async def _acquire_again(self, pool: asyncpg.Pool, error: Exception) -> Any:
+        """Start the embedded engine, which stops when it is idle, and acquire again; nothing was sent yet."""
+        if self._revive is None:
+            self._outage.failed(error)
+            raise error
+        try:
+            await self._revive()
+            return await self._acquire(pool)
+        except (FolkloreError, *DRIVER_ERRORS) as last:
+            self._outage.failed(last)
+            raise
+
+    def statistics(self) -> PoolStatistics:
+        pools = set(self._pools.values())
+        idle = sum(pool.get_idle_size() for pool in pools)
+        return PoolStatistics(
+            in_use=sum(pool.get_size() for pool in pools) - idle,
+            idle=idle,
+            waiting=self._waiting,
+            maximum=sum(pool.get_max_size() for pool in pools),
+        )
+
+    async def close(self) -> None:
+        pools = list(dict.fromkeys(self._pools.values()))
+        self._pools.clear()
+        for pool in pools:
+            try:
+                await asyncio.wait_for(pool.close(), timeout=3)
+            except TimeoutError:
+                pool.terminate()
+
+
 class Database:
-    """Connections to one Postgres, embedded or a server; nobody above knows which.
+    """Sessions on one database.
 
-    One statement is one round trip: no reset on release (once connected, only SET LOCAL is ever used). There are three
-    pools. In the first, plans are generic and kept: most statements look rows up by key, one shape is right for every
-    parameter, and planning costs 0.5 ms a statement. The second keeps its plans too. It serves scans of all vectors of
-    small namespaces, so that no lookup waits behind a scan. Neither plans a sequential scan where an index can serve
-    (_BY_INDEX). In the third, plans are made for the parameters, for statements whose right shape depends on them.
+    A statement is one round trip: connections are not reset when they are released, since only SET LOCAL changes their
+    settings. They come from three pools, which differ in how Postgres plans:
 
-    `bound(key)` is the same database as the holder of a token sees it: each of its sessions is one transaction in the
-    role that owns nothing, which has said whose it is. These have pools of their own, made when the first is asked for:
-    a plan made in one role is not good in another.
+        kept    generic plans, made once. Most statements look rows up by key, where one plan is right for every
+                parameter, and planning would cost 0.5 ms a statement.
+        scan    the same for scans over all vectors of small namespaces, so that no lookup waits behind a scan.
+        fresh   a plan for the parameters of each call, for statements whose right plan depends on them.
+
+    `for_token` gives the same database limited to the grants of a token. Each of its sessions is one transaction in the
+    role for tokens. They have pools of their own: a plan made in one role is not valid in another.
     """
 
     def __init__(
@@ -75,134 +283,58 @@ class Database:
         revive: Revive | None = None,
         login_dsn: str | None = None,
     ) -> None:
-        self._dsn = dsn
-        self._login_dsn = login_dsn or dsn
-        self._limits = limits
-        self._log_query = log_query
-        self._revive = revive
-        self._types = Types()
-        self._pools: dict[tuple[bool, Plans], asyncpg.Pool] = {}  # by whether they are for tokens
-        self._opening = asyncio.Lock()
-        self._reading: str | None = None  # how a token's transactions begin: those that read, those that write
-        self._writing: str | None = None
-        self._moment: str | None = None
+        self._pools = _Pools(dsn, limits, log_query, revive, login_dsn)
+        self._key: str | None = None
 
     async def open(self) -> None:
-        """Connect. Raises DatabaseUnavailable; never falls back to another database."""
-        await self._open(tokens=False)
-
-    def bound(self, key: str) -> Database:
-        """This database as the holder of a token sees it, by the token's key (64 hexadecimal digits)."""
-        if not _KEY.fullmatch(key):
-            raise ValueError("not the key of a token")
-        twin = copy.copy(self)  # the pools are shared
-        twin._reading, twin._writing = entry(key, "read only"), entry(key, "read write")
-        twin._moment = entry(key, "isolation level repeatable read, read only")
-        return twin
-
-    async def _open(self, *, tokens: bool) -> None:
-        limits = self._limits
-        made: dict[tuple[bool, Plans], asyncpg.Pool] = {}
-        dsn = self._login_dsn if tokens else self._dsn
-        # Where nothing is prepared no plan is kept.
-        by_index = _BY_INDEX if limits.statement_cache else None
-        scan = limits.maximum // 3 if limits.statement_cache and limits.maximum >= _ENOUGH else 0
-        fresh = max(1, (limits.maximum - scan) // 2)
-        kept = max(1, limits.maximum - scan - fresh)
-        with ours():
-            try:
-                nearest = _NEAREST if limits.statement_cache else {}
-                made[tokens, "kept"] = await self._pool(dsn, "force_generic_plan", kept, then=by_index)
-                made[tokens, "fresh"] = await self._pool(dsn, "force_custom_plan", fresh, spare=scan > 0, **nearest)
-                made[tokens, "scan"] = made[tokens, "fresh"]
-                if scan:
-                    made[tokens, "scan"] = await self._pool(dsn, "force_generic_plan", scan, then=by_index)
-            except BaseException:
-                for pool in made.values():
-                    pool.terminate()
-                raise
-        self._pools.update(made)
-
-    async def _pool(
-        self, dsn: str, plan_cache_mode: str, most: int, *, spare: bool = False, then: str | None = None, **more: Any
-    ) -> asyncpg.Pool:
-        """At most so many connections, each made ready by the command `then`, with `more` settings.
-
-        If `spare`, a recall without filters needs none, and none is made beforehand.
-        """
-        limits = self._limits
-        return await asyncpg.create_pool(
-            dsn,
-            min_size=min(most, max(1, limits.minimum // 2) if limits.minimum and not spare else 0),
-            max_size=most,
-            timeout=limits.connect_timeout,
-            command_timeout=limits.statement_timeout + 5,
-            statement_cache_size=100 if limits.statement_cache else 0,
-            max_inactive_connection_lifetime=300,
-            connection_class=self._types.connection_class(),
-            init=self._prepare if then is None else partial(self._prepare, then=then),
-            reset=_keep,
-            server_settings=self._server_settings(plan_cache_mode) | more,
-        )
-
-    def _server_settings(self, plan_cache_mode: str) -> dict[str, str]:
-        return {
-            "application_name": "folklore",
-            "plan_cache_mode": plan_cache_mode,
-            "jit": "off",
-            "statement_timeout": str(int(self._limits.statement_timeout * 1000)),
-            "timezone": "UTC",
-        }
-
-    async def _prepare(self, connection: asyncpg.Connection, then: str | None = None) -> None:
-        if then is not None:
-            await connection.execute(then)
-        await self._types.teach(connection)
-        if self._log_query is not None:
-            log = self._log_query
-            connection.add_query_logger(lambda record: log(record.query))
+        """Connect. Raises DatabaseUnavailable."""
+        await self._pools.open(tokens=False)
 
     async def close(self) -> None:
-        """Give the connections back; what runs may finish for a moment, then it is cut."""
-        pools = list(dict.fromkeys(self._pools.values()))
-        self._pools.clear()
-        for pool in pools:
-            try:
-                await asyncio.wait_for(pool.close(), timeout=3)
-            except TimeoutError:
-                pool.terminate()
+        """Close every connection, after at most three seconds for running statements."""
+        await self._pools.close()
 
-    def session(self, plans: Plans = "kept", *, hurried: bool = False) -> AbstractAsyncContextManager[Session]:
-        """A connection for single statements, with plans that are kept, kept for a `scan`, or fresh for the parameters.
+    def for_token(self, key: str) -> Database:
+        """Return this database limited to a token, by the token's key (64 hexadecimal digits)."""
+        if not _KEY.fullmatch(key):
+            raise ValueError("not the key of a token")
+        limited = copy.copy(self)
+        limited._key = key
+        return limited
 
-        `async with database.session() as session`; what Postgres and the network raise within leaves it as ours. A
-        token's only reads: what writes is a `transaction`. `hurried`: go on before the connection is back.
+    def statistics(self) -> PoolStatistics:
+        """Return how busy the pools are. No statement."""
+        return self._pools.statistics()
+
+    def session(self, plans: Plans = "kept", *, release_later: bool = False) -> AbstractAsyncContextManager[Session]:
+        """Return an `async with` block for single statements; errors of the driver leave it as Folklore's own.
+
+        A token's session only reads. `release_later`: continue before the connection is back in its pool.
         """
-        return Lent(self.acquire, plans, self._reading, hurried=hurried)
+        begin = None if self._key is None else begin_as_token(self._key, "read only")
+        return PooledSession(self._acquire, plans, begin, release_later=release_later)
+
+    def pinned_session(self) -> PinnedSession:
+        """Return a session for statements in sequence."""
+        return PinnedSession(partial(self.session, release_later=True))
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[Session]:
-        """A connection in one transaction: committed when the block ends, rolled back when it fails or is cancelled."""
-        async with Lent(self.acquire, "kept", self._writing, commits=True) as session, session.transaction():
+        """Run the block in one transaction: committed at its end, rolled back if it fails or is cancelled."""
+        begin = None if self._key is None else begin_as_token(self._key, "read write")
+        async with PooledSession(self._acquire, "kept", begin, commits=True) as session, session.transaction():
             yield session
 
     @asynccontextmanager
-    async def apart(self) -> AsyncIterator[Session]:
-        """A connection of its own that reads and sees one moment, however slowly: pools are for those in a hurry."""
-        limits = self._limits
-        with ours():
-            connection = await asyncpg.connect(
-                self._dsn if self._moment is None else self._login_dsn,
-                timeout=limits.connect_timeout,
-                statement_cache_size=100 if limits.statement_cache else 0,
-                connection_class=self._types.connection_class(),
-                server_settings=self._server_settings("force_custom_plan"),
-            )
+    async def snapshot(self) -> AsyncIterator[Session]:
+        """Read one moment of the database for as long as the block takes, on a connection outside the pools."""
+        with translated_errors():
+            connection = await self._pools.connect(tokens=self._key is not None)
             try:
-                await self._prepare(connection)
-                if self._moment is not None:
-                    await connection.execute(self._moment)
-                    yield Session(connection, entered=True)
+                if self._key is not None:
+                    begin = begin_as_token(self._key, "isolation level repeatable read, read only")
+                    await connection.execute(begin)
+                    yield Session(connection, row_security=True)
                 else:
                     async with connection.transaction(isolation="repeatable_read", readonly=True):
                         yield Session(connection)
@@ -210,47 +342,100 @@ class Database:
                 await connection.close(timeout=5)
 
     @asynccontextmanager
-    async def unhurried(self) -> AsyncIterator[Session]:
-        """A connection of its own, in no transaction and without a limit of time: for building an index.
-
-        Named statements may not use vectors on it.
-        """
-        limits = self._limits
-        with ours():
-            connection = await asyncpg.connect(
-                self._dsn,
-                timeout=limits.connect_timeout,
-                statement_cache_size=0,
-                server_settings={"application_name": "folklore", "statement_timeout": "0"}
-                | (_BUILDING if limits.statement_cache else {}),
-            )
+    async def build_session(self) -> AsyncIterator[Session]:
+        """Run the block outside of a transaction, on a connection without a statement timeout, to build an index."""
+        with translated_errors():
+            connection = await self._pools.connect_to_build()
             try:
                 yield Session(connection)
             finally:
                 await connection.close(timeout=5)
 
-    async def acquire(self, plans: Plans) -> tuple[asyncpg.Pool, Any]:
-        """A pool and a connection of it, to be released. Raises what asyncpg and the network raise."""
-        tokens = self._reading is not None
-        if tokens and (True, plans) not in self._pools and self._pools:
-            async with self._opening:
-                if (True, plans) not in self._pools:
-                    await self._open(tokens=True)
-        pool = self._pools.get((tokens, plans))
-        if pool is None:
-            raise DatabaseUnavailable("The database is not open.")
-        timeout = self._limits.connect_timeout
+    def _acquire(self, plans: Plans) -> Awaitable[tuple[asyncpg.Pool, Any]]:
+        return self._pools.acquire(self._key is not None, plans)
+
+
+class _RolledBack(Exception):
+    """Ends the transaction of a dry run."""
+
+
+class _SharedSession(Session):
+    """The session of a dry run. Several users may have it at the same time; their statements take turns."""
+
+    def __init__(self, session: Session) -> None:
+        super().__init__(session.connection)
+        self._turn = asyncio.Lock()
+
+    async def rows(self, name: str, /, **values: object) -> list[Row]:
+        async with self._turn:
+            return await super().rows(name, **values)
+
+    async def row(self, name: str, /, **values: object) -> Row | None:
+        async with self._turn:
+            return await super().row(name, **values)
+
+    async def execute(self, command: str) -> None:
+        async with self._turn:
+            await super().execute(command)
+
+
+class DryRun(Database):
+    """A database whose every session is part of one transaction, which is rolled back."""
+
+    def __init__(self, dsn: str) -> None:
+        super().__init__(dsn, PoolLimits(minimum=1, maximum=1))
+        self._session: Session | None = None
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Open the database and begin the transaction; roll it back at the end of the block."""
+        await self.open()
         try:
-            # A wait with a limit takes a task, a tenth of a millisecond; where one is idle nothing needs waiting for.
-            return pool, await pool.acquire(timeout=None if pool.get_idle_size() else timeout)
-        except (OSError, asyncpg.CannotConnectNowError):
-            # The embedded engine may have gone to rest, or been stopped, while nobody had a session. No statement has
-            # been sent yet, so starting it and asking again repeats nothing.
-            if self._revive is None:
-                raise
-            await self._revive()
-            return pool, await pool.acquire(timeout=timeout)
+            with suppress(_RolledBack):
+                async with super().transaction() as session:
+                    self._session = _SharedSession(session)
+                    try:
+                        yield
+                    finally:
+                        self._session = None
+                    raise _RolledBack
+        finally:
+            await self.close()
+
+    @asynccontextmanager
+    async def session(self, plans: Plans = "kept", *, release_later: bool = False) -> AsyncIterator[Session]:
+        """Use the one session."""
+        if self._session is None:
+            raise DatabaseUnavailable("The dry run has ended.")
+        yield self._session
+
+    @asynccontextmanager
+    async def transaction(self) -> AsyncIterator[Session]:
+        """Use the one session."""
+        async with self.session() as session:
+            yield session
 
 
-async def _keep(_connection: asyncpg.Connection) -> None:
-    """Nothing to reset between uses: settings are only ever SET LOCAL."""
+async def _connect_all(pools: Collection[asyncpg.Pool]) -> None:
+    """Open the first connections of pools at the same time; close all of them if one fails."""
+
+    async def connect(pool: asyncpg.Pool) -> None:
+        await pool
+
+    opening = [asyncio.create_task(connect(pool)) for pool in pools]
+    opened = False
+    try:
+        await asyncio.gather(*opening)
+        opened = True
+    finally:
+        if not opened:
+            for task in opening:
+                task.cancel()
+            await asyncio.gather(*opening, return_exceptions=True)
+            for pool in pools:
+                with suppress(asyncpg.InterfaceError):  # one that was not opened
+                    pool.terminate()
+
+
+async def _keep_settings(_connection: asyncpg.Connection) -> None:
+    """Reset nothing: the default would be one more round trip each time."""

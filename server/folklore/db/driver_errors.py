@@ -1,77 +1,92 @@
-"""What asyncpg and the network raise, and the one of our errors that stands for each."""
+"""Errors of asyncpg and the network, translated to Folklore's own."""
 
 from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 import asyncpg
 
 from folklore.errors import ConcurrentChange, DatabaseUnavailable, FolkloreError, InvalidInput
 
-# What asyncpg and the network raise. InternalClientError comes from a connection that Postgres ended between two
-# statements: what asyncpg reads then fits none of its states.
-FOREIGN = (asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError, OSError, TimeoutError)
+# InternalClientError: asyncpg raises it on a connection that Postgres closed between two statements.
+DRIVER_ERRORS = (asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError, OSError, TimeoutError)
 
 
 @contextmanager
-def ours() -> Iterator[None]:
-    """Turn what asyncpg and the network raise into our family; our own pass through."""
+def translated_errors() -> Iterator[None]:
+    """Translate errors of asyncpg and the network that leave the block."""
     try:
         yield
-    except FOREIGN as error:
-        raise translated(error) from error
+    except DRIVER_ERRORS as error:
+        raise translate(error) from error
 
 
-def translated(error: BaseException) -> FolkloreError:
-    """The one of our family that stands for an error of asyncpg or the network."""
-    match error:
-        case asyncpg.UniqueViolationError() | asyncpg.SerializationError() | asyncpg.DeadlockDetectedError():
-            return ConcurrentChange("Somebody else changed the same memory at the same time.", hint="Try again.")
-        case asyncpg.DataError():
-            return InvalidInput("value", f"Postgres refused it ({type(error).__name__}).")
-        case asyncpg.QueryCanceledError():
-            return DatabaseUnavailable("The database took too long and the statement was cancelled.")
-        case asyncpg.DiskFullError() | asyncpg.OutOfMemoryError():
-            return DatabaseUnavailable("The database has no room left; nothing was written.")
-        case (
-            asyncpg.CannotConnectNowError()
-            | asyncpg.AdminShutdownError()
-            | asyncpg.CrashShutdownError()
-            | asyncpg.PostgresConnectionError()
-        ):
-            return _gone()
-        case asyncpg.InternalClientError():
-            return _gone()
-        # "released" is what asyncpg says of a connection that Postgres ended while it was held and idle.
-        case asyncpg.InterfaceError() if "is closed" in str(error) or "released back to the pool" in str(error):
-            return _gone()
-        case asyncpg.InvalidPasswordError():
-            return DatabaseUnavailable("The database refused the user or password.", hint="Check the database_url.")
-        case asyncpg.InsufficientPrivilegeError():
-            return DatabaseUnavailable(f"The database role may not do this: {error}.")
-        case asyncpg.PostgresError() | asyncpg.InterfaceError():
-            return DatabaseUnavailable(f"The database failed ({type(error).__name__}): {error}")
-        case _:
-            return DatabaseUnavailable(
-                f"The database cannot be reached ({_plainly(error)}).",
-                hint="Check that it runs and that database_url is right; `folklore doctor` tells more.",
-            )
+def translate(error: BaseException) -> FolkloreError:
+    """Return Folklore's error for one of DRIVER_ERRORS."""
+    if _is_lost_connection(error):
+        return DatabaseUnavailable(
+            "The database is unavailable: it is being started or stopped, or the connection to it was lost.",
+            hint="Try again in a moment; a text that was stored already is not stored twice.",
+        )
+    for kinds, make in _TRANSLATIONS:
+        if isinstance(error, kinds):
+            return make(error)
+    return DatabaseUnavailable(
+        f"The database cannot be reached ({describe(error)}).",
+        hint="Check that it runs and that database_url is right; `folklore doctor` checks both.",
+    )
 
 
-def _plainly(error: BaseException) -> str:
-    """What went wrong without the address, which a caller whom nobody knows yet would be told."""
+_TRANSLATIONS: Sequence[tuple[tuple[type[BaseException], ...], Callable[[BaseException], FolkloreError]]] = (
+    (
+        (asyncpg.UniqueViolationError, asyncpg.SerializationError, asyncpg.DeadlockDetectedError),
+        lambda _: ConcurrentChange("Another request changed the same memory at the same time.", hint="Try again."),
+    ),
+    (
+        (asyncpg.DataError,),
+        lambda error: InvalidInput("value", f"was refused by Postgres ({type(error).__name__})."),
+    ),
+    (
+        (asyncpg.QueryCanceledError,),
+        lambda _: DatabaseUnavailable("The database took too long and the statement was cancelled."),
+    ),
+    (
+        (asyncpg.DiskFullError, asyncpg.OutOfMemoryError),
+        lambda _: DatabaseUnavailable("The database has no room left; nothing was written."),
+    ),
+    (
+        (asyncpg.InvalidPasswordError,),
+        lambda _: DatabaseUnavailable("The database refused the user or password.", hint="Check the database_url."),
+    ),
+    (
+        (asyncpg.InsufficientPrivilegeError,),
+        lambda error: DatabaseUnavailable(f"The database role lacks a privilege: {error}."),
+    ),
+    (
+        (asyncpg.PostgresError, asyncpg.InterfaceError),
+        lambda error: DatabaseUnavailable(f"The database failed ({type(error).__name__}): {error}"),
+    ),
+)
+_LOST_CONNECTION = (
+    asyncpg.CannotConnectNowError, asyncpg.AdminShutdownError, asyncpg.CrashShutdownError,
+    asyncpg.PostgresConnectionError, asyncpg.InternalClientError,
+)  # fmt: skip
+
+
+def _is_lost_connection(error: BaseException) -> bool:
+    if isinstance(error, asyncpg.InterfaceError):
+        # "released back to the pool": an idle connection that Postgres closed after it was acquired.
+        return "is closed" in str(error) or "released back to the pool" in str(error)
+    return isinstance(error, _LOST_CONNECTION)
+
+
+def describe(error: BaseException) -> str:
+    """Return the reason of a failed connection without the address, which an unauthenticated caller must not see."""
     if isinstance(error, OSError) and error.errno is not None and error.errno > 0:
         return os.strerror(error.errno)
     if isinstance(error, socket.gaierror):
         return str(error.strerror)
     return type(error).__name__
-
-
-def _gone() -> DatabaseUnavailable:
-    return DatabaseUnavailable(
-        "The database is unavailable: it is being started or stopped, or the connection to it was lost.",
-        hint="Try again in a moment; a text that was stored already is not stored twice.",
-    )

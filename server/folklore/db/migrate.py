@@ -1,128 +1,190 @@
-"""Bring the schema up to date: numbered files, in order, once each, safe when several processes start together."""
+"""The schema of a database: migrations, each applied once, and information about the server."""
 
 from __future__ import annotations
 
 import asyncio
 import hashlib
+from collections.abc import AsyncIterator, Mapping, Set
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cache
 from importlib.resources import files
 
 import asyncpg
 
-from folklore.db.driver_errors import ours
-from folklore.db.roles import lacking, settle
+from folklore.db.database import Database
+from folklore.db.driver_errors import translated_errors
+from folklore.db.roles import ensure_role, missing_commands
+from folklore.db.sql_loader import statement
 from folklore.errors import DatabaseUnavailable, SchemaAhead, SchemaBehind
 
-# One number for all of Folklore's migrations ("folk" in ASCII).
+# The key of the advisory lock for migrations ("folk" in ASCII).
 _LOCK = 0x666F6C6B
-_OLDEST_POSTGRES = 150000
+_OLDEST_POSTGRES = 15
 _OLDEST_PGVECTOR = (0, 8, 0)
+# The first migration of unreleased versions, whose tables were different.
+_UNRELEASED = "0001_memories.sql"
 
 
 @dataclass(frozen=True, slots=True)
 class Migration:
-    """One file of `migrations/`: applied whole or not at all."""
+    """A file of `migrations/`, applied in one transaction."""
 
     name: str
     sql: str
 
     @property
     def checksum(self) -> str:
-        """SHA-256 of the text, to notice a file that was changed after it was applied."""
+        """The SHA-256 of the text, to detect a file that was changed after it was applied."""
         return hashlib.sha256(self.sql.encode()).hexdigest()
 
 
+@dataclass(frozen=True, slots=True)
+class ServerInfo:
+    """Versions of a server, and one database on it. `version` is "PostgreSQL 18.4", `bytes` the database's size.
+
+    `pgvector` is None if the extension was not created in the database, `offered` if the server does not have it.
+    """
+
+    version: str
+    major: int
+    pgvector: str | None
+    offered: str | None
+    database: str
+    role: str
+    bytes: int
+
+
 def migrations() -> list[Migration]:
-    """Every migration, in the order they apply."""
+    """Return all migrations in order."""
     folder = files("folklore.db") / "migrations"
     found = [entry for entry in folder.iterdir() if entry.name.endswith(".sql")]
     return [Migration(entry.name, entry.read_text(encoding="utf-8")) for entry in sorted(found, key=lambda e: e.name)]
 
 
 async def migrate(dsn: str, *, timeout: float = 60.0) -> list[str]:
-    """Apply what is missing and return its names.
+    """Apply missing migrations and return their names.
 
-    Raises DatabaseUnavailable if Postgres or pgvector is too old, SchemaAhead if the database was migrated by a newer
-    Folklore, SchemaBehind if this role may not apply what is missing.
+    Raises DatabaseUnavailable if Postgres or pgvector is too old, SchemaAhead if a newer Folklore migrated the
+    database, SchemaBehind if this role may not apply a migration or an unreleased version made the tables.
     """
-    with ours():
-        connection = await asyncpg.connect(dsn, timeout=timeout, statement_cache_size=0)
-        try:
-            await _check_postgres(connection)
-            done = await _apply_under_lock(connection, timeout) if await _missing(connection) else []
-            await settle(connection)
-            return done
-        finally:
-            await connection.close(timeout=5)
+    async with _connection(dsn, timeout) as connection:
+        require_versions(await _read_info(connection))
+        applied = await _apply_under_lock(connection, timeout) if await _missing(connection) else []
+        await ensure_role(connection)
+        return applied
 
 
 async def pending(dsn: str, *, timeout: float = 10.0) -> list[str]:
-    """Names of the migrations the database still lacks; changes nothing."""
-    with ours():
+    """Return the names of missing migrations; change nothing. Raises SchemaAhead, SchemaBehind as `migrate`."""
+    async with _connection(dsn, timeout) as connection:
+        return [migration.name for migration in await _missing(connection)]
+
+
+async def missing_role_commands(dsn: str, *, timeout: float = 10.0) -> list[str]:
+    """Return the commands that the role for tokens still needs, in a database without missing migrations."""
+    async with _connection(dsn, timeout) as connection:
+        return await missing_commands(connection)
+
+
+async def server_info(dsn: str, *, timeout: float = 10.0) -> ServerInfo:
+    """Return information about a server. Raises DatabaseUnavailable."""
+    async with _connection(dsn, timeout) as connection:
+        return await _read_info(connection)
+
+
+async def check_schema(database: Database) -> None:
+    """Check that no migration is missing. One statement. Raises SchemaBehind, SchemaAhead."""
+    async with database.session() as session:
+        applied = {row["name"] for row in await session.rows("server/migrations")}
+    _refuse_unknown(applied)
+    if missing := _known_names() - applied:
+        raise SchemaBehind(f"The database lacks {min(missing)}.", hint="Run `folklore db migrate`.")
+
+
+@asynccontextmanager
+async def _connection(dsn: str, timeout: float) -> AsyncIterator[asyncpg.Connection]:
+    with translated_errors():
         connection = await asyncpg.connect(dsn, timeout=timeout, statement_cache_size=0)
         try:
-            return [migration.name for migration in await _missing(connection)]
+            yield connection
         finally:
             await connection.close(timeout=5)
 
 
-async def role_lacks(dsn: str, *, timeout: float = 10.0) -> list[str]:
-    """The commands that the role for tokens still needs; changes nothing. The schema must be up to date."""
-    with ours():
-        connection = await asyncpg.connect(dsn, timeout=timeout, statement_cache_size=0)
-        try:
-            return await lacking(connection)
-        finally:
-            await connection.close(timeout=5)
-
-
-async def _check_postgres(connection: asyncpg.Connection) -> None:
-    version = int(await connection.fetchval("show server_version_num"))
-    if version < _OLDEST_POSTGRES:
-        raise DatabaseUnavailable(
-            f"Postgres {version // 10000} is too old.", hint="Folklore needs Postgres 15 or newer."
-        )
-    offered = await connection.fetchval(
-        "select coalesce((select extversion from pg_extension where extname = 'vector'),"
-        " (select default_version from pg_available_extensions where name = 'vector'))"
+async def _read_info(connection: asyncpg.Connection) -> ServerInfo:
+    row = await connection.fetchrow(statement("server/info").sql)
+    assert row is not None
+    return ServerInfo(
+        version=" ".join(row["version"].split()[:2]),
+        major=row["number"] // 10_000,
+        pgvector=row["pgvector"],
+        offered=row["offered"],
+        database=row["database"],
+        role=row["role"],
+        bytes=row["bytes"],
     )
-    if offered is None:
+
+
+def require_versions(server: ServerInfo) -> None:
+    """Raise DatabaseUnavailable if Postgres or pgvector is too old."""
+    if server.major < _OLDEST_POSTGRES:
+        raise DatabaseUnavailable(
+            f"Postgres {server.major} is too old.", hint=f"Folklore needs Postgres {_OLDEST_POSTGRES} or newer."
+        )
+    pgvector = server.pgvector or server.offered
+    if pgvector is None:
         raise DatabaseUnavailable(
             "This Postgres has no pgvector.",
             hint="Install pgvector 0.8 or newer on the server (package postgresql-NN-pgvector).",
         )
-    if tuple(int(part) for part in offered.split(".")[:3]) < _OLDEST_PGVECTOR:
+    if tuple(int(part) for part in pgvector.split(".")[:3]) < _OLDEST_PGVECTOR:
         raise DatabaseUnavailable(
-            f"pgvector {offered} is too old.", hint="Folklore needs 0.8; run `alter extension vector update`."
+            f"pgvector {pgvector} is too old.", hint="Folklore needs 0.8; run `alter extension vector update`."
         )
 
 
 async def _missing(connection: asyncpg.Connection) -> list[Migration]:
-    known = migrations()
-    if await connection.fetchval("select to_regclass('folklore_migrations')") is None:
-        return known
-    applied = {
-        row["name"]: row["checksum"] for row in await connection.fetch("select name, checksum from folklore_migrations")
-    }
-    if newer := applied.keys() - {migration.name for migration in known}:
+    try:
+        rows = await connection.fetch(statement("server/migrations").sql)
+    except asyncpg.UndefinedTableError:
+        return migrations()
+    applied: Mapping[str, str] = {row["name"]: row["checksum"] for row in rows}
+    _refuse_unknown(applied.keys())
+    for migration in migrations():
+        if applied.get(migration.name, migration.checksum) != migration.checksum:
+            raise DatabaseUnavailable(f"The applied migration {migration.name} differs from this installation's.")
+    return [migration for migration in migrations() if migration.name not in applied]
+
+
+@cache
+def _known_names() -> frozenset[str]:
+    return frozenset(migration.name for migration in migrations())
+
+
+def _refuse_unknown(applied: Set[str]) -> None:
+    if _UNRELEASED in applied:
+        raise SchemaBehind(
+            "The tables of this database were made by an unreleased version of Folklore.",
+            hint="Run `folklore export --embeddings all.jsonl` with that version, then `folklore import all.jsonl` "
+            "with this one on an empty database (embedded engine: in another FOLKLORE_HOME).",
+        )
+    if newer := applied - _known_names():
         raise SchemaAhead(
             f"The database was migrated by a newer Folklore ({max(newer)}).", hint="Upgrade this installation."
         )
-    for migration in known:
-        if applied.get(migration.name, migration.checksum) != migration.checksum:
-            raise DatabaseUnavailable(f"The applied migration {migration.name} differs from this installation's.")
-    return [migration for migration in known if migration.name not in applied]
 
 
 async def _apply_under_lock(connection: asyncpg.Connection, timeout: float) -> list[str]:
-    # Polled, outside a transaction: a blocked waiter holds a snapshot, on which CREATE INDEX CONCURRENTLY would wait.
+    # Polled outside a transaction: waiting would hold a snapshot, for which CREATE INDEX CONCURRENTLY would wait.
     deadline = asyncio.get_running_loop().time() + timeout
     while not await connection.fetchval("select pg_try_advisory_lock($1)", _LOCK):
         if asyncio.get_running_loop().time() > deadline:
             raise DatabaseUnavailable("Another process has been migrating the database for too long.")
         await asyncio.sleep(0.05)
     try:
-        done = []
+        applied = []
         for migration in await _missing(connection):
             try:
                 await _apply(connection, migration)
@@ -131,22 +193,16 @@ async def _apply_under_lock(connection: asyncpg.Connection, timeout: float) -> l
                     f"The database lacks {migration.name}, which this role may not apply ({error}).",
                     hint="Run `folklore db migrate` with a role that may.",
                 ) from error
-            done.append(migration.name)
-        return done
+            applied.append(migration.name)
+        return applied
     finally:
         await connection.execute("select pg_advisory_unlock($1)", _LOCK)
 
 
 async def _apply(connection: asyncpg.Connection, migration: Migration) -> None:
+    record = statement("server/record_migration")
+    values = {"name": migration.name, "checksum": migration.checksum, "now": datetime.now(UTC)}
     async with connection.transaction():
         await connection.execute("set local lock_timeout = '30s'")
         await connection.execute(migration.sql)
-        await connection.execute(
-            "create table if not exists folklore_migrations"
-            " (name text primary key, checksum text not null, applied_at timestamptz not null)"
-        )
-        await connection.execute(
-            "insert into folklore_migrations (name, checksum, applied_at) values ($1, $2, now())",
-            migration.name,
-            migration.checksum,
-        )
+        await connection.execute(record.sql, *record.arguments(values))

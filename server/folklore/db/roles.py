@@ -1,51 +1,43 @@
-"""The role in which tokens are served: it owns nothing, and row-level security lets it see what its token opens."""
+"""The database role for requests with a token. It owns nothing; row-level security limits it to the token's grants."""
 
 from __future__ import annotations
 
 import asyncio
-from functools import cache
-from importlib.resources import files
 from typing import Literal
 
 import asyncpg
 import structlog
 
-from folklore.db.sql_loader import statement
+from folklore.db.sql_loader import statement, template
 
 log = structlog.get_logger(__name__)
 
-MEMBER = "folklore_app"
+TOKEN_ROLE = "folklore_app"  # noqa: S105  (a name, no password)
 
-# Two databases of one cluster that are migrated at once both touch the cluster's list of roles.
+# Two databases of one cluster that are migrated at the same time change the same list of roles.
 _TRIES = 20
-
 
 Mode = Literal["read only", "read write", "isolation level repeatable read, read only"]
 
 
-def entry(key: str, mode: Mode) -> str:
-    """The command that begins a transaction of the token with this key (64 hexadecimal digits). One round trip."""
-    return _enter().replace("{mode}", mode).replace("{key}", key)
+def begin_as_token(key: str, mode: Mode) -> str:
+    """Return the command that begins a transaction of a token, by its key (64 hexadecimal digits)."""
+    return template("roles/begin_as_token").replace("{mode}", mode).replace("{key}", key)
 
 
-@cache
-def _enter() -> str:
-    return (files("folklore.db") / "commands" / "enter.sql").read_text(encoding="utf-8")
+async def missing_commands(connection: asyncpg.Connection) -> list[str]:
+    """Return the commands that the role still needs, in order. One statement."""
+    return [row["command"] for row in await connection.fetch(statement("roles/missing").sql)]
 
 
-async def lacking(connection: asyncpg.Connection) -> list[str]:
-    """The commands that the role still needs, in order; none when all is well. One statement."""
-    return [row["command"] for row in await connection.fetch(statement("role_lacks").sql)]
+async def ensure_role(connection: asyncpg.Connection) -> list[str]:
+    """Create the role and grant its privileges as far as this role may; return what the administrator has to run.
 
-
-async def settle(connection: asyncpg.Connection) -> list[str]:
-    """Make the role what it must be, as far as we may; returns the commands left to the database's administrator.
-
-    Nothing else needs it: who serves no tokens can do without.
+    Only requests with a token need the role.
     """
     tried: set[str] = set()
     for _ in range(_TRIES):
-        commands = await lacking(connection)
+        commands = await missing_commands(connection)
         if tried.issuperset(commands):
             return commands
         for command in commands:
@@ -53,11 +45,11 @@ async def settle(connection: asyncpg.Connection) -> list[str]:
                 async with connection.transaction():
                     await connection.execute(command)
             except (asyncpg.InsufficientPrivilegeError, asyncpg.ReadOnlySQLTransactionError) as error:
-                log.info("role_lacks", command=command, reason=str(error))
+                log.info("role_not_complete", command=command, reason=str(error))
             except (asyncpg.UndefinedObjectError, asyncpg.DuplicateObjectError):
-                pass  # of a role that may not be made; or somebody else was quicker
+                pass  # the role could not be created, or another process was faster
             except (asyncpg.UniqueViolationError, asyncpg.InternalServerError):
-                await asyncio.sleep(0.05)  # somebody else is at it
+                await asyncio.sleep(0.05)  # another process changes the list of roles
                 continue
-            tried.add(command)  # once: where somebody has no right to give, Postgres may only warn
-    return await lacking(connection)
+            tried.add(command)  # once: for a grant without the right to it Postgres may only warn
+    return await missing_commands(connection)

@@ -96,7 +96,7 @@ _FILTERS = [name for name, field in FIELDS.items() if field.filter]
 def seen(name: str, filters: Filters, now: datetime) -> tuple[str, dict[str, object]]:
     """Return the variant of a statement that has only the needed filters, and the parameters of its filters."""
     if filters.empty:
-        return f"{name}/plain", {"now": now, "quality_floor": QUALITY_FLOOR}
+        return f"{name}:plain", {"now": now, "quality_floor": QUALITY_FLOOR}
     return name, visibility(filters, now)
 
 

@@ -1,155 +1,196 @@
-"""A connection lent for a while, and what happens to it when it is given back."""
+"""Sessions: a connection of a pool for single statements, for one transaction, or for statements in sequence."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from contextlib import nullcontext, suppress
+from contextlib import AbstractAsyncContextManager, nullcontext, suppress
+from types import TracebackType
 from typing import Any, Literal, cast
 
 import asyncpg
 
-from folklore.db.driver_errors import FOREIGN, translated
-from folklore.db.roles import MEMBER
+from folklore.db.driver_errors import DRIVER_ERRORS, translate
+from folklore.db.roles import TOKEN_ROLE
 from folklore.db.sql_loader import statement
-from folklore.errors import DatabaseUnavailable, FolkloreError, Refused
+from folklore.errors import DatabaseUnavailable, Refused
 
-# Transactions that are being ended: a task that nobody holds may be forgotten.
-_ENDING: set[asyncio.Task[None]] = set()
+# References to tasks that release connections: the event loop itself keeps only weak ones.
+_RELEASING: set[asyncio.Task[BaseException | None]] = set()
 
 Row = asyncpg.Record
 Plans = Literal["kept", "scan", "fresh"]
-# A pool and a connection of it, to be released.
+# Returns a pool and one of its connections.
 Acquire = Callable[[Plans], Awaitable[tuple[asyncpg.Pool, Any]]]
 
 
 class Session:
-    """A connection lent for a while: runs named statements."""
+    """A connection that runs named statements.
 
-    def __init__(self, connection: Any, *, entered: bool = False) -> None:
-        self._connection = connection
-        self._entered = entered
-
-    @property
-    def of_token(self) -> bool:
-        """Whether row-level security holds it to what a token opens."""
-        return self._entered
-
-    async def rows(self, name: str, /, **values: object) -> list[Row]:
-        """All rows of the statement `sql/<name>.sql`."""
-        found = statement(name)
-        return cast("list[Row]", await self._connection.fetch(found.sql, *found.arguments(values)))
-
-    async def carry_out(self, command: str) -> None:
-        """A command that one of our statements has spelled."""
-        await self._connection.execute(command)
-
-    def transaction(self) -> Any:
-        """An `async with` block that commits at its end and rolls back when it fails.
-
-        A token's session is one transaction already, which ends with the session.
-        """
-        return nullcontext() if self._entered else self._connection.transaction()
-
-    async def row(self, name: str, /, **values: object) -> Row | None:
-        """The first row, or None."""
-        found = statement(name)
-        return cast("Row | None", await self._connection.fetchrow(found.sql, *found.arguments(values)))
-
-
-class Lent:
-    """A connection for the length of an `async with` block: a class, since generators cost a tenth of a millisecond.
-
-    With `entry` it is one transaction, begun by that command: one that `commits` when the block ends well, or one that
-    only reads, whose end nobody waits for. `hurried`: nor does anybody wait until a connection without one is back; for
-    those who do not want another at once, which might be a new one.
+    `row_security` is True in a session of a token: one transaction that is limited to the grants of the token.
     """
 
-    __slots__ = ("_acquire", "_connection", "_entry", "_plans", "_pool", "_waits")
+    def __init__(self, connection: Any, *, row_security: bool = False) -> None:
+        self.connection = connection
+        self.row_security = row_security
+
+    async def rows(self, name: str, /, **values: object) -> list[Row]:
+        """Return all rows of the statement `sql/<name>.sql`."""
+        found = statement(name)
+        return cast("list[Row]", await self.connection.fetch(found.sql, *found.arguments(values)))
+
+    async def row(self, name: str, /, **values: object) -> Row | None:
+        """Return the first row of a statement, or None."""
+        found = statement(name)
+        return cast("Row | None", await self.connection.fetchrow(found.sql, *found.arguments(values)))
+
+    async def execute(self, command: str) -> None:
+        """Run a command that one of our statements returned."""
+        await self.connection.execute(command)
+
+    def transaction(self) -> Any:
+        """Return an `async with` block that commits at its end and rolls back if it fails."""
+        return nullcontext() if self.row_security else self.connection.transaction()
+
+
+class PooledSession:
+    """A pooled connection for the length of an `async with` block.
+
+    With `begin` the block is one transaction, begun by that command and committed at the end if it `commits`. The end
+    of a block that reads, and of one with `release_later`, is not waited for. (A class, since a generator would cost
+    0.1 ms a statement.)
+    """
+
+    __slots__ = ("_acquire", "_begin", "_connection", "_plans", "_pool", "_waits")
 
     def __init__(
-        self, acquire: Acquire, plans: Plans, entry: str | None = None, *, commits: bool = False, hurried: bool = False
+        self,
+        acquire: Acquire,
+        plans: Plans,
+        begin: str | None = None,
+        *,
+        commits: bool = False,
+        release_later: bool = False,
     ) -> None:
         self._acquire = acquire
         self._plans: Plans = plans
-        self._entry = entry
-        self._waits = commits or (entry is None and not hurried)
+        self._begin = begin
+        self._waits = commits or (begin is None and not release_later)
 
     async def __aenter__(self) -> Session:
-        """Acquire it. Raises DatabaseUnavailable."""
+        """Acquire a connection. Raises DatabaseUnavailable."""
         try:
             self._pool, self._connection = await self._acquire(self._plans)
-            if self._entry is not None:
-                await self._enter(self._entry)
-        except FOREIGN as error:
-            raise translated(error) from error
-        return Session(self._connection, entered=self._entry is not None)
+            if self._begin is not None:
+                await self._enter(self._begin)
+        except DRIVER_ERRORS as error:
+            raise translate(error) from error
+        return Session(self._connection, row_security=self._begin is not None)
 
     async def __aexit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        """Commit if it is to be, release it, and turn what was raised into ours."""
-        failed: BaseException | None = None
+        """End the transaction, release the connection and translate errors."""
         if error is None and not self._waits:
-            # What only read has no end that anybody need wait for.
-            ending = asyncio.create_task(self._end(), name="folklore-end")
-            _ENDING.add(ending)
-            ending.add_done_callback(_ENDING.discard)
+            task = asyncio.create_task(self._finish_and_release("commit"), name="folklore-release")
+            _RELEASING.add(task)
+            task.add_done_callback(_RELEASING.discard)
+            return
+        if error is None:
+            if failed := await self._finish_and_release("commit"):
+                raise translate(failed) from failed
             return
         if isinstance(error, asyncpg.InternalClientError):
             self._terminate()
+        await self._finish_and_release("rollback")
+        if isinstance(error, asyncpg.InsufficientPrivilegeError) and self._begin is not None:
+            raise Refused("Your token may not do this here (any more).") from error
+        if isinstance(error, DRIVER_ERRORS):
+            raise translate(error) from error
+
+    async def _finish_and_release(self, command: str) -> BaseException | None:
+        """End the transaction, release the connection and return the error of either."""
+        failed: BaseException | None = None
         try:
-            if self._entry is not None:
-                failed = await self._leave(well=error is None)
+            if self._begin is not None:
+                failed = await self._finish(command)
         finally:
             try:
-                await self._pool.release(self._connection)  # shields itself
-            except FOREIGN as lost:
+                await self._pool.release(self._connection)  # shields itself from cancellation
+            except DRIVER_ERRORS as lost:
                 failed = failed or lost
-        if error is None and failed is not None:
-            raise translated(failed) from failed
-        if isinstance(error, asyncpg.InsufficientPrivilegeError) and self._entry is not None:
-            raise Refused("Your token may not do this here (any more).") from error
-        if isinstance(error, FOREIGN) and not isinstance(error, FolkloreError):
-            raise translated(error) from error
+        return failed
 
-    async def _enter(self, entry: str) -> None:
-        entered = False
+    async def _enter(self, begin: str) -> None:
+        begun = False
         try:
-            await self._connection.execute(entry)
-            entered = True
+            await self._connection.execute(begin)
+            begun = True
         except (asyncpg.InsufficientPrivilegeError, asyncpg.InvalidParameterValueError) as error:
             raise DatabaseUnavailable(
-                f"The database's role {MEMBER}, in which tokens are served, is not there or not ours to take.",
-                hint="`folklore db role` shows what the database's administrator must run.",
+                f"The database has no role {TOKEN_ROLE} for requests with a token, or this role is not a member of it.",
+                hint="`folklore db role` shows the commands that the database's administrator must run.",
             ) from error
         finally:
-            if not entered:
+            if not begun:
                 self._terminate()
-                with suppress(*FOREIGN):
+                with suppress(*DRIVER_ERRORS):
                     await self._pool.release(self._connection)
 
-    async def _end(self) -> None:
-        """End a transaction that only read, if it is one, and release the connection."""
+    async def _finish(self, command: str) -> BaseException | None:
+        """End the transaction and return its error. A connection still in a transaction is never released."""
+        finished = False
         try:
-            if self._entry is not None:
-                await self._leave(well=True)
-        finally:
-            with suppress(*FOREIGN):
-                await self._pool.release(self._connection)
-
-    async def _leave(self, *, well: bool) -> BaseException | None:
-        """End the transaction; what went wrong with it. Nobody else may get a connection that is still within one."""
-        left = False
-        try:
-            await self._connection.execute("commit" if well else "rollback")
-            left = True
-        except FOREIGN as error:
+            await self._connection.execute(command)
+            finished = True
+        except DRIVER_ERRORS as error:
             return error
         finally:
-            if not left:
+            if not finished:
                 self._terminate()
         return None
 
     def _terminate(self) -> None:
-        """End the connection: what state it is in cannot be told; the pool makes another."""
-        with suppress(asyncpg.InterfaceError):  # it is gone, and the pool has noticed already
+        """Close a connection in an unknown state; the pool opens another."""
+        with suppress(asyncpg.InterfaceError):  # closed already, and the pool knows
             self._connection.terminate()
+
+
+class PinnedSession:
+    """Session for statements in sequence: the first acquires it, `release` or a failed statement releases it.
+
+    `async with pinned as session` runs one statement; two must not run at the same time. A token's statements then
+    share one transaction instead of one each. While pinned, only sessions with other plans may be acquired: waiting
+    for a second connection of the same pool could deadlock.
+    """
+
+    __slots__ = ("_new_session", "_pooled", "_session")
+
+    def __init__(self, new_session: Callable[[], AbstractAsyncContextManager[Session]]) -> None:
+        self._new_session = new_session
+        self._pooled: AbstractAsyncContextManager[Session] | None = None
+        self._session: Session | None = None
+
+    async def __aenter__(self) -> Session:
+        """Return the session. Raises DatabaseUnavailable."""
+        if self._session is None:
+            pooled = self._new_session()
+            self._session = await pooled.__aenter__()
+            self._pooled = pooled
+        return self._session
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Keep the session, unless the statement failed."""
+        if error is not None:
+            await self._release(kind, error, trace)
+
+    async def release(self) -> None:
+        """Release the session if it is acquired."""
+        await self._release(None, None, None)
+
+    async def _release(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        pooled, self._pooled, self._session = self._pooled, None, None
+        if pooled is not None:
+            await pooled.__aexit__(kind, error, trace)

@@ -1,28 +1,33 @@
-"""SQL lives in files; this reads them, once, and gives each parameter its number.
+"""SQL statements, read from the files of `sql/`: one folder for each store, one file for each statement.
 
-A file names its parameters (`:namespaces`, `:fetch`); asyncpg wants `$1`, `$2`. A line `-- include visible` stands for
-the text of `visible.sql`, so that a filter is written once and stands in every branch.
+`statement("memories/get")` is `sql/memories/get.sql`. A file may contain:
 
-Most questions have no filter. `recall_dense/plain` is the statement `recall_dense.sql` with `alive.sql`, what nobody
-may see, in the place of `visible.sql`: a dozen parameters less to send, to plan and to set up.
+- Parameters by name: `:ids::uuid[]` becomes `$1::uuid[]`. Each has its type at least once.
+- `-- include visible`, replaced by `sql/fragments/visible.sql`, so that each condition is written once. Whole
+  statements are included by their name, as `-- include transfer/memories`.
+- Lists of the declared fields of a memory (model.FIELDS); `{m.fields}` names the columns of the row m:
 
-The holder of a token is kept by row-level security from what only an owner's index serves: `search_expression/token`
-asks it through a function (matching_token.sql).
+      {fields}           content, summary, …              {field_types}      content text, summary text, …
+      {m.field_values}   'content', m.content, …          {n.field_updates}  content = n.content, …
+      {m.field_filters}  and (:session::text is null or m.session = :session::text) …
 
-Where no word is asked for as it is spelled, there is none to count once: `recall_keyword/stems`. Variants add up, as in
-`recall_keyword/stems/plain`. A recall without the dense branch reads no vectors: `recall_pool/no_vectors`.
+  `position` is a field, but no column of {fields} and {field_updates}: the statements compute it.
+- `{dimensions}`: the size of a vector, which Postgres does not take as a parameter.
 
-The declared fields of a memory (model.FIELDS) are listed by `{fields}` and its like (`_field_list`); `position`, which
-the statements compute, is not among the columns.
+A variant, named after a colon, is the same statement with other fragments: less to send, to plan and to execute.
 
-The size of a vector cannot be a parameter. `recall_nearest/256` is `recall_nearest.sql` with 256 for `{dimensions}`,
-and plain: an index serves questions without filters.
+    recall/dense:plain            without filters, as most queries are: `visible` becomes `alive`
+    recall/keyword:stems          no query word is also searched as it is spelled: without `once`
+    recall/expression:token       a token may not use the index that `matching` needs: `matching_token` calls a function
+    recall/pool:no_vectors        a recall without the dense branch reads no vectors
+    recall/keyword:stems:plain    both
+    recall/nearest:256            {dimensions} is 256; also plain, since the index serves only queries without filters
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -30,7 +35,7 @@ from importlib.resources import files
 from folklore.model import FIELDS, FieldType
 
 _PARAMETER = re.compile(r"(?<![:\w]):([a-z_]+)\b")
-_INCLUDE = re.compile(r"^[ \t]*-- include (\w+)$", re.MULTILINE)
+_INCLUDE = re.compile(r"^[ \t]*-- include ([\w/]+)$", re.MULTILINE)
 _COMMENT = re.compile(r"--[^\n]*")
 _SIZE = "{dimensions}"
 _NUMBER = re.compile(r"[1-9][0-9]{0,4}")
@@ -40,23 +45,7 @@ _TYPES: Mapping[FieldType, str] = {
     "integer": "integer", "time": "timestamptz", "json": "jsonb", "flag": "boolean",
 }  # fmt: skip
 
-
-@dataclass(frozen=True, slots=True)
-class Statement:
-    """One SQL statement with numbered parameters, and their names in that order."""
-
-    name: str
-    sql: str
-    parameters: tuple[str, ...]
-
-    def arguments(self, values: dict[str, object]) -> list[object]:
-        """The values in the order of the numbers. Raises KeyError on a missing or surplus name."""
-        if surplus := values.keys() - set(self.parameters):
-            raise KeyError(f"{self.name} has no parameter {sorted(surplus)}")
-        return [values[name] for name in self.parameters]
-
-
-# What stands in the place of what in a variant, None for nothing; one that is a number is plain.
+# The fragments that a variant replaces; None removes one.
 _VARIANTS: Mapping[str, Mapping[str, str | None]] = {
     "plain": {"visible": "alive"},
     "stems": {"once": None},
@@ -65,48 +54,81 @@ _VARIANTS: Mapping[str, Mapping[str, str | None]] = {
 }
 
 
-def _text(name: str | None, instead: Mapping[str, str | None]) -> str:
-    if name is None:
-        return ""
-    text = (files("folklore.db") / "sql" / f"{name}.sql").read_text(encoding="utf-8")
-    return _INCLUDE.sub(lambda match: _text(instead.get(match[1], match[1]), instead), text)
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """An SQL statement with numbered parameters, and their names in that order."""
 
+    name: str
+    sql: str
+    parameters: tuple[str, ...]
 
-def _field_list(match: re.Match[str]) -> str:
-    """The text for `{fields}` and its like; `{m.fields}` names the columns of the row m.
-
-    {fields}: content, summary, …                    {field_types}: content text, summary text, …
-    {m.field_values}: 'content', m.content, …        {n.field_updates}: content = n.content, …
-    {m.field_filters}: and (:session::text is null or m.session = :session::text) …
-    """
-    row, form = match.groups()
-    prefix = f"{row}." if row else ""
-    columns = [name for name in FIELDS if name != "position"]
-    if form == "field_types":
-        return ", ".join(f"{name} {_TYPES[field.type]}" for name, field in FIELDS.items())
-    if form == "field_values":
-        return ", ".join(f"'{name}', {prefix}{name}" for name in FIELDS)
-    if form == "field_updates":
-        return ", ".join(f"{name} = {prefix}{name}" for name in columns)
-    if form == "field_filters":
-        filters = [(f":{name}::{_TYPES[field.type]}", name) for name, field in FIELDS.items() if field.filter]
-        return "\n    ".join(f"and ({value} is null or {prefix}{name} = {value})" for value, name in filters)
-    return ", ".join(f"{prefix}{name}" for name in columns)
+    def arguments(self, values: dict[str, object]) -> list[object]:
+        """Return the values in the order of the numbers. Raises KeyError for a missing or surplus name."""
+        if surplus := values.keys() - set(self.parameters):
+            raise KeyError(f"{self.name} has no parameter {sorted(surplus)}")
+        return [values[name] for name in self.parameters]
 
 
 @cache
 def statement(name: str) -> Statement:
-    """The statement of `sql/<name>.sql`, its comments dropped, so that they cost no bytes on the wire.
+    """Return a statement without its comments, which would be sent each time.
 
-    Raises KeyError if it needs a size and the name has none.
+    Raises KeyError for an unknown variant, and if the statement needs the size of a vector and the name has none.
     """
-    file, *variants = name.split("/")
-    instead = {what: by for variant in variants for what, by in _VARIANTS.get(variant, _VARIANTS["plain"]).items()}
-    text = _FIELDS.sub(_field_list, _COMMENT.sub("", _text(file, instead)))
+    file, *variants = name.split(":")
+    replaced: dict[str, str | None] = {}
+    for variant in variants:
+        known = "plain" if _NUMBER.fullmatch(variant) else variant
+        if known not in _VARIANTS:
+            raise KeyError(f"{variant} is no variant and no number of dimensions")
+        replaced |= _VARIANTS[known]
+    text = _FIELDS.sub(_field_list, _COMMENT.sub("", _included(_read(file), replaced)))
     if _SIZE in text:
-        if not _NUMBER.fullmatch(size := variants[-1] if variants else ""):
-            raise KeyError(f"{file} needs a number of dimensions, as in {file}/256")
-        text = text.replace(_SIZE, size)
+        if not variants or not _NUMBER.fullmatch(variants[-1]):
+            raise KeyError(f"{file} needs a number of dimensions, as in {file}:256")
+        text = text.replace(_SIZE, variants[-1])
     names = tuple(dict.fromkeys(_PARAMETER.findall(text)))
     numbered = _PARAMETER.sub(lambda match: f"${names.index(match[1]) + 1}", text)
     return Statement(name=name, sql="\n".join(line for line in numbered.splitlines() if line.strip()), parameters=names)
+
+
+@cache
+def template(name: str) -> str:
+    """Return a file for values that are no parameters: the caller checks them and fills them in."""
+    return _COMMENT.sub("", _read(name))
+
+
+def _read(name: str) -> str:
+    return (files("folklore.db") / "sql" / f"{name}.sql").read_text(encoding="utf-8")
+
+
+def _included(text: str, replaced: Mapping[str, str | None]) -> str:
+    def fragment(match: re.Match[str]) -> str:
+        name = replaced.get(match[1], match[1])
+        return "" if name is None else _included(_read(name if "/" in name else f"fragments/{name}"), replaced)
+
+    return _INCLUDE.sub(fragment, text)
+
+
+def _field_list(match: re.Match[str]) -> str:
+    row, form = match.groups()
+    return _FIELD_LISTS[form](f"{row}." if row else "")
+
+
+def _types(_prefix: str) -> str:
+    return ", ".join(f"{name} {_TYPES[field.type]}" for name, field in FIELDS.items())
+
+
+def _filters(prefix: str) -> str:
+    filters = [(f":{name}::{_TYPES[field.type]}", name) for name, field in FIELDS.items() if field.filter]
+    return "\n    ".join(f"and ({value} is null or {prefix}{name} = {value})" for value, name in filters)
+
+
+_COLUMNS = [name for name in FIELDS if name != "position"]
+_FIELD_LISTS: Mapping[str, Callable[[str], str]] = {
+    "fields": lambda prefix: ", ".join(f"{prefix}{name}" for name in _COLUMNS),
+    "field_types": _types,
+    "field_values": lambda prefix: ", ".join(f"'{name}', {prefix}{name}" for name in FIELDS),
+    "field_updates": lambda prefix: ", ".join(f"{name} = {prefix}{name}" for name in _COLUMNS),
+    "field_filters": _filters,
+}

@@ -15,7 +15,7 @@ from starlette.responses import JSONResponse, Response
 
 from folklore import __version__
 from folklore.app import App
-from folklore.db.schema_check import check_schema
+from folklore.db.migrate import check_schema
 from folklore.errors import EmbedderUnavailable, FolkloreError
 from folklore.runtime import Runtime
 

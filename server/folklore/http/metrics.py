@@ -38,7 +38,6 @@ from starlette.types import Scope
 
 from folklore import __version__
 from folklore.app import App
-from folklore.db.pool_statistics import occupancy
 from folklore.errors import FolkloreError, Refused
 from folklore.http.auth import is_owner
 from folklore.http.error_responses import failure
@@ -160,11 +159,11 @@ class Metrics(CallMetrics):
         running = self._app.started
         if running is None:
             return
-        pool = occupancy(running.database)
+        pool = running.database.statistics()
         self._pool.labels("in_use").set(pool.in_use)
         self._pool.labels("idle").set(pool.idle)
         self._waiting.set(pool.waiting)
-        self._most.set(pool.most)
+        self._most.set(pool.maximum)
         if (queue := self._app.usage.queue) is not None:
             self._dropped.inc(max(0, queue.dropped - self._dropped_before))
             self._dropped_before = queue.dropped
@@ -178,7 +177,7 @@ class Metrics(CallMetrics):
         began = monotonic()
         with suppress(FolkloreError):  # a gap in the curve shows it
             model = await embedder.model()
-            holdings = await running.memory.namespaces.holdings(model.id)
+            holdings = await running.memory.namespaces.status(model.id)
             self._pending.set(sum(holding.without_vector for holding in holdings))
         now = monotonic()
         self._count_from = now + max(_COUNT_EVERY, _COUNT_SHARE * (now - began))

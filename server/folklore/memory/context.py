@@ -101,7 +101,7 @@ class MemoryContext:
         return self.views[access]
 
     def _view(self, access: Access) -> MemoryContext:
-        database = self.database.bound(access.key)
+        database = self.database.for_token(access.key)
         return replace(
             self,
             database=database,

@@ -15,7 +15,7 @@ from folklore.model import Degraded
 async def read_status(context: RequestContext, _request: StatusRequest) -> Status:
     """Return counts and the state of the embedding model. One statement."""
     model, reason = await _active_model(context.memory)
-    holdings = await context.memory.namespaces.holdings(None if model is None else model.id)
+    holdings = await context.memory.namespaces.status(None if model is None else model.id)
     return Status(
         version=__version__,
         engine=context.engine,

@@ -1,4 +1,4 @@
-"""The audit log: who wrote what and when, and who was refused; never a text."""
+"""Audit log of writes and denied accesses, never with a text."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from uuid import UUID, uuid4
 from folklore.db.database import Database, Session
 from folklore.model import Caller
 
-# What concerns no namespace: refused accesses, tokens.
+# For entries that concern no namespace: denied accesses, tokens.
 NOWHERE = UUID(int=0)
 
 Write = Literal[
@@ -35,13 +35,13 @@ Write = Literal[
 ]
 WRITES: tuple[Write, ...] = get_args(Write)
 
-# A batch may hold more; `amount` says how many.
+# A larger batch is counted in `amount`.
 _NAMED = 1_000
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A write, or refused accesses with what was tried. `memories` are ids, at most 1,000 of `amount`."""
+    """A write, or denied accesses with the tried action. `memories` are ids, at most 1,000 of `amount`."""
 
     namespace: UUID
     id: UUID
@@ -56,37 +56,38 @@ class Entry:
     detail: str | None = None
 
 
-async def note(
-    session: Session,
-    namespace: UUID,
-    action: Write,
-    *,
-    caller: Caller,
-    now: datetime,
-    memories: Sequence[UUID] = (),
-    amount: int | None = None,
-    detail: str | None = None,
-) -> None:
-    """Write a line about a write within its transaction. One statement."""
+@dataclass(frozen=True, slots=True)
+class WriteEntry:
+    """A write to be logged; `amount` counts memories, or anything else if there are none."""
+
+    namespace: UUID
+    action: Write
+    memories: Sequence[UUID] = ()
+    amount: int | None = None
+    detail: str | None = None
+
+
+async def log_write(session: Session, write: WriteEntry, *, caller: Caller, now: datetime) -> None:
+    """Log a write within its transaction. One statement."""
     entry = Entry(
-        namespace=namespace,
+        namespace=write.namespace,
         id=uuid4(),
         at=now,
         principal=caller.author,
-        action=action,
+        action=write.action,
         outcome="done",
-        amount=len(memories) if amount is None else amount,
-        memories=tuple(memories[:_NAMED]),
+        amount=len(write.memories) if write.amount is None else write.amount,
+        memories=tuple(write.memories[:_NAMED]),
         token=caller.token,
         agent=caller.agent,
-        detail=detail,
+        detail=write.detail,
     )
     await _insert(session, entry)
 
 
 async def _insert(session: Session, entry: Entry) -> None:
     await session.rows(
-        "audit_insert",
+        "audit/insert",
         namespace=entry.namespace,
         id=entry.id,
         now=entry.at,
@@ -102,7 +103,7 @@ async def _insert(session: Session, entry: Entry) -> None:
 
 
 class Audit:
-    """The audit table, as the deployment's owner sees it."""
+    """Audit table as the owner of the deployment sees it."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -110,7 +111,7 @@ class Audit:
     async def refused(
         self, action: str, *, caller: Caller, now: datetime, amount: int, outcome: str, detail: str
     ) -> None:
-        """Write a line about refused accesses. One statement."""
+        """Log denied accesses. One statement."""
         entry = Entry(
             namespace=NOWHERE,
             id=uuid4(),
@@ -136,10 +137,10 @@ class Audit:
         action: str | None = None,
         since: datetime | None = None,
     ) -> list[Entry]:
-        """The latest lines, newest first. One statement."""
+        """Return the latest entries, newest first. One statement."""
         async with self._database.session("fresh") as session:
             rows = await session.rows(
-                "audit_read",
+                "audit/read",
                 namespaces=list(namespaces),
                 principal=principal,
                 refused=refused,
@@ -165,6 +166,6 @@ class Audit:
         ]
 
     async def drop(self, namespace: UUID, before: datetime, batch: int) -> int:
-        """Drop old lines; how many. One statement."""
+        """Delete at most `batch` entries from before a time and return how many. One statement."""
         async with self._database.session("fresh") as session:
-            return len(await session.rows("audit_drop", namespace=namespace, before=before, batch=batch))
+            return len(await session.rows("audit/delete", namespace=namespace, before=before, batch=batch))

@@ -1,11 +1,11 @@
-"""Changes of memories: one transaction in one namespace, and what is read about changes."""
+"""Changes of memories: transactions in one namespace, and reads of revisions and relations."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
@@ -13,9 +13,8 @@ import asyncpg
 
 from folklore.db.database import Database, Session
 from folklore.db.rows import columns_of, iso, memory_of, relation_of, revision_of, visibility
-from folklore.db.stores.audit import Write, note
-from folklore.db.stores.drafts import steps
-from folklore.db.stores.memories import PreparedMemory, Vectors, index
+from folklore.db.stores.audit import Write, WriteEntry, log_write
+from folklore.db.stores.memories import PreparedMemory, Vectors, index, lock_sessions, session_steps
 from folklore.db.stores.namespaces import NewNamespace, ensure_namespace
 from folklore.db.stores.planner_statistics import PlannerStatistics
 from folklore.errors import NotFound
@@ -27,7 +26,7 @@ CHANGEABLE = (*FIELDS, "forgotten_at", "superseded_at", "superseded_by")
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """The state of a memory before a change; `held` are its columns as JSON by name, where they were read."""
+    """State of a memory before a change; `held` are its columns as JSON by name, if they were requested."""
 
     id: UUID
     revision: int
@@ -39,7 +38,7 @@ class State:
 
 @dataclass(frozen=True, slots=True)
 class Patch:
-    """New values of a memory's columns, as JSON by name, and the digest of its text if that changes."""
+    """New values of a memory's columns as JSON by name, and the digest of its text if that changes."""
 
     id: UUID
     fields: JsonObject
@@ -48,7 +47,7 @@ class Patch:
 
 @dataclass(frozen=True, slots=True)
 class Closing:
-    """The time when a memory was forgotten, or superseded and by which memory."""
+    """Time at which a memory was forgotten, or superseded and by which memory."""
 
     id: UUID
     forgotten_at: datetime | None = None
@@ -58,7 +57,7 @@ class Closing:
 
 @dataclass(frozen=True, slots=True)
 class KeyAnswer:
-    """The memory that answered an idempotency key, and the digest of what was requested under it."""
+    """Memory that answered an idempotency key, and the digest of the request."""
 
     id: UUID
     request: bytes
@@ -66,14 +65,14 @@ class KeyAnswer:
 
 @dataclass(frozen=True, slots=True)
 class Inserted:
-    """The memory that holds a stored text; `new` is False for a text that was known."""
+    """Memory with a stored text; `new` is False for a known text."""
 
     id: UUID
     new: bool
 
 
 class NamespaceTransaction:
-    """One transaction in one namespace; its caller and time are written to every revision, relation and audit line."""
+    """Transaction in one namespace; its caller and time are written to every revision, relation and audit entry."""
 
     def __init__(
         self, session: Session, namespace: UUID, caller: Caller, now: datetime, language: str | None = None
@@ -91,32 +90,29 @@ class NamespaceTransaction:
         """
         if not batch:
             return []
-        first: dict[bytes, int] = {}
-        for place, item in enumerate(batch):
-            first.setdefault(item.digest, place)
-        fresh = [batch[place] for place in first.values()]
-        if any(item.draft.session is not None and item.draft.position is None for item in fresh):
-            await self._session.row("namespaces_lock", namespace=self.namespace)
+        first = {item.digest: place for place, item in reversed(list(enumerate(batch)))}
+        places = sorted(first.values())
+        ids, new = await self._insert_rows([batch[place] for place in places])
+        written = [place for place in places if batch[place].digest in new]
+        made = None if vectors is None else vectors.select(written)
+        await index(self._session, self.namespace, [ids[batch[place].digest] for place in written], made, self._now)
+        return [Inserted(ids[item.digest], new=place in written) for place, item in enumerate(batch)]
+
+    async def _insert_rows(self, batch: Sequence[PreparedMemory]) -> tuple[dict[bytes, UUID], set[bytes]]:
+        """Insert memories of different texts; return their ids by digest, and the digests of new texts."""
+        await lock_sessions(self._session, self.namespace, (item.draft for item in batch))
         rows = await self._session.rows(
-            "memories_insert", namespace=self.namespace, drafts=self._drafts(fresh), now=self._now
+            "memories/insert", namespace=self.namespace, drafts=self._drafts(batch), now=self._now
         )
-        found = {bytes(row["digest"]): row for row in rows}
         if derived := [row["id"] for row in rows if row["is_derived"]]:
-            await self._session.rows("reflections_adopt", namespace=self.namespace, ids=derived, now=self._now)
-        outcome = [
-            Inserted(found[item.digest]["id"], bool(found[item.digest]["is_new"]) and first[item.digest] == place)
-            for place, item in enumerate(batch)
-        ]
-        new = [place for place, item in enumerate(outcome) if item.new]
-        made = None if vectors is None else replace(vectors, vectors=[vectors.vectors[place] for place in new])
-        await index(self._session, self.namespace, [outcome[place].id for place in new], made, self._now)
-        return outcome
+            await self._session.rows("reflections/adopt", namespace=self.namespace, ids=derived, now=self._now)
+        new = {bytes(row["digest"]) for row in rows if row["is_new"]}
+        return {bytes(row["digest"]): row["id"] for row in rows}, new
 
     def _drafts(self, batch: Sequence[PreparedMemory]) -> str:
         rows = [
             {
                 **columns_of(item.draft),
-                "idempotency_key": item.draft.idempotency_key,
                 "id": str(item.id),
                 "step": step,
                 "author": item.draft.author or self._caller.author,
@@ -125,7 +121,7 @@ class NamespaceTransaction:
                 "created_at": iso(item.draft.created_at or self._now),
                 "digest": item.digest.hex(),
             }
-            for item, step in zip(batch, steps(item.draft for item in batch), strict=True)
+            for item, step in zip(batch, session_steps(item.draft for item in batch), strict=True)
         ]
         rows.sort(key=lambda row: str(row["digest"]))  # two batches never deadlock
         return json.dumps(rows, ensure_ascii=False)
@@ -133,26 +129,31 @@ class NamespaceTransaction:
     async def key_answers(self, keys: Sequence[str | None]) -> list[KeyAnswer | None]:
         """Return the answers of idempotency keys that were used. One statement, if any key is given.
 
-        The key of a forgotten memory becomes free, like its text: two statements more.
+        The key of a forgotten memory becomes free, like its text: one statement more.
         """
         given = sorted({key for key in keys if key is not None})
         if not given:
             return [None] * len(keys)
-        rows = await self._session.rows("memories_by_key", namespace=self.namespace, keys=given)
-        if forgotten := [row["key"] for row in rows if row["forgotten"]]:
-            await self._session.rows("memories_release_keys", namespace=self.namespace, keys=forgotten)
-            await self._session.rows("keys_release", namespace=self.namespace, keys=forgotten)
-        known = {row["key"]: KeyAnswer(row["id"], bytes(row["request"])) for row in rows if not row["forgotten"]}
-        return [None if key is None else known.get(key) for key in keys]
+        rows = await self._session.rows("keys/find", namespace=self.namespace, keys=given)
+        known: dict[str | None, KeyAnswer] = {}
+        forgotten = []
+        for row in rows:
+            if row["forgotten"]:
+                forgotten.append(row["key"])
+            else:
+                known[row["key"]] = KeyAnswer(row["id"], bytes(row["request"]))
+        if forgotten:
+            await self._session.rows("keys/release", namespace=self.namespace, keys=forgotten)
+        return [known.get(key) for key in keys]
 
     async def remember_keys(self, answers: Mapping[str, KeyAnswer]) -> None:
-        """Record what was requested under keys. One statement, if any key is given.
+        """Record the requests under keys. One statement, if any key is given.
 
         Raises ConcurrentChange if another transaction recorded one of them meanwhile.
         """
         if answers:
             await self._session.rows(
-                "keys_insert",
+                "keys/insert",
                 namespace=self.namespace,
                 keys=list(answers),
                 ids=[answer.id for answer in answers.values()],
@@ -161,19 +162,19 @@ class NamespaceTransaction:
 
     async def states(self, ids: Sequence[UUID], *, whole: bool = False) -> dict[UUID, State]:
         """Read the states of memories in the namespace; with `whole` their columns too. One statement."""
-        rows = await self._session.rows("memories_states", namespace=self.namespace, ids=list(ids), whole=whole)
+        rows = await self._session.rows("memories/states", namespace=self.namespace, ids=list(ids), whole=whole)
         return {row["id"]: _state(row) for row in rows}
 
     async def read(self, ids: Sequence[UUID]) -> list[Memory]:
         """Read memories in the order of `ids`. One statement."""
-        rows = await self._session.rows("memories_get", namespaces=[self.namespace], ids=list(ids))
+        rows = await self._session.rows("memories/get", namespaces=[self.namespace], ids=list(ids))
         found = {row["id"]: memory_of(row, row["namespace"]) for row in rows}
         return [found[id_] for id_ in ids if id_ in found]
 
     async def matching(self, filters: Filters, limit: int, only: Sequence[UUID] | None = None) -> list[UUID]:
         """Return the first memories that match filters, of `only` if given. One statement."""
         rows = await self._session.rows(
-            "memories_matching",
+            "memories/match",
             namespace=self.namespace,
             fetch=limit,
             shown=None if only is None else list(only),
@@ -181,14 +182,14 @@ class NamespaceTransaction:
         )
         return [row["id"] for row in rows]
 
-    async def living(self, digest: bytes) -> UUID | None:
+    async def in_force(self, digest: bytes) -> UUID | None:
         """Return the memory of this text that is neither forgotten nor superseded. One statement."""
-        row = await self._session.row("memories_living", namespace=self.namespace, digests=[digest])
+        row = await self._session.row("memories/in_force", namespace=self.namespace, digests=[digest])
         return None if row is None else row["id"]
 
     async def last_revision(self, id_: UUID) -> Revision | None:
         """Read the last change of a memory that was not undone. One statement."""
-        row = await self._session.row("revisions_last", namespace=self.namespace, id=id_)
+        row = await self._session.row("revisions/last", namespace=self.namespace, id=id_)
         return None if row is None else revision_of(row)
 
     async def record(
@@ -202,7 +203,7 @@ class NamespaceTransaction:
     ) -> None:
         """Write revisions with what memories hold in the columns `fields`, before the change. Two statements."""
         await self._session.rows(
-            "revisions_insert",
+            "revisions/insert",
             namespace=self.namespace,
             ids=list(ids),
             action=action,
@@ -226,7 +227,7 @@ class NamespaceTransaction:
             for patch in patches
         ]
         await self._session.rows(
-            "memories_change",
+            "memories/update",
             namespace=self.namespace,
             now=self._now,
             changes=json.dumps(changes, ensure_ascii=False),
@@ -243,28 +244,28 @@ class NamespaceTransaction:
             }
             for closing in closings
         ]
-        await self._session.rows("memories_close", namespace=self.namespace, now=self._now, closings=json.dumps(rows))
+        await self._session.rows("memories/close", namespace=self.namespace, now=self._now, closings=json.dumps(rows))
 
     async def add_language(self, language: str) -> None:
-        """Add a language to the namespace, so that questions are read in it too. One statement."""
-        await self._session.rows("namespaces_learn", namespace=self.namespace, language=language)
+        """Add a language to the namespace, so that queries are read in it too. One statement."""
+        await self._session.rows("namespaces/add_language", namespace=self.namespace, language=language)
 
     async def unindex(self, ids: Sequence[UUID]) -> None:
         """Delete the postings of memories, before their words change. One statement."""
-        await self._session.rows("transfer_postings_delete", namespace=self.namespace, ids=list(ids))
+        await self._session.rows("postings/delete", namespace=self.namespace, ids=list(ids))
 
     async def reindex(self, id_: UUID, *, content_changed: bool, vectors: Vectors | None) -> None:
         """Write the postings of a memory again; if its content changed, `vectors` replace its own (None: pending)."""
         if content_changed:
-            await self._session.rows("transfer_embeddings_delete", namespace=self.namespace, ids=[id_])
+            await self._session.rows("embeddings/delete_by_id", namespace=self.namespace, ids=[id_])
         await index(self._session, self.namespace, [id_], vectors if content_changed else None, self._now)
         if not content_changed:
-            await self._session.rows("embeddings_measure", namespace=self.namespace, ids=[id_])
+            await self._session.rows("embeddings/update_length", namespace=self.namespace, ids=[id_])
 
     async def relate(self, relations: Sequence[Relation]) -> dict[tuple[UUID, str, UUID], bool]:
         """Write relations; return those whose memories exist, with True for a new one. Two statements."""
         rows = await self._session.rows(
-            "relations_insert",
+            "relations/insert",
             namespace=self.namespace,
             author=self._caller.author,
             now=self._now,
@@ -276,27 +277,26 @@ class NamespaceTransaction:
     async def unrelate(self, relations: Sequence[Relation]) -> set[tuple[UUID, str, UUID]]:
         """Remove relations; return those that existed. Two statements."""
         rows = await self._session.rows(
-            "relations_delete", namespace=self.namespace, relations=_relations_json(relations)
+            "relations/delete", namespace=self.namespace, relations=_relations_json(relations)
         )
         await self.audit("unrelate", sorted({row[end] for row in rows for end in ("from_id", "to_id")}), len(rows))
         return {(row["from_id"], row["type"], row["to_id"]) for row in rows}
 
     async def erase(self, ids: Sequence[UUID]) -> set[UUID]:
         """Delete memories with all rows that belong to them, and the reflections derived from them. Five statements."""
-        derived = await self._session.rows("erase_derived", namespace=self.namespace, ids=list(ids))
+        derived = await self._session.rows("memories/derived", namespace=self.namespace, ids=list(ids))
         given = {"namespace": self.namespace, "ids": [*ids, *(row["id"] for row in derived)]}
-        await self._session.rows("transfer_postings_delete", **given)
-        await self._session.rows("memories_orphan", **given)
-        erased = {row["id"] for row in await self._session.rows("memories_erase", **given)}
+        await self._session.rows("postings/delete", **given)
+        await self._session.rows("memories/clear_successor", **given)
+        erased = {row["id"] for row in await self._session.rows("memories/delete", **given)}
         await self.audit("erase", sorted(erased))
         return erased
 
     async def audit(self, action: Write, ids: Sequence[UUID], amount: int | None = None) -> None:
-        """Write an audit line, if any memory is concerned. One statement."""
+        """Log a write in the audit log, if any memory is concerned. One statement."""
         if ids or amount:
-            await note(
-                self._session, self.namespace, action, caller=self._caller, now=self._now, memories=ids, amount=amount
-            )
+            write = WriteEntry(self.namespace, action, ids, amount)
+            await log_write(self._session, write, caller=self._caller, now=self._now)
 
 
 class Changes:
@@ -310,7 +310,7 @@ class Changes:
     async def of(self, namespace: UUID, *, caller: Caller, now: datetime) -> AsyncIterator[NamespaceTransaction]:
         """Open a transaction with an exclusive lock on a namespace; commit at the end of the block. Raises NotFound."""
         async with self._database.transaction() as session:
-            if await session.row("namespaces_hold", namespace=namespace) is None:
+            if await session.row("namespaces/lock", namespace=namespace) is None:
                 raise NotFound("The namespace was deleted.")
             yield NamespaceTransaction(session, namespace, caller, now)
 
@@ -324,7 +324,7 @@ class Changes:
         """
         async with self._database.transaction() as session:
             if exclusive:
-                await session.row("namespaces_hold_name", name=namespace.name)
+                await session.row("namespaces/lock_by_name", name=namespace.name)
             id_, language = await ensure_namespace(session, namespace, author=caller.author, now=now)
             yield NamespaceTransaction(session, id_, caller, now, language)
 
@@ -338,7 +338,7 @@ class Changes:
         """Return the namespaces, of those given, that hold each memory. One statement."""
         async with self._database.session() as session:
             rows = await session.rows(
-                "memories_places", namespaces=list(namespaces), ids=list(ids), unforgotten=unforgotten
+                "memories/locate", namespaces=list(namespaces), ids=list(ids), unforgotten=unforgotten
             )
         found: dict[UUID, tuple[UUID, ...]] = {}
         for row in rows:
@@ -348,18 +348,18 @@ class Changes:
     async def history(self, namespace: UUID, id_: UUID) -> list[Revision]:
         """Read the changes of a memory, the last one first. One statement."""
         async with self._database.session() as session:
-            return [revision_of(row) for row in await session.rows("revisions_of", namespace=namespace, id=id_)]
+            return [revision_of(row) for row in await session.rows("revisions/read", namespace=namespace, id=id_)]
 
     async def last_revision(self, namespace: UUID, id_: UUID) -> Revision | None:
         """Read the last change of a memory that was not undone. One statement."""
         async with self._database.session() as session:
-            row = await session.row("revisions_last", namespace=namespace, id=id_)
+            row = await session.row("revisions/last", namespace=namespace, id=id_)
         return None if row is None else revision_of(row)
 
     async def count_revisions(self, namespaces: Sequence[UUID], ids: Sequence[UUID]) -> dict[tuple[UUID, UUID], int]:
         """Count the revisions of memories, by namespace and id. One statement."""
         async with self._database.session() as session:
-            rows = await session.rows("revisions_count", namespaces=list(namespaces), ids=list(ids))
+            rows = await session.rows("revisions/count", namespaces=list(namespaces), ids=list(ids))
         return {(row["namespace_id"], row["memory_id"]): row["revisions"] for row in rows}
 
     async def relations(
@@ -367,7 +367,7 @@ class Changes:
     ) -> list[tuple[UUID, Relation]]:
         """Read relations of memories in both directions, each with its namespace, strongest first. One statement."""
         async with self._database.session() as session:
-            rows = await session.rows("relations_of", namespaces=list(namespaces), ids=list(ids), fetch=limit)
+            rows = await session.rows("relations/read", namespaces=list(namespaces), ids=list(ids), fetch=limit)
         return [(row["namespace_id"], relation_of(row)) for row in rows]
 
     async def refresh_planner_samples(self) -> None:

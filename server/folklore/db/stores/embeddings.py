@@ -59,7 +59,7 @@ class Embeddings:
         A text that no embedding can be made of stays pending: a caller that always begins at FIRST reads it forever.
         """
         async with self._database.session("fresh") as session:
-            rows = await session.rows("embeddings_pending", namespace=namespace, model=model, after=after, most=most)
+            rows = await session.rows("embeddings/pending", namespace=namespace, model=model, after=after, most=most)
         return [PendingMemory(row["id"], row["content"], bytes(row["digest"])) for row in rows]
 
     async def backfill(self, namespace: UUID, pending: Sequence[PendingMemory], vectors: Vectors, now: datetime) -> int:
@@ -78,7 +78,7 @@ class Embeddings:
         async with self._database.transaction() as session:
             await register(session, vectors.by, now)
             rows = await session.rows(
-                "embeddings_backfill",
+                "embeddings/backfill",
                 namespace=namespace,
                 model=vectors.model,
                 ids=[item.id for item, _ in made],
@@ -90,7 +90,7 @@ class Embeddings:
     async def coverage(self, namespaces: Sequence[UUID], model: UUID) -> dict[UUID, Coverage]:
         """Count memories and embeddings in a model exactly; a namespace without memories is left out."""
         async with self._database.session("fresh") as session:
-            rows = await session.rows("embeddings_coverage", namespaces=list(namespaces), model=model)
+            rows = await session.rows("embeddings/coverage", namespaces=list(namespaces), model=model)
         return {row["namespace"]: Coverage(row["memories"], row["embedded"]) for row in rows}
 
     async def similar(
@@ -102,7 +102,7 @@ class Embeddings:
         """
         async with self._database.session("fresh") as session:
             rows = await session.rows(
-                "memories_similar",
+                "embeddings/similar",
                 namespace=namespace,
                 ids=list(ids),
                 model=model,
@@ -120,7 +120,7 @@ class Embeddings:
         """Return ids and texts of some memories with an embedding in both models, the same ones at every call."""
         async with self._database.session("fresh") as session:
             rows = await session.rows(
-                "embeddings_sample", namespace=namespace, one=one, other=other, most=most, salt=str(one)
+                "embeddings/sample", namespace=namespace, one=one, other=other, most=most, salt=str(one)
             )
         return [(row["id"], row["content"]) for row in rows]
 
@@ -128,14 +128,14 @@ class Embeddings:
         """Return the memories whose embeddings are nearest by cosine, visible to a recall or not."""
         async with self._database.session("fresh") as session:
             rows = await session.rows(
-                "embeddings_nearest", namespace=namespace, model=model, query=HalfVector(vector), most=most
+                "embeddings/nearest", namespace=namespace, model=model, query=HalfVector(vector), most=most
             )
         return frozenset(row["memory_id"] for row in rows)
 
     async def delete(self, namespace: UUID, model: UUID, *, most: int) -> int:
         """Delete at most `most` embeddings of a model in one transaction and return how many were deleted."""
         async with self._database.transaction() as session:
-            return len(await session.rows("embeddings_delete", namespace=namespace, model=model, most=most))
+            return len(await session.rows("embeddings/delete", namespace=namespace, model=model, most=most))
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,12 +155,12 @@ class VectorIndexes:
     async def predicates(self) -> list[str]:
         """Return the predicate of every valid index, as Postgres prints it. One statement."""
         async with self._database.session() as session:
-            return [row["predicate"] for row in await session.rows("hnsw_read") if row["valid"]]
+            return [row["predicate"] for row in await session.rows("embeddings/indexes") if row["valid"]]
 
     async def changes(self, threshold: int) -> IndexChanges:
         """Compare the indexes with the namespaces of at least `threshold` vectors (0: none). One statement."""
         async with self._database.session("fresh") as session:
-            rows = await session.rows("hnsw_changes", threshold=threshold)
+            rows = await session.rows("embeddings/index_changes", threshold=threshold)
         commands = [(row["action"], row["command"]) for row in rows]
         return IndexChanges(
             [command for action, command in commands if action == "drop"],
@@ -170,7 +170,7 @@ class VectorIndexes:
     async def require_pgvector(self) -> None:
         """Raise Refused if this version of pgvector may build indexes that lose rows."""
         async with self._database.session("fresh") as session:
-            row = await session.row("server_facts")
+            row = await session.row("server/info")
         version = "" if row is None else row["pgvector"] or ""
         if tuple(map(int, re.findall(r"\d+", version)[:3])) < _OLDEST_PGVECTOR:
             raise Refused(
@@ -180,5 +180,5 @@ class VectorIndexes:
 
     async def apply(self, command: str) -> None:
         """Run one of the commands. A build that is cut off leaves an invalid index, which the next changes replace."""
-        async with self._database.unhurried() as session:
-            await session.carry_out(command)
+        async with self._database.build_session() as session:
+            await session.execute(command)

@@ -56,7 +56,7 @@ class Jobs:
         Of two claims at the same time, the second waits for the commit of the first and gets None.
         """
         async with self._database.session() as session:
-            row = await session.row("jobs_claim", job=job, holder=holder, now=now, until=until, forced=forced)
+            row = await session.row("jobs/claim", job=job, holder=holder, now=now, until=until, forced=forced)
         if row is None:
             return None
         notes: dict[str, object] = {} if row["notes"] is None else json.loads(row["notes"])
@@ -66,14 +66,14 @@ class Jobs:
         """Extend the lease of a job; return False if another process holds it by now."""
         # From another pool than the job's own transactions, which may have taken every connection of theirs.
         async with self._database.session("fresh") as session:
-            row = await session.row("jobs_renew", job=job, holder=holder, until=until, done=json.dumps(dict(done)))
+            row = await session.row("jobs/renew", job=job, holder=holder, until=until, done=json.dumps(dict(done)))
         return row is not None
 
     async def finish(self, job: str, holder: str, record: RunRecord, *, now: datetime) -> bool:
         """Record a run and end its lease; return False and record nothing if another process holds it by now."""
         async with self._database.session() as session:
             row = await session.row(
-                "jobs_finish",
+                "jobs/finish",
                 job=job,
                 holder=holder,
                 now=now,
@@ -89,5 +89,5 @@ class Jobs:
     async def all(self) -> dict[str, JobState]:
         """Return every job that ever ran, by name."""
         async with self._database.session() as session:
-            rows = await session.rows("jobs_read")
+            rows = await session.rows("jobs/read")
         return {row["name"]: JobState(**dict(row) | {"done": json.loads(row["done"] or "{}")}) for row in rows}

@@ -35,16 +35,16 @@ class Maintenance:
 
     async def count_expired(self, namespace: UUID, now: datetime) -> int:
         """Count the memories that have expired and are not forgotten yet."""
-        return await self._count("expiry_count", namespace=namespace, now=now)
+        return await self._count("maintenance/count_expired", namespace=namespace, now=now)
 
     async def forget_expired(self, namespace: UUID, now: datetime, batch: int) -> int:
         """Forget at most `batch` expired memories, which undo can restore, and return how many."""
         async with self._database.session("fresh") as session:
-            return len(await session.rows("expiry_forget", namespace=namespace, now=now, batch=batch))
+            return len(await session.rows("maintenance/forget_expired", namespace=namespace, now=now, batch=batch))
 
     async def count_forgotten(self, namespace: UUID, before: datetime) -> int:
         """Count the memories forgotten before a time."""
-        return await self._count("erase_count", namespace=namespace, before=before)
+        return await self._count("maintenance/count_forgotten", namespace=namespace, before=before)
 
     async def erase_forgotten(self, namespace: UUID, before: datetime, batch: int) -> int:
         """Erase at most `batch` memories forgotten before a time, in one transaction, and return how many rows went.
@@ -52,14 +52,14 @@ class Maintenance:
         Reflections derived from them are erased too, since they repeat their words.
         """
         async with self._database.transaction() as session:
-            rows = await session.rows("erase_due", namespace=namespace, before=before, batch=batch)
+            rows = await session.rows("maintenance/lock_forgotten", namespace=namespace, before=before, batch=batch)
             ids = [row["id"] for row in rows]
             return await erase(session, namespace, ids) if ids else 0
 
     async def used_memories(self, namespace: UUID, *, after: UUID, batch: int) -> list[UsedMemory]:
         """Return the next memories by id that were recalled or confirmed at least once."""
         async with self._database.session("fresh") as session:
-            rows = await session.rows("quality_read", namespace=namespace, after=after, batch=batch)
+            rows = await session.rows("maintenance/used_memories", namespace=namespace, after=after, batch=batch)
         return [
             UsedMemory(
                 id=row["id"],
@@ -80,7 +80,7 @@ class Maintenance:
             return 0
         async with self._database.session() as session:
             rows = await session.rows(
-                "quality_write",
+                "maintenance/write_quality",
                 namespace=namespace,
                 ids=[memory.id for memory, _ in scored],
                 uses=[memory.recalls + memory.confirmations for memory, _ in scored],
@@ -99,10 +99,10 @@ async def erase(session: Session, namespace: UUID, ids: Sequence[UUID]) -> int:
 
     Embeddings, postings, relations, usage and the reflections derived from them go too. Five statements.
     """
-    derived = await session.rows("erase_derived", namespace=namespace, ids=list(ids))
+    derived = await session.rows("memories/derived", namespace=namespace, ids=list(ids))
     every = sorted({*ids, *(row["id"] for row in derived)})
     # Postings are found by the words of the memory, so they are deleted before it.
-    await session.rows("transfer_postings_delete", namespace=namespace, ids=every)
-    await session.rows("transfer_embeddings_delete", namespace=namespace, ids=every)
-    await session.rows("memories_orphan", namespace=namespace, ids=every)
-    return len(await session.rows("memories_erase", namespace=namespace, ids=every))
+    await session.rows("postings/delete", namespace=namespace, ids=every)
+    await session.rows("embeddings/delete_by_id", namespace=namespace, ids=every)
+    await session.rows("memories/clear_successor", namespace=namespace, ids=every)
+    return len(await session.rows("memories/delete", namespace=namespace, ids=every))

@@ -1,9 +1,9 @@
-"""Memories: rows as they are stored, read by id, and listed."""
+"""Memories: prepared to be stored, read by id, and listed."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Literal
 from uuid import UUID
@@ -34,7 +34,7 @@ class PreparedMemory:
 
 @dataclass(frozen=True, slots=True)
 class Vectors:
-    """The vectors of a batch and the model that made them; None where an embedding is pending."""
+    """Vectors of a batch and the model that made them; None where an embedding is pending."""
 
     by: KnownModel
     vectors: Sequence[NDArray[np.float32] | None]
@@ -44,10 +44,14 @@ class Vectors:
         """The id of the model."""
         return self.by.id
 
+    def select(self, places: Iterable[int]) -> Vectors:
+        """Return the vectors at these places of the batch."""
+        return replace(self, vectors=[self.vectors[place] for place in places])
+
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """The row after which a list continues."""
+    """Row after which a list continues."""
 
     time: datetime
     id: UUID
@@ -55,7 +59,7 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """One page of memories, the place of each in the order, and True in `more` if further ones match."""
+    """Page of memories, the place of each in the order, and True in `more` if further ones match."""
 
     memories: tuple[Memory, ...]
     places: tuple[Page, ...]
@@ -81,7 +85,7 @@ class ListingOrder:
 
 
 class Memories:
-    """The memories table, for reading."""
+    """Memories table, for reading."""
 
     def __init__(self, database: Database, statistics: PlannerStatistics | None = None) -> None:
         self._database = database
@@ -94,7 +98,7 @@ class Memories:
         order of their names.
         """
         async with self._database.session() as session:
-            rows = await session.rows("memories_get", namespaces=list(namespaces), ids=list(ids))
+            rows = await session.rows("memories/get", namespaces=list(namespaces), ids=list(ids))
         places = {id_: place for place, id_ in enumerate(ids)}
         found = [(row["namespace_id"], memory_of(row, row["namespace"])) for row in rows]
         return sorted(found, key=lambda item: (places[item[1].id], item[1].namespace))
@@ -112,7 +116,7 @@ class Memories:
         """Read one page in order of time. One statement."""
         async with self._database.session("fresh") as session:
             rows = await session.rows(
-                "memories_list",
+                "memories/list",
                 namespaces=list(namespaces),
                 by=order.by,
                 ascending=order.ascending,
@@ -129,11 +133,27 @@ class Memories:
         )
 
 
+def session_steps(drafts: Iterable[Draft]) -> Iterator[int]:
+    """Yield for each draft the number of earlier drafts of its session that give no position either."""
+    counted: dict[str | None, int] = {}
+    for draft in drafts:
+        step = counted.get(draft.session, 0)
+        if draft.position is None:
+            counted[draft.session] = step + 1
+        yield step
+
+
+async def lock_sessions(session: Session, namespace: UUID, drafts: Iterable[Draft]) -> None:
+    """Lock the namespace's sessions if the position of a draft follows from the stored ones."""
+    if any(draft.session is not None and draft.position is None for draft in drafts):
+        await session.row("namespaces/lock_sessions", namespace=namespace)
+
+
 async def index(session: Session, namespace: UUID, ids: Sequence[UUID], vectors: Vectors | None, now: datetime) -> None:
     """Write postings and embeddings of memories within the caller's transaction; `vectors` are in the order of ids."""
     if not ids:
         return
-    await session.rows("postings_insert", namespace=namespace, ids=list(ids))
+    await session.rows("postings/insert", namespace=namespace, ids=list(ids))
     if vectors is None:
         return
     made = [(id_, HalfVector(vector)) for id_, vector in zip(ids, vectors.vectors, strict=True) if vector is not None]
@@ -141,7 +161,7 @@ async def index(session: Session, namespace: UUID, ids: Sequence[UUID], vectors:
         return
     await register(session, vectors.by, now)
     await session.rows(
-        "embeddings_insert",
+        "embeddings/insert",
         namespace=namespace,
         model=vectors.model,
         ids=[id_ for id_, _ in made],

@@ -58,13 +58,13 @@ class Models:
     async def active(self) -> UUID | None:
         """Return the id of the active model; None before the first embedding. One statement."""
         async with self._database.session() as session:
-            row = await session.row("models_active")
+            row = await session.row("models/active")
         return None if row is None else row["id"]
 
     async def learn_probe(self, model: UUID, probe: NDArray[np.float32]) -> None:
         """Record a fingerprint for a model without one. One statement."""
         async with self._database.session() as session:
-            await session.rows("models_probe", id=model, probe=probe.tolist())
+            await session.rows("models/set_probe", id=model, probe=probe.tolist())
 
     async def begin(self, model: KnownModel, *, now: datetime) -> Role:
         """Give a model the role `next`, unless it is next or active already, and return its role.
@@ -82,7 +82,7 @@ class Models:
                     "Another model is being filled.",
                     hint="Continue that switch, or give it up with `folklore embeddings drop --next`.",
                 )
-            await session.rows("models_role", id=model.id, role="next", now=now)
+            await session.rows("models/set_role", id=model.id, role="next", now=now)
             return "next"
 
     async def activate(self, model: UUID, *, now: datetime) -> None:
@@ -97,27 +97,27 @@ class Models:
             old = roles.get("active")
             # At most one model holds each role at any moment, so a role is taken before it is given.
             for holder in {roles.get("previous"), old, model} - {None}:
-                await session.rows("models_role", id=holder, role=None, now=now)
+                await session.rows("models/set_role", id=holder, role=None, now=now)
             if old is not None:
-                await session.rows("models_role", id=old, role="previous", now=now)
-            await session.rows("models_role", id=model, role="active", now=now)
+                await session.rows("models/set_role", id=old, role="previous", now=now)
+            await session.rows("models/set_role", id=model, role="active", now=now)
 
     async def retire(self, model: UUID, *, now: datetime) -> None:
         """Take a model's role, before its embeddings are deleted. Raises Conflict for the active model."""
         async with self._database.transaction() as session:
             if (await _roles(session)).get("active") == model:
                 raise Conflict("This model is the active one.", hint="Switch to another model first.")
-            await session.rows("models_role", id=model, role=None, now=now)
+            await session.rows("models/set_role", id=model, role=None, now=now)
 
     async def delete(self, model: UUID) -> None:
         """Delete a model without role and embeddings. One statement."""
         async with self._database.session() as session:
-            await session.rows("models_delete", id=model)
+            await session.rows("models/delete", id=model)
 
 
 async def read_models(session: Session) -> list[KnownModel]:
     """Return every model, the active one first, within the caller's transaction. One statement."""
-    return [_known(row) for row in await session.rows("models_read")]
+    return [_known(row) for row in await session.rows("models/read")]
 
 
 async def active_model(session: Session) -> KnownModel | None:
@@ -128,7 +128,7 @@ async def active_model(session: Session) -> KnownModel | None:
 async def register(session: Session, model: KnownModel, now: datetime) -> None:
     """Register a model within the caller's transaction; the first of a database becomes the active one."""
     await session.rows(
-        "models_insert",
+        "models/insert",
         id=model.id,
         provider=model.provider,
         name=model.name,
@@ -144,7 +144,7 @@ async def register(session: Session, model: KnownModel, now: datetime) -> None:
 
 
 async def _roles(session: Session) -> Mapping[Role, UUID]:
-    return {row["role"]: row["id"] for row in await session.rows("models_lock") if row["role"] is not None}
+    return {row["role"]: row["id"] for row in await session.rows("models/lock") if row["role"] is not None}
 
 
 def _known(row: Row) -> KnownModel:

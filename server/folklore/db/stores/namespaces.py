@@ -1,4 +1,4 @@
-"""Namespaces: found by name, created on first use, counted."""
+"""Namespaces, their languages and their counts."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from datetime import datetime
 from uuid import UUID
 
 from folklore.db.database import Database, Session
-from folklore.db.stores.audit import NOWHERE, Write, note
+from folklore.db.stores.audit import NOWHERE, Write, WriteEntry, log_write
 from folklore.errors import ConcurrentChange, Conflict
 from folklore.model import Caller, Namespace, NamespaceStats
 
@@ -38,8 +38,8 @@ class NewNamespace:
 
 
 @dataclass(frozen=True, slots=True)
-class Holding:
-    """The number of memories in force, and of those without a vector; counted up to 50,000."""
+class NamespaceStatus:
+    """Number of memories in force, and of those without a vector; counted up to 50,000."""
 
     name: str
     memories: int
@@ -47,26 +47,26 @@ class Holding:
 
 
 class Namespaces:
-    """The namespaces table."""
+    """Namespaces table."""
 
     def __init__(self, database: Database, within: Sequence[UUID] | None = None) -> None:
         self._database = database
-        # Those that the caller may know of; None for all.
+        # The namespaces that the caller may see; None for all.
         self._within = None if within is None else list(within)
 
     async def find(self, names: Sequence[str] | None) -> list[NamespaceInfo]:
         """Return the namespaces of these names, or all; unknown names are left out. One statement."""
         async with self._database.session() as session:
             rows = await session.rows(
-                "namespaces_find", names=None if names is None else list(names), within=self._within
+                "namespaces/find", names=None if names is None else list(names), within=self._within
             )
         # Read by position, since there may be hundreds of rows in every recall.
         return [NamespaceInfo(id_, name, tuple(languages), empty, model) for id_, name, languages, empty, model in rows]
 
     async def all(self, *, deleted: bool = False) -> list[Namespace]:
-        """Every namespace with its (bounded) count, or every deleted one. One statement."""
+        """Return every namespace, or every deleted one, with its bounded count. One statement."""
         async with self._database.session() as session:
-            rows = await session.rows("namespaces_read", deleted=deleted, within=self._within)
+            rows = await session.rows("namespaces/list", deleted=deleted, within=self._within)
         return [
             Namespace(
                 id=row["id"],
@@ -82,9 +82,9 @@ class Namespaces:
         ]
 
     async def stats(self, ids: Sequence[UUID], model: UUID | None) -> list[NamespaceStats]:
-        """Exact counts of these namespaces. One statement that reads them whole."""
+        """Count the contents of namespaces exactly. One statement that reads them whole."""
         async with self._database.session() as session:
-            rows = await session.rows("stats", namespaces=list(ids), model=model)
+            rows = await session.rows("namespaces/stats", namespaces=list(ids), model=model)
         return [
             NamespaceStats(
                 name=row["name"],
@@ -100,19 +100,21 @@ class Namespaces:
             for row in rows
         ]
 
-    async def holdings(self, model: UUID | None) -> list[Holding]:
+    async def status(self, model: UUID | None) -> list[NamespaceStatus]:
         """Return how many memories each namespace holds, and how many lack a vector in this model. One statement."""
         async with self._database.session() as session:
-            rows = await session.rows("memories_status", model=model, within=self._within)
-        return [Holding(row["name"], row["memories"], 0 if model is None else row["without_vector"]) for row in rows]
+            rows = await session.rows("namespaces/status", model=model, within=self._within)
+        return [
+            NamespaceStatus(row["name"], row["memories"], 0 if model is None else row["without_vector"]) for row in rows
+        ]
 
     async def create(
         self, id_: UUID, name: str, *, language: str, description: str | None, caller: Caller, now: datetime
     ) -> bool:
-        """Make a namespace; false if there is one of this name."""
+        """Create a namespace; return False if its name is in use."""
         async with self._database.transaction() as session:
             row = await session.row(
-                "transfer_namespace_insert",
+                "namespaces/insert",
                 id=id_,
                 name=name,
                 description=description,
@@ -121,64 +123,64 @@ class Namespaces:
                 created_by=caller.author,
             )
             if row is not None:
-                await note(session, id_, "namespace_create", caller=caller, now=now, amount=1)
+                await log_write(session, WriteEntry(id_, "namespace_create", amount=1), caller=caller, now=now)
         return row is not None
 
     async def rename(self, namespace: UUID, name: str, *, caller: Caller, now: datetime) -> bool:
-        """Give it another name; false if that is taken."""
+        """Rename a namespace; return False if the name is in use."""
         return await self._change("namespace_rename", namespace, caller, now, name=name)
 
     async def describe(self, namespace: UUID, description: str | None, *, caller: Caller, now: datetime) -> None:
-        """Say what it is for."""
+        """Change the description of a namespace."""
         await self._change("namespace_describe", namespace, caller, now, description=description)
 
     async def delete(self, namespace: UUID, *, caller: Caller, now: datetime) -> None:
-        """Hide it with all that is in it."""
+        """Hide a namespace with all of its memories."""
         await self._change("namespace_delete", namespace, caller, now, author=caller.author, now=now)
 
     async def deleted(self, name: str) -> list[Namespace]:
-        """The deleted namespaces of this name, the last one first."""
+        """Return the deleted namespaces of this name, the last deleted one first."""
         async with self._database.session() as session:
-            rows = await session.rows("namespaces_deleted", name=name)
+            rows = await session.rows("namespaces/deleted", name=name)
         return [
             Namespace(row["id"], row["name"], deleted_at=row["deleted_at"], deleted_by=row["deleted_by"])
             for row in rows
         ]
 
     async def deleted_before(self, before: datetime) -> list[UUID]:
-        """The namespaces that were deleted before a time."""
+        """Return the namespaces that were deleted before a time."""
         async with self._database.session() as session:
-            return [row["id"] for row in await session.rows("namespaces_deleted_before", before=before)]
+            return [row["id"] for row in await session.rows("namespaces/deleted_before", before=before)]
 
     async def restore(self, namespace: UUID, *, caller: Caller, now: datetime) -> bool:
-        """Bring it back; false if somebody else uses its name by now."""
+        """Restore a deleted namespace; return False if its name is in use by now."""
         return await self._change("namespace_restore", namespace, caller, now)
 
     async def erase(
         self, namespace: UUID, *, caller: Caller, now: datetime, deleted_before: datetime | None = None
     ) -> bool:
-        """Delete it with all that is in it, for good, in one transaction; its lines of the audit log go too.
+        """Erase a namespace with its memories and audit log in one transaction; return True if it was erased.
 
-        With `deleted_before` only if it was deleted before then and not brought back since; whether it was erased.
+        With `deleted_before`, only if it was deleted before that time and not restored since.
         """
         async with self._database.transaction() as session:
-            held = await session.row("namespaces_hold", namespace=namespace)
-            deleted_at = None if held is None else held["deleted_at"]
+            locked = await session.row("namespaces/lock", namespace=namespace)
+            deleted_at = None if locked is None else locked["deleted_at"]
             if deleted_before is not None and (deleted_at is None or deleted_at >= deleted_before):
                 return False
             for part in ("postings", "memories", "audit"):
-                await session.rows(f"namespaces_erase_{part}", namespace=namespace)
-            await session.rows("namespaces_erase", namespace=namespace)
-            detail = str(namespace)
-            await note(session, NOWHERE, "namespace_erase", caller=caller, now=now, amount=1, detail=detail)
+                await session.rows(f"namespaces/erase_{part}", namespace=namespace)
+            await session.rows("namespaces/erase", namespace=namespace)
+            write = WriteEntry(NOWHERE, "namespace_erase", amount=1, detail=str(namespace))
+            await log_write(session, write, caller=caller, now=now)
         return True
 
     async def _change(self, action: Write, namespace: UUID, caller: Caller, at: datetime, /, **values: object) -> bool:
-        """Change a namespace's row; false if its name is taken."""
+        """Change the row of a namespace; return False if the new name is in use."""
         try:
             async with self._database.transaction() as session:
-                await session.rows(f"namespaces_{action.removeprefix('namespace_')}", namespace=namespace, **values)
-                await note(session, namespace, action, caller=caller, now=at, amount=1)
+                await session.rows(f"namespaces/{action.removeprefix('namespace_')}", namespace=namespace, **values)
+                await log_write(session, WriteEntry(namespace, action, amount=1), caller=caller, now=at)
         except ConcurrentChange:
             return False
         return True
@@ -188,9 +190,9 @@ async def ensure_namespace(
     session: Session, namespace: NewNamespace, *, author: str, now: datetime
 ) -> tuple[UUID, str]:
     """Return the id and default language of a namespace, created if it is new, within the caller's transaction."""
-    for _ in range(3):  # a later statement sees the row that another process inserted after this one's snapshot
+    for _ in range(3):  # the next statement sees a row that another process inserted meanwhile
         row = await session.row(
-            "namespaces_ensure",
+            "namespaces/ensure",
             id=namespace.id,
             name=namespace.name,
             language=namespace.language,

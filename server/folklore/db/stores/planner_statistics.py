@@ -37,7 +37,7 @@ class PlannerStatistics:
     async def analyze(self) -> None:
         """Analyze every large table now."""
         async with self._database.session("fresh") as session:
-            await session.rows("analyze")
+            await session.rows("server/analyze")
 
     async def _analyze(self) -> None:
         try:

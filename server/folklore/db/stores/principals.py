@@ -8,7 +8,7 @@ from datetime import datetime
 from uuid import UUID
 
 from folklore.db.database import Database
-from folklore.db.stores.audit import NOWHERE, note
+from folklore.db.stores.audit import NOWHERE, WriteEntry, log_write
 from folklore.errors import Conflict
 from folklore.model import Caller, Grant, Role, Token
 
@@ -53,7 +53,7 @@ class Principals:
     async def find(self, digest: bytes) -> Known | None:
         """Return the token of this digest, valid or not. One statement."""
         async with self._database.session() as session:
-            row = await session.row("tokens_authenticate", digest=digest)
+            row = await session.row("principals/find_token", digest=digest)
         if row is None:
             return None
         opened = zip(row["ids"] or (), row["names"] or (), row["roles"] or (), strict=True)
@@ -73,22 +73,20 @@ class Principals:
     async def any_token(self) -> bool:
         """Return True if a token was ever created. One statement."""
         async with self._database.session() as session:
-            row = await session.row("tokens_any")
+            row = await session.row("principals/any_token")
         return row is not None and bool(row["there"])
 
     async def create(self, token: NewToken, *, principal_id: UUID, caller: Caller, now: datetime) -> str:
         """Create a token, and its principal if it is new, in one transaction; return the principal's stored name."""
         async with self._database.transaction() as session:
-            for _ in range(3):  # one that another process made after our snapshot is seen by the next statement
-                principal = await session.row(
-                    "principals_ensure", id=principal_id, name=token.principal, author=caller.author, now=now
-                )
+            for _ in range(3):  # the next statement sees a row that another process inserted meanwhile
+                principal = await session.row("principals/ensure", id=principal_id, name=token.principal)
                 if principal is not None:
                     break
             else:
-                raise Conflict(f"The principal {token.principal} was made at the same time.", hint="Try again.")
+                raise Conflict(f"The principal {token.principal} was created at the same time.", hint="Try again.")
             made = await session.row(
-                "tokens_insert",
+                "principals/insert_token",
                 id=token.id,
                 principal=principal["id"],
                 digest=token.digest,
@@ -102,20 +100,21 @@ class Principals:
             )
             if made is not None and token.grants:
                 await session.rows(
-                    "grants_insert",
+                    "principals/insert_grants",
                     token=token.id,
                     namespaces=[namespace for namespace, _ in token.grants],
                     roles=[role for _, role in token.grants],
                 )
             if made is not None:
                 detail = f"{principal['name']} {token.id}"
-                await note(session, NOWHERE, "token_create", caller=caller, now=now, amount=1, detail=detail)
+                write = WriteEntry(NOWHERE, "token_create", amount=1, detail=detail)
+                await log_write(session, write, caller=caller, now=now)
             return str(principal["name"])
 
     async def tokens(self, *, now: datetime, principal: str | None = None, every: bool = False) -> list[Token]:
         """List the tokens of a principal, or all; with `every` also expired and revoked ones. One statement."""
         async with self._database.session() as session:
-            rows = await session.rows("tokens_read", principal=principal, every=every, now=now)
+            rows = await session.rows("principals/list_tokens", principal=principal, every=every, now=now)
         return [
             Token(
                 id=row["id"],
@@ -139,18 +138,19 @@ class Principals:
     ) -> list[tuple[UUID, str]]:
         """Revoke tokens by id, or all of a principal; return the valid ones among them with their principals."""
         async with self._database.transaction() as session:
-            rows = await session.rows("tokens_revoke", ids=list(ids), principal=principal, now=now)
+            rows = await session.rows("principals/revoke_tokens", ids=list(ids), principal=principal, now=now)
             for row in rows:
                 detail = f"{row['principal']} {row['id']}"
-                await note(session, NOWHERE, "token_revoke", caller=caller, now=now, amount=1, detail=detail)
+                write = WriteEntry(NOWHERE, "token_revoke", amount=1, detail=detail)
+                await log_write(session, write, caller=caller, now=now)
         return [(row["id"], row["principal"]) for row in rows]
 
     async def used(self, token: UUID, now: datetime) -> None:
         """Write the last use of a token. One statement."""
         async with self._database.session() as session:
-            await session.rows("tokens_used", id=token, now=now)
+            await session.rows("principals/touch_token", id=token, now=now)
 
     async def drop_expired(self, before: datetime) -> int:
         """Delete external tokens that expired before a time, and return their number. One statement."""
         async with self._database.session() as session:
-            return len(await session.rows("tokens_expired", before=before))
+            return len(await session.rows("principals/delete_expired", before=before))

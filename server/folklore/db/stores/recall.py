@@ -10,8 +10,8 @@ import numpy as np
 from pgvector import HalfVector
 
 from folklore.db.database import Database, Plans, Row, Session
-from folklore.db.pinned_session import Held
 from folklore.db.rows import memory_of, seen, visibility
+from folklore.db.session import PinnedSession
 from folklore.db.stores.recall_rows import (
     Bm25,
     Candidate,
@@ -54,23 +54,23 @@ class RecallStatements:
     After `pinned()`, statements with kept plans run one after another on one connection, until it is released.
     """
 
-    def __init__(self, database: Database, pinned: Held | None = None) -> None:
+    def __init__(self, database: Database, pinned: PinnedSession | None = None) -> None:
         self._database = database
         self._pinned = pinned
 
     def pinned(self) -> RecallStatements:
         """Return these statements with one connection for those with kept plans."""
-        return RecallStatements(self._database, Held(self._database))
+        return RecallStatements(self._database, self._database.pinned_session())
 
     async def release(self) -> None:
         """Release the pinned connection; a later statement takes another."""
         if self._pinned is not None:
-            await self._pinned.let_go()
+            await self._pinned.release()
 
     def _session(self, plans: Plans = "kept") -> AbstractAsyncContextManager[Session]:
         if self._pinned is not None and plans == "kept":
             return self._pinned
-        return self._database.session(plans, hurried=plans == "scan")
+        return self._database.session(plans, release_later=plans == "scan")
 
     async def lexemes(
         self, scope: Scope, query: LexemeQuery, corpus: CorpusStatistics | None
@@ -78,7 +78,7 @@ class RecallStatements:
         """Read the lexemes of a question, and measure the scope unless its statistics are given."""
         async with self._session() as session:
             rows = await session.rows(
-                "recall_lexemes",
+                "recall/lexemes",
                 namespaces=list(scope.namespaces),
                 pieces=list(query.pieces),
                 marks=list(query.date_terms),
@@ -100,7 +100,7 @@ class RecallStatements:
         namespaces = max(len(scope.namespaces), 1)
         async with self._session("scan") as session:
             rows = await session.rows(
-                "recall_sample",
+                "recall/sample",
                 namespaces=list(scope.namespaces),
                 model=model,
                 sample=_VECTORS,
@@ -121,7 +121,7 @@ class RecallStatements:
         """
         async with self._session() as session:
             rows = await session.rows(
-                "search_terms",
+                "recall/terms",
                 namespaces=list(scope.namespaces),
                 terms=[text for text, _ in terms],
                 columns=[column for _, column in terms],
@@ -145,7 +145,7 @@ class RecallStatements:
         """Find memories that satisfy a tsquery, by the weight of the lexemes that they hold, then the newest."""
         async with self._session("fresh") as session:
             rows = await session.rows(
-                "search_expression/token" if session.of_token else "search_expression",
+                "recall/expression:token" if session.row_security else "recall/expression",
                 namespaces=list(scope.namespaces),
                 expression=expression,
                 fetch=fetch,
@@ -176,7 +176,7 @@ class RecallStatements:
         if best is not None and total is not None and query.score_of_best is not None:
             share = max(_SPARE * best / total, _LEAST_SHARE)
             floor = query.score_of_best(share) if share <= _GREATEST_SHARE else None
-        statement, filters = seen("recall_dense", scope.filters, scope.now)
+        statement, filters = seen("recall/dense", scope.filters, scope.now)
         values = {"model": query.model, "query": HalfVector(query.vector), "slope": query.slope, **filters}
         for checked in dict.fromkeys((best, None)):
             async with self._session(plans) as session:
@@ -195,10 +195,10 @@ class RecallStatements:
     async def _nearest(self, scope: Scope, query: DenseQuery, fetch: int) -> list[Row]:
         [namespace] = scope.namespaces
         sized = np.append(query.vector, np.float32(-query.slope * _SIZE_SCALE))
-        _, filters = seen("recall_nearest", scope.filters, scope.now)
+        _, filters = seen("recall/nearest", scope.filters, scope.now)
         async with self._session("fresh") as session:
             return await session.rows(
-                f"recall_nearest/{len(sized)}",
+                f"recall/nearest:{len(sized)}",
                 namespace=namespace,
                 model=query.model,
                 query=HalfVector(query.vector),
@@ -228,7 +228,7 @@ class RecallStatements:
             "score_slope": bm25.score_slope,
             "mean_size": query.corpus.mean_size,
         }
-        name = "recall_keyword" if any(stems) else "recall_keyword/stems"
+        name = "recall/keyword" if any(stems) else "recall/keyword:stems"
         statement, filters = seen(name, scope.filters, scope.now)
         for checked in dict.fromkeys((_best_to_check(scope, fetch, postings), None)):
             async with self._session() as session:
@@ -241,9 +241,9 @@ class RecallStatements:
 
     async def candidates(self, scope: Scope, query: CandidateQuery) -> dict[UUID, Candidate]:
         """Return the candidates, and the memories linked to some of them."""
-        name, vectors = "recall_pool", {"model": query.model}
+        name, vectors = "recall/pool", {"model": query.model}
         if query.model is None:
-            name, vectors = "recall_pool/no_vectors", {}
+            name, vectors = "recall/pool:no_vectors", {}
         statement, filters = seen(name, scope.filters, scope.now)
         async with self._session() as session:
             rows = await session.rows(
@@ -265,7 +265,7 @@ class RecallStatements:
         """Find memories related to several of these results (`bridges`), and those with one of these tags."""
         async with self._session("fresh") as session:
             rows = await session.rows(
-                "recall_expand",
+                "recall/expand",
                 namespaces=list(scope.namespaces),
                 ids=list(ids),
                 bridges=bridges,

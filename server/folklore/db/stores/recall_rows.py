@@ -68,7 +68,7 @@ class Sample:
 
     @classmethod
     def of(cls, row: Row) -> Sample:
-        """Make it from the row of recall_sample.sql."""
+        """Make it from the row of recall/sample.sql."""
         sample: bytes = row["vectors"] or b""
         # Two bytes of length; then halfvec's wire form: its dimension, a reserved field, and big-endian half floats.
         dimensions = int.from_bytes(sample[2:4], "big")
@@ -157,7 +157,7 @@ class Lexemes:
 
     @classmethod
     def of(cls, rows: Sequence[Row]) -> Lexemes:
-        """Make them from the rows of recall_lexemes.sql without that of the empty lexeme; it counts places from 1."""
+        """Make them from the rows of recall/lexemes.sql without that of the empty lexeme; it counts places from 1."""
         documents: dict[str, int] = {}
         places: dict[str, Sequence[int]] = {}
         sums: dict[str, tuple[float, float]] = {}
@@ -211,7 +211,7 @@ class Bm25:
 class TermForm:
     """One form of a term of an expression: its lexemes in order, their positions, and their document frequencies.
 
-    `stems` of words as they are spelled, as search_terms.sql returns them; empty for any other form.
+    `stems` of words as they are spelled, as recall/terms.sql returns them; empty for any other form.
     """
 
     term: int
@@ -240,7 +240,7 @@ class Candidate(NamedTuple):
 
     @classmethod
     def of(cls, row: Row, namespace: str) -> Candidate:
-        """Make it from a row of recall_pool.sql."""
+        """Make it from a row of recall/pool.sql."""
         session, position, ids, vector = row["session"], row["position"], row["lenders"], row["vector"]
         return cls(
             row["id"],

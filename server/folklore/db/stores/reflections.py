@@ -66,13 +66,13 @@ class Reflections:
     async def fingerprint(self, namespace: UUID, model: UUID) -> str:
         """Return a text that differs whenever anything changed that reflections are made from."""
         async with self._database.session("fresh") as session:
-            row = await session.row("reflections_fingerprint", namespace=namespace, model=model)
+            row = await session.row("reflections/fingerprint", namespace=namespace, model=model)
         return "" if row is None else str(row["fingerprint"])
 
     async def sources(self, namespace: UUID, model: UUID, most: int) -> Sources:
         """Return the newest memories with an embedding, in order of id."""
         async with self._database.session("fresh") as session:
-            rows = await session.rows("reflections_sources", namespace=namespace, model=model, most=most)
+            rows = await session.rows("reflections/sources", namespace=namespace, model=model, most=most)
         rows.reverse()
         # halfvec's wire form begins with its dimension and a reserved field, two bytes each.
         raw = b"".join(row["vector"][4:] for row in rows)
@@ -84,7 +84,7 @@ class Reflections:
     async def existing(self, namespace: UUID) -> list[ExistingReflection]:
         """Return the stored reflections, forgotten ones too."""
         async with self._database.session("fresh") as session:
-            rows = await session.rows("reflections_known", namespace=namespace)
+            rows = await session.rows("reflections/existing", namespace=namespace)
         return [
             ExistingReflection(row["id"], row["idempotency_key"] or "", row["forgotten"], row["whole"]) for row in rows
         ]
@@ -92,7 +92,7 @@ class Reflections:
     async def members(self, namespace: UUID, ids: Sequence[UUID]) -> dict[UUID, Member]:
         """Return these memories as a reflection quotes them; erased ones are left out."""
         async with self._database.session() as session:
-            rows = await session.rows("reflections_members", namespace=namespace, ids=list(ids))
+            rows = await session.rows("reflections/members", namespace=namespace, ids=list(ids))
         return {row["id"]: Member(row["id"], row["content"], row["language"], row["happened"]) for row in rows}
 
     async def withdraw(self, namespace: UUID, ids: Sequence[UUID]) -> int:
@@ -119,15 +119,7 @@ class Reflections:
             change = ImportTransaction(session, namespace, language, caller, now)
             written = set(await change.insert([_memory_of(one, now) for one in whole]))
             await change.index([_memory_of(one, now) for one in reflections], vectors, written)
-            links = [(one.prepared.id, member) for one in whole if one.prepared.id in written for member in one.members]
-            await session.rows(
-                "reflections_link",
-                namespace=namespace,
-                reflections=[reflection for reflection, _ in links],
-                members=[member for _, member in links],
-                author=caller.author,
-                now=now,
-            )
+            await _link(session, namespace, [one for one in whole if one.prepared.id in written], caller, now)
         return len(written)
 
 
@@ -137,12 +129,27 @@ def _memory_of(reflection: Reflection, now: datetime) -> TransferredMemory:
     return TransferredMemory(draft, Past(trust=DERIVED, updated_at=now), digest=prepared.digest)
 
 
+async def _link(
+    session: Session, namespace: UUID, reflections: Sequence[Reflection], caller: Caller, now: datetime
+) -> None:
+    """Relate reflections to their members."""
+    links = [(one.prepared.id, member) for one in reflections for member in one.members]
+    await session.rows(
+        "reflections/link",
+        namespace=namespace,
+        reflections=[reflection for reflection, _ in links],
+        members=[member for _, member in links],
+        author=caller.author,
+        now=now,
+    )
+
+
 async def _with_unchanged_members(
     session: Session, namespace: UUID, reflections: Sequence[Reflection]
 ) -> list[Reflection]:
     """Lock the members and return the reflections of which all members are unchanged and in force."""
     digests = {id_: text for one in reflections for id_, text in zip(one.members, one.digests, strict=True)}
     ids = sorted(digests)
-    rows = await session.rows("reflections_lock", namespace=namespace, ids=ids, digests=[digests[id_] for id_ in ids])
+    rows = await session.rows("reflections/lock", namespace=namespace, ids=ids, digests=[digests[id_] for id_ in ids])
     unchanged = {row["id"] for row in rows}
     return [one for one in reflections if unchanged.issuperset(one.members)]

@@ -15,10 +15,9 @@ from pgvector import HalfVector
 
 from folklore.db.database import Database, Session
 from folklore.db.rows import columns_of, fields_of, relation_of, revision_of, short
-from folklore.db.stores.audit import note
+from folklore.db.stores.audit import WriteEntry, log_write
 from folklore.db.stores.changes import CHANGEABLE, NamespaceTransaction
-from folklore.db.stores.drafts import steps
-from folklore.db.stores.memories import Vectors, index
+from folklore.db.stores.memories import Vectors, index, lock_sessions, session_steps
 from folklore.db.stores.models import KnownModel, active_model
 from folklore.db.stores.namespaces import NewNamespace, ensure_namespace
 from folklore.db.stores.planner_statistics import PlannerStatistics
@@ -154,10 +153,10 @@ class RequestKey:
 # Rows that refer to memories, and the statements that write them.
 Link = Relation | Revision | Successor | RequestKey
 _LINK_STATEMENTS = {
-    Relation: "transfer_relations_insert",
-    Revision: "transfer_revisions_insert",
-    Successor: "transfer_successors_link",
-    RequestKey: "transfer_keys_insert",
+    Relation: "transfer/insert_relations",
+    Revision: "transfer/insert_revisions",
+    Successor: "transfer/link_successors",
+    RequestKey: "transfer/insert_keys",
 }
 
 
@@ -169,7 +168,7 @@ class Snapshot:
 
     async def namespaces(self, names: Sequence[str] | None) -> list[TransferredNamespace]:
         """Read these namespaces, or all, ordered independently of the database's collation."""
-        rows = await self._session.rows("transfer_namespaces", names=None if names is None else list(names))
+        rows = await self._session.rows("transfer/namespaces", names=None if names is None else list(names))
         namespaces = [TransferredNamespace(**row) for row in rows]
         return sorted(namespaces, key=lambda namespace: namespace.name)
 
@@ -180,7 +179,7 @@ class Snapshot:
     async def memories(self, namespace: UUID, model: KnownModel | None) -> AsyncIterator[TransferredMemory]:
         """Yield every memory of a namespace by creation and id, with its vector in `model` if one is given."""
         id_ = None if model is None else model.id
-        async for row in self._stream("transfer_memories", namespace=namespace, ids=None, model=id_):
+        async for row in self._stream("transfer/memories", namespace=namespace, ids=None, model=id_):
             memory = _memory_of(row)
             if model is not None and row["vector"] is not None:
                 memory = replace(memory, vector=_vector_of(row["vector"], model))
@@ -188,12 +187,12 @@ class Snapshot:
 
     async def relations(self, namespace: UUID) -> AsyncIterator[Relation]:
         """Yield every relation of a namespace."""
-        async for row in self._stream("transfer_relations", namespace=namespace):
+        async for row in self._stream("transfer/relations", namespace=namespace):
             yield relation_of(row)
 
     async def revisions(self, namespace: UUID) -> AsyncIterator[Revision]:
         """Yield every revision of a namespace."""
-        async for row in self._stream("transfer_revisions", namespace=namespace):
+        async for row in self._stream("transfer/revisions", namespace=namespace):
             yield revision_of(row)
 
     async def _stream(self, cursor: str, /, **values: object) -> AsyncIterator[asyncpg.Record]:
@@ -206,7 +205,7 @@ class Snapshot:
         while rows := await self._session.rows(f"{cursor}_fetch"):
             for row in rows:
                 yield row
-        await self._session.rows("transfer_close")
+        await self._session.rows("transfer/close")
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,7 +222,7 @@ class ImportTransaction:
         """Insert memories without postings; return the new ids, those whose id, text and key are free."""
         if not memories:
             return []
-        rows = await self.session.rows("transfer_insert", namespace=self.namespace, memories=self._json(memories))
+        rows = await self.session.rows("transfer/insert", namespace=self.namespace, memories=self._json(memories))
         return [row["id"] for row in rows]
 
     async def replace(self, memories: Sequence[TransferredMemory]) -> list[UUID]:
@@ -234,9 +233,9 @@ class ImportTransaction:
         change = NamespaceTransaction(self.session, self.namespace, self.caller, self.now)
         await change.record(ids, "import", CHANGEABLE)
         await change.unindex(ids)
-        await self.session.rows("transfer_embeddings_delete", namespace=self.namespace, ids=ids)
+        await self.session.rows("embeddings/delete_by_id", namespace=self.namespace, ids=ids)
         rows = await self.session.rows(
-            "transfer_replace", namespace=self.namespace, memories=self._json(memories), now=self.now
+            "transfer/replace", namespace=self.namespace, memories=self._json(memories), now=self.now
         )
         return [row["id"] for row in rows]
 
@@ -244,12 +243,12 @@ class ImportTransaction:
         """Write postings and vectors of the written ones of `memories`, which `vectors` are in the order of."""
         places = [place for place, memory in enumerate(memories) if memory.id in written]
         if vectors is not None:
-            vectors = replace(vectors, vectors=[vectors.vectors[place] for place in places])
+            vectors = vectors.select(places)
         await index(self.session, self.namespace, [memories[place].id for place in places], vectors, self.now)
 
     def _json(self, memories: Sequence[TransferredMemory]) -> str:
         rows = [self._row(memory) for memory in memories]
-        for row, step in zip(rows, steps(memory.draft for memory in memories), strict=True):
+        for row, step in zip(rows, session_steps(memory.draft for memory in memories), strict=True):
             row["step"] = step
         rows.sort(key=lambda row: str(row["digest"]))  # two batches never deadlock
         return json.dumps(rows, ensure_ascii=False, default=str)
@@ -282,7 +281,7 @@ class Transfers:
     @asynccontextmanager
     async def snapshot(self) -> AsyncIterator[Snapshot]:
         """Open a snapshot for the length of the block, on a connection outside the pool."""
-        async with self._database.apart() as session:
+        async with self._database.snapshot() as session:
             yield Snapshot(session)
 
     async def active_model(self) -> KnownModel | None:
@@ -293,20 +292,20 @@ class Transfers:
     async def namespace_id(self, name: str) -> UUID | None:
         """Return the id of the namespace of this name, if it exists. One statement."""
         async with self._database.session() as session:
-            row = await session.row("transfer_namespaces", names=[name])
+            row = await session.row("transfer/namespaces", names=[name])
         return None if row is None else row["id"]
 
     async def create_namespace(self, namespace: TransferredNamespace) -> None:
         """Create a namespace with these properties, unless one of its name exists. One statement."""
         async with self._database.session() as session:
-            await session.rows("transfer_namespace_insert", **asdict(namespace))
+            await session.rows("namespaces/insert", **asdict(namespace))
 
     async def existing(self, namespace: UUID, batch: Iterable[TransferredMemory]) -> list[ExistingMemory]:
         """Return the stored memories with an id, text or key of this batch. One statement."""
         batch = list(batch)
         async with self._database.session() as session:
             rows = await session.rows(
-                "transfer_existing",
+                "transfer/existing",
                 namespace=namespace,
                 ids=[memory.id for memory in batch],
                 digests=[memory.digest for memory in batch],
@@ -317,13 +316,13 @@ class Transfers:
     async def existing_ids(self, namespace: UUID, ids: Iterable[UUID]) -> set[UUID]:
         """Return those of these ids that the namespace has. One statement."""
         async with self._database.session() as session:
-            rows = await session.rows("transfer_existing", namespace=namespace, ids=list(ids), digests=[], keys=[])
+            rows = await session.rows("transfer/existing", namespace=namespace, ids=list(ids), digests=[], keys=[])
         return {row["id"] for row in rows}
 
     async def memories(self, namespace: UUID, ids: Sequence[UUID]) -> dict[UUID, TransferredMemory]:
         """Read whole memories, by id. One statement."""
         async with self._database.session() as session:
-            rows = await session.rows("transfer_memories", namespace=namespace, ids=list(ids), model=None)
+            rows = await session.rows("transfer/memories", namespace=namespace, ids=list(ids), model=None)
         return {row["id"]: _memory_of(row) for row in rows}
 
     async def write(self, batch: Batch, *, caller: Caller, now: datetime) -> set[UUID]:
@@ -334,10 +333,9 @@ class Transfers:
         memories = [*batch.new, *batch.replaced]
         async with self._database.transaction() as session:
             if batch.replaced:
-                await session.row("namespaces_hold_name", name=batch.namespace.name)
+                await session.row("namespaces/lock_by_name", name=batch.namespace.name)
             namespace, language = await ensure_namespace(session, batch.namespace, author=caller.author, now=now)
-            if any(memory.draft.session and memory.draft.position is None for memory in memories):
-                await session.row("namespaces_lock", namespace=namespace)
+            await lock_sessions(session, namespace, (memory.draft for memory in memories))
             change = ImportTransaction(session, namespace, language, caller, now)
             # Replaced first, so that their former texts are free for new memories.
             replaced = await change.replace(batch.replaced)
@@ -347,7 +345,7 @@ class Transfers:
                 raise Conflict("Other requests stored some of the same memories at the same time.", hint="Try again.")
             await change.index(memories, batch.vectors, written)
             if inserted:  # the replaced ones are in the audit log already
-                await note(session, namespace, "import", caller=caller, now=now, memories=inserted)
+                await log_write(session, WriteEntry(namespace, "import", inserted), caller=caller, now=now)
         self._statistics.stored(len(written))
         return written
 
@@ -358,7 +356,7 @@ class Transfers:
         """
         fitting: set[int] = set()
         async with self._database.transaction() as session:
-            await session.row("namespaces_hold", namespace=namespace)
+            await session.row("namespaces/lock", namespace=namespace)
             for type_, statement in _LINK_STATEMENTS.items():
                 rows = [{"place": place} | asdict(link) for place, link in enumerate(links) if isinstance(link, type_)]
                 if rows:

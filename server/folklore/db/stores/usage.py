@@ -43,12 +43,12 @@ class UsageStore:
         for entry in entries:
             by_name.setdefault(entry.namespace, []).append(entry)
         async with self._database.session() as session:
-            rows = await session.rows("namespaces_find", names=list(by_name), within=None)
+            rows = await session.rows("namespaces/find", names=list(by_name), within=None)
         left: list[UsageEntry] = []
         for row in rows:
             batch = by_name.get(row["name"], [])
             async with self._database.session() as session:
-                counted = await session.rows("usage_record", namespace=row["id"], used=_as_json(batch))
+                counted = await session.rows("usage/record", namespace=row["id"], used=_as_json(batch))
             ids = {found["id"] for found in counted}
             left += [entry for entry in batch if entry.memory not in ids]
         return left
@@ -56,13 +56,13 @@ class UsageStore:
     async def count_before(self, namespace: UUID, before: datetime) -> int:
         """Count the entries from before a time."""
         async with self._database.session("fresh") as session:
-            row = await session.row("usage_count", namespace=namespace, before=before)
+            row = await session.row("usage/count", namespace=namespace, before=before)
         return 0 if row is None else int(row["count"])
 
     async def delete_before(self, namespace: UUID, before: datetime, batch: int) -> int:
         """Delete at most `batch` entries from before a time and return how many."""
         async with self._database.session("fresh") as session:
-            return len(await session.rows("usage_delete", namespace=namespace, before=before, batch=batch))
+            return len(await session.rows("usage/delete", namespace=namespace, before=before, batch=batch))
 
 
 def _as_json(batch: Sequence[UsageEntry]) -> str:

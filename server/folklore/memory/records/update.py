@@ -142,7 +142,7 @@ async def _write(
     after = {**state.held, **fields}
     alive = after["forgotten_at"] is None and after["superseded_at"] is None
     text = digest(str(after["content"]))
-    if alive and (holder := await change.living(text)) not in (None, state.id):
+    if alive and (holder := await change.in_force(text)) not in (None, state.id):
         raise Conflict(f"The memory {holder} has this text.", hint="Change or forget that one instead.")
     if "language" in fields:
         await change.add_language(str(fields["language"]))

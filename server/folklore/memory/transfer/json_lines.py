@@ -39,7 +39,7 @@ from folklore.text.languages import language
 VERSION = 1
 # No memory needs a longer line: 32,000 characters in escapes, and every other field at its limit.
 LINE_BYTES = 1024 * 1024
-# As many as transfer_memories.sql returns: with a memory of any size they fit into a line and a search for secrets.
+# As many as transfer/memories.sql returns: with a memory of any size they fit into a line and a search for secrets.
 MAX_KEYS = 300
 # Types of lines that are counted and skipped. Of relations and revisions these are the ones in another system's form.
 _SKIPPED = frozenset({"question", "relation", "revision"})

@@ -1,0 +1,10 @@
+-- The latest entries of :namespaces, newest first. The id of zeros stands for entries that concern no namespace.
+select a.namespace_id, a.id, a.at, a.principal, a.token_id, a.agent, a.action, a.outcome, a.amount, a.ids, a.detail
+from audit a
+where a.namespace_id = any(:namespaces::uuid[])
+    and (:principal::text is null or lower(a.principal collate "C") = lower(:principal::text collate "C"))
+    and (not :refused::boolean or a.outcome <> 'done')
+    and (:action::text is null or a.action = :action::text)
+    and (:since::timestamptz is null or a.at >= :since::timestamptz)
+order by a.at desc, a.id desc
+limit :fetch::integer

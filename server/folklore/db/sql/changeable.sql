@@ -1,4 +1,0 @@
-jsonb_build_object(
-        {m.field_values},
-        'forgotten_at', m.forgotten_at, 'superseded_at', m.superseded_at, 'superseded_by', m.superseded_by
-    )

@@ -1,0 +1,9 @@
+-- :most memories of :namespace that have an embedding in both models, spread evenly by a hash of their id and :salt,
+-- with their text.
+select m.id, m.content
+from memories m
+join embeddings a on a.namespace_id = m.namespace_id and a.model_id = :one::uuid and a.memory_id = m.id
+join embeddings b on b.namespace_id = m.namespace_id and b.model_id = :other::uuid and b.memory_id = m.id
+where m.namespace_id = :namespace::uuid and m.forgotten_at is null and m.superseded_at is null
+order by md5(m.id::text || :salt::text)
+limit :most::integer

@@ -1,0 +1,2 @@
+-- True for a memory m that satisfies the expression.
+    m.search @@ :expression::tsquery

@@ -1,3 +1,0 @@
-select name, holder, leased_until, started_at, finished_at, seconds, outcome, done, error, next_due
-from chores
-order by name

@@ -1,0 +1,9 @@
+-- The first :fetch memories by id that the filters let through, among :shown if given.
+select m.id
+from memories m
+where m.namespace_id = :namespace::uuid
+    and
+-- include visible
+    and (:shown::uuid[] is null or m.id = any(:shown::uuid[]))
+order by m.id
+limit :fetch::integer

@@ -1,4 +1,0 @@
--- Who holds one of these texts, being alive.
-select m.id, m.digest
-from memories m
-where m.namespace_id = :namespace::uuid and m.live_digest = any(:digests::bytea[])

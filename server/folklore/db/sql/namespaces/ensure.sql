@@ -1,0 +1,35 @@
+-- Create a namespace if its name is new, else add the languages of its new memories. Returns the row; none if another
+-- transaction created the namespace after this statement began, and then the next attempt finds it. An existing
+-- namespace with nothing to add is locked in shared mode, which excludes changes of memories (namespaces/lock) and
+-- nothing else: `on conflict do update` would lock it exclusively until the transaction ends, even if its condition
+-- does not hold, and stores would queue for this row. It would also count as an insert for row-level security, which
+-- lets no token insert a namespace, while a writer's token may change the languages of one.
+with known as materialized (
+    select id, language from namespaces
+    where lower(name collate "C") = lower(:name::text collate "C") and deleted_at is null
+        and languages @> :languages::text[]
+    for key share
+),
+learned as (
+    update namespaces set languages = array(select distinct unnest(languages || :languages::text[]) order by 1)
+    where lower(name collate "C") = lower(:name::text collate "C") and deleted_at is null
+        and not languages @> :languages::text[]
+    returning id, language
+),
+made as (
+    insert into namespaces (id, name, language, languages, created_at, created_by)
+    select :id::uuid, :name::text, :language::text, array[:language::text] || :languages::text[], :now::timestamptz,
+        :author::text
+    where not exists (
+        select from namespaces
+        where lower(name collate "C") = lower(:name::text collate "C") and deleted_at is null
+    )
+    on conflict (lower(name collate "C")) where deleted_at is null do nothing
+    returning id, language
+)
+select id, language from known
+union all
+select id, language from learned
+union all
+select id, language from made
+limit 1

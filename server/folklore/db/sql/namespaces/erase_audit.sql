@@ -1,0 +1,2 @@
+-- Delete the audit log of a namespace.
+delete from audit where namespace_id = :namespace::uuid

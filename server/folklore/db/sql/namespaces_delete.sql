@@ -1,4 +1,0 @@
--- Hide a namespace with all that is in it.
-update namespaces set deleted_at = :now::timestamptz, deleted_by = :author::text
-where id = :namespace::uuid and deleted_at is null
-returning id

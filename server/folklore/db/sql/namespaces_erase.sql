@@ -1,2 +1,0 @@
--- The row itself, once nothing hangs on it any more.
-delete from namespaces where id = :namespace::uuid

@@ -1,1 +1,0 @@
-delete from postings where namespace_id = :namespace::uuid

@@ -1,3 +1,0 @@
--- A memory here is in this language from now on: questions are read in it too.
-update namespaces set languages = array(select distinct unnest(languages || :language::text) order by 1)
-where id = :namespace::uuid and not languages @> array[:language::text]

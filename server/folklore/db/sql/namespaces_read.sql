@@ -1,9 +1,0 @@
--- Every namespace, or the :deleted ones, :within those the caller may know of (null: all); memories is counted up to 50,000: an order of magnitude, not a tally.
-select n.id, n.name, n.description, n.language, n.languages, n.created_at, n.deleted_at, n.deleted_by,
-    (select count(*) from (
-        select from memories m where m.namespace_id = n.id limit 50000
-    ) bounded) as memories
-from namespaces n
-where (n.deleted_at is not null) = :deleted::boolean
-    and (:within::uuid[] is null or n.id = any(:within::uuid[]))
-order by n.name

@@ -1,2 +1,0 @@
--- :name the new one. A name that is taken violates namespaces_name_key.
-update namespaces set name = :name::text where id = :namespace::uuid and deleted_at is null returning id

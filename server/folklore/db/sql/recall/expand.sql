@@ -1,0 +1,45 @@
+-- Memories beyond the results :ids. If :bridges, those with relations to at least two of them (at most :ties relations
+-- of each result are followed), by the sum of the strengths; and those with a tag of :entities, by the number of such
+-- tags, then by importance.
+with seed as materialized (
+    select m.namespace_id, m.id from memories m
+    where m.namespace_id = any(:namespaces::uuid[]) and m.id = any(:ids::uuid[])
+),
+tie as materialized (
+    select seed.namespace_id, tied.id, tied.strength
+    from seed
+-- include tied
+    where :bridges::boolean
+),
+bridge as (
+    select tie.namespace_id, tie.id, 'relations' as by, sum(tie.strength)::float8 as score
+    from tie
+    group by tie.namespace_id, tie.id
+    having count(*) >= 2
+),
+named as (
+    select m.namespace_id, m.id, 'entities' as by,
+        cardinality(array(select unnest(m.tags) intersect select unnest(:entities::text[])))
+            + coalesce(m.importance, 0.5)::float8 as score
+    from memories m
+    where m.namespace_id = any(:namespaces::uuid[]) and m.tag_prefixes && :entities::text[] and m.tags && :entities::text[]
+    order by score desc, m.id
+    limit :most::integer + cardinality(:ids::uuid[])
+),
+further as (
+    select bridge.* from bridge
+    union all
+    select named.* from named
+    where not exists (select from bridge where bridge.namespace_id = named.namespace_id and bridge.id = named.id)
+)
+select
+-- include record
+    , further.by
+from further
+join memories m on m.namespace_id = further.namespace_id and m.id = further.id
+where m.namespace_id = any(:namespaces::uuid[])
+    and m.id <> all(:ids::uuid[])
+    and
+-- include visible
+order by further.by desc, further.score desc, m.id
+limit :most::integer

@@ -1,0 +1,69 @@
+-- The forms of the terms :terms of an expression, each for its column in :columns ('' for any), in each of :languages:
+-- the lexemes of a form in order with their positions (a gap is a word without a lexeme), and the number of memories in
+-- scope that contain each, counted up to :bound. A term that is no plain word has one more form as a whole. Place 0 has
+-- the number of memories and their mean length. Tags and sources are stored as they are spelled, in no language: terms
+-- for them are read so, and a term for any column gets that as one more form unless it has function words alone. In
+-- that form stems has for each lexeme its stem (itself if a language keeps it; null for a function word), and the
+-- memories without that stem are counted.
+with term as (
+    select given.text, given.field, given.place
+    from unnest(:terms::text[], :columns::text[]) with ordinality as given (text, field, place)
+),
+word as materialized (
+    select term.place, term.field, spoken.language, found.lexeme, position
+    from term
+    cross join unnest(:languages::text[]) as spoken (language)
+    cross join lateral unnest(folklore_words(spoken.language, term.text)) as found
+    cross join lateral unnest(found.positions) as position
+    where term.field not in ('tag', 'source')
+),
+spelled as materialized (
+    select term.place, term.field, found.lexeme, position
+    from term
+    cross join lateral unnest(folklore_words('pg_catalog.simple', term.text)) as found
+    cross join lateral unnest(found.positions) as position
+    where term.field not in ('content', 'summary')
+),
+form as materialized (
+    select place, 'words of ' || language as reading, lexeme, position, null as stem
+    from word
+    union all
+    select place, 'words', lexeme, position, null
+    from spelled
+    where field <> ''
+    union all
+    select spelled.place, 'spelled', spelled.lexeme, spelled.position,
+        case when bool_or(word.lexeme = spelled.lexeme) then spelled.lexeme else min(word.lexeme) end
+    from spelled
+    left join word on word.place = spelled.place and word.position = spelled.position
+    where spelled.field = '' and spelled.place in (select place from word)
+    group by spelled.place, spelled.lexeme, spelled.position
+    union all
+    select term.place, 'compounds', found.lexeme, position, null
+    from term
+    cross join lateral unnest(folklore_compounds(term.text)) as found
+    cross join lateral unnest(found.positions) as position
+),
+counted as (
+    select lexeme, stem, (
+        select count(*) from (
+            select from postings p
+            where p.namespace_id = any(:namespaces::uuid[]) and p.lexeme = asked.lexeme
+-- include once
+            limit :bound::integer
+        ) bounded
+    ) as documents
+    from (select distinct lexeme, nullif(stem, lexeme) as stem from form) asked
+)
+select form.place, form.reading, array_agg(form.lexeme order by form.position) as lexemes,
+    array_agg(form.position order by form.position) as positions,
+    array_agg(counted.documents::float8 order by form.position) as documents,
+    case when form.reading = 'spelled' then array_agg(form.stem order by form.position) end as stems
+from form
+join counted on counted.lexeme = form.lexeme and counted.stem is not distinct from nullif(form.stem, form.lexeme)
+group by form.place, form.reading
+union all
+select 0, '', null, null, array[count(*), coalesce(avg(length), 0)]::float8[], null
+from postings
+where namespace_id = any(:namespaces::uuid[]) and lexeme = ''
+order by 1, 2

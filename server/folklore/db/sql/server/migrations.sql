@@ -1,0 +1,2 @@
+-- The applied migrations.
+select name, checksum from folklore_migrations

@@ -1,0 +1,2 @@
+-- The next rows of the cursor.
+fetch forward 200 from folklore_revisions

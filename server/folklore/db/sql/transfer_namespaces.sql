@@ -1,7 +1,0 @@
--- :names these namespaces, null for all.
-select id, name, description, language, created_at, created_by
-from namespaces
-where deleted_at is null
-    and (:names::text[] is null or lower(name collate "C") in (
-        select lower(requested.name collate "C") from unnest(:names::text[]) as requested (name)
-    ))
