@@ -16,7 +16,7 @@ import click
 
 from folklore.cli.context import settings_of, with_app
 from folklore.cli.options import json_option, namespaces_option
-from folklore.cli.output import print_json, progress, say
+from folklore.cli.output import print_json, print_line, progress
 from folklore.config import Settings
 from folklore.errors import FolkloreError, InvalidInput
 from folklore.memory.requests import ExportRequest, ImportRequest
@@ -62,7 +62,7 @@ def export(ctx: click.Context, /, file: str, as_json: bool, **options: object) -
     if as_json:
         print_json({"file": file, "exported": count})
     elif file != "-":
-        say(f"{count:,} memories exported to {file}")
+        print_line(f"{count:,} memories exported to {file}")
 
 
 async def _write(lines: AsyncGenerator[str, None], file: str) -> int:
@@ -214,12 +214,14 @@ def _summary(report: Report) -> str:
 
 
 def _print_report(report: Report, *, dry_run: bool, form: str) -> None:
-    say(f"{'Would be: ' if dry_run else ''}{_summary(report)} in {report.seconds:.1f} s ({report.rate:,.0f} a second)")
+    print_line(
+        f"{'Would be: ' if dry_run else ''}{_summary(report)} in {report.seconds:.1f} s ({report.rate:,.0f} a second)"
+    )
     if dry_run:
         for name, count in report.namespaces.items():
-            say(f"  into namespace {name!r}: {count:,}")
+            print_line(f"  into namespace {name!r}: {count:,}")
     for line in _remarks(report):
-        say(f"  {line}")
+        print_line(f"  {line}")
     _print_failures(report)
     if form == "jsonl" and (report.failed or report.skipped) and not (report.settled or report.refused):
         click.echo("No line is as `folklore export` writes them; --format names the other formats of FILE.", err=True)
