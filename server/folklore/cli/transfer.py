@@ -10,23 +10,24 @@ from contextlib import aclosing, contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from tempfile import NamedTemporaryFile
-from typing import IO, TYPE_CHECKING, BinaryIO
+from typing import IO, BinaryIO
 
 import click
 
+from folklore.app import App
 from folklore.cli.context import settings_of, with_app
 from folklore.cli.options import json_option, namespaces_option
 from folklore.cli.output import print_json, print_line, progress
 from folklore.config import Settings
 from folklore.errors import FolkloreError, InvalidInput
 from folklore.memory.requests import ExportRequest, ImportRequest
-
-if TYPE_CHECKING:  # export and import load the database driver
-    from folklore.app import App
-    from folklore.memory.transfer.formats import Format
-    from folklore.memory.transfer.formats.line import Lines
-    from folklore.memory.transfer.report import Report
-    from folklore.runtime import Runtime
+from folklore.memory.transfer.export import export_lines
+from folklore.memory.transfer.formats import FORMATS, Format
+from folklore.memory.transfer.formats.line import Lines
+from folklore.memory.transfer.importer import import_lines
+from folklore.memory.transfer.json_lines import is_memory
+from folklore.memory.transfer.report import Report
+from folklore.runtime import Runtime
 
 _PROGRESS_EVERY = 500
 
@@ -47,8 +48,6 @@ def export(ctx: click.Context, /, file: str, as_json: bool, **options: object) -
     request = ExportRequest(**options)
 
     async def from_database(app: App, _runtime: Runtime) -> int:
-        from folklore.memory.transfer.export import export_lines
-
         return await _write(export_lines(await app.service.open(), request), file)
 
     async def from_server(settings: Settings) -> int:
@@ -67,8 +66,6 @@ def export(ctx: click.Context, /, file: str, as_json: bool, **options: object) -
 
 async def _write(lines: AsyncGenerator[str, None], file: str) -> int:
     """Write the lines of an export to a file; return the number of memories."""
-    from folklore.memory.transfer.json_lines import is_memory
-
     memories = 0
     async with aclosing(lines):
         with _target(file) as out, progress("Exporting", None) as show:
@@ -134,9 +131,6 @@ def import_(ctx: click.Context, /, file: str, form: str, as_json: bool, **option
     project's. claude-memory has the notes of several projects and needs --namespace. Importing the same file again
     changes nothing. Exit code 1 if any line failed.
     """
-    from folklore.memory.transfer.formats import FORMATS
-    from folklore.memory.transfer.report import Report
-
     chosen = FORMATS[form]
     request = ImportRequest(**options | {"on_conflict": options["on_conflict"] or chosen.on_conflict})
     if chosen.several_projects and request.namespace is None:
@@ -149,8 +143,6 @@ def import_(ctx: click.Context, /, file: str, form: str, as_json: bool, **option
     report = Report()
 
     async def work(app: App, _runtime: Runtime) -> None:
-        from folklore.memory.transfer.importer import import_lines
-
         with _lines(file, chosen) as (lines, size), progress("Importing", size) as show:
 
             def show_report() -> None:
