@@ -404,7 +404,7 @@ create index audit_time_idx on audit (namespace_id, at);
 
 -- Requests with a token run in the role folklore_app, which owns nothing (sql/roles/missing.sql creates it and grants its
 -- privileges, since a migration may not be allowed to). The policies below limit it to the grants of the token; the owner
--- of the tables is the owner of the deployment, and is not limited (docs/access.md).
+-- of the tables is the owner of the deployment, and is not limited (docs/how-to/team.md).
 
 -- Declare by its key which token a transaction runs for. SET LOCAL and not set_config(), which does not reach the workers
 -- of a cluster.

@@ -1,4 +1,4 @@
-"""Features of a candidate beside its branch scores: signals, links in its session, nearness to the question."""
+"""Features of a candidate besides its branch scores: signals, links in its session, nearness to the question."""
 
 from __future__ import annotations
 

@@ -96,7 +96,10 @@ class NamespaceTransaction:
         written = [place for place in places if batch[place].digest in new]
         made = None if vectors is None else vectors.select(written)
         await index(self._session, self.namespace, [ids[batch[place].digest] for place in written], made, self._now)
-        return [Inserted(ids[item.digest], new=place in written) for place, item in enumerate(batch)]
+        return [
+            Inserted(ids[item.digest], place == first[item.digest] and item.digest in new)
+            for place, item in enumerate(batch)
+        ]
 
     async def _insert_rows(self, batch: Sequence[PreparedMemory]) -> tuple[dict[bytes, UUID], set[bytes]]:
         """Insert memories of different texts; return their ids by digest, and the digests of new texts."""

@@ -39,7 +39,7 @@ _COMMON = 100
 _COMMON_PIECES = 5_000
 
 Namespaces = frozenset[UUID]
-# A lexeme of a piece, its document frequency, its sums, and the spellings that it stands for: no memory may hold one
+# A lexeme of a piece, its document frequency, its sums, and the spellings that it represents: no memory may hold one
 # yet, but one may be stored while it is cached.
 CachedLexemes = tuple[tuple[str, int, tuple[float, float], tuple[str, ...]], ...]
 # The languages in which pieces were read, and BM25's constants, on which sums depend.

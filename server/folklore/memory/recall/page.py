@@ -1,4 +1,4 @@
-"""One page of an answer: results that earlier pages did not have, expansion, token budget, cursor."""
+"""Page of an answer: results that earlier pages did not have, expansion, token budget, cursor."""
 
 from __future__ import annotations
 
