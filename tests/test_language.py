@@ -14,8 +14,8 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 # Places in server/ and benchmarks/ that may still break a rule. Lower these numbers, never raise them.
-MOST_OPENINGS = 136
-MOST_WORDS = 210
+MOST_OPENINGS = 0
+MOST_WORDS = 0
 DOCUMENTS = [
     *(
         ROOT / name

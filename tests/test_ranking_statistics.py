@@ -54,3 +54,15 @@ def test_the_line_through_similarities_is_a_regression_line() -> None:
     scores = similarities - slope * sizes
     assert [int((scores >= seen.score_of_best(share) - 1e-6).sum()) for share in (0.0, 0.1, 0.5, 1.0)] == [1, 9, 41, 80]
     assert LengthLine.through(vectors[:0], sizes[:0]) is None
+
+
+def test_two_memories_of_different_length_keep_different_scores() -> None:
+    relevant, other = np.array([1.0, 0.0], dtype=np.float32), np.array([0.0, 1.0], dtype=np.float32)
+    vectors, sizes = np.stack([relevant, other]), np.array([5.0, 4.0], dtype=np.float32)
+
+    line = LengthLine.through(vectors, sizes)
+
+    assert line is not None
+    through_question = line.of(relevant)
+    first, second = vectors @ relevant - through_question.slope * sizes
+    assert first > second + 0.5

@@ -11,7 +11,7 @@ import click
 
 from folklore.cli.context import call, zone_of
 from folklore.cli.options import id_of, json_option, namespaces_option
-from folklore.cli.output import local_time, print_json, print_rows, say
+from folklore.cli.output import local_time, print_json, print_line, print_rows
 from folklore.memory.requests import (
     AuditRequest,
     CreateNamespaceRequest,
@@ -62,7 +62,7 @@ def list_namespaces(ctx: click.Context, deleted: bool, as_json: bool) -> None:
     elif rows:
         print_rows(rows, [*rows[0]])
     else:
-        say("No namespace was deleted." if deleted else "Nothing has been stored yet.")
+        print_line("No namespace was deleted." if deleted else "Nothing has been stored yet.")
 
 
 @namespaces.command("create")
@@ -73,7 +73,7 @@ def list_namespaces(ctx: click.Context, deleted: bool, as_json: bool) -> None:
 def create_namespace(ctx: click.Context, name: str, language: str | None, description: str | None) -> None:
     """Create an empty namespace; storing into a new name creates one too."""
     created = call(ctx, CreateNamespaceRequest(name=name, language=language, description=description))
-    say(f"created {created}")
+    print_line(f"created {created}")
 
 
 @namespaces.command()
@@ -82,7 +82,7 @@ def create_namespace(ctx: click.Context, name: str, language: str | None, descri
 @click.pass_context
 def rename(ctx: click.Context, name: str, to: str) -> None:
     """Rename the namespace NAME to TO; its memories stay."""
-    say(f"renamed to {call(ctx, RenameNamespaceRequest(name=name, to=to))}")
+    print_line(f"renamed to {call(ctx, RenameNamespaceRequest(name=name, to=to))}")
 
 
 @namespaces.command()
@@ -92,7 +92,7 @@ def rename(ctx: click.Context, name: str, to: str) -> None:
 def describe(ctx: click.Context, name: str, description: str | None) -> None:
     """Set the description of a namespace; without DESCRIPTION, remove it."""
     call(ctx, DescribeNamespaceRequest(name=name, description=description))
-    say(f"described {name}")
+    print_line(f"described {name}")
 
 
 @namespaces.command()
@@ -113,7 +113,7 @@ def delete(ctx: click.Context, name: str, erase: bool, yes: bool) -> None:
         click.confirm(f"{name} and all its memories will be deleted. Continue?", abort=True, err=True)
     deleted = call(ctx, DeleteNamespaceRequest(name=name))
     days = deleted.restorable_for.days
-    say(f"deleted {deleted.name}; for {days} days `folklore namespaces restore {deleted.name}` restores it")
+    print_line(f"deleted {deleted.name}; for {days} days `folklore namespaces restore {deleted.name}` restores it")
 
 
 def _erase(ctx: click.Context, name: str, *, ask: bool) -> None:
@@ -123,9 +123,9 @@ def _erase(ctx: click.Context, name: str, *, ask: bool) -> None:
         click.confirm(f"Erase {_summary(preview)} permanently?", abort=True, err=True)
         only = preview.ids
     erased = call(ctx, EraseNamespaceRequest(name=name, only=only))
-    say(f"erased {_summary(erased)}")
+    print_line(f"erased {_summary(erased)}")
     if erased.remaining:
-        say(f"{erased.remaining:,} of this name were deleted earlier: `folklore namespaces list --deleted`")
+        print_line(f"{erased.remaining:,} of this name were deleted earlier: `folklore namespaces list --deleted`")
 
 
 @namespaces.command()
@@ -133,7 +133,7 @@ def _erase(ctx: click.Context, name: str, *, ask: bool) -> None:
 @click.pass_context
 def restore(ctx: click.Context, name: str) -> None:
     """Restore the namespace of this name that was deleted last."""
-    say(f"restored {call(ctx, RestoreNamespaceRequest(name=name))}")
+    print_line(f"restored {call(ctx, RestoreNamespaceRequest(name=name))}")
 
 
 @click.command()
@@ -192,7 +192,7 @@ def create_token(ctx: click.Context, /, grants: tuple[str, ...], as_json: bool, 
         value = {"id": str(made.id), "name": made.principal, "token": made.secret, "created": list(made.created)}
         print_json(value | ({"expires_at": made.expires_at.isoformat()} if made.expires_at else {}))
         return
-    say(made.secret)
+    print_line(made.secret)
     until = f", until {local_time(made.expires_at, zone_of(ctx))}" if made.expires_at else ""
     click.echo(f"This token of {made.principal} (id {made.id}{until}) is shown once: keep it now.", err=True)
     if made.created:
@@ -213,9 +213,9 @@ def list_tokens(ctx: click.Context, name: str | None, all_: bool, as_json: bool)
     elif rows:
         print_rows(rows)
     elif name is not None:
-        say(f"{name} has no tokens." if all_ else f"{name} has no valid tokens.")
+        print_line(f"{name} has no tokens." if all_ else f"{name} has no valid tokens.")
     else:
-        say("There are no tokens: every request over HTTP from this machine is accepted.")
+        print_line("There are no tokens: every request over HTTP from this machine is accepted.")
 
 
 def _token_row(item: Token, zone: tzinfo) -> dict[str, object]:
@@ -239,12 +239,12 @@ def _token_row(item: Token, zone: tzinfo) -> dict[str, object]:
 @click.pass_context
 def revoke(ctx: click.Context, ids: tuple[str, ...], name: str | None, as_json: bool) -> None:
     """Revoke tokens by ID, or all of a principal, at once and on every server."""
-    wanted = tuple(id_of(text, "folklore tokens list") for text in dict.fromkeys(ids))
-    revoked = call(ctx, RevokeTokensRequest(ids=wanted, principal=name))
+    token_ids = tuple(id_of(text, "folklore tokens list") for text in dict.fromkeys(ids))
+    revoked = call(ctx, RevokeTokensRequest(ids=token_ids, principal=name))
     if as_json:
         print_json({"revoked": [{"id": str(token.id), "name": token.principal} for token in revoked]})
     for token in () if as_json else revoked:
-        say(f"revoked {token.id} of {token.principal}")
+        print_line(f"revoked {token.id} of {token.principal}")
 
 
 @click.command()
@@ -268,7 +268,7 @@ def audit(ctx: click.Context, /, as_json: bool, **options: object) -> None:
     elif rows:
         print_rows(rows, [name for name in _AUDITED if any(name in row for row in rows)])
     else:
-        say("The audit log holds no such entry." if request != AuditRequest() else "The audit log is empty.")
+        print_line("The audit log holds no such entry." if request != AuditRequest() else "The audit log is empty.")
 
 
 def _audit_row(entry: AuditEntry, zone: tzinfo) -> dict[str, object]:

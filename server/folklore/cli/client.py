@@ -43,14 +43,14 @@ class HttpClient:
 
     async def call(self, request: Returns[Result]) -> Result:
         """Run an operation. Raises the error that the server reports, or Unavailable."""
-        asked = cast("Request", request)
+        sent = cast("Request", request)
         try:
-            response = await self._client.post(f"/api/{asked.operation}", content=request_json(asked))
+            response = await self._client.post(f"/api/{sent.operation}", content=request_json(sent))
         except httpx.HTTPError as error:
             raise self._unreachable(error) from error
         value = _json(response)
         if response.status_code == httpx.codes.OK and isinstance(value, dict) and "result" in value:
-            return cast("Result", read_result(asked, value["result"]))
+            return cast("Result", read_result(sent, value["result"]))
         raise _error(response, value)
 
     async def export(self, request: ExportRequest) -> AsyncGenerator[str, None]:

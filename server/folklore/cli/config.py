@@ -12,7 +12,7 @@ import yaml
 
 from folklore.cli.context import settings_of
 from folklore.cli.options import json_option
-from folklore.cli.output import print_json, say
+from folklore.cli.output import print_json, print_line
 from folklore.config import Settings, config_path, hosts
 
 _MASK = "********"
@@ -34,7 +34,7 @@ def show(ctx: click.Context, as_json: bool) -> None:
     if as_json:
         print_json(value)
         return
-    say(yaml.safe_dump(value, sort_keys=False, allow_unicode=True).rstrip())
+    print_line(yaml.safe_dump(value, sort_keys=False, allow_unicode=True).rstrip())
 
 
 @config.command()
@@ -51,7 +51,7 @@ def path(ctx: click.Context, as_json: bool) -> None:
     if as_json:
         print_json({"path": str(place), "exists": place.exists()})
     else:
-        say(str(place))
+        print_line(str(place))
         if not place.exists():
             click.echo("There is no such file yet; config.example.yaml shows every setting.", err=True)
 

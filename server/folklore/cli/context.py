@@ -34,8 +34,8 @@ def quick_settings(ctx: click.Context, *, quiet: bool = True, **flags: object) -
     """Load the settings of a command, and return them with the log level for the caller to configure."""
     given: dict[str, Any] = ctx.find_root().obj
     settings = load_settings(given["config"], **given["flags"], **flags)
-    asked = given["flags"]["log_level"] is not None
-    return settings, "warning" if quiet and not asked else settings.log_level
+    level_given = given["flags"]["log_level"] is not None
+    return settings, "warning" if quiet and not level_given else settings.log_level
 
 
 def zone_of(ctx: click.Context) -> tzinfo:
@@ -58,11 +58,11 @@ def with_operations(ctx: click.Context, work: Callable[[Operations], Awaitable[V
         async with HttpClient(settings) as client:
             return await work(client)
 
-    async def here() -> Value:
+    async def in_process() -> Value:
         async with running(settings) as app:
             return await work(app.service)
 
-    return asyncio.run(here() if settings.server is None else at_server())
+    return asyncio.run(in_process() if settings.server is None else at_server())
 
 
 def local_settings(ctx: click.Context) -> Settings:

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
 
 import click
 
+from folklore.app import App
 from folklore.cli.config import masked
 from folklore.cli.context import local_settings
 from folklore.cli.options import json_option
-from folklore.cli.output import print_json, say
+from folklore.cli.output import print_json, print_line
 from folklore.config import Settings
+from folklore.db.migrate import migrate, missing_role_commands, pending, server_info
+from folklore.engine import Engine
 from folklore.errors import InvalidInput
-
-if TYPE_CHECKING:
-    from folklore.engine import Engine
 
 
 @click.group()
@@ -32,7 +31,7 @@ def start(ctx: click.Context, as_json: bool) -> None:
     if as_json:
         print_json({"running": True, "url": masked(address)})
     else:
-        say(f"The engine is running: {masked(address)}")
+        print_line(f"The engine is running: {masked(address)}")
 
 
 @db.command()
@@ -44,7 +43,7 @@ def stop(ctx: click.Context, as_json: bool) -> None:
     if as_json:
         print_json({"running": False, "was_running": was_running})
     else:
-        say("The engine is stopped." if was_running else "The engine was not running.")
+        print_line("The engine is stopped." if was_running else "The engine was not running.")
 
 
 @db.command()
@@ -64,18 +63,16 @@ def status(ctx: click.Context, as_json: bool) -> None:
     if as_json:
         print_json(value)
         return
-    for name, held in value.items():
-        text = ", ".join(map(str, held)) or "none" if isinstance(held, list) else held
-        say(f"{name:<20}{'yes' if text is True else 'no' if text is False else text}")
+    for name, entry in value.items():
+        text = ", ".join(map(str, entry)) or "none" if isinstance(entry, list) else entry
+        print_line(f"{name:<20}{'yes' if text is True else 'no' if text is False else text}")
 
 
-@db.command()
+@db.command("migrate")
 @json_option
 @click.pass_context
-def migrate(ctx: click.Context, as_json: bool) -> None:
+def migrate_(ctx: click.Context, as_json: bool) -> None:
     """Apply pending migrations; a server and every other command do so too."""
-    from folklore.app import App
-    from folklore.db.migrate import migrate
 
     async def work() -> list[str]:
         address = await App(settings).dsn()
@@ -86,7 +83,7 @@ def migrate(ctx: click.Context, as_json: bool) -> None:
     if as_json:
         print_json({"applied": applied})
     else:
-        say("\n".join(f"applied {name}" for name in applied) or "The schema is up to date.")
+        print_line("\n".join(f"applied {name}" for name in applied) or "The schema is up to date.")
 
 
 @db.command()
@@ -94,8 +91,6 @@ def migrate(ctx: click.Context, as_json: bool) -> None:
 @click.pass_context
 def role(ctx: click.Context, as_json: bool) -> None:
     """Show the statements that the database's administrator must run so that tokens can be used."""
-    from folklore.app import App
-    from folklore.db.migrate import migrate, missing_role_commands
 
     async def work() -> list[str]:
         address = await App(settings).dsn()
@@ -103,11 +98,11 @@ def role(ctx: click.Context, as_json: bool) -> None:
         return await missing_role_commands(address)
 
     settings = local_settings(ctx)
-    lacks = asyncio.run(work())
+    commands = asyncio.run(work())
     if as_json:
-        print_json({"lacks": lacks})
+        print_json({"lacks": commands})
     else:
-        say("\n".join(f"{command};" for command in lacks) or "The role folklore_app is complete.")
+        print_line("\n".join(f"{command};" for command in commands) or "The role folklore_app is complete.")
 
 
 def _engine(settings: Settings) -> Engine:
@@ -117,8 +112,6 @@ def _engine(settings: Settings) -> Engine:
             "is set, and Folklore neither starts nor stops that Postgres.",
             hint="This command needs the embedded engine, which is used while database_url is not set.",
         )
-    from folklore.engine import Engine
-
     return Engine(settings.home, idle_minutes=settings.engine.idle_minutes)
 
 
@@ -134,12 +127,10 @@ def _engine_status(settings: Settings) -> tuple[dict[str, object], str | None]:
         "sessions": found.sessions if found.running else None,
         "url": None if found.dsn is None else masked(found.dsn),
     }
-    return {name: held for name, held in value.items() if held is not None}, found.dsn
+    return {name: entry for name, entry in value.items() if entry is not None}, found.dsn
 
 
 async def _server_status(address: str) -> dict[str, object]:
-    from folklore.db.migrate import pending, server_info
-
     found = await server_info(address)
     return {
         "version": found.version,

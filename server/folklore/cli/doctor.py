@@ -17,7 +17,7 @@ from folklore.app import App
 from folklore.cli.config import masked
 from folklore.cli.context import local_settings
 from folklore.cli.options import json_option
-from folklore.cli.output import paint, print_json, say
+from folklore.cli.output import paint, print_json, print_line
 from folklore.config import Settings
 from folklore.db.database import Database, DryRun, PoolLimits
 from folklore.db.migrate import migrate, pending, server_info
@@ -106,9 +106,9 @@ def doctor(ctx: click.Context, as_json: bool) -> None:
 
 def _print_check(check: Check) -> None:
     colour = {"ok": "green", "failed": "red", "skipped": "yellow"}[check.status]
-    say(f"{paint(f'{check.status:<8}', fg=colour)}{check.name:<10} {check.detail}")
+    print_line(f"{paint(f'{check.status:<8}', fg=colour)}{check.name:<10} {check.detail}")
     if check.hint:
-        say(f"{'':<19}→ {check.hint}")
+        print_line(f"{'':<19}→ {check.hint}")
 
 
 async def _examine(settings: Settings) -> Examination:

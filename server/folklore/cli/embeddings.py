@@ -13,7 +13,7 @@ import click
 from folklore.app import App
 from folklore.cli.context import local_settings, settings_of, with_app
 from folklore.cli.options import json_option
-from folklore.cli.output import print_json, print_table, progress, say
+from folklore.cli.output import print_json, print_line, print_table, progress
 from folklore.config import EmbeddingSettings, Settings
 from folklore.db.stores.models import KnownModel, Models
 from folklore.embedding import fastembed
@@ -100,10 +100,10 @@ def _namespace_row(item: NamespaceCoverage) -> dict[str, Any]:
 
 
 def _print_status(value: dict[str, Any]) -> None:
-    say(f"configured  {value['configured'] or 'none'}")
-    say(f"active      {value['active'] or 'none yet'}")
+    print_line(f"configured  {value['configured'] or 'none'}")
+    print_line(f"active      {value['active'] or 'none yet'}")
     if value["note"]:
-        say(value["note"])
+        print_line(value["note"])
     for rows in (value["models"], value["namespaces"]):
         if rows:
             shown = [name for name in rows[0] if name not in ("id", "url", "since")]
@@ -139,7 +139,7 @@ def backfill(ctx: click.Context, rate: float | None, as_json: bool) -> None:
     if as_json:
         print_json(value)
     else:
-        say(f"{value['made']:,} embeddings made by {value['model']}.")
+        print_line(f"{value['made']:,} embeddings made by {value['model']}.")
 
 
 @embeddings.command()
@@ -222,7 +222,7 @@ def drop(ctx: click.Context, model: str | None, role: str | None, as_json: bool)
     if as_json:
         print_json(value)
     else:
-        say(f"{value['dropped']:,} embeddings of {value['model']} dropped.")
+        print_line(f"{value['dropped']:,} embeddings of {value['model']} dropped.")
 
 
 @embeddings.command()
@@ -235,7 +235,7 @@ def fetch(ctx: click.Context, model: str | None) -> None:
     if name is None:
         raise InvalidInput("MODEL", "is missing, and the settings name no fastembed model.", hint="Name a model.")
     asyncio.run(_fetch(settings, name))
-    say(f"{name} is downloaded.")
+    print_line(f"{name} is downloaded.")
 
 
 async def _fetch(settings: Settings, name: str) -> None:
@@ -289,10 +289,12 @@ def _print_switched(done: Switched, as_json: bool) -> None:
             }
         )
         return
-    say(f"{done.made:,} embeddings made. {done.new.label} is the active model.")
+    print_line(f"{done.made:,} embeddings made. {done.new.label} is the active model.")
     if found is not None:
         before = "" if found.old is None else f", the former model {found.old}"
-        say(f"Of {found.sample} memories it finds {found.new} by their first words{before}.")
+        print_line(f"Of {found.sample} memories it finds {found.new} by their first words{before}.")
     if done.old is not None:
-        say(f"`folklore embeddings rollback` switches back to {done.old.label}, until its embeddings are dropped.")
-        say("Name the new model in the settings of every server; until then servers use it anyway.")
+        print_line(
+            f"`folklore embeddings rollback` switches back to {done.old.label}, until its embeddings are dropped."
+        )
+        print_line("Name the new model in the settings of every server; until then servers use it anyway.")

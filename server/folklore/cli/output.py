@@ -35,7 +35,7 @@ def print_json(value: object) -> None:
     click.echo(json.dumps(value, ensure_ascii=False, indent=2))
 
 
-def say(text: str = "", **style: bool | str) -> None:
+def print_line(text: str = "", **style: bool | str) -> None:
     """Print a line on stdout in a style of click, if stdout is a terminal."""
     click.echo(paint(text, **style))
 
@@ -57,9 +57,9 @@ def print_answer(answer: Answer, form: Format, *, as_json: bool, zone: tzinfo) -
     for item in answer.degraded:
         click.echo(f"Without the {item.branch} branch: {item.reason}", err=True)
     if answer.note:
-        say(answer.note)
+        print_line(answer.note)
     if answer.cursor:
-        say(f"There is more: --cursor {answer.cursor}", dim=True)
+        print_line(f"There is more: --cursor {answer.cursor}", dim=True)
 
 
 _TERMS = ("rrf", "own", "signals", "neighbours", "nearness", "relevance", "redundancy")
@@ -92,9 +92,9 @@ def _print_counts(explained: Mapping[str, Any]) -> None:
         if isinstance(value, dict) and name == "lexemes":
             weighed = sorted(value.items(), key=lambda entry: -entry[1]["weight"])
             words = [f"{lexeme} {of['weight']:g} (in {of['documents']:,})" for lexeme, of in weighed]
-            say(f"words: {', '.join(words)}")
+            print_line(f"words: {', '.join(words)}")
         elif isinstance(value, dict):
-            say(f"{name}: " + ", ".join(f"{key} {entry}" for key, entry in value.items()))
+            print_line(f"{name}: " + ", ".join(f"{key} {entry}" for key, entry in value.items()))
 
 
 def _branch_cells(found: Mapping[str, Any]) -> Iterator[object]:
@@ -105,13 +105,13 @@ def _branch_cells(found: Mapping[str, Any]) -> Iterator[object]:
 
 def print_memory(memory: Memory, zone: tzinfo) -> None:
     """Print a whole memory: its text, then every field that is set."""
-    say(memory.content)
-    say()
+    print_line(memory.content)
+    print_line()
     for name, value in serializers.record(memory).items():
         if name not in ("content", "when") and value != "":
             shown = getattr(memory, name, value)
             text = _when(shown, zone) if isinstance(shown, datetime) else _plain(value)
-            _say_field(name, text)
+            _print_field(name, text)
 
 
 def print_details(item: MemoryDetails, zone: tzinfo) -> None:
@@ -121,9 +121,9 @@ def print_details(item: MemoryDetails, zone: tzinfo) -> None:
         out = relation.from_id == item.memory.id
         other = relation.to_id if out else relation.from_id
         text = f"{relation.type} {other}" if out else f"{other} {relation.type} this"
-        _say_field("relation", f"{text} ({relation.strength:g})")
+        _print_field("relation", f"{text} ({relation.strength:g})")
     if item.revisions:
-        _say_field("revisions", f"{item.revisions} (`folklore history {item.memory.id}`)")
+        _print_field("revisions", f"{item.revisions} (`folklore history {item.memory.id}`)")
 
 
 def print_revision(item: Revision, zone: tzinfo) -> None:
@@ -132,14 +132,14 @@ def print_revision(item: Revision, zone: tzinfo) -> None:
     reason = f": {item.reason}" if item.reason else ""
     undoes = "" if item.undoes is None else f" of the change of revision {item.undoes}"
     change = f"{item.action}{undoes} by {item.author}, from revision {item.revision}{reason}"
-    say(f"{_when(item.changed_at, zone)}  {change}")
+    print_line(f"{_when(item.changed_at, zone)}  {change}")
     for name, value in shown["before"].items():
         for place, line in enumerate(_plain(value).splitlines() or [""]):
-            _say_field("" if place else name, line)
+            _print_field("" if place else name, line)
 
 
-def _say_field(name: str, text: str) -> None:
-    say(f"{_INDENT}{paint(f'{name:<16}', dim=True)}{text}")
+def _print_field(name: str, text: str) -> None:
+    print_line(f"{_INDENT}{paint(f'{name:<16}', dim=True)}{text}")
 
 
 def print_rows(rows: Sequence[Mapping[str, object]], columns: Sequence[str] = ()) -> None:
@@ -173,11 +173,11 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> Non
 
 def _print_fields(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
     for row in rows:
-        say()
+        print_line()
         for name, value in zip(columns, row, strict=True):
             if value != "":
-                _say_field(name, _cell(value))
-    say()
+                _print_field(name, _cell(value))
+    print_line()
 
 
 @contextmanager
@@ -217,19 +217,19 @@ def _print_result(place: int, result: Recalled, form: Format, zone: tzinfo) -> N
     memory = result.memory
     score = "" if result.score is None else f"{result.score:.4f}"
     if form == "ids":
-        say(f"{memory.id}  {score}".rstrip())
+        print_line(f"{memory.id}  {score}".rstrip())
         return
     head = f"{place:>2}. {paint(score, fg='green')}{'  ' if score else ''}"
-    say(head + paint(_headline(memory, zone), bold=True))
+    print_line(head + paint(_headline(memory, zone), bold=True))
     if form == "detailed":
         print_memory(memory, zone)
     else:
         lines = list(_wrapped(memory.content))
         for line in lines[:_LINES_SHOWN]:
-            say(_INDENT + line)
+            print_line(_INDENT + line)
         rest = f", {len(memory.content):,} characters in all" if len(lines) > _LINES_SHOWN else ""
-        say(f"{_INDENT}{memory.id} by {memory.author}{rest}", dim=True)
-    say()
+        print_line(f"{_INDENT}{memory.id} by {memory.author}{rest}", dim=True)
+    print_line()
 
 
 def _headline(memory: Memory, zone: tzinfo) -> str:

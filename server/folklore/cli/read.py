@@ -24,8 +24,8 @@ from folklore.cli.output import (
     print_details,
     print_explanation,
     print_json,
+    print_line,
     print_revision,
-    say,
 )
 from folklore.errors import NotFound
 from folklore.memory import serializers
@@ -115,14 +115,14 @@ def list_(ctx: click.Context, /, filters: Given, form: Format, as_json: bool, **
 @click.pass_context
 def show(ctx: click.Context, ids: tuple[str, ...], as_json: bool) -> None:
     """Show whole memories by id: every field, relations, number of changes; forgotten ones too."""
-    wanted = tuple(id_of(text) for text in dict.fromkeys(ids))
-    result, zone = call(ctx, GetRequest(ids=wanted, forgotten=True)), zone_of(ctx)
+    requested = tuple(id_of(text) for text in dict.fromkeys(ids))
+    result, zone = call(ctx, GetRequest(ids=requested, forgotten=True)), zone_of(ctx)
     if as_json and not result.missing:
         print_json({"memories": [serializers.details(item) for item in result.found]})
     for item in () if as_json else result.found:
-        say(f"{item.memory.namespace} {item.memory.id}", bold=True)
+        print_line(f"{item.memory.namespace} {item.memory.id}", bold=True)
         print_details(item, zone)
-        say()
+        print_line()
     if result.missing:
         missing = ", ".join(str(id_) for id_ in result.missing)
         raise NotFound(f"There is no memory {missing}.", hint="Ids come from recall, search or list.")
@@ -141,7 +141,7 @@ def history(ctx: click.Context, memory: str, namespace: str | None, as_json: boo
         revisions = [serializers.revision(item) for item in found.revisions]
         print_json({"memory": serializers.record(now), "revisions": revisions})
         return
-    say(f"{now.namespace} {now.id}, revision {now.revision}", bold=True)
+    print_line(f"{now.namespace} {now.id}, revision {now.revision}", bold=True)
     for item in found.revisions:
         print_revision(item, zone)
-    say(f"stored {now.created_at.astimezone(zone):%Y-%m-%d %H:%M} by {now.author}", dim=True)
+    print_line(f"stored {now.created_at.astimezone(zone):%Y-%m-%d %H:%M} by {now.author}", dim=True)

@@ -63,13 +63,13 @@ async def _serve_stdio(settings: Settings, level: str) -> None:
     gc.freeze()
     gc.enable()
     # Engine, pool and model start after the client's first answers; a call starts them at once.
-    soon = asyncio.get_running_loop().call_later(0.3, app.start)
+    start = asyncio.get_running_loop().call_later(0.3, app.start)
     app.start_jobs()
     collector = spans.start_collector(os.environ)
     try:
         await stdio.serve_stdio(protocol)
     finally:
-        soon.cancel()
+        start.cancel()
         await app.close()
         if collector is not None:
             await collector.stop()

@@ -10,23 +10,24 @@ from contextlib import aclosing, contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from tempfile import NamedTemporaryFile
-from typing import IO, TYPE_CHECKING, BinaryIO
+from typing import IO, BinaryIO
 
 import click
 
+from folklore.app import App
 from folklore.cli.context import settings_of, with_app
 from folklore.cli.options import json_option, namespaces_option
-from folklore.cli.output import print_json, progress, say
+from folklore.cli.output import print_json, print_line, progress
 from folklore.config import Settings
 from folklore.errors import FolkloreError, InvalidInput
 from folklore.memory.requests import ExportRequest, ImportRequest
-
-if TYPE_CHECKING:  # export and import load the database driver
-    from folklore.app import App
-    from folklore.memory.transfer.formats import Format
-    from folklore.memory.transfer.formats.line import Lines
-    from folklore.memory.transfer.report import Report
-    from folklore.runtime import Runtime
+from folklore.memory.transfer.export import export_lines
+from folklore.memory.transfer.formats import FORMATS, Format
+from folklore.memory.transfer.formats.line import Lines
+from folklore.memory.transfer.importer import import_lines
+from folklore.memory.transfer.json_lines import is_memory
+from folklore.memory.transfer.report import Report
+from folklore.runtime import Runtime
 
 _PROGRESS_EVERY = 500
 
@@ -47,8 +48,6 @@ def export(ctx: click.Context, /, file: str, as_json: bool, **options: object) -
     request = ExportRequest(**options)
 
     async def from_database(app: App, _runtime: Runtime) -> int:
-        from folklore.memory.transfer.export import export_lines
-
         return await _write(export_lines(await app.service.open(), request), file)
 
     async def from_server(settings: Settings) -> int:
@@ -62,13 +61,11 @@ def export(ctx: click.Context, /, file: str, as_json: bool, **options: object) -
     if as_json:
         print_json({"file": file, "exported": count})
     elif file != "-":
-        say(f"{count:,} memories exported to {file}")
+        print_line(f"{count:,} memories exported to {file}")
 
 
 async def _write(lines: AsyncGenerator[str, None], file: str) -> int:
     """Write the lines of an export to a file; return the number of memories."""
-    from folklore.memory.transfer.json_lines import is_memory
-
     memories = 0
     async with aclosing(lines):
         with _target(file) as out, progress("Exporting", None) as show:
@@ -134,9 +131,6 @@ def import_(ctx: click.Context, /, file: str, form: str, as_json: bool, **option
     project's. claude-memory has the notes of several projects and needs --namespace. Importing the same file again
     changes nothing. Exit code 1 if any line failed.
     """
-    from folklore.memory.transfer.formats import FORMATS
-    from folklore.memory.transfer.report import Report
-
     chosen = FORMATS[form]
     request = ImportRequest(**options | {"on_conflict": options["on_conflict"] or chosen.on_conflict})
     if chosen.several_projects and request.namespace is None:
@@ -149,8 +143,6 @@ def import_(ctx: click.Context, /, file: str, form: str, as_json: bool, **option
     report = Report()
 
     async def work(app: App, _runtime: Runtime) -> None:
-        from folklore.memory.transfer.importer import import_lines
-
         with _lines(file, chosen) as (lines, size), progress("Importing", size) as show:
 
             def show_report() -> None:
@@ -214,12 +206,14 @@ def _summary(report: Report) -> str:
 
 
 def _print_report(report: Report, *, dry_run: bool, form: str) -> None:
-    say(f"{'Would be: ' if dry_run else ''}{_summary(report)} in {report.seconds:.1f} s ({report.rate:,.0f} a second)")
+    print_line(
+        f"{'Would be: ' if dry_run else ''}{_summary(report)} in {report.seconds:.1f} s ({report.rate:,.0f} a second)"
+    )
     if dry_run:
         for name, count in report.namespaces.items():
-            say(f"  into namespace {name!r}: {count:,}")
+            print_line(f"  into namespace {name!r}: {count:,}")
     for line in _remarks(report):
-        say(f"  {line}")
+        print_line(f"  {line}")
     _print_failures(report)
     if form == "jsonl" and (report.failed or report.skipped) and not (report.settled or report.refused):
         click.echo("No line is as `folklore export` writes them; --format names the other formats of FILE.", err=True)

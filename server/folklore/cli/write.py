@@ -26,7 +26,7 @@ from folklore.cli.options import (
     names_of,
     namespace_option,
 )
-from folklore.cli.output import paint, print_json, say
+from folklore.cli.output import paint, print_json, print_line
 from folklore.errors import FolkloreError, InvalidInput, error_from_code
 from folklore.memory import serializers
 from folklore.memory.requests import (
@@ -81,7 +81,7 @@ def store(ctx: click.Context, /, text: tuple[str, ...], fields: Given, entities:
     else:
         _print_stored(result)
         if named and not entities:
-            say(f"  names {', '.join(named)}: --entities adds these tags", dim=True)
+            print_line(f"  names {', '.join(named)}: --entities adds these tags", dim=True)
         if result.note:
             click.echo(result.note, err=True)
 
@@ -94,10 +94,10 @@ def _entity_tags(text: str, tags: Sequence[str]) -> list[str]:
 
 def _print_stored(result: StoreResult) -> None:
     for item in result.stored:
-        say(f"{item.status} {item.id} in {result.namespace}")
+        print_line(f"{item.status} {item.id} in {result.namespace}")
         for near in item.similar:
             text = serializers.beginning(near.content).replace("\n", " ")
-            say(f"  similar ({near.similarity:.2f}): {near.id} by {near.author}: {text}", dim=True)
+            print_line(f"  similar ({near.similarity:.2f}): {near.id} by {near.author}: {text}", dim=True)
 
 
 def _stdin() -> str:
@@ -135,13 +135,13 @@ def edit(ctx: click.Context, memory: str, namespace: str | None, as_json: bool) 
     if as_json:
         print_json(serializers.record(now))
     else:
-        say(f"changed {id_}, revision {now.revision}" if now.revision != before.revision else _NOTHING)
+        print_line(f"changed {id_}, revision {now.revision}" if now.revision != before.revision else _NOTHING)
 
 
 def as_text(memory: Memory) -> str:
     """Return the changeable fields as YAML between two rules, then the text."""
-    held = serializers.record(memory)
-    fields = {name: held[name] for name in _EDITED if not _is_empty(held.get(name))}
+    values = serializers.record(memory)
+    fields = {name: values[name] for name in _EDITED if not _is_empty(values.get(name))}
     return f"{_RULE}{yaml.safe_dump(fields, allow_unicode=True, sort_keys=False)}{_RULE}{memory.content}\n"
 
 
@@ -246,10 +246,10 @@ def _confirmed(ctx: click.Context, request: ForgetRequest, *, as_json: bool) -> 
 def _print_forgotten(result: ForgetResult, outcome: str) -> None:
     for memory in result.memories:
         text = "" if outcome == "erased" else "  " + serializers.beginning(memory.content).replace("\n", " ")
-        say(f"{memory.id}{paint(text, dim=True)}")
-    say(f"{len(result.memories):,} {outcome}" + (", more match: run it again" if result.more else ""))
+        print_line(f"{memory.id}{paint(text, dim=True)}")
+    print_line(f"{len(result.memories):,} {outcome}" + (", more match: run it again" if result.more else ""))
     if result.already:
-        say(f"{len(result.already):,} were already forgotten")
+        print_line(f"{len(result.already):,} were already forgotten")
 
 
 @click.command()
@@ -276,7 +276,7 @@ def undo(
             done = await operations.call(UndoRequest(id=id_, namespaces=names_of(namespace), revision=revision))
             undone.append(done)
             if not as_json:
-                say(f"undone: {done.revision.action} of {id_}, by {done.revision.author}")
+                print_line(f"undone: {done.revision.action} of {id_}, by {done.revision.author}")
         return undone
 
     undone = with_operations(ctx, work)
@@ -312,4 +312,4 @@ def relate(
         print_json(serializers.related(result))
     else:
         outcome = "created" if result.created else "updated" if result.updated else "removed"
-        say(f"{outcome}: {from_} {type_} {to}")
+        print_line(f"{outcome}: {from_} {type_} {to}")

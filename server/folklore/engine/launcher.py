@@ -140,7 +140,7 @@ class Server:
         """Return the server's state. Only a connection to the database `folklore` counts as use of the engine."""
         return probe(self.binaries, recorded_endpoint(self.paths), self.paths, database)
 
-    def is_gone(self) -> bool:
+    def has_ended(self) -> bool:
         """Return true if no process of a server that we launched is left. Windows cannot inherit the lock."""
         if os.name == "nt":
             return self.probe().state is State.ABSENT
@@ -180,7 +180,7 @@ class Server:
         if self._pg_ctl("stop", "-m", "fast", "-t", str(PG_CTL_SECONDS)).code != 0:
             self._pg_ctl("stop", "-m", "immediate", "-t", "10")
         deadline = time.monotonic() + _SILENCE_SECONDS
-        while not self.is_gone():
+        while not self.has_ended():
             if time.monotonic() > deadline:
                 raise engine_failure(f"The server that uses {self.paths.data} does not end.", self.paths)
             time.sleep(_PAUSE)
@@ -260,7 +260,7 @@ class Server:
                     os.kill(process, signal.SIGQUIT)
 
     def _reason(self, answer: Answer) -> str:
-        if answer.state is State.ABSENT and not self.is_gone():
+        if answer.state is State.ABSENT and not self.has_ended():
             return f"A server that cannot be reached from here (in another container?) uses {self.paths.data}."
         return "The embedded engine does not answer."
 

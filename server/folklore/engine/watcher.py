@@ -63,7 +63,7 @@ class Watcher:
         if lock is None:
             return False
         try:
-            return self._server.is_gone() or (self._is_idle() and self._stop())
+            return self._server.has_ended() or (self._is_idle() and self._stop())
         finally:
             release(lock)
 

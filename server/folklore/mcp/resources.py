@@ -92,10 +92,10 @@ async def _recent(service: Operations, namespace: str) -> JsonDict:
 
 async def _item(service: Operations, id_: str) -> JsonDict:
     try:
-        wanted = UUID(id_)
+        memory = UUID(id_)
     except ValueError:
         raise InvalidInput("id", "must be the id of a memory, as recall and list show it.") from None
-    result = await service.call(GetRequest(ids=(wanted,)))
+    result = await service.call(GetRequest(ids=(memory,)))
     return serializers.details(result.found[0])
 
 

@@ -41,9 +41,9 @@ class Readable:
 
     async def receive(self) -> SessionMessage | Exception:
         """Return the next message, or the error in it."""
-        return await self._read_again(await self._inner.receive())
+        return await self._repaired(await self._inner.receive())
 
-    async def _read_again(self, item: SessionMessage | Exception) -> SessionMessage | Exception:
+    async def _repaired(self, item: SessionMessage | Exception) -> SessionMessage | Exception:
         if not isinstance(item, ValidationError):
             return item
         problem = item.errors(include_url=False, include_context=False)[0]
@@ -54,10 +54,10 @@ class Readable:
             return SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False))
         except ValidationError as still:
             item = still
-        if (asked := _id_of(line)) is not None:
+        if (request_id := _id_of(line)) is not None:
             problem = item.errors(include_url=False, include_context=False)[0]
             refusal = ErrorData(code=PARSE_ERROR, message=f"The request cannot be read. {problem['msg']}.")
-            await self._leaving.send(SessionMessage(JSONRPCError(jsonrpc="2.0", id=asked, error=refusal)))
+            await self._leaving.send(SessionMessage(JSONRPCError(jsonrpc="2.0", id=request_id, error=refusal)))
         return item
 
     async def aclose(self) -> None:
@@ -68,7 +68,7 @@ class Readable:
         return self
 
     async def __anext__(self) -> SessionMessage | Exception:
-        return await self._read_again(await self._inner.__anext__())
+        return await self._repaired(await self._inner.__anext__())
 
     async def __aenter__(self) -> Self:
         return self
@@ -85,5 +85,5 @@ def _id_of(line: bytes) -> str | int | None:
         message = json.loads(line)
     except (ValueError, RecursionError):
         return None
-    asked = message.get("id") if isinstance(message, dict) and "method" in message else None
-    return asked if isinstance(asked, str | int) and not isinstance(asked, bool) else None
+    id_ = message.get("id") if isinstance(message, dict) and "method" in message else None
+    return id_ if isinstance(id_, str | int) and not isinstance(id_, bool) else None

@@ -130,28 +130,28 @@ class MemoryContext:
         self.root.known_namespaces.clear()
         self.statistics.clear_small()
 
-    async def find_namespaces(self, asked: Sequence[str]) -> list[NamespaceInfo]:
+    async def find_namespaces(self, requested_names: Sequence[str]) -> list[NamespaceInfo]:
         """Return the namespaces of these names, or all readable ones. At most one statement where all exist.
 
         Raises NotFound with the nearest names for an unknown name: a misspelt name must not look empty.
         """
-        key = tuple(asked)
+        key = tuple(requested_names)
         if (cached := self.known_namespaces.get(key)) is not None:
             return cached
-        requested = list(dict.fromkeys(names.normalise(name, field="namespaces") for name in asked))
+        requested = list(dict.fromkeys(names.normalise(name, field="namespaces") for name in requested_names))
         found = await self.namespaces.find(requested or None)
         existing = {names.key(namespace.name) for namespace in found}
         if missing := [name for name in requested if names.key(name) not in existing]:
             raise await self._unknown(missing[0])
         if found:
             await self.active_model.observe(found[0].model)
-        if self._cacheable(asked, found):
+        if self._cacheable(requested_names, found):
             self.known_namespaces[key] = found
         return found
 
-    def _cacheable(self, asked: Sequence[str], found: Sequence[NamespaceInfo]) -> bool:
+    def _cacheable(self, requested_names: Sequence[str], found: Sequence[NamespaceInfo]) -> bool:
         """Return False if another process may change the list: without a token by creating one, or by a first store."""
-        return (bool(asked) or self.whole is not None) and not any(namespace.empty for namespace in found)
+        return (bool(requested_names) or self.whole is not None) and not any(namespace.empty for namespace in found)
 
     async def _unknown(self, name: str) -> NotFound:
         known = [namespace.name for namespace in await self.namespaces.find(None)]

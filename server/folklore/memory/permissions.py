@@ -27,17 +27,17 @@ def require(caller: Caller, namespace: str, role: Role, *, dry_run: bool = False
         require_writable(caller)
     if caller.access is None:
         return
-    held = _granted(caller.access, namespace)
-    if held is None:
+    granted = _granted(caller.access, namespace)
+    if granted is None:
         own = [grant.name for grant in caller.access.grants if not stronger(role, grant.role)]
         near = names.nearest(namespace, own) or tuple(own[:5])
         raise NotFound(
             f"There is no namespace {namespace!r} that you may {_ACTION[role]}.",
             hint=f"You may {_ACTION[role]} {', '.join(near)}." if near else f"Your token may {_ACTION[role]} none.",
         )
-    if stronger(role, held):
+    if stronger(role, granted):
         raise Refused(
-            f"Your token has the role {held} in {namespace}; this needs {role}.",
+            f"Your token has the role {granted} in {namespace}; this needs {role}.",
             hint="Ask the owner of the server for another token (`folklore tokens create`).",
         )
 
@@ -80,5 +80,5 @@ def default_namespace(caller: Caller) -> str | None:
 
 
 def _granted(access: Access, namespace: str) -> Role | None:
-    wanted = names.key(namespace)
-    return next((grant.role for grant in access.grants if names.key(grant.name) == wanted), None)
+    requested = names.key(namespace)
+    return next((grant.role for grant in access.grants if names.key(grant.name) == requested), None)

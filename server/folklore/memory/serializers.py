@@ -47,8 +47,8 @@ def recalled(result: Recalled, form: Format) -> JsonDict:
 def _concise(memory: Memory) -> JsonDict:
     value: JsonDict = {"id": str(memory.id), "content": memory.content, "namespace": memory.namespace}
     for name, field in FIELDS.items():
-        if field.concise and (held := getattr(memory, name)) != field.default:
-            value[name] = _plain(held)
+        if field.concise and (stored_value := getattr(memory, name)) != field.default:
+            value[name] = _plain(stored_value)
     return value | {"author": memory.author, "when": iso_time(memory.when)}
 
 

@@ -128,9 +128,9 @@ class UsageQueue:
             self.dropped += len(batch)
             raise
         self.written += len(batch) - len(left)
-        again = [(entry, tries + 1) for entry, tries in batch if entry in left and tries + 1 < _TRIES]
-        self.dropped += len(left) - len(again)
-        self._entries.extend(again)
+        repeated = [(entry, tries + 1) for entry, tries in batch if entry in left and tries + 1 < _TRIES]
+        self.dropped += len(left) - len(repeated)
+        self._entries.extend(repeated)
 
 
 class UsageRecorder:

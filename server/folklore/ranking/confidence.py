@@ -55,15 +55,16 @@ class QuestionTerms:
         for place, lexeme in enumerate(islice(weights, MAX_WORDS)):
             stem = stems.get(lexeme, lexeme)
             bits[stem] = bits.get(stem, 0) | 1 << place
-        words = [(bit, weights[word]) for word, bit in bits.items() if word[:1] != "@" and word not in dated]
-        dates = [(bit, weights[word]) for word, bit in bits.items() if word[:1] == "@"]
-        absent = [lexeme for lexeme, count in documents.items() if count == 0 and lexeme not in dated]
+        held = [(lexeme, bit, weights[lexeme]) for lexeme, bit in bits.items() if lexeme not in dated]
+        words = [(bit, weight) for lexeme, bit, weight in held if not _is_date_term(lexeme)]
+        dates = [(bit, weight) for lexeme, bit, weight in held if _is_date_term(lexeme)]
+        # A lexeme that no memory holds has this weight.
         rarest = inverse_document_frequency(0, total)
-        whole = sum(weight for _, weight in words) + rarest * sum(lexeme[:1] != "@" for lexeme in absent)
-        if dates:
-            whole += max(weight for _, weight in dates)
-        elif any(lexeme[:1] == "@" for lexeme in absent):
-            whole += rarest
+        absent = [rarest for lexeme, count in documents.items() if count == 0 and lexeme not in dated]
+        absent_dates = [rarest for lexeme, count in documents.items() if count == 0 and _is_date_term(lexeme)]
+        of_words = sum(weight for _, weight in words) + sum(absent) - sum(absent_dates)
+        of_date = max([weight for _, weight in dates] or absent_dates, default=0.0)
+        whole = of_words + of_date
         return cls(words, dates, whole + _UNCOVERED * rarest if whole > 0 else 0.0)
 
     def coverage(self, own: int, neighbours: int) -> float:
@@ -80,6 +81,10 @@ class QuestionTerms:
         for bit, weight in self.dates:
             date = max(date, weight if own & bit else _NEIGHBOUR * weight if neighbours & bit else 0.0)
         return (covered + date) / self.total
+
+
+def _is_date_term(lexeme: str) -> bool:
+    return lexeme.startswith("@")
 
 
 def confidences(

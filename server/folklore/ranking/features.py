@@ -1,4 +1,4 @@
-"""Features of a candidate beside its branch scores: signals, links in its session, nearness to the question."""
+"""Features of a candidate besides its branch scores: signals, links in its session, nearness to the question."""
 
 from __future__ import annotations
 
@@ -42,13 +42,11 @@ def signal_factors(signals: Signals, candidates: Sequence[Mapping[str, float | N
 
 def _effective_weights(signals: Signals, candidates: Sequence[Mapping[str, float | None]]) -> dict[str, float]:
     """Return the weights above 0, those of missing ratings passed on."""
-    weights: dict[str, float] = {name: getattr(signals, name) for name in signals.names()}
-    rated = [name for name in RATINGS if weights[name] > 0]
-    present = [name for name in rated if any(values.get(name) is not None for values in candidates)]
-    whole, held = sum(weights[name] for name in rated), sum(weights[name] for name in present)
-    for name in rated:
-        weights[name] = weights[name] * whole / held if name in present else 0.0
-    return {name: weight for name, weight in weights.items() if weight > 0}
+    weights = {name: weight for name in signals.names() if (weight := getattr(signals, name)) > 0}
+    rated = {name: weights.pop(name) for name in RATINGS if name in weights}
+    present = {name for values in candidates for name in rated if values.get(name) is not None}
+    held = sum(rated[name] for name in present)
+    return weights | {name: rated[name] * sum(rated.values()) / held for name in rated if name in present}
 
 
 def spread_share(length: float, ranking: Ranking, *, asks: bool) -> float:

@@ -55,8 +55,8 @@ def key(name: str) -> str:
 
 def nearest(name: str, known: Iterable[str], limit: int = 3) -> tuple[str, ...]:
     """Return the known names most similar to a name, best first: by spelling, by last level, or by a shared word."""
-    wanted = name.strip().lower()[:MAX_LENGTH]
-    scored = [(_similarity(wanted, other), other) for other in islice(known, _MAX_COMPARED)]
+    requested = name.strip().lower()[:MAX_LENGTH]
+    scored = [(_similarity(requested, other), other) for other in islice(known, _MAX_COMPARED)]
     similar = sorted((-score, other) for score, other in scored if score >= _MIN_SIMILARITY)
     return tuple(other for _, other in similar[:limit])
 
@@ -110,13 +110,13 @@ def _hyphenated(text: str, but: str = "") -> str:
     return "".join(char if _is_allowed(char) and char not in but else "-" for char in nfc(text).lower())
 
 
-def _similarity(wanted: str, other: str) -> float:
+def _similarity(requested: str, other: str) -> float:
     lower = other.lower()
     last = _LEVELS.split(lower)[-1]
-    if wanted and (wanted == last or _LEVELS.split(wanted)[-1] == last):
-        return 0.95 if wanted != lower else 1.0
-    matcher = SequenceMatcher(b=wanted, autojunk=False)
-    best = 0.8 if wanted and wanted in _WORDS.split(lower) else 0.0
+    if requested and (requested == last or _LEVELS.split(requested)[-1] == last):
+        return 0.95 if requested != lower else 1.0
+    matcher = SequenceMatcher(b=requested, autojunk=False)
+    best = 0.8 if requested and requested in _WORDS.split(lower) else 0.0
     for candidate in (lower, last):
         matcher.set_seq1(candidate)
         if matcher.real_quick_ratio() > best and matcher.quick_ratio() > best:

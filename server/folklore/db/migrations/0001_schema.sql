@@ -1,6 +1,7 @@
--- The whole schema of Folklore (docs/explanation/schema.md has the rules and their reasons). It distributes on Citus as it is: data
--- tables begin every key with namespace_id, ids are UUIDv7 made by the client, and there are no sequences, no triggers,
--- no reg* columns and no SET NULL. namespaces, models, principals, tokens, grants and jobs stay small: reference tables.
+-- The whole schema of Folklore; docs/explanation/schema.md has the rules and their reasons. It distributes on Citus as it
+-- is: data tables begin every key with namespace_id, ids are UUIDv7 made by the client, and there are no sequences, no
+-- triggers, no reg* columns and no SET NULL. namespaces, models, principals, tokens, grants and jobs stay small and become
+-- reference tables.
 --
 --     1. Text functions      2. Small tables      3. Data tables      4. Row-level security
 
@@ -404,7 +405,7 @@ create index audit_time_idx on audit (namespace_id, at);
 
 -- Requests with a token run in the role folklore_app, which owns nothing (sql/roles/missing.sql creates it and grants its
 -- privileges, since a migration may not be allowed to). The policies below limit it to the grants of the token; the owner
--- of the tables is the owner of the deployment, and is not limited (docs/access.md).
+-- of the tables is the owner of the deployment, and is not limited (docs/how-to/team.md).
 
 -- Declare by its key which token a transaction runs for. SET LOCAL and not set_config(), which does not reach the workers
 -- of a cluster.

@@ -57,47 +57,31 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class WriteEntry:
-    """A write to be logged; `amount` counts memories, or anything else if there are none."""
+class NewEntry:
+    """Entry to be logged; `amount` counts memories, or anything else if there are none."""
 
     namespace: UUID
-    action: Write
+    action: str
     memories: Sequence[UUID] = ()
     amount: int | None = None
     detail: str | None = None
+    outcome: str = "done"
 
 
-async def log_write(session: Session, write: WriteEntry, *, caller: Caller, now: datetime) -> None:
-    """Log a write within its transaction. One statement."""
-    entry = Entry(
-        namespace=write.namespace,
-        id=uuid4(),
-        at=now,
-        principal=caller.author,
-        action=write.action,
-        outcome="done",
-        amount=len(write.memories) if write.amount is None else write.amount,
-        memories=tuple(write.memories[:_NAMED]),
-        token=caller.token,
-        agent=caller.agent,
-        detail=write.detail,
-    )
-    await _insert(session, entry)
-
-
-async def _insert(session: Session, entry: Entry) -> None:
+async def log_entry(session: Session, entry: NewEntry, *, caller: Caller, now: datetime) -> None:
+    """Log a write within its transaction, or denied accesses. One statement."""
     await session.rows(
         "audit/insert",
         namespace=entry.namespace,
-        id=entry.id,
-        now=entry.at,
-        principal=entry.principal,
-        token=entry.token,
-        agent=entry.agent,
+        id=uuid4(),
+        now=now,
+        principal=caller.author,
+        token=caller.token,
+        agent=caller.agent,
         action=entry.action,
         outcome=entry.outcome,
-        amount=entry.amount,
-        ids=list(entry.memories),
+        amount=len(entry.memories) if entry.amount is None else entry.amount,
+        ids=list(entry.memories[:_NAMED]),
         detail=entry.detail,
     )
 
@@ -112,20 +96,9 @@ class Audit:
         self, action: str, *, caller: Caller, now: datetime, amount: int, outcome: str, detail: str
     ) -> None:
         """Log denied accesses. One statement."""
-        entry = Entry(
-            namespace=NOWHERE,
-            id=uuid4(),
-            at=now,
-            principal=caller.author,
-            action=action,
-            outcome=outcome,
-            amount=amount,
-            token=caller.token,
-            agent=caller.agent,
-            detail=detail,
-        )
+        entry = NewEntry(NOWHERE, action, amount=amount, detail=detail, outcome=outcome)
         async with self._database.session() as session:
-            await _insert(session, entry)
+            await log_entry(session, entry, caller=caller, now=now)
 
     async def latest(
         self,

@@ -13,7 +13,7 @@ import asyncpg
 
 from folklore.db.database import Database, Session
 from folklore.db.rows import columns_of, iso, memory_of, relation_of, revision_of, visibility
-from folklore.db.stores.audit import Write, WriteEntry, log_write
+from folklore.db.stores.audit import NewEntry, Write, log_entry
 from folklore.db.stores.memories import PreparedMemory, Vectors, index, lock_sessions, session_steps
 from folklore.db.stores.namespaces import NewNamespace, ensure_namespace
 from folklore.db.stores.planner_statistics import PlannerStatistics
@@ -96,7 +96,10 @@ class NamespaceTransaction:
         written = [place for place in places if batch[place].digest in new]
         made = None if vectors is None else vectors.select(written)
         await index(self._session, self.namespace, [ids[batch[place].digest] for place in written], made, self._now)
-        return [Inserted(ids[item.digest], new=place in written) for place, item in enumerate(batch)]
+        return [
+            Inserted(ids[item.digest], place == first[item.digest] and item.digest in new)
+            for place, item in enumerate(batch)
+        ]
 
     async def _insert_rows(self, batch: Sequence[PreparedMemory]) -> tuple[dict[bytes, UUID], set[bytes]]:
         """Insert memories of different texts; return their ids by digest, and the digests of new texts."""
@@ -295,8 +298,8 @@ class NamespaceTransaction:
     async def audit(self, action: Write, ids: Sequence[UUID], amount: int | None = None) -> None:
         """Log a write in the audit log, if any memory is concerned. One statement."""
         if ids or amount:
-            write = WriteEntry(self.namespace, action, ids, amount)
-            await log_write(self._session, write, caller=self._caller, now=self._now)
+            entry = NewEntry(self.namespace, action, ids, amount)
+            await log_entry(self._session, entry, caller=self._caller, now=self._now)
 
 
 class Changes:

@@ -8,7 +8,7 @@ from datetime import datetime
 from uuid import UUID
 
 from folklore.db.database import Database, Session
-from folklore.db.stores.audit import NOWHERE, Write, WriteEntry, log_write
+from folklore.db.stores.audit import NOWHERE, NewEntry, Write, log_entry
 from folklore.errors import ConcurrentChange, Conflict
 from folklore.model import Caller, Namespace, NamespaceStats
 
@@ -123,7 +123,7 @@ class Namespaces:
                 created_by=caller.author,
             )
             if row is not None:
-                await log_write(session, WriteEntry(id_, "namespace_create", amount=1), caller=caller, now=now)
+                await log_entry(session, NewEntry(id_, "namespace_create", amount=1), caller=caller, now=now)
         return row is not None
 
     async def rename(self, namespace: UUID, name: str, *, caller: Caller, now: datetime) -> bool:
@@ -171,8 +171,8 @@ class Namespaces:
             for part in ("postings", "memories", "audit"):
                 await session.rows(f"namespaces/erase_{part}", namespace=namespace)
             await session.rows("namespaces/erase", namespace=namespace)
-            write = WriteEntry(NOWHERE, "namespace_erase", amount=1, detail=str(namespace))
-            await log_write(session, write, caller=caller, now=now)
+            entry = NewEntry(NOWHERE, "namespace_erase", amount=1, detail=str(namespace))
+            await log_entry(session, entry, caller=caller, now=now)
         return True
 
     async def _change(self, action: Write, namespace: UUID, caller: Caller, at: datetime, /, **values: object) -> bool:
@@ -180,7 +180,7 @@ class Namespaces:
         try:
             async with self._database.transaction() as session:
                 await session.rows(f"namespaces/{action.removeprefix('namespace_')}", namespace=namespace, **values)
-                await log_write(session, WriteEntry(namespace, action, amount=1), caller=caller, now=at)
+                await log_entry(session, NewEntry(namespace, action, amount=1), caller=caller, now=at)
         except ConcurrentChange:
             return False
         return True

@@ -8,7 +8,7 @@ from datetime import datetime
 from uuid import UUID
 
 from folklore.db.database import Database
-from folklore.db.stores.audit import NOWHERE, WriteEntry, log_write
+from folklore.db.stores.audit import NOWHERE, NewEntry, log_entry
 from folklore.errors import Conflict
 from folklore.model import Caller, Grant, Role, Token
 
@@ -107,8 +107,8 @@ class Principals:
                 )
             if made is not None:
                 detail = f"{principal['name']} {token.id}"
-                write = WriteEntry(NOWHERE, "token_create", amount=1, detail=detail)
-                await log_write(session, write, caller=caller, now=now)
+                entry = NewEntry(NOWHERE, "token_create", amount=1, detail=detail)
+                await log_entry(session, entry, caller=caller, now=now)
             return str(principal["name"])
 
     async def tokens(self, *, now: datetime, principal: str | None = None, every: bool = False) -> list[Token]:
@@ -141,8 +141,8 @@ class Principals:
             rows = await session.rows("principals/revoke_tokens", ids=list(ids), principal=principal, now=now)
             for row in rows:
                 detail = f"{row['principal']} {row['id']}"
-                write = WriteEntry(NOWHERE, "token_revoke", amount=1, detail=detail)
-                await log_write(session, write, caller=caller, now=now)
+                entry = NewEntry(NOWHERE, "token_revoke", amount=1, detail=detail)
+                await log_entry(session, entry, caller=caller, now=now)
         return [(row["id"], row["principal"]) for row in rows]
 
     async def used(self, token: UUID, now: datetime) -> None:

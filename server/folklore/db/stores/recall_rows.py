@@ -180,7 +180,7 @@ class Lexemes:
 class QueryStatistics:
     """The lexemes of a question in a scope, with their document frequencies, places and sums (see Lexemes).
 
-    `stems` has the words as they are spelled, with the stem that stands for both.
+    `stems` has the words as they are spelled, with the stem that represents both.
     """
 
     documents: Mapping[str, int]
@@ -209,7 +209,7 @@ class Bm25:
 
 @dataclass(frozen=True, slots=True)
 class TermForm:
-    """One form of a term of an expression: its lexemes in order, their positions, and their document frequencies.
+    """Form of a term of an expression: its lexemes in order, their positions, and their document frequencies.
 
     `stems` of words as they are spelled, as recall/terms.sql returns them; empty for any other form.
     """
@@ -241,7 +241,7 @@ class Candidate(NamedTuple):
     @classmethod
     def of(cls, row: Row, namespace: str) -> Candidate:
         """Make it from a row of recall/pool.sql."""
-        session, position, ids, vector = row["session"], row["position"], row["lenders"], row["vector"]
+        session, position, ids, vector = row["session"], row["position"], row["sources"], row["vector"]
         return cls(
             row["id"],
             row,

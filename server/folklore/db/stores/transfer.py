@@ -15,7 +15,7 @@ from pgvector import HalfVector
 
 from folklore.db.database import Database, Session
 from folklore.db.rows import columns_of, fields_of, relation_of, revision_of, short
-from folklore.db.stores.audit import WriteEntry, log_write
+from folklore.db.stores.audit import NewEntry, log_entry
 from folklore.db.stores.changes import CHANGEABLE, NamespaceTransaction
 from folklore.db.stores.memories import Vectors, index, lock_sessions, session_steps
 from folklore.db.stores.models import KnownModel, active_model
@@ -345,7 +345,7 @@ class Transfers:
                 raise Conflict("Other requests stored some of the same memories at the same time.", hint="Try again.")
             await change.index(memories, batch.vectors, written)
             if inserted:  # the replaced ones are in the audit log already
-                await log_write(session, WriteEntry(namespace, "import", inserted), caller=caller, now=now)
+                await log_entry(session, NewEntry(namespace, "import", inserted), caller=caller, now=now)
         self._statistics.stored(len(written))
         return written
 

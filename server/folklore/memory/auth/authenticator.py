@@ -54,14 +54,14 @@ class TokenAuthenticator:
 
     def __init__(
         self,
-        library: Callable[[], Awaitable[MemoryContext]],
+        memory: Callable[[], Awaitable[MemoryContext]],
         *,
         demand: Demand,
         local: Callable[[], Caller],
         now: Callable[[], datetime],
         issuer: Issuer | None = None,
     ) -> None:
-        self._library = library
+        self._memory = memory
         self._demand = demand
         self._local = local
         self._now = now
@@ -91,7 +91,7 @@ class TokenAuthenticator:
                     hint=f"Send `Authorization: Bearer {PREFIX}…`; `folklore tokens create` makes one.",
                 )
             return self._local()
-        principals = Principals((await self._library()).database)
+        principals = Principals((await self._memory()).database)
         if token.startswith(PREFIX) or self._issuer is None:
             caller, known = await authenticate(principals, token, now=self._now())
         else:
@@ -110,7 +110,7 @@ class TokenAuthenticator:
         return await asyncio.shield(self._looking)
 
     async def _any_token(self) -> bool:
-        if await Principals((await self._library()).database).any_token():
+        if await Principals((await self._memory()).database).any_token():
             return True
         self._no_token_until = monotonic() + _NO_TOKEN_CACHED
         return False
@@ -123,7 +123,7 @@ class TokenAuthenticator:
         except Unauthenticated as error:
             if error.reason != "unknown":
                 raise
-        await store_external_token(await self._library(), identity, key=key, now=self._now())
+        await store_external_token(await self._memory(), identity, key=key, now=self._now())
         return await authenticate_key(principals, key, now=self._now())
 
     def _record_use(self, principals: Principals, known: Known) -> None:

@@ -227,15 +227,15 @@ def _strongest(grants: Sequence[str]) -> list[str]:
     for text in grants:
         name, role = parse_grant(text)
         key = names.key(name)
-        held = best.get(key)
-        if held is None or stronger(role, parse_grant(held)[1]):
+        known = best.get(key)
+        if known is None or stronger(role, parse_grant(known)[1]):
             best[key] = text
     return list(best.values())
 
 
-async def _ensure_namespaces(context: RequestContext, wanted: Sequence[str]) -> tuple[dict[str, UUID], list[str]]:
+async def _ensure_namespaces(context: RequestContext, requested: Sequence[str]) -> tuple[dict[str, UUID], list[str]]:
     """Return the ids of namespaces by the keys of their names, and the names of those that were created."""
-    unique = list(dict.fromkeys(wanted))
+    unique = list(dict.fromkeys(requested))
     if not unique:
         return {}, []
     store = context.memory.namespaces

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 from uuid import UUID
 
@@ -22,7 +22,7 @@ from folklore.ranking.statistics import (
     question_weight,
     score_line,
 )
-from folklore.ranking.weights import Ranking
+from folklore.ranking.weights import Branch, Ranking
 from folklore.telemetry import stage
 from folklore.text.dates.date_terms import date_terms
 from folklore.text.words import SampledFrequencies
@@ -39,7 +39,7 @@ _COMMON = 100
 _COMMON_PIECES = 5_000
 
 Namespaces = frozenset[UUID]
-# A lexeme of a piece, its document frequency, its sums, and the spellings that it stands for: no memory may hold one
+# A lexeme of a piece, its document frequency, its sums, and the spellings that it represents: no memory may hold one
 # yet, but one may be stored while it is cached.
 CachedLexemes = tuple[tuple[str, int, tuple[float, float], tuple[str, ...]], ...]
 # The languages in which pieces were read, and BM25's constants, on which sums depend.
@@ -117,19 +117,20 @@ async def read_statistics(memory: MemoryContext, search: Search) -> Statistics:
         _read_sample(memory, search, model, sample),
         return_exceptions=True,
     )
-    unavailable = {}
-    for branch, outcome in (("keyword", words), ("dense", drawn)):
-        if isinstance(outcome, Unavailable):
-            unavailable[branch] = outcome
-        elif isinstance(outcome, BaseException):
+    statistics = Statistics(model=model)
+    if isinstance(words, Bm25):
+        statistics = replace(statistics, corpus=words.query.corpus, words=None if search.expression else words)
+    if isinstance(drawn, ScopeSample):
+        statistics = replace(statistics, sample=drawn)
+    return replace(statistics, unavailable=unavailable({"keyword": words, "dense": drawn}))
+
+
+def unavailable(outcomes: Mapping[Branch, object]) -> dict[Branch, Unavailable]:
+    """Return the errors of the branches that cannot run. Raises every other error."""
+    for outcome in outcomes.values():
+        if isinstance(outcome, BaseException) and not isinstance(outcome, Unavailable):
             raise outcome
-    return Statistics(
-        corpus=words.query.corpus if isinstance(words, Bm25) else None,
-        model=model,
-        sample=drawn if isinstance(drawn, ScopeSample) else None,
-        words=words if isinstance(words, Bm25) and not search.expression else None,
-        unavailable=unavailable,  # type: ignore[arg-type]
-    )
+    return {branch: outcome for branch, outcome in outcomes.items() if isinstance(outcome, Unavailable)}
 
 
 async def _read_sample(memory: MemoryContext, search: Search, model: Model, known: ScopeSample | None) -> ScopeSample:

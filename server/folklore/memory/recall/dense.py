@@ -14,7 +14,7 @@ from folklore.embedding.protocol import Embedder, Model
 from folklore.errors import InvalidInput
 from folklore.memory.context import MemoryContext
 from folklore.memory.recall.values import DenseResult, Search, Statistics
-from folklore.ranking.statistics import piece_weights, rarest_weights, sampled_weights
+from folklore.ranking.statistics import QuestionLine, piece_weights, rarest_weights, sampled_weights
 from folklore.telemetry import stage
 
 
@@ -40,16 +40,23 @@ async def dense_branch(memory: MemoryContext, search: Search, statistics: Statis
             vector = await embedder.embed_question(search.pieces, _weights(search, statistics, embedder))
         if not vector.any():
             return DenseResult(NOTHING, model=model, vector=vector)
-        corpus = statistics.corpus
-        line = None if corpus is None or sample.line is None else sample.line.of(vector)
-        total = None if corpus is None else corpus.total
-        query = DenseQuery(model.id, vector, indexed=sample.indexed, total=total)
-        if line is not None:
-            query = replace(query, slope=line.slope, score_of_best=line.score_of_best)
+        query, line = _query(statistics, vector)
         hits = await memory.statements.dense(search.scope, query, search.ranking.fetch(search.wanted))
     if line is not None:
         hits = replace(hits, scores=tuple(score - line.expected for score in hits.scores))
-    return DenseResult(hits, (perf_counter() - started) * 1e3, model, vector, line, total or 0)
+    return DenseResult(hits, (perf_counter() - started) * 1e3, model, vector, line, query.total or 0)
+
+
+def _query(statistics: Statistics, vector: NDArray[np.float32]) -> tuple[DenseQuery, QuestionLine | None]:
+    """Return the question for the statement, and the line of similarities over size, if it was measured."""
+    corpus, sample, model = statistics.corpus, statistics.sample, statistics.model
+    assert sample is not None
+    assert model is not None
+    query = DenseQuery(model.id, vector, indexed=sample.indexed)
+    if corpus is None or sample.line is None:
+        return replace(query, total=None if corpus is None else corpus.total), None
+    line = sample.line.of(vector)
+    return replace(query, total=corpus.total, slope=line.slope, score_of_best=line.score_of_best), line
 
 
 def _weights(search: Search, statistics: Statistics, embedder: Embedder) -> list[float]:

@@ -1,4 +1,4 @@
-"""One page of an answer: results that earlier pages did not have, expansion, token budget, cursor."""
+"""Page of an answer: results that earlier pages did not have, expansion, token budget, cursor."""
 
 from __future__ import annotations
 
@@ -29,20 +29,21 @@ async def page(memory: MemoryContext, search: Search, found: Found, ranked: Rank
     fresh = [id_ for id_ in ranked.confidence if not is_given(id_, before)]
     results = in_order([_result(id_, search, found, ranked) for id_ in fresh[: question.limit]], question.sort)
     if search.ranking.expand and results:
-        expanded = await _expanded(memory, search, results)
-        results += [result for result in expanded if not is_given(result.memory.id, before)]
+        results += await _expanded(memory, search, results)
     kept, cut = within_budget(results, question.max_tokens)
     more = cut or len(fresh) > question.limit
-    goes_on = len(before) + len(kept) <= MAX_PAGED
     ids = [result.memory.id for result in kept]
+    cursor = given_cursor(ids, before, search.key) if more and len(before) + len(kept) <= MAX_PAGED else None
     note = None if ranked.confidence else _why_empty(search, found)
+    if more and cursor is None:
+        note = _NO_FURTHER_PAGES
     return Answer(
         memories=tuple(kept),
         searched=tuple(namespace.name for namespace in search.namespaces),
         degraded=(*found.degraded, *ranked.leading.degraded),
         truncated=more,
-        cursor=given_cursor(ids, before, search.key) if more and goes_on else None,
-        note=_NO_FURTHER_PAGES if more and not goes_on else note,
+        cursor=cursor,
+        note=note,
         explain=explain_answer(search, found) if question.explain else None,
         found_by=found.counts(ids),
     )
@@ -76,9 +77,10 @@ async def _expanded(memory: MemoryContext, search: Search, results: Sequence[Rec
             tags |= dict.fromkeys(tag for tag in result.memory.tags if tag.startswith(_ENTITY))
             tags |= dict.fromkeys(entity.tag for entity in find_entities(result.memory.content))
     ids = [result.memory.id for result in results]
-    return await memory.statements.expand(
+    found = await memory.statements.expand(
         search.scope, ids, list(tags)[:_MAX_TAGS], bridges="relations" in by, limit=_MAX_EXPANDED
     )
+    return [result for result in found if not is_given(result.memory.id, search.before)]
 
 
 def within_budget(results: Sequence[Recalled], max_tokens: int | None) -> tuple[list[Recalled], bool]:

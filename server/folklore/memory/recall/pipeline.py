@@ -12,12 +12,12 @@ from dataclasses import replace
 import structlog
 
 from folklore.db.stores.namespaces import NamespaceInfo
-from folklore.db.stores.recall_rows import NOTHING, Scope
+from folklore.db.stores.recall_rows import NOTHING, Hits, Scope
 from folklore.errors import Unavailable
 from folklore.memory.context import MemoryContext, RequestContext, names_by_id
 from folklore.memory.filters import resolve_filters
 from folklore.memory.pagination import given_before, without_clock
-from folklore.memory.recall.corpus_statistics import read_statistics
+from folklore.memory.recall.corpus_statistics import read_statistics, unavailable
 from folklore.memory.recall.dense import dense_branch
 from folklore.memory.recall.keyword import keyword_branch
 from folklore.memory.recall.page import page
@@ -148,22 +148,23 @@ async def run_branches(memory: MemoryContext, search: Search, statistics: Statis
         dense_branch(memory, search, statistics),
         return_exceptions=True,
     )
-    failures: dict[Branch, str] = {}
-    for branch, outcome in zip(("keyword", "dense"), outcomes, strict=True):
-        if isinstance(outcome, Unavailable):
-            if branch in search.branches:
-                log.warning("branch_degraded", branch=branch, reason=outcome.message)
-                failures[branch] = outcome.message  # type: ignore[index]
-        elif isinstance(outcome, BaseException):
-            raise outcome
     keyword = outcomes[0] if isinstance(outcomes[0], KeywordResult) else KeywordResult(NOTHING)
     dense = outcomes[1] if isinstance(outcomes[1], DenseResult) else DenseResult(NOTHING)
-    hits = {"dense": dense.hits, "keyword": keyword.hits}
+    failures = _failures(search, {"dense": outcomes[1], "keyword": outcomes[0]})
+    hits: Mapping[Branch, Hits] = {"dense": dense.hits, "keyword": keyword.hits}
     found = {branch: hits[branch] for branch in search.branches if branch not in failures}
+    if not found:
+        reasons = "; ".join(f"{branch}: {reason}" for branch, reason in failures.items())
+        raise Unavailable(f"Every branch of the search failed: {reasons}")
     if "dense" in found and (mismatch := memory.active_model.mismatch) is not None:
         failures["dense"] = mismatch
-    degraded = tuple(Degraded(branch, failures[branch]) for branch in search.question.branches if branch in failures)
-    if not found:
-        reasons = "; ".join(f"{item.branch}: {item.reason}" for item in degraded)
-        raise Unavailable(f"Every branch of the search failed: {reasons}")
+    degraded = tuple(Degraded(branch, reason) for branch, reason in failures.items())
     return Found(found, degraded, dense, keyword)
+
+
+def _failures(search: Search, outcomes: Mapping[Branch, object]) -> dict[Branch, str]:
+    """Return the reasons of the branches that were unavailable. Raises every other error."""
+    failures = {branch: error.message for branch, error in unavailable(outcomes).items() if branch in search.branches}
+    for branch, reason in failures.items():
+        log.warning("branch_degraded", branch=branch, reason=reason)
+    return failures

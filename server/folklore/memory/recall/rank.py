@@ -137,14 +137,21 @@ async def read_features(memory: MemoryContext, search: Search, found: Found, fus
         candidates = await memory.statements.candidates(search.scope, query) if ids else {}
     rows = {id_: row for row, id_ in enumerate(candidates)}
     vectors = _unit_rows([candidate.vector for candidate in candidates.values()])
-    cosines = None
-    if "dense" in found.hits and dense.vector is not None and vectors.shape[1] == len(dense.vector):
-        cosines = vectors @ dense.vector
+    cosines = _cosines(found, vectors)
     if plain:
         return Features(candidates, dict.fromkeys(candidates, 1.0), (), {}, rows, vectors, cosines)
     own = {id_: candidate for id_, candidate in candidates.items() if id_ in fused.own}
     signals, links = _signals(search, found, own), _links(search, candidates)
     return Features(candidates, signals, links, _nearness(search, found, candidates, cosines), rows, vectors, cosines)
+
+
+def _cosines(found: Found, vectors: NDArray[np.float32]) -> NDArray[np.float32] | None:
+    """Return the cosine (n,) of each row (n, dimensions) with the question; None without the question's vector."""
+    question = found.dense.vector
+    if "dense" not in found.hits or question is None or vectors.shape[1] != len(question):
+        return None
+    cosines: NDArray[np.float32] = vectors @ question
+    return cosines
 
 
 def _nearness(
@@ -169,28 +176,32 @@ def _signals(search: Search, found: Found, candidates: Mapping[UUID, Candidate])
     coverage = found.coverage() if signals.overlap > 0 else {}
     values: list[dict[str, float | None]] = []
     for id_, candidate in candidates.items():
-        row = candidate.row
-        priority: int | None = row["priority"]
-        value: dict[str, float | None] = {
-            "importance": row["importance"],
-            "confidence": row["confidence"],
-            "priority": None if priority is None else (_LOWEST_PRIORITY - priority) / (_LOWEST_PRIORITY - 1),
-            "overlap": coverage.get(id_, 0.0),
-        }
+        value = _ratings(candidate)
+        value["overlap"] = coverage.get(id_, 0.0)
         if signals.exact > 0 and exact.total > 0:
             value["exact"] = exact.score(candidate.content)
-        if signals.tags > 0 and (tags := row["tags"]):
-            parts = {part for tag in tags for part in (tag, *tag.replace("/", ":").split(":"))}
-            value["tags"] = len(spoken & parts) / max(len(spoken), 1)
+        if signals.tags > 0:
+            value["tags"] = _share_of_tags(spoken, candidate.row["tags"])
         if signals.recency > 0:
-            used_at = row["last_recalled_at"] or row["created_at"]
+            used_at = candidate.row["last_recalled_at"] or candidate.row["created_at"]
             value["recency"] = recency(used_at, search.scope.now, signals.half_life)
         values.append(value)
-    boost = search.ranking.reflection_boost
-    return {
-        id_: factor * (boost if candidate.kind == _REFLECTION else 1.0)
-        for (id_, candidate), factor in zip(candidates.items(), signal_factors(signals, values), strict=True)
-    }
+    factors = dict(zip(candidates, signal_factors(signals, values), strict=True))
+    reflections = [id_ for id_, candidate in candidates.items() if candidate.kind == _REFLECTION]
+    return factors | {id_: factors[id_] * search.ranking.reflection_boost for id_ in reflections}
+
+
+def _ratings(candidate: Candidate) -> dict[str, float | None]:
+    """Return the ratings of a memory, 0 to 1, None where one is missing."""
+    row, priority = candidate.row, candidate.row["priority"]
+    share = None if priority is None else (_LOWEST_PRIORITY - priority) / (_LOWEST_PRIORITY - 1)
+    return {"importance": row["importance"], "confidence": row["confidence"], "priority": share}
+
+
+def _share_of_tags(words: set[str], tags: Sequence[str]) -> float:
+    """Return the share of the question's words that are tags of the memory, or parts of them."""
+    parts = {part for tag in tags for part in (tag, *tag.replace("/", ":").split(":"))}
+    return len(words & parts) / max(len(words), 1)
 
 
 def _links(search: Search, candidates: Mapping[UUID, Candidate]) -> list[tuple[UUID, UUID, float]]:

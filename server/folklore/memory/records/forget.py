@@ -100,11 +100,11 @@ async def _select(context: RequestContext, request: ForgetRequest) -> _Selection
 async def _due(change: NamespaceTransaction, ids: Sequence[UUID], *, erase: bool) -> tuple[list[UUID], list[UUID]]:
     """Return the memories to forget, and those that are forgotten already."""
     states = await change.states(ids)
-    here = [id_ for id_ in ids if id_ in states]
+    existing = [id_ for id_ in ids if id_ in states]
     if erase:
-        return here, []
-    due = [id_ for id_ in here if states[id_].forgotten_at is None]
-    return due, [id_ for id_ in here if states[id_].forgotten_at is not None]
+        return existing, []
+    due = [id_ for id_ in existing if states[id_].forgotten_at is None]
+    return due, [id_ for id_ in existing if states[id_].forgotten_at is not None]
 
 
 async def _write(

@@ -22,18 +22,18 @@ async def get_memories(context: RequestContext, request: GetRequest) -> GetResul
 
     Raises NotFound if none exists, InvalidInput for more than 100.
     """
-    wanted = list(dict.fromkeys(request.ids))
-    if not 1 <= len(wanted) <= MAX_AT_ONCE:
-        raise InvalidInput("ids", f"must hold 1 to {MAX_AT_ONCE} ids, got {len(wanted)}.")
+    requested = list(dict.fromkeys(request.ids))
+    if not 1 <= len(requested) <= MAX_AT_ONCE:
+        raise InvalidInput("ids", f"must hold 1 to {MAX_AT_ONCE} ids, got {len(requested)}.")
     memory = context.memory
     readable = [namespace.id for namespace in await memory.find_namespaces(())]
-    read = await memory.memories.get(readable, wanted)
+    read = await memory.memories.get(readable, requested)
     visible = [(place, item) for place, item in read if _is_visible(context, item, request)]
     if not visible:
-        raise unknown_memories(wanted)
+        raise unknown_memories(requested)
     found = await _details(memory, readable, visible)
     ids = {item.memory.id for item in found}
-    return GetResult(tuple(found), tuple(id_ for id_ in wanted if id_ not in ids))
+    return GetResult(tuple(found), tuple(id_ for id_ in requested if id_ not in ids))
 
 
 async def _details(

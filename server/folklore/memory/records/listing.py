@@ -30,7 +30,7 @@ async def list_memories(context: RequestContext, request: ListRequest) -> Answer
 class ListPage:
     """A page of a list: the names asked for, its size, its order, and the cursor of the page before."""
 
-    asked: tuple[str, ...]
+    requested: tuple[str, ...]
     limit: int
     sort: Sort = "time_desc"
     cursor: str | None = None
@@ -47,7 +47,7 @@ async def list_page(
     if not 1 <= page.limit <= MAX_LIMIT:
         raise InvalidInput("limit", f"must be between 1 and {MAX_LIMIT}, got {page.limit}.")
     names = names_by_id(namespaces)
-    question = (page.asked, without_clock(filters), page.sort)
+    question = (page.requested, without_clock(filters), page.sort)
     listing = await context.memory.memories.list(
         names,
         filters,

@@ -143,7 +143,7 @@ async def _write(context: RequestContext, name: str, batch: _Batch, vectors: Vec
         answers = await change.key_answers([item.draft.idempotency_key for item in batch.memories])
         outcome = _answered(batch, answers)
         places = [place for place, answer in enumerate(answers) if answer is None]
-        inserted = await change.insert([batch.memories[place] for place in places], _select(vectors, places))
+        inserted = await change.insert([batch.memories[place] for place in places], vectors and vectors.select(places))
         stored = dict(zip(places, inserted, strict=True))
         await change.remember_keys(_answers(batch, stored))
         await supersede(change, _replacements(batch, stored), now=context.now)
@@ -152,10 +152,6 @@ async def _write(context: RequestContext, name: str, batch: _Batch, vectors: Vec
         ids = {item.id for item in outcome.values()}
         await change.audit("store", [item.id for item in inserted if item.new], len(ids))
     return _Written(change.namespace, [outcome[place] for place in range(len(batch.memories))])
-
-
-def _select(vectors: Vectors | None, places: Sequence[int]) -> Vectors | None:
-    return None if vectors is None else replace(vectors, vectors=[vectors.vectors[place] for place in places])
 
 
 def _answered(batch: _Batch, answers: Sequence[KeyAnswer | None]) -> dict[int, Inserted]:

@@ -91,9 +91,9 @@ def parse(text: str) -> KeywordQuery:
 
 
 def _expression(terms: Iterable[Term], program: Iterable[Operator | int]) -> KeywordQuery:
-    wanted = [term for term in terms if not term.negated]
-    phrases = dict.fromkeys(term.text for term in wanted if term.phrase)
-    words = " ".join(term.text for term in wanted if term.text)
+    positive = [term for term in terms if not term.negated]
+    phrases = dict.fromkeys(term.text for term in positive if term.phrase)
+    words = " ".join(term.text for term in positive if term.text)
     return KeywordQuery(words, tuple(phrases), tuple(terms), tuple(program))
 
 

@@ -1,4 +1,4 @@
--- The latest entries of :namespaces, newest first. The id of zeros stands for entries that concern no namespace.
+-- The latest entries of :namespaces, newest first. Entries that concern no namespace have the id of zeros.
 select a.namespace_id, a.id, a.at, a.principal, a.token_id, a.agent, a.action, a.outcome, a.amount, a.ids, a.detail
 from audit a
 where a.namespace_id = any(:namespaces::uuid[])

@@ -1,20 +1,20 @@
--- Memories beyond the results :ids. If :bridges, those with relations to at least two of them (at most :ties relations
--- of each result are followed), by the sum of the strengths; and those with a tag of :entities, by the number of such
--- tags, then by importance.
+-- Memories beyond the results :ids. If :bridges, those with relations to at least two of them (at most :max_relations
+-- relations of each result are followed), by the sum of the strengths; and those with a tag of :entities, by the number
+-- of such tags, then by importance.
 with seed as materialized (
     select m.namespace_id, m.id from memories m
     where m.namespace_id = any(:namespaces::uuid[]) and m.id = any(:ids::uuid[])
 ),
-tie as materialized (
-    select seed.namespace_id, tied.id, tied.strength
+link as materialized (
+    select seed.namespace_id, linked.id, linked.strength
     from seed
--- include tied
+-- include linked
     where :bridges::boolean
 ),
 bridge as (
-    select tie.namespace_id, tie.id, 'relations' as by, sum(tie.strength)::float8 as score
-    from tie
-    group by tie.namespace_id, tie.id
+    select link.namespace_id, link.id, 'relations' as by, sum(link.strength)::float8 as score
+    from link
+    group by link.namespace_id, link.id
     having count(*) >= 2
 ),
 named as (

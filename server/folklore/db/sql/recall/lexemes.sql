@@ -1,7 +1,7 @@
 -- The lexemes of a query, given as :pieces between white space, in :languages: the numbers of the pieces that each
 -- comes from, and the number of memories in scope that contain it, counted up to :bound, with the sum of its scores in
 -- those (fragments/evidence) and the sum of score times size. From these sums follows the line of the query's scores
--- over size. :marks are the query's date terms (text/dates/date_terms.py). :mean_length is the mean length of the scope
+-- over size. :date_terms are those of the query (text/dates/date_terms.py). :mean_length is the mean length of the scope
 -- in lexemes; null to look it up. If :measure, the row of the empty lexeme counts all memories in scope, with their
 -- mean length, and mean and variance of their size, the logarithm of length + 30.
 with word as materialized (
@@ -34,7 +34,7 @@ from (
     group by spelled.lexeme
     having bool_and(word.lexeme <> spelled.lexeme)
     union all
-    select mark, null, '{}' from unnest(:marks::text[]) as mark
+    select term, null, '{}' from unnest(:date_terms::text[]) as term
 ) asked
 cross join lateral (
     select count(*) as documents, sum(bounded.evidence) as evidence,

@@ -1,18 +1,18 @@
--- The candidates :ids; memories at most :reach positions from one of :lenders (candidates too) in its session; and, if
--- :related, the :ties strongest relations of each of them. Whole memories with their vectors in :model (raw halfvec
--- bytes; null while pending), their length in lexemes, and the related :lenders with the strengths. Memories that were
--- forgotten since the branches ran are left out. Each memory is looked up by its key: a join, whose order the planner
--- may change, may read all memories.
+-- The candidates :ids; memories at most :reach positions from one of :spreading (candidates too) in its session; and,
+-- if :related, the :max_relations strongest relations of each of them. Whole memories with their vectors in :model (raw
+-- halfvec bytes; null while pending), their length in lexemes, and the ids of related :spreading with the strengths.
+-- Memories that were forgotten since the branches ran are left out. Each memory is looked up by its key: a join, whose
+-- order the planner may change, may read all memories.
 with seed as materialized (
     select m.namespace_id, m.id, m.session, m.position
     from memories m
     where m.namespace_id = any(:namespaces::uuid[]) and m.id = any(:ids::uuid[])
 ),
-tie as materialized (
-    select seed.namespace_id, tied.id, seed.id as lender, tied.strength
+link as materialized (
+    select seed.namespace_id, linked.id, seed.id as source, linked.strength
     from seed
--- include tied
-    where :related::boolean and seed.id = any(:lenders::uuid[])
+-- include linked
+    where :related::boolean and seed.id = any(:spreading::uuid[])
 ),
 member as materialized (
     select seed.namespace_id, seed.id from seed
@@ -26,22 +26,22 @@ member as materialized (
             and m.position between seed.position - :reach::integer and seed.position + :reach::integer
         offset 0
     ) near
-    where :reach::integer > 0 and seed.id = any(:lenders::uuid[])
+    where :reach::integer > 0 and seed.id = any(:spreading::uuid[])
     union
-    select tie.namespace_id, tie.id from tie
+    select link.namespace_id, link.id from link
 )
 select
 -- include record
-    , halfvec_send(e.vector) as vector, e.length, tied.lenders, tied.strengths
+    , halfvec_send(e.vector) as vector, e.length, linked.sources, linked.strengths
 from member
 cross join lateral (
     select o.* from memories o where o.namespace_id = member.namespace_id and o.id = member.id limit 1
 ) m
 -- include pool_vectors
 left join lateral (
-    select array_agg(tie.lender order by tie.lender) as lenders, array_agg(tie.strength order by tie.lender) as strengths
-    from tie
-    where tie.id = member.id
-) tied on true
+    select array_agg(link.source order by link.source) as sources, array_agg(link.strength order by link.source) as strengths
+    from link
+    where link.id = member.id
+) linked on true
 where
 -- include visible

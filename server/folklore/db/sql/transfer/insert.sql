@@ -1,6 +1,6 @@
--- Inserts the memories of transfer_columns with their idempotency keys and returns their ids. A memory whose id, live text
--- or idempotency key exists is left out. superseded_by follows in transfer/link_successors, since its target may be
--- imported later.
+-- Inserts the memories of transfer_columns with their idempotency keys and returns their ids. A memory whose id, live
+-- text or idempotency key exists is left out. superseded_by follows in transfer/link_successors, since its target may
+-- be imported later.
 with imported as materialized (
 -- include transfer_columns
 ),

@@ -1,5 +1,5 @@
--- Replaces each memory of transfer_columns that exists; its revision increases by one. A memory keeps its idempotency keys
--- and gets the imported one, unless another memory has it.
+-- Replaces each memory of transfer_columns that exists; its revision increases by one. A memory keeps its idempotency
+-- keys and gets the imported one, unless another memory has it.
 with imported as materialized (
 -- include transfer_columns
 ),

@@ -1,4 +1,4 @@
--- The :ties strongest relations of a memory `seed`, in both directions.
+-- The :max_relations strongest relations of a memory `seed`, in both directions.
     cross join lateral (
         select found.id, max(found.strength) as strength
         from (
@@ -10,5 +10,5 @@
         ) found
         group by found.id
         order by strength desc, found.id
-        limit :ties::integer
-    ) tied
+        limit :max_relations::integer
+    ) linked
