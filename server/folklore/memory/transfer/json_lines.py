@@ -370,11 +370,14 @@ def header_line(exported_at: datetime, namespaces: Sequence[TransferredNamespace
 
 
 def memory_line(namespace: str, memory: TransferredMemory) -> str:
-    """Return a memory as a line, its fields always in the same order."""
+    """Return a memory as a line, its fields always in the same order, without flags that are not set."""
     draft, past = memory.draft, memory.past
     return _line(
         {"type": "memory", "namespace": namespace, "id": draft.id}
-        | {name: getattr(draft, name) for name in FIELDS}
+        | {
+            name: getattr(draft, name) or None if field.type == "flag" else getattr(draft, name)
+            for name, field in FIELDS.items()
+        }
         | {"created_at": draft.created_at, "author": draft.author}
         | {name: getattr(past, name) for name in PAST}
         | {
