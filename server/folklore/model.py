@@ -169,7 +169,7 @@ class Stated:
 
     content: Annotated[
         str,
-        Field("text", "One self-contained fact, at most 32,000 characters", 32_000, clearable=False, indexed=True),
+        Field("text", "One self-contained fact", 32_000, clearable=False, indexed=True),
     ]
     summary: Annotated[str | None, Field("text", "A shorter wording for tight budgets", 2_000, indexed=True)] = None
     kind: Annotated[
