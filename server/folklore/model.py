@@ -211,6 +211,18 @@ class Stated:
     paths: Annotated[tuple[str, ...], Field("paths", "Files or folders it is about", default=(), option="--path")] = ()
     commit: Annotated[str | None, Field("text", "The commit it is about", 100)] = None
     metadata: Annotated[JsonObject | None, Field("json", "A JSON object of at most 8 KB", 8 * 1024)] = None
+    pinned: Annotated[
+        bool,
+        Field(
+            "flag",
+            "Never expires",
+            default=False,
+            clearable=False,
+            filter=True,
+            concise=True,
+            option="--pinned",
+        ),
+    ] = False
 
 
 def _declared() -> dict[str, Field]:

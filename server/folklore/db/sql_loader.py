@@ -134,6 +134,6 @@ _FIELD_LISTS: Mapping[str, Callable[[str], str]] = {
     "field_values": lambda prefix: ", ".join(f"'{name}', {prefix}{name}" for name in FIELDS),
     "field_updates": lambda prefix: ", ".join(f"{name} = {prefix}{name}" for name in _COLUMNS),
     "field_filters": _filters,
-    "ends_at": lambda prefix: f"{prefix}expires_at",
-    "effective_quality": lambda prefix: f"{prefix}quality",
+    "ends_at": lambda prefix: f"case when not {prefix}pinned then {prefix}expires_at end",
+    "effective_quality": lambda prefix: f"case when not {prefix}pinned then {prefix}quality end",
 }

@@ -228,6 +228,7 @@ create table memories (
     trust text not null default 'stated',
     language text not null,
     metadata jsonb,
+    pinned boolean not null default false,
     occurred_at timestamptz,
     created_at timestamptz not null,
     updated_at timestamptz not null,

@@ -1,15 +1,15 @@
 -- One page of memories, which starts after the row (:after_time, :after_id). :by is the time to sort by: updated (the
 -- last change), happened (occurrence, else creation), or trending. Trending is the time of the last recall, else of
--- occurrence, and up to 60 days later by importance, so that pages do not depend on the present time.
+-- occurrence, and up to 60 days later by importance, so that pages do not depend on the present time; pinned ones first.
 with page as (
     select
 -- include record
         , case :by::text
             when 'updated' then m.updated_at
-            when 'trending' then least(
+            when 'trending' then case when m.pinned then timestamptz '9999-12-31 00:00+00' else least(
                 greatest(coalesce(m.occurred_at, m.created_at), m.last_recalled_at)
                     + coalesce(m.importance, 0.5) * interval '60 days',
-                timestamptz '9999-12-31 00:00+00')
+                timestamptz '9999-12-30 00:00+00') end
             else coalesce(m.occurred_at, m.created_at)
         end as sorted_by
     from memories m

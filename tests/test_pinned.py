@@ -1,0 +1,82 @@
+"""The field `pinned`: never expires or decays, first in what is trending, filter, option, export."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import asyncpg
+from mcp import Client
+
+from folklore.memory.requests import FiltersRequest
+from folklore.model import Draft, Filters
+from tests.background_jobs import DAY, BackgroundJobs
+from tests.commands import CommandLine, command_line  # noqa: F401 - the fixture `folklore`
+from tests.person import NOON, Person, contents
+
+FILTER = FiltersRequest(pinned=True)  # type: ignore[call-arg]
+
+
+async def test_a_pinned_memory_does_not_expire(person: Person, jobs: BackgroundJobs) -> None:
+    expires = NOON + DAY
+    await person.keep(Draft("The freeze ends on Friday.", expires_at=expires, pinned=True))
+    await person.keep(Draft("The freeze is strict.", expires_at=expires))
+    later = person.at(NOON + 2 * DAY)
+    jobs.now = later.now
+
+    assert contents(await later.recall("freeze")) == ["The freeze ends on Friday."]
+    assert contents(await later.list_memories()) == ["The freeze ends on Friday."]
+    assert (await jobs.dry_run("expiry"))["expired"] == 1
+    assert await jobs("expiry") == {"forgotten": 1}
+    assert contents(await later.list_memories()) == ["The freeze ends on Friday."]
+
+
+async def test_a_pinned_memory_does_not_decay(person: Person, connection: asyncpg.Connection) -> None:
+    await person.keep(Draft("We deploy from main.", pinned=True), "We deploy from main on Mondays.")
+    await connection.execute("update memories set quality = 0.01")
+
+    assert contents(await person.recall("deploy")) == ["We deploy from main."]
+    assert contents(await person.recall("deploy", filters=Filters(kinds=("note",)))) == ["We deploy from main."]
+
+
+async def test_pinned_memories_are_the_first_of_what_is_trending(person: Person) -> None:
+    await person.keep(Draft("Read the handbook first.", pinned=True))
+    for day in (1, 2):
+        await person.at(NOON + day * DAY).keep(Draft(f"Day {day}.", importance=1.0))
+    later = person.at(NOON + 3 * DAY)
+
+    first = await later.recall("", limit=2)
+    rest = await later.recall("", limit=2, cursor=first.cursor)
+
+    assert contents(first) == ["Read the handbook first.", "Day 2."]
+    assert contents(rest) == ["Day 1."]
+
+
+async def test_a_change_pins_a_memory_and_an_undo_releases_it(person: Person) -> None:
+    [id_] = await person.keep("The gate code is on the door.")
+
+    assert (await person.update(id_, pinned=True)).pinned
+    assert contents(await person.list_memories(filters=FILTER)) == ["The gate code is on the door."]
+    assert not (await person.undo(id_)).pinned
+    assert contents(await person.list_memories(filters=FILTER)) == []
+
+
+async def test_tools_state_show_and_filter_it(client: Client) -> None:
+    texts = [{"content": "The gate is open.", "pinned": True}, {"content": "The gate is green."}]
+    await client.call_tool("memory_store", {"memories": texts})
+
+    answer = await client.call_tool("memory_recall", {"query": "gate", "filters": {"pinned": True}})
+
+    assert answer.structured_content is not None
+    [memory] = answer.structured_content["memories"]
+    assert (memory["content"], memory["pinned"]) == ("The gate is open.", True)
+
+
+async def test_commands_state_filter_and_export_it(folklore: CommandLine, tmp_path: Path) -> None:
+    await folklore.done("store", "The gate is open.", "--pinned")
+    await folklore.done("store", "The gate is green.")
+    await folklore.done("export", tmp_path / "all.jsonl")
+    await folklore.done("import", tmp_path / "all.jsonl", "--namespace", "copy")
+
+    found = await folklore.json("recall", "gate", "--filter", "pinned=true", "-n", "copy")
+
+    assert [(memory["content"], memory["pinned"]) for memory in found["memories"]] == [("The gate is open.", True)]
