@@ -172,10 +172,8 @@ class RecallStatements:
                 return Hits.of(rows, "hnsw")
         total = query.total
         plans: Plans = "scan" if scope.filters.empty and total is not None and total <= _SMALL else "fresh"
-        best, floor = _best_to_check(scope, fetch, total), None
-        if best is not None and total is not None and query.score_of_best is not None:
-            share = max(_SPARE * best / total, _LEAST_SHARE)
-            floor = query.score_of_best(share) if share <= _GREATEST_SHARE else None
+        best = _best_to_check(scope, fetch, total)
+        floor = _floor(query, best)
         statement, filters = seen("recall/dense", scope.filters, scope.now)
         values = {"model": query.model, "query": HalfVector(query.vector), "slope": query.slope, **filters}
         for checked in dict.fromkeys((best, None)):
@@ -275,6 +273,14 @@ class RecallStatements:
                 **visibility(scope.filters, scope.now),
             )
         return [Recalled(memory_of(row, scope.namespaces[row["namespace_id"]]), expanded=row["by"]) for row in rows]
+
+
+def _floor(query: DenseQuery, best: int | None) -> float | None:
+    """Return the score that more than the `best` memories exceed; None where that would be most of them."""
+    if best is None or query.total is None or query.score_of_best is None:
+        return None
+    share = max(_SPARE * best / query.total, _LEAST_SHARE)
+    return query.score_of_best(share) if share <= _GREATEST_SHARE else None
 
 
 def _best_to_check(scope: Scope, fetch: int, total: int | None) -> int | None:
