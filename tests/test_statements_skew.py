@@ -188,7 +188,7 @@ PARAMETERS: dict[str, dict[str, object]] = {
     "memories/match": {"shown": None, "fetch": 100},
     "embeddings/similar": {"distance": 0.2, "newest": 1_000, "now": NOON},
     "recall/dense": {"scan": None, "slope": 0.0, "floor": None, "fetch": 30},
-    "recall/expand": {"bridges": True, "entities": ["word:1"], "ties": 5, "most": 10},
+    "recall/expand": {"bridges": True, "entities": ["word:1"], "max_relations": 5, "most": 10},
     "recall/expression:token": {
         "expression": "'memori' & 'word7'",
         "lexemes": ["memori", "word7"],

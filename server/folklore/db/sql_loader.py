@@ -12,6 +12,7 @@
       {m.field_filters}  and (:session::text is null or m.session = :session::text) …
 
   `position` is a field, but no column of {fields} and {field_updates}: the statements compute it.
+- `{m.ends_at}` and `{m.effective_quality}`: the time and the quality that hide the row m.
 - `{dimensions}`: the size of a vector, which Postgres does not take as a parameter.
 
 A variant, named after a colon, is the same statement with other fragments: less to send, to plan and to execute.
@@ -39,7 +40,9 @@ _INCLUDE = re.compile(r"^[ \t]*-- include ([\w/]+)$", re.MULTILINE)
 _COMMENT = re.compile(r"--[^\n]*")
 _SIZE = "{dimensions}"
 _NUMBER = re.compile(r"[1-9][0-9]{0,4}")
-_FIELDS = re.compile(r"\{(?:(\w)\.)?(fields|field_types|field_values|field_updates|field_filters)\}")
+_FIELDS = re.compile(
+    r"\{(?:(\w)\.)?(fields|field_types|field_values|field_updates|field_filters|ends_at|effective_quality)\}"
+)
 _TYPES: Mapping[FieldType, str] = {
     "text": "text", "kind": "text", "language": "text", "tags": "text[]", "paths": "text[]", "share": "real",
     "integer": "integer", "time": "timestamptz", "json": "jsonb", "flag": "boolean",
@@ -131,4 +134,6 @@ _FIELD_LISTS: Mapping[str, Callable[[str], str]] = {
     "field_values": lambda prefix: ", ".join(f"'{name}', {prefix}{name}" for name in FIELDS),
     "field_updates": lambda prefix: ", ".join(f"{name} = {prefix}{name}" for name in _COLUMNS),
     "field_filters": _filters,
+    "ends_at": lambda prefix: f"{prefix}expires_at",
+    "effective_quality": lambda prefix: f"{prefix}quality",
 }

@@ -57,7 +57,7 @@ nearest as (
             from memories m
             where m.namespace_id = :namespace::uuid and m.id = sorted.memory_id
                 and m.forgotten_at is null and m.superseded_at is null
-                and (m.expires_at is null or m.expires_at > :now::timestamptz)
+                and ({m.ends_at} is null or {m.ends_at} > :now::timestamptz)
             offset 0
         ) m
         order by sorted.distance, sorted.memory_id
@@ -78,7 +78,7 @@ ranked as (
         row_number() over (partition by near.memory_id order by near.distance, m.id) as place
     from near
     join memories m on m.namespace_id = :namespace::uuid and m.id = near.other
-    where m.forgotten_at is null and m.superseded_at is null and (m.expires_at is null or m.expires_at > :now::timestamptz)
+    where m.forgotten_at is null and m.superseded_at is null and ({m.ends_at} is null or {m.ends_at} > :now::timestamptz)
 )
 select memory_id, id, 1 - distance as similarity, content, author
 from ranked

@@ -2,8 +2,8 @@
     m.forgotten_at is null
     and (:as_of::timestamptz is null or coalesce(m.occurred_at, m.created_at) <= :as_of::timestamptz)
     and (:include_superseded::boolean or m.superseded_at is null or m.superseded_at > :as_of::timestamptz)
-    and (m.expires_at is null or m.expires_at > coalesce(:as_of::timestamptz, :now::timestamptz))
-    and (m.quality is null or m.quality >= :quality_floor::real)
+    and ({m.ends_at} is null or {m.ends_at} > coalesce(:as_of::timestamptz, :now::timestamptz))
+    and ({m.effective_quality} is null or {m.effective_quality} >= :quality_floor::real)
     and (:reflections::boolean is null or (m.kind = 'reflection') = :reflections::boolean)
 -- include derived
     and (:kinds::text[] is null or m.kind = any(:kinds::text[]))

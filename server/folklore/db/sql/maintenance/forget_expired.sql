@@ -3,7 +3,8 @@
 with expired as materialized (
     select m.namespace_id, m.id, m.revision
     from memories m
-    where m.namespace_id = :namespace::uuid and m.expires_at <= :now::timestamptz and m.forgotten_at is null
+    where m.namespace_id = :namespace::uuid and m.expires_at <= :now::timestamptz
+        and {m.ends_at} <= :now::timestamptz and m.forgotten_at is null
     order by m.id
     limit :batch::integer
     for update skip locked
