@@ -51,19 +51,15 @@ class QuestionTerms:
         A time counts once, as its date term (`@...`), which needs no word in the text; the lexemes that spell it,
         `dated`, are left out. A word as it is spelled counts as its stem (`stems`): either suffices.
         """
-        bits: dict[str, int] = {}
-        for place, lexeme in enumerate(islice(weights, MAX_WORDS)):
-            stem = stems.get(lexeme, lexeme)
-            bits[stem] = bits.get(stem, 0) | 1 << place
-        held = [(lexeme, bit, weights[lexeme]) for lexeme, bit in bits.items() if lexeme not in dated]
-        words = [(bit, weight) for lexeme, bit, weight in held if not _is_date_term(lexeme)]
-        dates = [(bit, weight) for lexeme, bit, weight in held if _is_date_term(lexeme)]
+        bits = _bits(weights, stems)
+        words = [(bit, weights[word]) for word, bit in bits.items() if not _is_date_term(word) and word not in dated]
+        dates = [(bit, weights[word]) for word, bit in bits.items() if _is_date_term(word)]
+        absent = [lexeme for lexeme, count in documents.items() if count == 0 and lexeme not in dated]
         # A lexeme that no memory holds has this weight.
         rarest = inverse_document_frequency(0, total)
-        absent = [rarest for lexeme, count in documents.items() if count == 0 and lexeme not in dated]
-        absent_dates = [rarest for lexeme, count in documents.items() if count == 0 and _is_date_term(lexeme)]
-        of_words = sum(weight for _, weight in words) + sum(absent) - sum(absent_dates)
-        of_date = max([weight for _, weight in dates] or absent_dates, default=0.0)
+        absent_dates = len(list(filter(_is_date_term, absent)))
+        of_words = sum(weight for _, weight in words) + rarest * (len(absent) - absent_dates)
+        of_date = max((weight for _, weight in dates), default=rarest * min(absent_dates, 1))
         whole = of_words + of_date
         return cls(words, dates, whole + _UNCOVERED * rarest if whole > 0 else 0.0)
 
@@ -81,6 +77,15 @@ class QuestionTerms:
         for bit, weight in self.dates:
             date = max(date, weight if own & bit else _NEIGHBOUR * weight if neighbours & bit else 0.0)
         return (covered + date) / self.total
+
+
+def _bits(weights: Mapping[str, float], stems: Mapping[str, str]) -> dict[str, int]:
+    """Return the bits of the rarest lexemes, those of a spelled word with those of its stem."""
+    bits: dict[str, int] = {}
+    for place, lexeme in enumerate(islice(weights, MAX_WORDS)):
+        stem = stems.get(lexeme, lexeme)
+        bits[stem] = bits.get(stem, 0) | 1 << place
+    return bits
 
 
 def _is_date_term(lexeme: str) -> bool:

@@ -41,12 +41,13 @@ def signal_factors(signals: Signals, candidates: Sequence[Mapping[str, float | N
 
 
 def _effective_weights(signals: Signals, candidates: Sequence[Mapping[str, float | None]]) -> dict[str, float]:
-    """Return the weights above 0, those of missing ratings passed on."""
-    weights = {name: weight for name in signals.names() if (weight := getattr(signals, name)) > 0}
-    rated = {name: weights.pop(name) for name in RATINGS if name in weights}
+    """Return the weights of the signals, those of missing ratings passed on."""
+    weights: dict[str, float] = {name: getattr(signals, name) for name in signals.names()}
+    rated = {name: weights.pop(name) for name in RATINGS}
     present = {name for values in candidates for name in rated if values.get(name) is not None}
     held = sum(rated[name] for name in present)
-    return weights | {name: rated[name] * sum(rated.values()) / held for name in rated if name in present}
+    factor = sum(rated.values()) / held if held > 0 else 0.0
+    return weights | {name: rated[name] * factor for name in present}
 
 
 def spread_share(length: float, ranking: Ranking, *, asks: bool) -> float:

@@ -33,10 +33,13 @@ async def page(memory: MemoryContext, search: Search, found: Found, ranked: Rank
     kept, cut = within_budget(results, question.max_tokens)
     more = cut or len(fresh) > question.limit
     ids = [result.memory.id for result in kept]
-    cursor = given_cursor(ids, before, search.key) if more and len(before) + len(kept) <= MAX_PAGED else None
-    note = None if ranked.confidence else _why_empty(search, found)
-    if more and cursor is None:
+    cursor, note = None, None
+    if more and len(before) + len(kept) <= MAX_PAGED:
+        cursor = given_cursor(ids, before, search.key)
+    elif more:
         note = _NO_FURTHER_PAGES
+    elif not ranked.confidence:
+        note = _why_empty(search, found)
     return Answer(
         memories=tuple(kept),
         searched=tuple(namespace.name for namespace in search.namespaces),
