@@ -234,10 +234,10 @@ async def test_a_memory_that_is_being_restored_is_not_erased(
 async def test_used_memories_are_scored_and_fade_from_recall_unless_they_are_protected(
     person: Person, jobs: BackgroundJobs, connection: asyncpg.Connection
 ) -> None:
-    faded, decided, pinned, important, unused = await person.keep(
+    faded, decided, _pinned, important, unused = await person.keep(
         "a text that faded",
         Draft("a text decided", kind="decision"),
-        Draft("a text pinned", tags=("pinned",)),
+        Draft("a text pinned", pinned=True),
         Draft("a text of importance", importance=0.9),
         "a text never recalled",
     )
@@ -248,14 +248,14 @@ async def test_used_memories_are_scored_and_fade_from_recall_unless_they_are_pro
     assert await field_of(connection, faded, "quality") == pytest.approx(0.5 * 0.5 ** (10 / 90))
     jobs.now = NOON + 400 * DAY
 
-    assert await jobs("quality") == {"seen": 4, "scored": 1}
+    assert await jobs("quality") == {"seen": 4, "scored": 2}
     assert set(contents(await person.at(jobs.now).recall("text"))) == {
         "a text decided",
         "a text pinned",
         "a text of importance",
         "a text never recalled",
     }
-    assert [await field_of(connection, id_, "quality") for id_ in (decided, pinned, important)] == [0.5, 0.5, 0.5]
+    assert [await field_of(connection, id_, "quality") for id_ in (decided, important)] == [0.5, 0.5]
     assert await field_of(connection, faded, "forgotten_at") is None, "nothing is deleted by decay"
 
 

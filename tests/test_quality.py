@@ -64,18 +64,14 @@ def test_memories_fade_below_the_floor_after_the_documented_days() -> None:
 
 
 @pytest.mark.parametrize(
-    ("kind", "tags", "importance", "expected"),
+    ("kind", "importance", "expected"),
     [
-        ("note", (), None, False),
-        ("decision", (), None, True),
-        ("note", ("pinned",), None, True),
-        ("note", ("pinned-down",), None, False),
-        ("note", (), 0.7, True),
-        ("note", (), 0.69, False),
-        ("note", (), 0.699999988, True),  # 0.7 in four bytes
+        ("note", None, False),
+        ("decision", None, True),
+        ("note", 0.7, True),
+        ("note", 0.69, False),
+        ("note", 0.699999988, True),  # 0.7 in four bytes
     ],
 )
-def test_decisions_pinned_and_important_memories_are_protected(
-    kind: str, tags: tuple[str, ...], importance: float | None, expected: bool
-) -> None:
-    assert protected(kind, tags, importance) is expected
+def test_decisions_and_important_memories_are_protected(kind: str, importance: float | None, expected: bool) -> None:
+    assert protected(kind, importance) is expected

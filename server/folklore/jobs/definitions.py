@@ -135,7 +135,7 @@ def _changed_qualities(used: list[UsedMemory], now: datetime) -> list[tuple[Used
         value = quality(
             memory.recalls + memory.confirmations,
             age=now - memory.used_at,
-            fades=not protected(memory.kind, memory.tags, memory.importance, decay),
+            fades=not protected(memory.kind, memory.importance, decay),
             decay=decay,
         )
         if value is not None and (memory.quality is None or abs(memory.quality - value) >= _LEAST_CHANGE):

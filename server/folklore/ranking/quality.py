@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -18,10 +17,9 @@ class Decay:
     half_life: timedelta = timedelta(days=90)
     # The number of uses whose base is 1/2.
     habit: float = 1.0
-    # Memories with this importance, kind or tag do not fade.
+    # Memories with this importance or kind do not fade; pinned ones are visible at any quality.
     important: float = 0.7
     protected_kinds: frozenset[str] = frozenset({"decision"})
-    protected_tags: frozenset[str] = frozenset({"pinned"})
 
 
 def base(uses: int, decay: Decay = Decay()) -> float:
@@ -29,11 +27,10 @@ def base(uses: int, decay: Decay = Decay()) -> float:
     return uses / (uses + decay.habit)
 
 
-def protected(kind: str, tags: Collection[str], importance: float | None, decay: Decay = Decay()) -> bool:
-    """Return whether a memory does not fade: a decision, a pinned one, an important one."""
+def protected(kind: str, importance: float | None, decay: Decay = Decay()) -> bool:
+    """Return whether a memory does not fade: a decision or an important one."""
     return (
         kind in decay.protected_kinds
-        or not decay.protected_tags.isdisjoint(tags)
         or (importance is not None and importance >= decay.important - 1e-6)  # importance is stored in four bytes
     )
 

@@ -16,7 +16,6 @@ class UsedMemory:
 
     id: UUID
     kind: str
-    tags: tuple[str, ...]
     importance: float | None
     quality: float | None
     recalls: int
@@ -64,7 +63,6 @@ class Maintenance:
             UsedMemory(
                 id=row["id"],
                 kind=row["kind"],
-                tags=tuple(row["tags"]),
                 importance=row["importance"],
                 quality=row["quality"],
                 recalls=row["recall_count"],
