@@ -163,18 +163,3 @@ def test_the_documentation_lists_the_numbers_of_a_recall_with_their_defaults(pro
     real["reflections"] = RankingRequest().reflections
 
     assert told == {name: str(value).lower() for name, value in real.items()}
-
-
-def test_the_documentation_names_every_argument_of_a_recall(product: Product) -> None:
-    text = (ROOT / "docs" / "how-to" / "recall.md").read_text(encoding="utf-8")
-    recall = product.tools["memory_recall"].input_schema["properties"]
-    arguments = {
-        *recall["filters"]["properties"],
-        *recall["ranking"]["properties"],
-        "sort",
-        "format",
-        "max_tokens",
-        "explain",
-    }
-
-    assert {name for name in arguments if f"`{name}`" not in text} == set()
