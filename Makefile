@@ -18,7 +18,7 @@ CALLS ?= 20000
 LOCKED ?=
 INSTALLED := $(VENV)/.installed$(if $(LOCKED),-locked)
 
-.PHONY: run test strain check lock package conformance bench bench-code bench-latency bench-http soak isolation reference format clean
+.PHONY: run test strain proxy check lock package conformance bench bench-code bench-latency bench-http soak isolation reference format clean
 
 $(VENV)/.installed: pyproject.toml
 	@test -n "$(PYTHON)" || { echo "Folklore needs Python 3.11 or newer (set PYTHON=/path/to/python)." >&2; exit 1; }
@@ -50,11 +50,14 @@ run: $(INSTALLED)  ## Serve MCP over HTTP on loopback, on an embedded Postgres, 
 
 test: $(INSTALLED)  ## Run the tests.
 	@echo "Running the tests in three processes: a dot is a test that passed. This takes some minutes."
-	$(PYTEST) -m "not strain"
+	$(PYTEST) -m "not strain and not proxy"
 
 strain: $(INSTALLED)  ## The tests that take long: outages, full disks, hostile clients, several workers, large indexes.
 	@echo "Running the long tests in three processes: a dot is a test that passed. This takes many minutes."
 	$(PYTEST) -m strain
+
+proxy: $(INSTALLED)  ## The tests of deploy/nginx.conf; they need nginx.
+	$(PYTEST) -m proxy
 
 check: $(INSTALLED)  ## Check types, style and the layers of packages.
 	$(BIN)/ruff check .

@@ -26,7 +26,7 @@ CONFIGURATION = Path(__file__).parents[1] / "deploy" / "nginx.conf"
 NGINX = shutil.which("nginx") or shutil.which("nginx", path="/usr/sbin")
 NAME = "memory.example.com"
 
-pytestmark = [pytest.mark.strain, pytest.mark.skipif(NGINX is None, reason="needs nginx (apt-get install nginx)")]
+pytestmark = pytest.mark.proxy
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,7 @@ async def nginx(folder: Path, files: Issued, main: HttpServer, sse: HttpServer) 
         f"daemon off; pid {folder}/pid; error_log {folder}/error.log;\nevents {{}}\n"
         f"http {{\naccess_log off;\n{temporary}{text}\n}}\n"
     )
-    assert NGINX is not None
+    assert NGINX is not None, "these tests need nginx: apt-get install nginx"
     process = await asyncio.create_subprocess_exec(
         NGINX, "-p", str(folder), "-c", str(whole), "-e", f"{folder}/start.log"
     )
