@@ -284,7 +284,7 @@ class Database:
         login_dsn: str | None = None,
     ) -> None:
         self._pools = _Pools(dsn, limits, log_query, revive, login_dsn)
-        self._key: str | None = None
+        self.token_key: str | None = None
 
     async def open(self) -> None:
         """Connect. Raises DatabaseUnavailable."""
@@ -299,7 +299,7 @@ class Database:
         if not _KEY.fullmatch(key):
             raise ValueError("not the key of a token")
         limited = copy.copy(self)
-        limited._key = key
+        limited.token_key = key
         return limited
 
     def statistics(self) -> PoolStatistics:
@@ -311,7 +311,7 @@ class Database:
 
         A token's session only reads. `release_later`: continue before the connection is back in its pool.
         """
-        begin = None if self._key is None else begin_as_token(self._key, "read only")
+        begin = None if self.token_key is None else begin_as_token(self.token_key, "read only")
         return PooledSession(self._acquire, plans, begin, release_later=release_later)
 
     def pinned_session(self) -> PinnedSession:
@@ -321,7 +321,7 @@ class Database:
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[Session]:
         """Run the block in one transaction: committed at its end, rolled back if it fails or is cancelled."""
-        begin = None if self._key is None else begin_as_token(self._key, "read write")
+        begin = None if self.token_key is None else begin_as_token(self.token_key, "read write")
         async with PooledSession(self._acquire, "kept", begin, commits=True) as session, session.transaction():
             yield session
 
@@ -329,10 +329,10 @@ class Database:
     async def snapshot(self) -> AsyncIterator[Session]:
         """Read one moment of the database for as long as the block takes, on a connection outside the pools."""
         with translated_errors():
-            connection = await self._pools.connect(tokens=self._key is not None)
+            connection = await self._pools.connect(tokens=self.token_key is not None)
             try:
-                if self._key is not None:
-                    begin = begin_as_token(self._key, "isolation level repeatable read, read only")
+                if self.token_key is not None:
+                    begin = begin_as_token(self.token_key, "isolation level repeatable read, read only")
                     await connection.execute(begin)
                     yield Session(connection, row_security=True)
                 else:
@@ -352,7 +352,7 @@ class Database:
                 await connection.close(timeout=5)
 
     def _acquire(self, plans: Plans) -> Awaitable[tuple[asyncpg.Pool, Any]]:
-        return self._pools.acquire(self._key is not None, plans)
+        return self._pools.acquire(self.token_key is not None, plans)
 
 
 class _RolledBack(Exception):

@@ -34,7 +34,7 @@ def main() -> None:
     if try_lock(paths.watch) is None:
         return
     if sys.platform != "win32" and os.fork():
-        os._exit(0)  # the child keeps the lock and belongs to init, so no client is left with a zombie
+        return  # the child keeps the lock and belongs to init, so no client is left with a zombie
     Watcher(Server(paths, Binaries(Path(folder)), account=None), float(idle_minutes) * 60).run()
 
 
