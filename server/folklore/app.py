@@ -42,11 +42,7 @@ class App:
     """
 
     def __init__(
-        self,
-        settings: Settings,
-        *,
-        log_query: QueryLogger | None = None,
-        prepare: Callable[[], None] = lambda: None,
+        self, settings: Settings, *, log_query: QueryLogger | None = None, prepare: Callable[[], None] = lambda: None
     ) -> None:
         self.settings = settings
         self._prepare = prepare  # called in the background before the slow parts are imported

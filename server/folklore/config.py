@@ -10,6 +10,7 @@ import ipaddress
 import os
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -55,23 +56,10 @@ def hosts(address: SplitResult) -> list[tuple[str, int | None]]:
     parts = address.netloc.rpartition("@")[2].split(",")
     if len(parts) > 1 and "" in parts:
         raise ValueError("a comma without a host")
-    return [_host(part) for part in parts]
-
-
-def _host(text: str) -> tuple[str, int | None]:
-    parts = urlsplit(f"//{text}")
-    if parts.port == 0:
+    found = [(host.hostname or "", host.port) for host in (urlsplit(f"//{part}") for part in parts)]
+    if any(port == 0 for _, port in found):
         raise ValueError("port 0 is not allowed")
-    return parts.hostname or "", parts.port
-
-
-def _is_postgres(address: str) -> bool:
-    try:
-        parts = urlsplit(address)
-        hosts(parts)
-    except ValueError:
-        return False
-    return parts.scheme in ("postgresql", "postgres")
+    return found
 
 
 def _user_name() -> str:
@@ -91,9 +79,13 @@ def _word(value: object) -> object:
 
 def _postgres_address(value: SecretStr | None) -> SecretStr | None:
     """Validate an address of a Postgres. The message does not repeat it, because it may hold a password."""
-    if value is not None and not _is_postgres(value.get_secret_value()):
-        raise ValueError("is not an address such as postgresql://user:password@host:5432/folklore")
-    return value
+    if value is None:
+        return None
+    with suppress(ValueError):
+        parts = urlsplit(value.get_secret_value())
+        if hosts(parts) and parts.scheme in ("postgresql", "postgres"):
+            return value
+    raise ValueError("is not an address such as postgresql://user:password@host:5432/folklore")
 
 
 def _lower(value: object) -> object:
@@ -298,8 +290,8 @@ def load_settings(config: Path | None = None, **flags: object) -> Settings:
             settings_cls: type[BaseSettings],
             init_settings: PydanticBaseSettingsSource,
             env_settings: PydanticBaseSettingsSource,
-            dotenv_settings: PydanticBaseSettingsSource,
-            file_secret_settings: PydanticBaseSettingsSource,
+            *_: object,
+            **__: object,
         ) -> tuple[PydanticBaseSettingsSource, ...]:
             return (init_settings, env_settings, InitSettingsSource(settings_cls, file_values))
 

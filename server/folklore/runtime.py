@@ -50,7 +50,7 @@ class Runtime:
         dsn, where = await database_address(settings)
         await migrate(dsn)
         limits = PoolLimits(maximum=settings.database.pool_max, statement_cache=settings.database.statement_cache)
-        revive = partial(_revive, settings) if where == "embedded" else None
+        revive = partial(database_address, settings) if where == "embedded" else None
         login = settings.database.login_url
         database = Database(dsn, limits, log_query, revive, None if login is None else login.get_secret_value())
         await database.open()
@@ -103,10 +103,6 @@ async def database_address(settings: Settings) -> tuple[str, str]:
         return settings.database_url.get_secret_value(), "server"
     engine = Engine(settings.home, idle_minutes=settings.engine.idle_minutes)
     return await asyncio.to_thread(engine.start), "embedded"
-
-
-async def _revive(settings: Settings) -> None:
-    await database_address(settings)
 
 
 async def _warm(embedder: Embedder | None) -> None:
