@@ -38,8 +38,7 @@ def ensure_data(paths: EnginePaths, binaries: Binaries, account: Account | None)
     if version is None:
         if paths.data.exists() and any(paths.data.iterdir()):
             raise EngineFailed(
-                f"{paths.data} holds files but no Postgres data.",
-                hint="Move that directory away, then start again.",
+                f"{paths.data} holds files but no Postgres data.", hint="Move that directory away, then start again."
             )
         _create(paths, binaries, account)
     elif version != str(MAJOR):
