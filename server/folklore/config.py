@@ -252,10 +252,6 @@ class Settings(BaseSettings):
     def _absolute(cls, value: Path) -> Path:
         return Path(os.path.abspath(value.expanduser()))  # noqa: PTH100 - keeps symbolic links as the user wrote them
 
-    def portable(self) -> Settings:
-        """Return the same values as a plain Settings, which can be pickled for a worker process."""
-        return Settings.model_construct(**{name: getattr(self, name) for name in Settings.model_fields})
-
 
 def config_path(explicit: Path | None, environ: Mapping[str, str]) -> Path | None:
     """Return the settings file: the flag, else FOLKLORE_CONFIG, else config.yaml in the home if it exists."""
@@ -297,13 +293,14 @@ def load_settings(config: Path | None = None, **flags: object) -> Settings:
 
     given: dict[str, Any] = {name: value for name, value in flags.items() if value is not None}
     try:
-        return WithFile(**given)
+        loaded = WithFile(**given)
     except SettingsError as error:  # a section or list in one variable that is not JSON; the message names its field
         name = next(iter(re.findall(r'field "(\w+)"', str(error))), "settings")
         hint = 'Write lists and sections as JSON, e.g. \'["a", "b"]\'.'
         raise ConfigInvalid(name, "cannot be read from the environment.", hint=hint) from None
     except ValidationError as error:
         raise _invalid(error) from None
+    return Settings.model_construct(**dict(loaded))  # a plain Settings can be pickled for a worker process
 
 
 def _invalid(error: ValidationError) -> ConfigInvalid:

@@ -117,11 +117,7 @@ def _initdb(fresh: Path, paths: EnginePaths, binaries: Binaries, account: Accoun
 
 
 def _authentication(paths: EnginePaths, account: Account | None) -> tuple[str, ...]:
-    """Return the options of initdb that trust the socket, whose directory only its owner and root can enter.
-
-    `peer` would reject root.
-    """
-    if not endpoint.OVER_TCP:
+    if not endpoint.OVER_TCP:  # only the owner and root can enter the socket's directory; `peer` would reject root
         return ("--auth-local", "trust", "--auth-host", "reject")
     endpoint.make_password(paths, account)
     return ("--auth-local", "reject", "--auth-host", "scram-sha-256", "--pwfile", str(paths.password))

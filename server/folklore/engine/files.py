@@ -44,10 +44,7 @@ class EnginePaths:
 
     @property
     def tag(self) -> str:
-        """Short name of the data directory, for process titles and for socket directories outside the home.
-
-        Two spellings of one directory have the same tag.
-        """
+        """Short name of the data directory under any spelling, for process titles and for sockets outside the home."""
         return "folklore-" + hashlib.sha256(os.fsencode(os.path.realpath(self.data))).hexdigest()[:12]
 
 
