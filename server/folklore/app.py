@@ -104,7 +104,7 @@ class App:
             return UsageRecorder()
 
         async def write(entries: Sequence[UsageEntry]) -> list[UsageEntry]:
-            return await (await self.ready()).record_usage(entries)
+            return await (await self.ready()).usage.record(entries)
 
         return UsageRecorder(UsageQueue(write, session=self.session))
 
