@@ -104,7 +104,7 @@ def test_a_blank_variable_means_unset(monkeypatch: pytest.MonkeyPatch, name: str
     usual = load_settings()
     monkeypatch.setenv(f"FOLKLORE_{name}", " ")
 
-    assert load_settings().portable() == usual.portable()
+    assert load_settings() == usual
 
 
 def test_an_empty_prefix_in_the_file_is_kept(home: Path) -> None:

@@ -17,9 +17,8 @@ from folklore.db.stores.models import Models
 from folklore.embedding.factory import configured_embedder
 from folklore.embedding.http_client import Address, CircuitBreaker
 from folklore.embedding.http_embedder import HttpEmbedder
-from folklore.embedding.ollama import OllamaFormat
-from folklore.embedding.openai import OpenAIFormat
 from folklore.embedding.protocol import PROBE, ModelChoice
+from folklore.embedding.request_formats import OllamaFormat, OpenAIFormat
 from folklore.errors import ConfigInvalid, EmbedderUnavailable
 from folklore.memory.context import MemoryContext
 from folklore.memory.models.active_model import ActiveModel, ModelSource
@@ -417,7 +416,7 @@ async def test_ollama_gets_requests_at_its_own_route() -> None:
         return httpx.Response(200, json={"embeddings": [[1.0, float(len(text))] for text in texts]})
 
     choice, address = ModelChoice("ollama", "nomic-embed-text"), Address("http://localhost:11434/v1")
-    service = HttpEmbedder(OllamaFormat(), choice, address, transport=httpx.MockTransport(record))
+    service = HttpEmbedder(OllamaFormat(address.url), choice, address, transport=httpx.MockTransport(record))
     found = await service.embed(["a", "b " * 400])
 
     assert found.shape == (2, 2)

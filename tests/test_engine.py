@@ -171,7 +171,7 @@ def socket_directory(dsn: str) -> Path:
 
 
 def tag(home: Path) -> str:
-    return EnginePaths.of(home).tag
+    return EnginePaths(home).tag
 
 
 def mode(path: Path) -> int:
@@ -352,7 +352,7 @@ def test_a_socket_directory_that_others_can_enter_is_not_used(room: Path, monkey
     engine = Engine(home)
     squatted = runtime / tag(home)
     squatted.mkdir()
-    if account := account_for(EnginePaths.of(home)):
+    if account := account_for(EnginePaths(home)):
         account.chown(squatted)
     squatted.chmod(0o777)
     try:

@@ -117,7 +117,7 @@ def crash(home: Path) -> None:
 
 
 def state(home: Path) -> State:
-    paths = EnginePaths.of(home)
+    paths = EnginePaths(home)
     return Server(paths, find_binaries(), account_for(paths)).probe().state
 
 
@@ -153,8 +153,8 @@ def test_an_orphan_that_survives_the_crash_does_not_keep_the_engine_down(home: P
     busy = client(home, BUSY_FOR_EVER)
     assert busy.stdout is not None
     busy.stdout.readline()
-    eventually(lambda: processes("DO", EnginePaths.of(home).tag))
-    (orphan,) = processes("DO", EnginePaths.of(home).tag)
+    eventually(lambda: processes("DO", EnginePaths(home).tag))
+    (orphan,) = processes("DO", EnginePaths(home).tag)
     crash(home)
     assert is_running(orphan)
 
@@ -169,8 +169,8 @@ def test_a_start_during_recovery_waits_and_joins(home: Path, first_starter: str)
     query(Engine(home).start(), f"create table much as select repeat('x', 200) from generate_series(1, {rows})")
     crash(home)
     first = client(home, "from folklore.engine import launcher; launcher.PG_CTL_SECONDS = 1\n" + START)
-    eventually(lambda: processes("startup", EnginePaths.of(home).tag))
-    (recovery,) = processes("startup", EnginePaths.of(home).tag)
+    eventually(lambda: processes("startup", EnginePaths(home).tag))
+    (recovery,) = processes("startup", EnginePaths(home).tag)
     with frozen(recovery):
         eventually(lambda: state(home) is State.BUSY)
         if first_starter == "killed":
@@ -201,8 +201,8 @@ def test_the_engine_recovers_after_a_backend_was_killed(home: Path) -> None:
     busy = client(home, BUSY_FOR_EVER)
     assert busy.stdout is not None
     busy.stdout.readline()
-    eventually(lambda: processes("DO", EnginePaths.of(home).tag))
-    os.kill(processes("DO", EnginePaths.of(home).tag)[0], signal.SIGKILL)  # as the kernel does when memory runs out
+    eventually(lambda: processes("DO", EnginePaths(home).tag))
+    os.kill(processes("DO", EnginePaths(home).tag)[0], signal.SIGKILL)  # as the kernel does when memory runs out
     busy.communicate()
 
     # A start may find the server still ready, because the postmaster has not noticed the death yet. The next start then
@@ -274,7 +274,7 @@ def test_a_home_moved_under_a_running_server_is_never_served_by_two(home: Path) 
 
 
 def test_a_server_started_by_hand_is_joined(home: Path) -> None:
-    paths, binaries = EnginePaths.of(home), find_binaries()
+    paths, binaries = EnginePaths(home), find_binaries()
     arguments = ("start", "--wait", "--silent", "-D", "data", "-l", "../logs/engine.log")
     Engine(home).start()
     Engine(home).stop()

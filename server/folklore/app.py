@@ -42,11 +42,7 @@ class App:
     """
 
     def __init__(
-        self,
-        settings: Settings,
-        *,
-        log_query: QueryLogger | None = None,
-        prepare: Callable[[], None] = lambda: None,
+        self, settings: Settings, *, log_query: QueryLogger | None = None, prepare: Callable[[], None] = lambda: None
     ) -> None:
         self.settings = settings
         self._prepare = prepare  # called in the background before the slow parts are imported
@@ -108,7 +104,7 @@ class App:
             return UsageRecorder()
 
         async def write(entries: Sequence[UsageEntry]) -> list[UsageEntry]:
-            return await (await self.ready()).record_usage(entries)
+            return await (await self.ready()).usage.record(entries)
 
         return UsageRecorder(UsageQueue(write, session=self.session))
 

@@ -10,6 +10,7 @@ import ipaddress
 import os
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -55,23 +56,10 @@ def hosts(address: SplitResult) -> list[tuple[str, int | None]]:
     parts = address.netloc.rpartition("@")[2].split(",")
     if len(parts) > 1 and "" in parts:
         raise ValueError("a comma without a host")
-    return [_host(part) for part in parts]
-
-
-def _host(text: str) -> tuple[str, int | None]:
-    parts = urlsplit(f"//{text}")
-    if parts.port == 0:
+    found = [(host.hostname or "", host.port) for host in (urlsplit(f"//{part}") for part in parts)]
+    if any(port == 0 for _, port in found):
         raise ValueError("port 0 is not allowed")
-    return parts.hostname or "", parts.port
-
-
-def _is_postgres(address: str) -> bool:
-    try:
-        parts = urlsplit(address)
-        hosts(parts)
-    except ValueError:
-        return False
-    return parts.scheme in ("postgresql", "postgres")
+    return found
 
 
 def _user_name() -> str:
@@ -91,9 +79,13 @@ def _word(value: object) -> object:
 
 def _postgres_address(value: SecretStr | None) -> SecretStr | None:
     """Validate an address of a Postgres. The message does not repeat it, because it may hold a password."""
-    if value is not None and not _is_postgres(value.get_secret_value()):
-        raise ValueError("is not an address such as postgresql://user:password@host:5432/folklore")
-    return value
+    if value is None:
+        return None
+    with suppress(ValueError):
+        parts = urlsplit(value.get_secret_value())
+        if hosts(parts) and parts.scheme in ("postgresql", "postgres"):
+            return value
+    raise ValueError("is not an address such as postgresql://user:password@host:5432/folklore")
 
 
 def _lower(value: object) -> object:
@@ -260,10 +252,6 @@ class Settings(BaseSettings):
     def _absolute(cls, value: Path) -> Path:
         return Path(os.path.abspath(value.expanduser()))  # noqa: PTH100 - keeps symbolic links as the user wrote them
 
-    def portable(self) -> Settings:
-        """Return the same values as a plain Settings, which can be pickled for a worker process."""
-        return Settings.model_construct(**{name: getattr(self, name) for name in Settings.model_fields})
-
 
 def config_path(explicit: Path | None, environ: Mapping[str, str]) -> Path | None:
     """Return the settings file: the flag, else FOLKLORE_CONFIG, else config.yaml in the home if it exists."""
@@ -298,20 +286,21 @@ def load_settings(config: Path | None = None, **flags: object) -> Settings:
             settings_cls: type[BaseSettings],
             init_settings: PydanticBaseSettingsSource,
             env_settings: PydanticBaseSettingsSource,
-            dotenv_settings: PydanticBaseSettingsSource,
-            file_secret_settings: PydanticBaseSettingsSource,
+            *_: object,
+            **__: object,
         ) -> tuple[PydanticBaseSettingsSource, ...]:
             return (init_settings, env_settings, InitSettingsSource(settings_cls, file_values))
 
     given: dict[str, Any] = {name: value for name, value in flags.items() if value is not None}
     try:
-        return WithFile(**given)
+        loaded = WithFile(**given)
     except SettingsError as error:  # a section or list in one variable that is not JSON; the message names its field
         name = next(iter(re.findall(r'field "(\w+)"', str(error))), "settings")
         hint = 'Write lists and sections as JSON, e.g. \'["a", "b"]\'.'
         raise ConfigInvalid(name, "cannot be read from the environment.", hint=hint) from None
     except ValidationError as error:
         raise _invalid(error) from None
+    return Settings.model_construct(**dict(loaded))  # a plain Settings can be pickled for a worker process
 
 
 def _invalid(error: ValidationError) -> ConfigInvalid:

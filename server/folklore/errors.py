@@ -1,20 +1,4 @@
-"""Errors of Folklore, a tree.
-
-    FolkloreError
-    ├── InvalidInput            wrong argument
-    │   └── ConfigInvalid       wrong setting
-    ├── NotFound
-    ├── Conflict                changed since it was read
-    │   └── ConcurrentChange    changed at the same time; a retry may succeed
-    ├── Refused                 not permitted, read-only, contains a secret
-    │   └── Unauthenticated     no valid token
-    └── Unavailable             database, engine or embedding service not reachable
-        ├── DatabaseUnavailable
-        │   ├── EngineFailed
-        │   ├── SchemaBehind
-        │   └── SchemaAhead
-        ├── EmbedderUnavailable
-        └── RerankerUnavailable
+"""Errors of Folklore, a tree below FolkloreError.
 
 Each edge translates in one place: errors of libraries into these, these into MCP errors, HTTP answers or exit codes.
 Messages never contain a refused secret or the text of a memory.

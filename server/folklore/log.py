@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
 LogFormat = Literal["json", "console"]
 
-# Loggers of libraries whose info lines only report start and stop.
-_INFO_LOGGERS = ("uvicorn.error",)
 # Errors with messages that are our own, or contain an address and not what was sent there.
 _SAFE_MESSAGES = (FolkloreError, OSError)
 
@@ -65,8 +63,7 @@ def configure(level: str, form: LogFormat) -> None:
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(
         structlog.stdlib.ProcessorFormatter(
-            foreign_pre_chain=shared,
-            processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, last],
+            foreign_pre_chain=shared, processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, last]
         )
     )
     root = logging.getLogger()
@@ -76,8 +73,7 @@ def configure(level: str, form: LogFormat) -> None:
 
 def _set_levels(number: int) -> None:
     logging.getLogger().setLevel(max(number, logging.WARNING))
-    for name in _INFO_LOGGERS:
-        logging.getLogger(name).setLevel(max(number, logging.INFO))
+    logging.getLogger("uvicorn.error").setLevel(max(number, logging.INFO))  # its info lines report start and stop
 
 
 def _traceback(exc_info: Any) -> str:

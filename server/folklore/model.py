@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from types import MappingProxyType
@@ -11,13 +11,11 @@ from uuid import UUID
 
 from pydantic import BeforeValidator, ConfigDict, WithJsonSchema
 
-Vector = Sequence[float]
 JsonObject = Mapping[str, object]
 StoreStatus = Literal["stored", "duplicate", "superseded_old"]
 TagMode = Literal["any", "all"]
 TagMatch = Literal["prefix", "exact"]
 Sort = Literal["score", "time_asc", "time_desc", "updated_asc", "updated_desc"]
-FusionMethod = Literal["rrf", "weighted"]
 Role = Literal["reader", "writer", "admin"]
 # When a request over HTTP needs a token: as soon as a token exists, always, never.
 Demand = Literal["auto", "always", "never"]
@@ -25,6 +23,7 @@ SecretPolicy = Literal["refuse", "redact", "off"]
 FieldType = Literal["text", "kind", "tags", "paths", "language", "share", "integer", "time", "json", "flag"]
 
 DEFAULT_KIND = "note"
+_KINDS = "note, semantic, episodic, identity, procedural, decision, bug"
 DEFAULT_LANGUAGE = "english"
 DEFAULT_RELATION = "relates_to"
 # JSON that becomes one of these values may have no other keys, and errors never repeat a value.
@@ -167,21 +166,11 @@ class Field:
 class Stated:
     """Fields that the author of a memory states. This is the only place where a field is declared."""
 
-    content: Annotated[
-        str,
-        Field("text", "One self-contained fact", 32_000, clearable=False, indexed=True),
-    ]
+    content: Annotated[str, Field("text", "One self-contained fact", 32_000, clearable=False, indexed=True)]
     summary: Annotated[str | None, Field("text", "A shorter wording for tight budgets", 2_000, indexed=True)] = None
     kind: Annotated[
         str,
-        Field(
-            "kind",
-            "note, semantic, episodic, identity, procedural, decision, bug",
-            default=DEFAULT_KIND,
-            clearable=False,
-            concise=True,
-            option="--kind",
-        ),
+        Field("kind", _KINDS, default=DEFAULT_KIND, clearable=False, concise=True, option="--kind"),
     ] = DEFAULT_KIND
     tags: Annotated[tuple[str, ...], Field("tags", default=(), indexed=True, concise=True, option="--tag")] = ()
     source: Annotated[
@@ -213,15 +202,7 @@ class Stated:
     metadata: Annotated[JsonObject | None, Field("json", "A JSON object of at most 8 KB", 8 * 1024)] = None
     pinned: Annotated[
         bool,
-        Field(
-            "flag",
-            "Never expires",
-            default=False,
-            clearable=False,
-            filter=True,
-            concise=True,
-            option="--pinned",
-        ),
+        Field("flag", "Never expires", default=False, clearable=False, filter=True, concise=True, option="--pinned"),
     ] = False
 
 

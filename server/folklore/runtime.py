@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from datetime import timedelta
@@ -13,7 +13,7 @@ from folklore.config import Settings
 from folklore.db.database import Database, PoolLimits, QueryLogger
 from folklore.db.migrate import migrate
 from folklore.db.stores.models import Models
-from folklore.db.stores.usage import UsageEntry, UsageStore
+from folklore.db.stores.usage import UsageStore
 from folklore.embedding.factory import build_embedder, configured_choice, configured_reranker
 from folklore.embedding.protocol import Embedder
 from folklore.engine import Engine
@@ -33,6 +33,7 @@ class Runtime:
 
     database: Database
     memory: MemoryContext
+    usage: UsageStore
     where: str
     warming: asyncio.Task[None]
 
@@ -50,7 +51,7 @@ class Runtime:
         dsn, where = await database_address(settings)
         await migrate(dsn)
         limits = PoolLimits(maximum=settings.database.pool_max, statement_cache=settings.database.statement_cache)
-        revive = partial(_revive, settings) if where == "embedded" else None
+        revive = partial(database_address, settings) if where == "embedded" else None
         login = settings.database.login_url
         database = Database(dsn, limits, log_query, revive, None if login is None else login.get_secret_value())
         await database.open()
@@ -59,11 +60,7 @@ class Runtime:
         reranker = configured_reranker(settings.reranker)
         presets = named_presets(settings.ranking.presets)
         memory = MemoryContext.of(database, active_model, reranker, secrets=settings.secrets, presets=presets)
-        return cls(database, memory, where, warming)
-
-    async def record_usage(self, entries: Sequence[UsageEntry]) -> list[UsageEntry]:
-        """Write usage entries; return those that could not be written."""
-        return await UsageStore(self.database).record(entries)
+        return cls(database, memory, UsageStore(database), where, warming)
 
     async def close(self) -> None:
         """Close connections and models."""
@@ -103,10 +100,6 @@ async def database_address(settings: Settings) -> tuple[str, str]:
         return settings.database_url.get_secret_value(), "server"
     engine = Engine(settings.home, idle_minutes=settings.engine.idle_minutes)
     return await asyncio.to_thread(engine.start), "embedded"
-
-
-async def _revive(settings: Settings) -> None:
-    await database_address(settings)
 
 
 async def _warm(embedder: Embedder | None) -> None:

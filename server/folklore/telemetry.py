@@ -6,12 +6,12 @@ Attributes are numbers and codes: never a text, a question, the name of a namesp
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
-from contextlib import AbstractContextManager, nullcontext
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from opentelemetry.trace import Span, Tracer
+    from opentelemetry.trace import Tracer
 
     from folklore.telemetry_export import Collector
 
@@ -25,30 +25,23 @@ _tracer: Tracer | None = None
 
 def stage(name: str, **numbers: float) -> AbstractContextManager[object]:
     """Return a context manager that records a span of this name below the current span, if spans are collected."""
-    return _NOTHING if _tracer is None else _Stage(_tracer, name, numbers)
+    return _NOTHING if _tracer is None else _span(_tracer, name, numbers)
 
 
-class _Stage:
-    """Span that records the type of an error without its message, which may contain a text or a question."""
+@contextmanager
+def _span(tracer: Tracer, name: str, numbers: Mapping[str, float]) -> Iterator[None]:
+    """Record the type of an error without its message, which may contain a text or a question."""
+    from opentelemetry.trace import StatusCode
 
-    __slots__ = ("_managed", "_span")
-
-    def __init__(self, tracer: Tracer, name: str, numbers: Mapping[str, float]) -> None:
-        self._managed = tracer.start_as_current_span(
-            name, attributes=numbers, record_exception=False, set_status_on_exception=False
-        )
-        self._span: Span | None = None
-
-    def __enter__(self) -> None:
-        self._span = self._managed.__enter__()
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: Any) -> None:
-        from opentelemetry.trace import StatusCode
-
-        if kind is not None and self._span is not None:
-            self._span.set_attribute("error.type", kind.__name__)
-            self._span.set_status(StatusCode.ERROR)
-        self._managed.__exit__(kind, error, trace)
+    with tracer.start_as_current_span(
+        name, attributes=numbers, record_exception=False, set_status_on_exception=False
+    ) as span:
+        try:
+            yield
+        except BaseException as error:
+            span.set_attribute("error.type", type(error).__name__)
+            span.set_status(StatusCode.ERROR)
+            raise
 
 
 def set_tracer(tracer: Tracer | None) -> None:

@@ -21,11 +21,6 @@ from opentelemetry.trace import SpanContext, Status, Tracer
 
 from folklore import __version__
 
-# Attributes whose text may leave the process. Each has a fixed vocabulary.
-_TEXT_ATTRIBUTES = frozenset(
-    {"mcp.method.name", "mcp.protocol.version", "gen_ai.operation.name", "gen_ai.tool.name", "gen_ai.prompt.name",
-     "error.type", "rpc.response.status_code", "jsonrpc.request.id"}
-)  # fmt: skip
 _WORD = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 _TOOL = re.compile(r"memory_(store|recall|get|list|update|forget|relate|status)|search_keywords")
 _PROMPT = re.compile(r"recall|remember|review")
@@ -35,8 +30,11 @@ _METHOD = re.compile(
     r"|notifications/(initialized|cancelled|progress|roots/list_changed)"
 )
 _STAGE = re.compile(r"(recall|store)\.[a-z]+")
-# Stricter patterns for attributes whose text comes from the client.
-_CLIENT_PATTERNS = {
+# Attributes whose text may leave the process. Those with stricter patterns come from the client.
+_TEXT_ATTRIBUTES = {
+    "gen_ai.operation.name": _WORD,
+    "error.type": _WORD,
+    "rpc.response.status_code": _WORD,
     "gen_ai.tool.name": _TOOL,
     "gen_ai.prompt.name": _PROMPT,
     "mcp.method.name": _METHOD,
@@ -89,10 +87,6 @@ class RedactingExporter(SpanExporter):
         """Close the other exporter."""
         self._inner.shutdown()
 
-    def force_flush(self, timeout_millis: int = 30_000) -> bool:
-        """Send pending spans."""
-        return self._inner.force_flush(timeout_millis)
-
 
 def redacted(span: ReadableSpan) -> ReadableSpan:
     """Return a copy with times, position in the trace and safe attributes, without links, events and messages."""
@@ -121,9 +115,8 @@ def _context(context: SpanContext | None) -> SpanContext | None:
 def _is_safe(name: str, value: object) -> bool:
     if isinstance(value, (bool, int, float)):
         return True
-    if name not in _TEXT_ATTRIBUTES or not isinstance(value, str):
-        return False
-    return _CLIENT_PATTERNS.get(name, _WORD).fullmatch(value) is not None
+    pattern = _TEXT_ATTRIBUTES.get(name)
+    return pattern is not None and isinstance(value, str) and pattern.fullmatch(value) is not None
 
 
 def _name(name: str) -> str:

@@ -27,7 +27,7 @@ __all__ = ["Database", "DryRun", "Plans", "PoolLimits", "PoolStatistics", "Query
 log = structlog.get_logger(__name__)
 
 QueryLogger = Callable[[str], None]
-Revive = Callable[[], Awaitable[None]]
+Revive = Callable[[], Awaitable[object]]
 
 _KEY = re.compile(r"[0-9a-f]{64}")
 

@@ -11,9 +11,8 @@ from urllib.parse import urlsplit
 from folklore.config import EmbeddingSettings, RerankerSettings
 from folklore.embedding import bundled
 from folklore.embedding.model_profiles import ModelProfile, profile_of
-from folklore.embedding.ollama import DEFAULT_URL, OllamaFormat
-from folklore.embedding.openai import OpenAIFormat, has_input_type
 from folklore.embedding.protocol import Embedder, ModelChoice, Reranker
+from folklore.embedding.request_formats import OLLAMA_URL, OllamaFormat, OpenAIFormat, has_input_type
 from folklore.errors import ConfigInvalid, EmbedderUnavailable
 
 
@@ -56,7 +55,7 @@ def build_embedder(choice: ModelChoice, settings: EmbeddingSettings, home: Path)
         raise EmbedderUnavailable(f"The address of {choice.label} is unknown.", hint="Set embedding.url.")
     from folklore.embedding import http_client, http_embedder
 
-    form = OllamaFormat() if choice.provider == "ollama" else OpenAIFormat(url)
+    form = OllamaFormat(url) if choice.provider == "ollama" else OpenAIFormat(url)
     address = http_client.Address(url, key_for(url, settings))
     return http_embedder.HttpEmbedder(form, choice, address, max_tokens=max_tokens)
 
@@ -108,7 +107,7 @@ def _name_and_url(settings: EmbeddingSettings) -> tuple[str, str | None]:
         raise ConfigInvalid("embedding.model", f"the {provider} provider needs one.", hint="Set embedding.model.")
     if provider == "fastembed":
         return name, None
-    return name, url or (DEFAULT_URL if provider == "ollama" else None)
+    return name, url or (OLLAMA_URL if provider == "ollama" else None)
 
 
 def _origin(url: str) -> tuple[str, str | None, int | None]:

@@ -33,15 +33,7 @@ class FastembedEmbedder:
 
     async def model(self) -> Model:
         """Return the model, with the dimensions of its fingerprint."""
-        choice = self._choice
-        return Model(
-            choice.provider,
-            choice.name,
-            len(await self.probe()),
-            query_prefix=choice.query_prefix,
-            document_prefix=choice.document_prefix,
-            revision=choice.revision,
-        )
+        return self._choice.model(len(await self.probe()))
 
     async def probe(self) -> Vectors:
         """Return the fingerprint, measured once: the loaded files cannot change."""

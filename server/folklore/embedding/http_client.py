@@ -49,7 +49,6 @@ class _TransientFailure(Exception):
 
     def __init__(self, reason: str, retry_after: float | None = None) -> None:
         super().__init__(reason)
-        self.reason = reason
         self.retry_after = retry_after
 
 
@@ -70,11 +69,6 @@ class Address:
         return urlunsplit((parts.scheme, parts.netloc, path.removesuffix(ending), "", "")) + "/"
 
     @property
-    def parameters(self) -> dict[str, str]:
-        """Query of the URL, such as Azure's api-version."""
-        return dict(parse_qsl(urlsplit(self.url).query))
-
-    @property
     def headers(self) -> dict[str, str]:
         """Header with the key. Azure has its own."""
         if self.api_key is None:
@@ -92,12 +86,7 @@ class CircuitBreaker:
     """
 
     def __init__(
-        self,
-        *,
-        failures: int = 3,
-        first: float = 2.0,
-        longest: float = 60.0,
-        clock: Callable[[], float] = monotonic,
+        self, *, failures: int = 3, first: float = 2.0, longest: float = 60.0, clock: Callable[[], float] = monotonic
     ) -> None:
         self._limit = failures
         self._first = first
@@ -148,7 +137,7 @@ class HttpService:
         self._error = error
         self._client = httpx.AsyncClient(
             base_url=address.base(endings),
-            params=address.parameters,
+            params=dict(parse_qsl(urlsplit(address.url).query)),  # such as Azure's api-version
             headers=address.headers,
             timeout=address.timeout,
             transport=transport,
@@ -203,7 +192,7 @@ class HttpService:
             ) from error
         except _TransientFailure as error:
             count = retrying.statistics["attempt_number"]
-            raise self.failure(f"{error.reason}, {count} times" if count > 1 else error.reason) from error.__cause__
+            raise self.failure(f"{error}, {count} times" if count > 1 else str(error)) from error.__cause__
         return answer
 
     async def _post_once(self, route: str, body: Mapping[str, Any]) -> Any:

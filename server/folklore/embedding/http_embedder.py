@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 from time import monotonic
-from typing import Any, Protocol
+from typing import Any
 
 import httpx
 import numpy as np
@@ -13,6 +14,7 @@ from cachetools import LRUCache
 
 from folklore.embedding.http_client import Address, HttpService, RequestTooLarge, without_user
 from folklore.embedding.protocol import PROBE, Model, ModelChoice
+from folklore.embedding.request_formats import OpenAIFormat
 from folklore.embedding.vectors import Vectors, average_pieces, character_limit, normalized, split_text
 from folklore.errors import EmbedderUnavailable, Unavailable
 
@@ -30,21 +32,6 @@ _CACHED_QUESTIONS = 1024
 _QUESTION_SECONDS = 10.0
 
 
-class RequestFormat(Protocol):
-    """Form of the requests and answers of one kind of service. `endings` are those of a URL that users may write."""
-
-    route: str
-    endings: tuple[str, ...]
-
-    def request(self, choice: ModelChoice, texts: Sequence[str], *, question: bool) -> Mapping[str, Any]:
-        """Return the body of a request for the vectors of these texts."""
-        ...
-
-    def vectors(self, answer: Any) -> list[Any]:
-        """Return the vectors of an answer in the order of the texts. Raises ValueError, KeyError or TypeError."""
-        ...
-
-
 class HttpEmbedder:
     """Client of one service for the life of the process.
 
@@ -56,7 +43,7 @@ class HttpEmbedder:
 
     def __init__(
         self,
-        form: RequestFormat,
+        form: OpenAIFormat,
         choice: ModelChoice,
         address: Address,
         *,
@@ -84,17 +71,8 @@ class HttpEmbedder:
         if self._dimensions is None:
             await self.probe()
         assert self._dimensions is not None
-        choice = self._choice
-        return Model(
-            choice.provider,
-            choice.name,
-            self._dimensions,
-            query_prefix=choice.query_prefix,
-            document_prefix=choice.document_prefix,
-            revision=choice.revision,
-            url=without_user(self._address.url),
-            asked_dimensions=choice.dimensions,
-        )
+        url = without_user(self._address.url)
+        return replace(self._choice.model(self._dimensions), url=url, asked_dimensions=self._choice.dimensions)
 
     async def probe(self) -> Vectors:
         """Return the fingerprint. An old one is kept if the service does not answer now, unless it failed before."""

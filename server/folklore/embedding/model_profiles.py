@@ -16,6 +16,7 @@ class ModelProfile:
 
 
 _SEARCH = "Represent this sentence for searching relevant passages: "
+_EVIDENCE = "Represent the query for retrieving evidence documents: "
 _TASK = "Instruct: Given a web search query, retrieve relevant passages that answer the query\nQuery: "
 
 # From the models' own cards. The first pattern that matches a part of the name in lower case applies. Names have forms
@@ -34,12 +35,7 @@ _PROFILES: tuple[tuple[str, ModelProfile], ...] = (
     (r"arctic-embed-m-long", ModelProfile(_SEARCH, "", 2048)),
     (r"arctic-embed", ModelProfile(_SEARCH, "", 512)),
     (r"jina-embeddings-v4", ModelProfile("Query: ", "Passage: ", 8192)),
-    (
-        r"jina-embeddings-v3",
-        ModelProfile(
-            "Represent the query for retrieving evidence documents: ", "Represent the document for retrieval: ", 8192
-        ),
-    ),
+    (r"jina-embeddings-v3", ModelProfile(_EVIDENCE, "Represent the document for retrieval: ", 8192)),
     (r"jina-embeddings-v2", ModelProfile("", "", 8192)),
     (r"gte-qwen|gte-.*instruct", ModelProfile(_TASK, "", 8192)),
     (r"gte-(small|base|large)$", ModelProfile("", "", 512)),

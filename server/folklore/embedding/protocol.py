@@ -35,6 +35,13 @@ class ModelChoice:
         """Name for people."""
         return f"{self.provider}/{self.name}"
 
+    def model(self, dimensions: int) -> Model:
+        """Return the model with the dimensions of its vectors."""
+        query, document = self.query_prefix, self.document_prefix
+        return Model(
+            self.provider, self.name, dimensions, query_prefix=query, document_prefix=document, revision=self.revision
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Model:

@@ -71,7 +71,7 @@ def make_reachable(target: Path, account: Account) -> list[Path]:
 
 def make_programs_readable(folder: Path, account: Account) -> list[Path]:
     """Let the account reach and read the programs of Postgres, even if they were unpacked under a strict umask."""
-    package = folder.parent.parent
+    package = folder.parents[1]
     changed = make_reachable(package, account)
     readable = stat.S_IROTH | stat.S_IXOTH
     for root in (package, package.with_name(f"{package.name}.libs")):

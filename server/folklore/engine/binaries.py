@@ -18,16 +18,8 @@ _SUFFIX = ".exe" if os.name == "nt" else ""
 
 # The server outlives its client, so it inherits none of the client's keys and tokens, and no PG* variable.
 _INHERITED = (
-    "PATH",
-    "LD_LIBRARY_PATH",
-    "DYLD_LIBRARY_PATH",
-    "TMPDIR",
-    "TEMP",
-    "TMP",
-    "SYSTEMROOT",
-    "COMSPEC",
-    "APPDATA",
-)
+    "PATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "TMPDIR", "TEMP", "TMP", "SYSTEMROOT", "COMSPEC", "APPDATA"
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,8 +38,7 @@ def ensure_data(paths: EnginePaths, binaries: Binaries, account: Account | None)
     if version is None:
         if paths.data.exists() and any(paths.data.iterdir()):
             raise EngineFailed(
-                f"{paths.data} holds files but no Postgres data.",
-                hint="Move that directory away, then start again.",
+                f"{paths.data} holds files but no Postgres data.", hint="Move that directory away, then start again."
             )
         _create(paths, binaries, account)
     elif version != str(MAJOR):
@@ -118,11 +117,7 @@ def _initdb(fresh: Path, paths: EnginePaths, binaries: Binaries, account: Accoun
 
 
 def _authentication(paths: EnginePaths, account: Account | None) -> tuple[str, ...]:
-    """Return the options of initdb that trust the socket, whose directory only its owner and root can enter.
-
-    `peer` would reject root.
-    """
-    if not endpoint.OVER_TCP:
+    if not endpoint.OVER_TCP:  # only the owner and root can enter the socket's directory; `peer` would reject root
         return ("--auth-local", "trust", "--auth-host", "reject")
     endpoint.make_password(paths, account)
     return ("--auth-local", "reject", "--auth-host", "scram-sha-256", "--pwfile", str(paths.password))

@@ -123,8 +123,7 @@ def _try_socket(folder: Path) -> None:
 def _free_port() -> int:
     with socket.socket() as listener:
         listener.bind((_LOCALHOST, 0))
-        port: int = listener.getsockname()[1]
-    return port
+        return int(listener.getsockname()[1])
 
 
 def _read_password(paths: EnginePaths) -> str:

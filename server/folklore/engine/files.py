@@ -27,45 +27,24 @@ _OTHER_HINT = (
 )
 
 
-@dataclass(frozen=True, slots=True)
 class EnginePaths:
-    """Paths of one engine, all absolute and derived from the home directory."""
+    """Paths of one engine, all absolute and derived from the home directory as a user may write it."""
 
-    home: Path
-    engine: Path  # all files but the log
-    data: Path
-    sockets: Path  # the preferred directory of the socket
-    password: Path  # the server's, on systems without sockets
-    lock: Path  # locked by a process that starts, joins or stops the engine
-    alive: Path  # locked by the server's processes from the first one's start to the last one's end
-    watch: Path  # locked by the watcher
-    log: Path
-    older_log: Path
-
-    @classmethod
-    def of(cls, home: Path) -> EnginePaths:
-        """Return the paths below a home as a user may write it. Symbolic links stay."""
-        home = Path(os.path.abspath(home.expanduser()))  # noqa: PTH100  (resolve() would follow symbolic links)
-        engine, logs = home / "engine", home / "logs"
-        return cls(
-            home=home,
-            engine=engine,
-            data=engine / "data",
-            sockets=engine / "run",
-            password=engine / "password",
-            lock=engine / "lock",
-            alive=engine / "alive",
-            watch=engine / "watch",
-            log=logs / "engine.log",
-            older_log=logs / "engine.log.1",
-        )
+    def __init__(self, home: Path) -> None:
+        self.home = Path(os.path.abspath(home.expanduser()))  # noqa: PTH100  (resolve() would follow symbolic links)
+        self.engine = self.home / "engine"  # all files but the log
+        self.data = self.engine / "data"
+        self.sockets = self.engine / "run"  # the preferred directory of the socket
+        self.password = self.engine / "password"  # the server's, on systems without sockets
+        self.lock = self.engine / "lock"  # locked by a process that starts, joins or stops the engine
+        self.alive = self.engine / "alive"  # locked by the server's processes until the last one ends
+        self.watch = self.engine / "watch"  # locked by the watcher
+        self.log = self.home / "logs" / "engine.log"
+        self.older_log = self.home / "logs" / "engine.log.1"
 
     @property
     def tag(self) -> str:
-        """Short name of the data directory, for process titles and for socket directories outside the home.
-
-        Two spellings of one directory have the same tag.
-        """
+        """Short name of the data directory under any spelling, for process titles and for sockets outside the home."""
         return "folklore-" + hashlib.sha256(os.fsencode(os.path.realpath(self.data))).hexdigest()[:12]
 
 

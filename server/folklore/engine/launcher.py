@@ -28,7 +28,7 @@ from folklore.engine.files import (
     rotate_log,
 )
 from folklore.engine.lock import is_locked, locked, try_lock
-from folklore.engine.probe import Answer, State, execute, is_server, may_be_server, probe, server_processes
+from folklore.engine.probe import Answer, State, is_server, may_be_server, probe, psql, server_processes
 from folklore.errors import EngineFailed
 
 PG_CTL_SECONDS = 60  # limit for pg_ctl's own wait; a longer recovery is waited for in bring_up
@@ -113,7 +113,7 @@ class Engine:
     @contextmanager
     def _server(self) -> Iterator[Server]:
         """Give the server; turn errors of files and programs within the block into EngineFailed."""
-        paths = EnginePaths.of(self.home)
+        paths = EnginePaths(self.home)
         try:
             yield Server(paths, find_binaries(), account_for(paths))
         except PermissionError as error:
@@ -250,7 +250,7 @@ class Server:
     def _create_database(self) -> None:
         endpoint = recorded_endpoint(self.paths)
         if endpoint and self.probe().state is State.READY:  # it serves our data directory
-            execute(self.binaries, endpoint, f"create database {DATABASE}")
+            psql(self.binaries, endpoint, "postgres", f"create database {DATABASE}")  # the next probe shows its success
 
     def _evict(self) -> None:
         """End our server that is alive but cannot be reached, or its remaining processes."""

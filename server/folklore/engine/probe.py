@@ -62,18 +62,13 @@ def probe(binaries: Binaries, endpoint: Endpoint | None, paths: EnginePaths, dat
     """Connect with psql and return the server's state. This takes 7 ms; importing asyncpg alone would take 70 ms."""
     if endpoint is None:
         return Answer(State.ABSENT, "no server has recorded an endpoint")
-    outcome = _psql(binaries, endpoint, database, _QUESTION)
+    outcome = psql(binaries, endpoint, database, _QUESTION)
     message = outcome.stderr.strip()
     if outcome.code == 0 and "terminating connection" not in message:
         return _parse(outcome.stdout, paths)
     if "too many clients" in message or "remaining connection slots" in message:
         return Answer(State.READY, message, sessions=1)  # only our own server can use the private directory
     return Answer(state_of_refusal(message), message)
-
-
-def execute(binaries: Binaries, endpoint: Endpoint, statement: str) -> None:
-    """Run a statement in the database `postgres`. The caller finds out by the next probe if it worked."""
-    _psql(binaries, endpoint, "postgres", statement)
 
 
 def state_of_refusal(message: str) -> State:
@@ -134,7 +129,8 @@ def _title(pid: int) -> str:
     return listed.stdout.decode("utf-8", "replace")
 
 
-def _psql(binaries: Binaries, endpoint: Endpoint, database: str, statement: str) -> Outcome:
+def psql(binaries: Binaries, endpoint: Endpoint, database: str, statement: str) -> Outcome:
+    """Run a statement in a database, with a limit for the answer."""
     variables = {"PGCONNECT_TIMEOUT": str(_CONNECT_SECONDS), "PGCLIENTENCODING": "UTF8", "PGAPPNAME": _APPLICATION}
     return binaries.run(
         "psql",

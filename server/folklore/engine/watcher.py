@@ -25,7 +25,7 @@ _PROBE_SECONDS = 60.0  # longest time between two probes of the server
 def main() -> None:
     """Take the lock, detach from the parent and watch. The arguments are those of `launcher.ensure_watcher`."""
     _, home, folder, idle_minutes = sys.argv[1:]
-    paths = EnginePaths.of(Path(home))
+    paths = EnginePaths(Path(home))
     account = account_for(paths)
     if account and sys.platform != "win32":
         os.setgroups([])

@@ -139,7 +139,7 @@ def uvicorn_config(settings: Settings, host: str) -> uvicorn.Config:
     guard = ConnectionGuard(limits)
     tls = None if http.tls_cert is None or http.tls_key is None else partial(_tls, http.tls_cert, http.tls_key)
     return uvicorn.Config(
-        cast("Callable[..., Any]", partial(_application, settings.portable(), host, limits)),
+        cast("Callable[..., Any]", partial(_application, settings, host, limits)),
         factory=True,
         workers=http.workers,
         http=cast("type[asyncio.Protocol]", guard.protocol),  # called as a class would be

@@ -1,4 +1,4 @@
-"""Request format of OpenAI's embeddings route, which Azure, LM Studio, vLLM, llama.cpp, TEI, Voyage and Jina share."""
+"""Formats of the requests and answers of embedding services: OpenAI's route, which most share, and Ollama's own."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 
 from folklore.embedding.protocol import ModelChoice
 
+OLLAMA_URL = "http://localhost:11434"
 # Two services mark questions and texts by a field of the request instead of prefixes: (field, question, text).
 _INPUT_TYPE = {
     "api.voyageai.com": ("input_type", "query", "document"),
@@ -18,7 +19,10 @@ _SIZE = {"api.voyageai.com": "output_dimension"}
 
 
 class OpenAIFormat:
-    """`{"model", "input": [...]}` to `{"data": [{"index", "embedding"}]}`."""
+    """`{"model", "input": [...]}` to `{"data": [{"index", "embedding"}]}`: OpenAI, Azure, vLLM, TEI, Voyage and others.
+
+    `endings` are those of a URL that users may write.
+    """
 
     route = "embeddings"
     endings: tuple[str, ...] = ("/embeddings",)
@@ -37,11 +41,26 @@ class OpenAIFormat:
         return body
 
     def vectors(self, answer: Any) -> list[Any]:
-        """Return the vectors by their index, which need not be the order of the answer."""
+        """Return the vectors in the order of the texts. Raises ValueError, KeyError or TypeError."""
         entries = sorted(answer["data"], key=lambda entry: int(entry["index"]))
         if [entry["index"] for entry in entries] != list(range(len(entries))):
             raise ValueError("indices")
         return [entry["embedding"] for entry in entries]
+
+
+class OllamaFormat(OpenAIFormat):
+    """Ollama's own route, which rejects a text that is too long; its OpenAI route truncates the text."""
+
+    route = "api/embed"
+    endings = ("/api/embed", "/api", "/v1")
+
+    def request(self, choice: ModelChoice, texts: Sequence[str], *, question: bool) -> Mapping[str, Any]:
+        """Return the body of a request."""
+        return {**super().request(choice, texts, question=question), "truncate": False}
+
+    def vectors(self, answer: Any) -> list[Any]:
+        """Return the vectors, which are in the order of the request."""
+        return list(answer["embeddings"])
 
 
 def has_input_type(url: str) -> bool:
