@@ -10,7 +10,7 @@ from typing import get_args
 import click
 
 from folklore.cli.context import call, zone_of
-from folklore.cli.options import id_of, json_option, namespaces_option
+from folklore.cli.options import context_and_json, id_of, namespaces_option
 from folklore.cli.output import local_time, print_json, print_line, print_rows
 from folklore.memory.requests import (
     AuditRequest,
@@ -41,8 +41,7 @@ def namespaces() -> None:
 
 @namespaces.command("list")
 @click.option("--deleted", is_flag=True, help="Deleted namespaces that can still be restored.")
-@json_option
-@click.pass_context
+@context_and_json
 def list_namespaces(ctx: click.Context, deleted: bool, as_json: bool) -> None:
     """List the namespaces; counts stop at 50,000 (`folklore stats` counts exactly)."""
     found, zone = call(ctx, ListNamespacesRequest(deleted=deleted)), zone_of(ctx)
@@ -138,8 +137,7 @@ def restore(ctx: click.Context, name: str) -> None:
 
 @click.command()
 @namespaces_option
-@json_option
-@click.pass_context
+@context_and_json
 def stats(ctx: click.Context, namespaces: tuple[str, ...], as_json: bool) -> None:
     """Count what is stored, exactly; reads every memory of the namespaces."""
     found, zone = call(ctx, StatsRequest(namespaces=namespaces)), zone_of(ctx)
@@ -183,8 +181,7 @@ def tokens() -> None:
 @click.option("--namespace", help="The default for writing. Default: the only one that it may write to.")
 @click.option("--agent", help="The program that uses it, such as claude-code; recorded with the author.")
 @click.option("--expires", metavar="PERIOD", help="12h, 90d, 8w, 1y. Default: never.")
-@json_option
-@click.pass_context
+@context_and_json
 def create_token(ctx: click.Context, /, grants: tuple[str, ...], as_json: bool, **options: object) -> None:
     """Create a token and show it, once: only its digest is stored."""
     made = call(ctx, CreateTokenRequest(grants=grants, **options))
@@ -202,8 +199,7 @@ def create_token(ctx: click.Context, /, grants: tuple[str, ...], as_json: bool, 
 @tokens.command("list")
 @click.option("--name", help="Only of this principal.")
 @click.option("--all", "all_", is_flag=True, help="Also expired and revoked ones.")
-@json_option
-@click.pass_context
+@context_and_json
 def list_tokens(ctx: click.Context, name: str | None, all_: bool, as_json: bool) -> None:
     """List the tokens: principal, grants, last use; never the tokens themselves."""
     found, zone = call(ctx, ListTokensRequest(principal=name, all=all_)), zone_of(ctx)
@@ -235,8 +231,7 @@ def _token_row(item: Token, zone: tzinfo) -> dict[str, object]:
 @tokens.command()
 @click.argument("ids", nargs=-1, metavar="[ID…]")
 @click.option("--name", help="All tokens of this principal.")
-@json_option
-@click.pass_context
+@context_and_json
 def revoke(ctx: click.Context, ids: tuple[str, ...], name: str | None, as_json: bool) -> None:
     """Revoke tokens by ID, or all of a principal, at once and on every server."""
     token_ids = tuple(id_of(text, "folklore tokens list") for text in dict.fromkeys(ids))
@@ -256,8 +251,7 @@ def revoke(ctx: click.Context, ids: tuple[str, ...], name: str | None, as_json: 
 @click.option("--denied", is_flag=True, help="Only denied accesses.")
 @click.option("--since", metavar="PERIOD", help="Only of the last 12h, 7d, 8w, 1y.")
 @click.option("--limit", type=click.IntRange(1, 1000), default=50, show_default=True)
-@json_option
-@click.pass_context
+@context_and_json
 def audit(ctx: click.Context, /, as_json: bool, **options: object) -> None:
     """Show writes and denied accesses with their authors; never a text. Newest first."""
     request = AuditRequest(**options)

@@ -16,7 +16,7 @@ import click
 from folklore.app import App
 from folklore.cli.config import masked
 from folklore.cli.context import local_settings
-from folklore.cli.options import json_option
+from folklore.cli.options import context_and_json
 from folklore.cli.output import paint, print_json, print_line
 from folklore.config import Settings
 from folklore.db.database import Database, DryRun, PoolLimits
@@ -74,8 +74,7 @@ class Examination:
 
 
 @click.command()
-@json_option
-@click.pass_context
+@context_and_json
 def doctor(ctx: click.Context, as_json: bool) -> None:
     """Check settings, engine, database, schema, model, and a store with its recall; show the next step for a failure.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import asdict
 from functools import partial
 from typing import Any, TypeVar
 from uuid import UUID
@@ -12,8 +13,8 @@ import click
 
 from folklore.app import App
 from folklore.cli.context import local_settings, settings_of, with_app
-from folklore.cli.options import json_option
-from folklore.cli.output import print_json, print_line, print_table, progress
+from folklore.cli.options import context_and_json
+from folklore.cli.output import print_either, print_json, print_line, print_rows, progress
 from folklore.config import EmbeddingSettings, Settings
 from folklore.db.stores.models import KnownModel, Models
 from folklore.embedding import fastembed
@@ -37,8 +38,7 @@ def embeddings() -> None:
 
 
 @embeddings.command()
-@json_option
-@click.pass_context
+@context_and_json
 def status(ctx: click.Context, as_json: bool) -> None:
     """Show the models, their embeddings in each namespace, pending ones, and the path of a search.
 
@@ -106,18 +106,12 @@ def _print_status(value: dict[str, Any]) -> None:
         print_line(value["note"])
     for rows in (value["models"], value["namespaces"]):
         if rows:
-            shown = [name for name in rows[0] if name not in ("id", "url", "since")]
-            print_table(shown, [[_cell(row[name]) for name in shown] for row in rows])
-
-
-def _cell(value: object) -> object:
-    return "" if value is None else value
+            print_rows(rows, [name for name in rows[0] if name not in ("id", "url", "since")])
 
 
 @embeddings.command()
 @rate_option
-@json_option
-@click.pass_context
+@context_and_json
 def backfill(ctx: click.Context, rate: float | None, as_json: bool) -> None:
     """Make the pending embeddings in the active model. Ctrl-C pauses; run it again to continue."""
 
@@ -136,10 +130,7 @@ def backfill(ctx: click.Context, rate: float | None, as_json: bool) -> None:
         return {"model": model.label, "made": filled.written, "without_known_word": filled.wordless}
 
     value = _write(ctx, work)
-    if as_json:
-        print_json(value)
-    else:
-        print_line(f"{value['made']:,} embeddings made by {value['model']}.")
+    print_either(value, f"{value['made']:,} embeddings made by {value['model']}.", as_json=as_json)
 
 
 @embeddings.command()
@@ -148,8 +139,7 @@ def backfill(ctx: click.Context, rate: float | None, as_json: bool) -> None:
 @click.option("--url", help="The address of the endpoint.")
 @click.option("--force", is_flag=True, help="Switch even if the new model finds less of a sample.")
 @rate_option
-@json_option
-@click.pass_context
+@context_and_json
 def switch(ctx: click.Context, /, force: bool, rate: float | None, as_json: bool, **named: str | None) -> None:
     """Switch to another model: the one that the options name, or else the settings.
 
@@ -181,8 +171,7 @@ def switch(ctx: click.Context, /, force: bool, rate: float | None, as_json: bool
 @embeddings.command()
 @click.option("--now", "at_once", is_flag=True, help="Switch first, make missing embeddings afterwards.")
 @rate_option
-@json_option
-@click.pass_context
+@context_and_json
 def rollback(ctx: click.Context, at_once: bool, rate: float | None, as_json: bool) -> None:
     """Switch back to the previous model, after making the embeddings that it lacks."""
 
@@ -199,8 +188,7 @@ def rollback(ctx: click.Context, at_once: bool, rate: float | None, as_json: boo
 @click.argument("model", required=False)
 @click.option("--previous", "role", flag_value="previous", help="The model that was active before the last switch.")
 @click.option("--next", "role", flag_value="next", help="The new model of a switch that is given up.")
-@json_option
-@click.pass_context
+@context_and_json
 def drop(ctx: click.Context, model: str | None, role: str | None, as_json: bool) -> None:
     """Delete the embeddings of MODEL, given by the name or id that status shows; not of the active model."""
     if (model is None) == (role is None):
@@ -219,10 +207,7 @@ def drop(ctx: click.Context, model: str | None, role: str | None, as_json: bool)
         return {"model": found[0].label, "dropped": dropped}
 
     value = _write(ctx, work)
-    if as_json:
-        print_json(value)
-    else:
-        print_line(f"{value['dropped']:,} embeddings of {value['model']} dropped.")
+    print_either(value, f"{value['dropped']:,} embeddings of {value['model']} dropped.", as_json=as_json)
 
 
 @embeddings.command()
@@ -278,16 +263,8 @@ def _write(ctx: click.Context, work: Callable[[App, Runtime], Awaitable[Result]]
 def _print_switched(done: Switched, as_json: bool) -> None:
     found = done.validation
     if as_json:
-        print_json(
-            {
-                "from": None if done.old is None else done.old.label,
-                "to": done.new.label,
-                "made": done.made,
-                "validation": None
-                if found is None
-                else {"sample": found.sample, "new": found.new, "old": found.old, "shared": found.shared},
-            }
-        )
+        models = {"from": None if done.old is None else done.old.label, "to": done.new.label}
+        print_json(models | {"made": done.made, "validation": None if found is None else asdict(found)})
         return
     print_line(f"{done.made:,} embeddings made. {done.new.label} is the active model.")
     if found is not None:
