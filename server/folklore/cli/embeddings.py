@@ -60,8 +60,14 @@ def status(ctx: click.Context, as_json: bool) -> None:
     value = with_app(ctx, work)
     if as_json:
         print_json(value)
-    else:
-        _print_status(value)
+        return
+    print_line(f"configured  {value['configured'] or 'none'}")
+    print_line(f"active      {value['active'] or 'none yet'}")
+    if value["note"]:
+        print_line(value["note"])
+    for rows in (value["models"], value["namespaces"]):
+        if rows:
+            print_rows(rows, [name for name in rows[0] if name not in ("id", "url", "since")])
 
 
 def _note(settings: Settings, active: KnownModel | None) -> str | None:
@@ -87,26 +93,9 @@ def _model_row(model: KnownModel, coverage: Sequence[NamespaceCoverage]) -> dict
 
 
 def _namespace_row(item: NamespaceCoverage) -> dict[str, Any]:
-    return {
-        "namespace": item.namespace,
-        "model": item.model.label,
-        "role": item.model.role,
-        "dimensions": item.model.dimensions,
-        "memories": item.coverage.memories,
-        "embedded": item.coverage.embedded,
-        "pending": item.coverage.pending,
-        "path": item.path,
-    }
-
-
-def _print_status(value: dict[str, Any]) -> None:
-    print_line(f"configured  {value['configured'] or 'none'}")
-    print_line(f"active      {value['active'] or 'none yet'}")
-    if value["note"]:
-        print_line(value["note"])
-    for rows in (value["models"], value["namespaces"]):
-        if rows:
-            print_rows(rows, [name for name in rows[0] if name not in ("id", "url", "since")])
+    model, counts = item.model, {name: getattr(item.coverage, name) for name in ("memories", "embedded", "pending")}
+    row = {"namespace": item.namespace, "model": model.label, "role": model.role, "dimensions": model.dimensions}
+    return row | counts | {"path": item.path}
 
 
 @embeddings.command()
@@ -118,12 +107,11 @@ def backfill(ctx: click.Context, rate: float | None, as_json: bool) -> None:
     async def work(app: App, running: Runtime) -> dict[str, Any]:
         context = running.memory
         if context.embedder is None:
-            raise InvalidInput(
-                "embedding.provider", "must not be none to make embeddings.", hint="Set it in the settings."
-            )
+            hint = "Set it in the settings."
+            raise InvalidInput("embedding.provider", "must not be none to make embeddings.", hint=hint)
         model = await context.embedder.model()
-        namespaces = [namespace.id for namespace in await context.namespaces.find(None)]
-        with progress("Embedding", await _pending(running, model.id)) as report:
+        namespaces, pending = await _pending(running, model.id)
+        with progress("Embedding", pending) as report:
             filled = await Backfill(
                 context.embeddings, context.embedder, model.id, now=app.now, pace=Pace(per_second=rate), report=report
             ).fill(namespaces)
@@ -159,7 +147,8 @@ def switch(ctx: click.Context, /, force: bool, rate: float | None, as_json: bool
         to_build = partial(build_embedder, settings=target_settings.embedding, home=target_settings.home)
         target = await target_of(choice, Models(running.database), to_build)
         try:
-            with progress(f"To {target.model.label}", await _pending(running, target.model.id)) as report:
+            _, pending = await _pending(running, target.model.id)
+            with progress(f"To {target.model.label}", pending) as report:
                 switching = ModelSwitch(running.memory, now=app.now, pace=Pace(per_second=rate), report=report)
                 return await switching.to(target, force=force)
         finally:
@@ -242,11 +231,11 @@ def _target_settings(configured: EmbeddingSettings, named: dict[str, str | None]
     return target
 
 
-async def _pending(running: Runtime, model: UUID) -> int:
-    """Count the pending embeddings in a model, for the progress bar."""
-    context = running.memory
-    namespaces = [namespace.id for namespace in await context.namespaces.find(None)]
-    return sum(item.pending for item in (await context.embeddings.coverage(namespaces, model)).values())
+async def _pending(running: Runtime, model: UUID) -> tuple[list[UUID], int]:
+    """Return the namespaces, and the number of their pending embeddings in a model, for the progress bar."""
+    namespaces = [namespace.id for namespace in await running.memory.namespaces.find(None)]
+    coverage = await running.memory.embeddings.coverage(namespaces, model)
+    return namespaces, sum(item.pending for item in coverage.values())
 
 
 def _write(ctx: click.Context, work: Callable[[App, Runtime], Awaitable[Result]]) -> Result:

@@ -11,13 +11,17 @@ import click
 from folklore.app import App
 from folklore.cli.context import with_app
 from folklore.cli.options import context_and_json
-from folklore.cli.output import local_time, print_json, print_rows
+from folklore.cli.output import print_json, print_rows, row_of
 from folklore.db.stores.jobs import Jobs, JobState
 from folklore.errors import InvalidInput, Refused
 from folklore.jobs.definitions import BY_NAME, JOBS
 from folklore.jobs.job import Job
 from folklore.jobs.scheduler import RunReport
 from folklore.runtime import Runtime
+
+# Names in the output, and the attributes of the last run that they show.
+_RUN = {"holder": "holder", "started_at": "started_at", "last_run": "finished_at", "outcome": "outcome"}
+_RUN |= {name: name for name in ("seconds", "done", "next_due", "error")}
 
 
 @click.group()
@@ -77,24 +81,13 @@ def _report_row(report: RunReport) -> dict[str, Any]:
 
 
 def _row(job: Job, state: JobState | None, scheduled: bool, app: App) -> dict[str, Any]:
-    row: dict[str, Any] = {
-        "job": job.name,
-        "about": job.about,
-        "every_seconds": int(job.every.total_seconds()),
-        "scheduled": scheduled,
-        "state": _state(state, scheduled, app.now()),
-    }
+    row: dict[str, Any] = {"job": job.name, "about": job.about, "every_seconds": int(job.every.total_seconds())}
+    row |= {"scheduled": scheduled, "state": _state(state, scheduled, app.now())}
     if state is not None:
-        row |= {
-            "holder": state.holder,
-            "started_at": local_time(state.started_at, app.zone),
-            "last_run": local_time(state.finished_at, app.zone),
-            "outcome": state.outcome,
-            "seconds": None if state.seconds is None else round(state.seconds, 3),
-            "done": dict(state.done),
-            "next_due": local_time(state.next_due, app.zone) if scheduled else None,
-            "error": state.error,
-        }
+        seconds = None if state.seconds is None else round(state.seconds, 3)
+        row |= row_of(state, _RUN, app.zone) | {"seconds": seconds, "done": dict(state.done)}
+        if not scheduled:
+            del row["next_due"]
     return {name: value for name, value in row.items() if value is not None}
 
 

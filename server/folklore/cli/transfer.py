@@ -197,31 +197,24 @@ def _source(file: str) -> Iterator[tuple[BinaryIO, int | None]]:
 def _summary(report: Report) -> str:
     overwritten = f", {report.overwritten:,} overwritten" if report.overwritten else ""
     skipped = sum(report.skipped.values()) + report.refused
-    return (
-        f"{report.stored:,} stored{overwritten}, {report.duplicates:,} duplicates, {skipped:,} skipped,"
-        f" {report.failed:,} failed"
-    )
+    stored = f"{report.stored:,} stored{overwritten}, {report.duplicates:,} duplicates"
+    return f"{stored}, {skipped:,} skipped, {report.failed:,} failed"
 
 
 def _print_report(report: Report, *, dry_run: bool, form: str) -> None:
-    print_line(
-        f"{'Would be: ' if dry_run else ''}{_summary(report)} in {report.seconds:.1f} s ({report.rate:,.0f} a second)"
-    )
+    speed = f"in {report.seconds:.1f} s ({report.rate:,.0f} a second)"
+    print_line(f"{'Would be: ' if dry_run else ''}{_summary(report)} {speed}")
     if dry_run:
         for name, count in report.namespaces.items():
             print_line(f"  into namespace {name!r}: {count:,}")
     for line in _remarks(report):
         print_line(f"  {line}")
-    _print_failures(report)
-    if form == "jsonl" and (report.failed or report.skipped) and not (report.settled or report.refused):
-        click.echo("No line is as `folklore export` writes them; --format names the other formats of FILE.", err=True)
-
-
-def _print_failures(report: Report) -> None:
     for failure in (*report.refusals, *report.failures):
         click.echo(f"  line {failure.line}: {failure.message}", err=True)
     if report.failed > len(report.failures):
         click.echo(f"  and {report.failed - len(report.failures):,} more lines failed", err=True)
+    if form == "jsonl" and (report.failed or report.skipped) and not (report.settled or report.refused):
+        click.echo("No line is as `folklore export` writes them; --format names the other formats of FILE.", err=True)
 
 
 def _remarks(report: Report) -> Iterator[str]:

@@ -27,17 +27,8 @@ from folklore.cli.options import (
 )
 from folklore.cli.output import paint, print_either, print_json, print_line
 from folklore.errors import FolkloreError, InvalidInput, error_from_code
-from folklore.memory import serializers
-from folklore.memory.requests import (
-    CHANGEABLE,
-    ForgetRequest,
-    HistoryRequest,
-    RelateRequest,
-    RelationChange,
-    StoreRequest,
-    UndoRequest,
-    UpdateRequest,
-)
+from folklore.memory import requests, serializers
+from folklore.memory.requests import ForgetRequest
 from folklore.memory.results import ForgetResult, StoreResult, Undone
 from folklore.memory.service import Operations
 from folklore.model import FIELDS, Draft, Memory
@@ -47,7 +38,7 @@ from folklore.text.tags import MAX_TAGS
 _RULE = "---\n"
 _NOTHING = "Nothing was changed."
 # Fields that an editor shows above the text.
-_EDITED = [name for name in CHANGEABLE if name != "content"]
+_EDITED = [name for name in requests.CHANGEABLE if name != "content"]
 
 
 @click.command()
@@ -73,7 +64,7 @@ def store(ctx: click.Context, /, text: tuple[str, ...], fields: Given, entities:
         tags=(*tags, *named) if entities else tags,
         supersedes=None if supersedes is None else id_of(supersedes),
     )
-    result = call(ctx, StoreRequest(memories=(draft,), namespace=namespace, single=True))
+    result = call(ctx, requests.StoreRequest(memories=(draft,), namespace=namespace, single=True))
     if as_json:
         print_json(serializers.stored(result))
     else:
@@ -118,7 +109,7 @@ def edit(ctx: click.Context, memory: str, namespaces: tuple[str, ...], as_json: 
     meanwhile. The former values are kept: `folklore history`, `folklore undo`.
     """
     id_ = id_of(memory)
-    before = call(ctx, HistoryRequest(id=id_, namespaces=namespaces)).memory
+    before = call(ctx, requests.HistoryRequest(id=id_, namespaces=namespaces)).memory
     text = as_text(before)
     edited = click.edit(text, extension=".md")
     now = before
@@ -140,7 +131,7 @@ def as_text(memory: Memory) -> str:
     return f"{_RULE}{yaml.safe_dump(fields, allow_unicode=True, sort_keys=False)}{_RULE}{memory.content}\n"
 
 
-def edit_request(memory: Memory, text: str) -> UpdateRequest:
+def edit_request(memory: Memory, text: str) -> requests.UpdateRequest:
     """Return the changes in an edited text of `as_text`; a removed field is emptied. Raises InvalidInput."""
     (old, old_content), (new, content) = _parse_edited(as_text(memory)), _parse_edited(text)
     if unknown := sorted(new.keys() - set(_EDITED)):
@@ -150,7 +141,7 @@ def edit_request(memory: Memory, text: str) -> UpdateRequest:
     if content.strip() != old_content.strip() or not (changes or clear):
         changes["content"] = content.strip()
     checked = changes_from(changes, hint=_NOTHING)
-    return UpdateRequest(id=memory.id, changes=checked, clear=clear, if_revision=memory.revision)
+    return requests.UpdateRequest(id=memory.id, changes=checked, clear=clear, if_revision=memory.revision)
 
 
 def _is_empty(value: object) -> bool:
@@ -262,7 +253,7 @@ def undo(
     async def work(operations: Operations) -> list[Undone]:
         undone = []
         for id_ in ids:
-            done = await operations.call(UndoRequest(id=id_, namespaces=namespaces, revision=revision))
+            done = await operations.call(requests.UndoRequest(id=id_, namespaces=namespaces, revision=revision))
             undone.append(done)
             if not as_json:
                 print_line(f"undone: {done.revision.action} of {id_}, by {done.revision.author}")
@@ -291,8 +282,8 @@ def relate(
     """Relate one memory to another: relates_to, contradicts, derived_from, part_of, depends_on, causes, exemplifies,
     prefers_over, precedes, supersedes, or another word.
     """
-    change = RelationChange(from_id=id_of(from_), to_id=id_of(to), type=type_, **options)
-    result = call(ctx, RelateRequest(relations=(change,), namespaces=namespaces))
+    change = requests.RelationChange(from_id=id_of(from_), to_id=id_of(to), type=type_, **options)
+    result = call(ctx, requests.RelateRequest(relations=(change,), namespaces=namespaces))
     if result.failed:
         first = result.failed[0]
         raise error_from_code(first.code, f"Not {'removed' if change.remove else 'related'}: {first.reason}")
