@@ -3,34 +3,24 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
-from datetime import tzinfo
 from typing import get_args
 
 import click
 
 from folklore.cli.context import call, zone_of
-from folklore.cli.options import id_of, json_option, namespaces_option
-from folklore.cli.output import local_time, print_json, print_line, print_rows
-from folklore.memory.requests import (
-    AuditRequest,
-    CreateNamespaceRequest,
-    CreateTokenRequest,
-    DeleteNamespaceRequest,
-    DescribeNamespaceRequest,
-    EraseNamespaceRequest,
-    ListNamespacesRequest,
-    ListTokensRequest,
-    RenameNamespaceRequest,
-    RestoreNamespaceRequest,
-    RevokeTokensRequest,
-    StatsRequest,
-    without_nulls,
-)
-from folklore.memory.results import AuditEntry, ErasedNamespaces
-from folklore.model import NamespaceStats, Role, Token
+from folklore.cli.options import context_and_json, id_of, namespaces_option
+from folklore.cli.output import local_time, print_json, print_line, print_rows, row_of
+from folklore.memory import requests
+from folklore.memory.requests import without_nulls
+from folklore.memory.results import ErasedNamespaces
+from folklore.model import Role
 
+# Names in the output, and the attributes that they show.
+_TOKEN_TIMES = {"expires_at": "expires_at", "used_at": "last_used_at", "revoked_at": "revoked_at"}
+_NAMESPACE = {name: name for name in ("name", "memories", "language", "created_at", "description")}
+_DELETION = {name: name for name in ("deleted_at", "deleted_by")}
 _AUDITED = ("at", "name", "agent", "action", "outcome", "namespace", "amount", "detail")
+_ENTRY = {name: name for name in (*_AUDITED[:7], "memories", "token", "detail")} | {"name": "principal"}
 _COUNTS = ("memories", "forgotten", "superseded", "without_vector", "sessions", "characters")
 
 
@@ -41,22 +31,12 @@ def namespaces() -> None:
 
 @namespaces.command("list")
 @click.option("--deleted", is_flag=True, help="Deleted namespaces that can still be restored.")
-@json_option
-@click.pass_context
+@context_and_json
 def list_namespaces(ctx: click.Context, deleted: bool, as_json: bool) -> None:
     """List the namespaces; counts stop at 50,000 (`folklore stats` counts exactly)."""
-    found, zone = call(ctx, ListNamespacesRequest(deleted=deleted)), zone_of(ctx)
-    rows = [
-        {
-            "name": item.name,
-            "memories": item.memories or 0,
-            "language": item.language,
-            "created_at": local_time(item.created_at, zone),
-            "description": item.description,
-        }
-        | ({"deleted_at": local_time(item.deleted_at, zone), "deleted_by": item.deleted_by} if deleted else {})
-        for item in found
-    ]
+    found, zone = call(ctx, requests.ListNamespacesRequest(deleted=deleted)), zone_of(ctx)
+    shown = _NAMESPACE | (_DELETION if deleted else {})
+    rows = [row_of(item, shown, zone) | {"memories": item.memories or 0} for item in found]
     if as_json:
         print_json({"namespaces": [without_nulls(row) for row in rows]})
     elif rows:
@@ -72,7 +52,7 @@ def list_namespaces(ctx: click.Context, deleted: bool, as_json: bool) -> None:
 @click.pass_context
 def create_namespace(ctx: click.Context, name: str, language: str | None, description: str | None) -> None:
     """Create an empty namespace; storing into a new name creates one too."""
-    created = call(ctx, CreateNamespaceRequest(name=name, language=language, description=description))
+    created = call(ctx, requests.CreateNamespaceRequest(name=name, language=language, description=description))
     print_line(f"created {created}")
 
 
@@ -82,7 +62,7 @@ def create_namespace(ctx: click.Context, name: str, language: str | None, descri
 @click.pass_context
 def rename(ctx: click.Context, name: str, to: str) -> None:
     """Rename the namespace NAME to TO; its memories stay."""
-    print_line(f"renamed to {call(ctx, RenameNamespaceRequest(name=name, to=to))}")
+    print_line(f"renamed to {call(ctx, requests.RenameNamespaceRequest(name=name, to=to))}")
 
 
 @namespaces.command()
@@ -91,7 +71,7 @@ def rename(ctx: click.Context, name: str, to: str) -> None:
 @click.pass_context
 def describe(ctx: click.Context, name: str, description: str | None) -> None:
     """Set the description of a namespace; without DESCRIPTION, remove it."""
-    call(ctx, DescribeNamespaceRequest(name=name, description=description))
+    call(ctx, requests.DescribeNamespaceRequest(name=name, description=description))
     print_line(f"described {name}")
 
 
@@ -111,7 +91,7 @@ def delete(ctx: click.Context, name: str, erase: bool, yes: bool) -> None:
         return
     if ask:
         click.confirm(f"{name} and all its memories will be deleted. Continue?", abort=True, err=True)
-    deleted = call(ctx, DeleteNamespaceRequest(name=name))
+    deleted = call(ctx, requests.DeleteNamespaceRequest(name=name))
     days = deleted.restorable_for.days
     print_line(f"deleted {deleted.name}; for {days} days `folklore namespaces restore {deleted.name}` restores it")
 
@@ -119,10 +99,10 @@ def delete(ctx: click.Context, name: str, erase: bool, yes: bool) -> None:
 def _erase(ctx: click.Context, name: str, *, ask: bool) -> None:
     only = None  # another namespace may have the name when the question is answered
     if ask:
-        preview = call(ctx, EraseNamespaceRequest(name=name, dry_run=True))
+        preview = call(ctx, requests.EraseNamespaceRequest(name=name, dry_run=True))
         click.confirm(f"Erase {_summary(preview)} permanently?", abort=True, err=True)
         only = preview.ids
-    erased = call(ctx, EraseNamespaceRequest(name=name, only=only))
+    erased = call(ctx, requests.EraseNamespaceRequest(name=name, only=only))
     print_line(f"erased {_summary(erased)}")
     if erased.remaining:
         print_line(f"{erased.remaining:,} of this name were deleted earlier: `folklore namespaces list --deleted`")
@@ -133,31 +113,26 @@ def _erase(ctx: click.Context, name: str, *, ask: bool) -> None:
 @click.pass_context
 def restore(ctx: click.Context, name: str) -> None:
     """Restore the namespace of this name that was deleted last."""
-    print_line(f"restored {call(ctx, RestoreNamespaceRequest(name=name))}")
+    print_line(f"restored {call(ctx, requests.RestoreNamespaceRequest(name=name))}")
 
 
 @click.command()
 @namespaces_option
-@json_option
-@click.pass_context
+@context_and_json
 def stats(ctx: click.Context, namespaces: tuple[str, ...], as_json: bool) -> None:
     """Count what is stored, exactly; reads every memory of the namespaces."""
-    found, zone = call(ctx, StatsRequest(namespaces=namespaces)), zone_of(ctx)
+    found, zone = call(ctx, requests.StatsRequest(namespaces=namespaces)), zone_of(ctx)
     # Without a model no embedding is pending.
     counts = [count for count in _COUNTS if found.model is not None or count != "without_vector"]
-    rows = [_stats_row(item, counts, zone) for item in found.namespaces]
+    columns = ["name", *counts, "oldest", "newest"]
+    rows = [row_of(item, {name: name for name in columns}, zone) for item in found.namespaces]
     total = {count: sum(getattr(item, count) for item in found.namespaces) for count in counts}
     if as_json:
         shown = [without_nulls(row) for row in rows]
         print_json(without_nulls({"namespaces": shown, "total": total, "model": found.model, "engine": found.engine}))
     else:
         last = [{"name": "all", **total}] if len(rows) > 1 else []
-        print_rows([*rows, *last], ["name", *counts, "oldest", "newest"])
-
-
-def _stats_row(item: NamespaceStats, counts: Sequence[str], zone: tzinfo) -> dict[str, object]:
-    times = {"oldest": local_time(item.oldest, zone), "newest": local_time(item.newest, zone)}
-    return {"name": item.name, **{count: getattr(item, count) for count in counts}, **times}
+        print_rows([*rows, *last], columns)
 
 
 def _summary(erased: ErasedNamespaces) -> str:
@@ -183,11 +158,10 @@ def tokens() -> None:
 @click.option("--namespace", help="The default for writing. Default: the only one that it may write to.")
 @click.option("--agent", help="The program that uses it, such as claude-code; recorded with the author.")
 @click.option("--expires", metavar="PERIOD", help="12h, 90d, 8w, 1y. Default: never.")
-@json_option
-@click.pass_context
+@context_and_json
 def create_token(ctx: click.Context, /, grants: tuple[str, ...], as_json: bool, **options: object) -> None:
     """Create a token and show it, once: only its digest is stored."""
-    made = call(ctx, CreateTokenRequest(grants=grants, **options))
+    made = call(ctx, requests.CreateTokenRequest(grants=grants, **options))
     if as_json:
         value = {"id": str(made.id), "name": made.principal, "token": made.secret, "created": list(made.created)}
         print_json(value | ({"expires_at": made.expires_at.isoformat()} if made.expires_at else {}))
@@ -202,12 +176,16 @@ def create_token(ctx: click.Context, /, grants: tuple[str, ...], as_json: bool, 
 @tokens.command("list")
 @click.option("--name", help="Only of this principal.")
 @click.option("--all", "all_", is_flag=True, help="Also expired and revoked ones.")
-@json_option
-@click.pass_context
+@context_and_json
 def list_tokens(ctx: click.Context, name: str | None, all_: bool, as_json: bool) -> None:
     """List the tokens: principal, grants, last use; never the tokens themselves."""
-    found, zone = call(ctx, ListTokensRequest(principal=name, all=all_)), zone_of(ctx)
-    rows = [_token_row(item, zone) for item in found]
+    found, zone = call(ctx, requests.ListTokensRequest(principal=name, all=all_)), zone_of(ctx)
+    rows = [
+        row_of(item, {"id": "id", "name": "principal"}, zone)
+        | {"grants": "everything (owner)" if item.owner else " ".join(item.grants)}
+        | row_of(item, {"namespace": "home", "agent": "agent", "issuer": "issuer"} | _TOKEN_TIMES, zone)
+        for item in found
+    ]
     if as_json:
         print_json({"tokens": [without_nulls(row) for row in rows]})
     elif rows:
@@ -218,29 +196,14 @@ def list_tokens(ctx: click.Context, name: str | None, all_: bool, as_json: bool)
         print_line("There are no tokens: every request over HTTP from this machine is accepted.")
 
 
-def _token_row(item: Token, zone: tzinfo) -> dict[str, object]:
-    return {
-        "id": str(item.id),
-        "name": item.principal,
-        "grants": "everything (owner)" if item.owner else " ".join(item.grants),
-        "namespace": item.home,
-        "agent": item.agent,
-        "issuer": item.issuer,
-        "expires_at": local_time(item.expires_at, zone),
-        "used_at": local_time(item.last_used_at, zone),
-        "revoked_at": local_time(item.revoked_at, zone),
-    }
-
-
 @tokens.command()
 @click.argument("ids", nargs=-1, metavar="[ID…]")
 @click.option("--name", help="All tokens of this principal.")
-@json_option
-@click.pass_context
+@context_and_json
 def revoke(ctx: click.Context, ids: tuple[str, ...], name: str | None, as_json: bool) -> None:
     """Revoke tokens by ID, or all of a principal, at once and on every server."""
     token_ids = tuple(id_of(text, "folklore tokens list") for text in dict.fromkeys(ids))
-    revoked = call(ctx, RevokeTokensRequest(ids=token_ids, principal=name))
+    revoked = call(ctx, requests.RevokeTokensRequest(ids=token_ids, principal=name))
     if as_json:
         print_json({"revoked": [{"id": str(token.id), "name": token.principal} for token in revoked]})
     for token in () if as_json else revoked:
@@ -256,32 +219,15 @@ def revoke(ctx: click.Context, ids: tuple[str, ...], name: str | None, as_json: 
 @click.option("--denied", is_flag=True, help="Only denied accesses.")
 @click.option("--since", metavar="PERIOD", help="Only of the last 12h, 7d, 8w, 1y.")
 @click.option("--limit", type=click.IntRange(1, 1000), default=50, show_default=True)
-@json_option
-@click.pass_context
+@context_and_json
 def audit(ctx: click.Context, /, as_json: bool, **options: object) -> None:
     """Show writes and denied accesses with their authors; never a text. Newest first."""
-    request = AuditRequest(**options)
+    request = requests.AuditRequest(**options)
     entries, zone = call(ctx, request), zone_of(ctx)
-    rows = [_audit_row(entry, zone) for entry in entries]
+    rows = [{name: value for name, value in row_of(item, _ENTRY, zone).items() if value} for item in entries]
     if as_json:
         print_json({"audit": rows})
     elif rows:
         print_rows(rows, [name for name in _AUDITED if any(name in row for row in rows)])
     else:
-        print_line("The audit log holds no such entry." if request != AuditRequest() else "The audit log is empty.")
-
-
-def _audit_row(entry: AuditEntry, zone: tzinfo) -> dict[str, object]:
-    row = {
-        "at": local_time(entry.at, zone),
-        "name": entry.principal,
-        "agent": entry.agent,
-        "action": entry.action,
-        "outcome": entry.outcome,
-        "namespace": entry.namespace,
-        "amount": entry.amount,
-        "memories": [str(id_) for id_ in entry.memories],
-        "token": None if entry.token is None else str(entry.token),
-        "detail": entry.detail,
-    }
-    return {name: value for name, value in row.items() if value}
+        print_line("The audit log holds no such entry." if request != type(request)() else "The audit log is empty.")

@@ -11,8 +11,8 @@ import click
 import yaml
 
 from folklore.cli.context import settings_of
-from folklore.cli.options import json_option
-from folklore.cli.output import print_json, print_line
+from folklore.cli.options import context_and_json
+from folklore.cli.output import print_either
 from folklore.config import Settings, config_path, hosts
 
 _MASK = "********"
@@ -26,20 +26,15 @@ def config() -> None:
 
 
 @config.command()
-@json_option
-@click.pass_context
+@context_and_json
 def show(ctx: click.Context, as_json: bool) -> None:
     """Show every setting, secrets masked, as a settings file would hold it."""
     value = shown(settings_of(ctx))
-    if as_json:
-        print_json(value)
-        return
-    print_line(yaml.safe_dump(value, sort_keys=False, allow_unicode=True).rstrip())
+    print_either(value, yaml.safe_dump(value, sort_keys=False, allow_unicode=True).rstrip(), as_json=as_json)
 
 
 @config.command()
-@json_option
-@click.pass_context
+@context_and_json
 def path(ctx: click.Context, as_json: bool) -> None:
     """Print the path of the settings file, existing or not."""
     given = ctx.find_root().obj
@@ -48,12 +43,9 @@ def path(ctx: click.Context, as_json: bool) -> None:
     found = config_path(given["config"], environ)
     standard = Path(environ.get("FOLKLORE_HOME") or Path.home() / ".folklore").expanduser() / "config.yaml"
     place = found or standard
-    if as_json:
-        print_json({"path": str(place), "exists": place.exists()})
-    else:
-        print_line(str(place))
-        if not place.exists():
-            click.echo("There is no such file yet; config.example.yaml shows every setting.", err=True)
+    print_either({"path": str(place), "exists": place.exists()}, str(place), as_json=as_json)
+    if not as_json and not place.exists():
+        click.echo("There is no such file yet; config.example.yaml shows every setting.", err=True)
 
 
 def shown(settings: Settings) -> dict[str, Any]:

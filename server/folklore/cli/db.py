@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import asdict
 
 import click
 
 from folklore.app import App
 from folklore.cli.config import masked
 from folklore.cli.context import local_settings
-from folklore.cli.options import json_option
-from folklore.cli.output import print_json, print_line
+from folklore.cli.options import context_and_json
+from folklore.cli.output import print_either, print_json, print_line
 from folklore.config import Settings
 from folklore.db.migrate import migrate, missing_role_commands, pending, server_info
 from folklore.engine import Engine
@@ -23,41 +24,30 @@ def db() -> None:
 
 
 @db.command()
-@json_option
-@click.pass_context
+@context_and_json
 def start(ctx: click.Context, as_json: bool) -> None:
     """Start the embedded engine; commands that need it start it too."""
     address = _engine(local_settings(ctx)).start()
-    if as_json:
-        print_json({"running": True, "url": masked(address)})
-    else:
-        print_line(f"The engine is running: {masked(address)}")
+    print_either(
+        {"running": True, "url": masked(address)}, f"The engine is running: {masked(address)}", as_json=as_json
+    )
 
 
 @db.command()
-@json_option
-@click.pass_context
+@context_and_json
 def stop(ctx: click.Context, as_json: bool) -> None:
     """Stop the embedded engine for all its clients."""
     was_running = _engine(local_settings(ctx)).stop()
-    if as_json:
-        print_json({"running": False, "was_running": was_running})
-    else:
-        print_line("The engine is stopped." if was_running else "The engine was not running.")
+    text = "The engine is stopped." if was_running else "The engine was not running."
+    print_either({"running": False, "was_running": was_running}, text, as_json=as_json)
 
 
 @db.command()
-@json_option
-@click.pass_context
+@context_and_json
 def status(ctx: click.Context, as_json: bool) -> None:
     """Show the state of the engine and the database, without starting anything."""
     settings = local_settings(ctx)
-    value: dict[str, object]
-    if settings.database_url is None:
-        value, address = _engine_status(settings)
-    else:
-        address = settings.database_url.get_secret_value()
-        value = {"engine": "server", "running": True, "url": masked(address)}
+    value, address = _engine_status(settings)
     if address is not None:
         value |= asyncio.run(_server_status(address))
     if as_json:
@@ -69,26 +59,21 @@ def status(ctx: click.Context, as_json: bool) -> None:
 
 
 @db.command("migrate")
-@json_option
-@click.pass_context
+@context_and_json
 def migrate_(ctx: click.Context, as_json: bool) -> None:
     """Apply pending migrations; a server and every other command do so too."""
 
     async def work() -> list[str]:
-        address = await App(settings).dsn()
-        return await migrate(address)
+        return await migrate(await App(settings).dsn())
 
     settings = local_settings(ctx)
     applied = asyncio.run(work())
-    if as_json:
-        print_json({"applied": applied})
-    else:
-        print_line("\n".join(f"applied {name}" for name in applied) or "The schema is up to date.")
+    text = "\n".join(f"applied {name}" for name in applied) or "The schema is up to date."
+    print_either({"applied": applied}, text, as_json=as_json)
 
 
 @db.command()
-@json_option
-@click.pass_context
+@context_and_json
 def role(ctx: click.Context, as_json: bool) -> None:
     """Show the statements that the database's administrator must run so that tokens can be used."""
 
@@ -99,10 +84,8 @@ def role(ctx: click.Context, as_json: bool) -> None:
 
     settings = local_settings(ctx)
     commands = asyncio.run(work())
-    if as_json:
-        print_json({"lacks": commands})
-    else:
-        print_line("\n".join(f"{command};" for command in commands) or "The role folklore_app is complete.")
+    text = "\n".join(f"{command};" for command in commands) or "The role folklore_app is complete."
+    print_either({"lacks": commands}, text, as_json=as_json)
 
 
 def _engine(settings: Settings) -> Engine:
@@ -116,27 +99,18 @@ def _engine(settings: Settings) -> Engine:
 
 
 def _engine_status(settings: Settings) -> tuple[dict[str, object], str | None]:
+    """Return the state of the engine, and the address of its Postgres or of the one that the settings name."""
+    if settings.database_url is not None:
+        address = settings.database_url.get_secret_value()
+        return {"engine": "server", "running": True, "url": masked(address)}, address
     found = _engine(settings).status()
-    value = {
-        "engine": "embedded",
-        "running": found.running,
-        "data_directory": str(found.data_directory),
-        "log": str(found.log),
-        "version": found.version,
-        "pid": found.pid,
-        "sessions": found.sessions if found.running else None,
-        "url": None if found.dsn is None else masked(found.dsn),
-    }
+    value = {"engine": "embedded", "running": found.running, "data_directory": str(found.data_directory)}
+    value |= {"log": str(found.log), "version": found.version, "pid": found.pid}
+    value |= {"sessions": found.sessions if found.running else None, "url": found.dsn and masked(found.dsn)}
     return {name: entry for name, entry in value.items() if entry is not None}, found.dsn
 
 
 async def _server_status(address: str) -> dict[str, object]:
     found = await server_info(address)
-    return {
-        "version": found.version,
-        "pgvector": found.pgvector or "missing",
-        "database": found.database,
-        "role": found.role,
-        "bytes": found.bytes,
-        "pending_migrations": await pending(address),
-    }
+    shown = {name: value for name, value in asdict(found).items() if name not in ("major", "offered")}
+    return shown | {"pgvector": found.pgvector or "missing", "pending_migrations": await pending(address)}

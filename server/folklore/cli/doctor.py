@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 from time import monotonic
@@ -16,7 +16,7 @@ import click
 from folklore.app import App
 from folklore.cli.config import masked
 from folklore.cli.context import local_settings
-from folklore.cli.options import json_option
+from folklore.cli.options import context_and_json
 from folklore.cli.output import paint, print_json, print_line
 from folklore.config import Settings
 from folklore.db.database import Database, DryRun, PoolLimits
@@ -29,10 +29,11 @@ from folklore.errors import ConfigInvalid, FolkloreError, Unavailable
 from folklore.memory.context import MemoryContext, RequestContext
 from folklore.memory.models.active_model import ActiveModel, ModelSource
 from folklore.memory.operations import USE_CASES
-from folklore.memory.requests import RecallRequest, StoreRequest
+from folklore.memory.requests import RecallRequest, StoreRequest, without_nulls
 from folklore.model import Caller, Draft
 from folklore.runtime import database_address
 
+_COLOURS = {"ok": "green", "failed": "red", "skipped": "yellow"}
 _TIMEOUT = 60.0  # seconds for storing and recalling one memory
 
 
@@ -74,8 +75,7 @@ class Examination:
 
 
 @click.command()
-@json_option
-@click.pass_context
+@context_and_json
 def doctor(ctx: click.Context, as_json: bool) -> None:
     """Check settings, engine, database, schema, model, and a store with its recall; show the next step for a failure.
 
@@ -91,24 +91,15 @@ def doctor(ctx: click.Context, as_json: bool) -> None:
         checks = examination.checks
         code = (3 if examination.unreachable else 1) if examination.failed else 0
     if as_json:
-        shown = [
-            {"name": check.name, "status": check.status, "detail": check.detail}
-            | ({"hint": check.hint} if check.hint else {})
-            for check in checks
-        ]
-        print_json({"ok": code == 0, "checks": shown})
+        print_json({"ok": code == 0, "checks": [without_nulls(asdict(check)) for check in checks]})
     else:
         for check in checks:
-            _print_check(check)
+            status = paint(f"{check.status:<8}", fg=_COLOURS[check.status])
+            print_line(f"{status}{check.name:<10} {check.detail}")
+            if check.hint:
+                print_line(f"{'':<19}→ {check.hint}")
     if code:
         ctx.exit(code)
-
-
-def _print_check(check: Check) -> None:
-    colour = {"ok": "green", "failed": "red", "skipped": "yellow"}[check.status]
-    print_line(f"{paint(f'{check.status:<8}', fg=colour)}{check.name:<10} {check.detail}")
-    if check.hint:
-        print_line(f"{'':<19}→ {check.hint}")
 
 
 async def _examine(settings: Settings) -> Examination:
@@ -196,7 +187,7 @@ async def _active_model(found: Examination, embedder: Embedder) -> Model | None:
         await active_model.refresh()
         if active_model.mismatch is not None:
             message, _, hint = active_model.mismatch.partition(". ")
-            raise FolkloreError(f"{message}.", hint=hint)
+            raise FolkloreError(f"{message}.", hint=hint or None)
         active = None
         if active_model.embedder is not None:
             await active_model.embedder.embed(["Folklore"])

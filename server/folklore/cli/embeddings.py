@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import asdict
 from functools import partial
 from typing import Any, TypeVar
 from uuid import UUID
@@ -12,8 +13,8 @@ import click
 
 from folklore.app import App
 from folklore.cli.context import local_settings, settings_of, with_app
-from folklore.cli.options import json_option
-from folklore.cli.output import print_json, print_line, print_table, progress
+from folklore.cli.options import context_and_json
+from folklore.cli.output import print_either, print_json, print_line, print_rows, progress
 from folklore.config import EmbeddingSettings, Settings
 from folklore.db.stores.models import KnownModel, Models
 from folklore.embedding import fastembed
@@ -37,8 +38,7 @@ def embeddings() -> None:
 
 
 @embeddings.command()
-@json_option
-@click.pass_context
+@context_and_json
 def status(ctx: click.Context, as_json: bool) -> None:
     """Show the models, their embeddings in each namespace, pending ones, and the path of a search.
 
@@ -60,8 +60,14 @@ def status(ctx: click.Context, as_json: bool) -> None:
     value = with_app(ctx, work)
     if as_json:
         print_json(value)
-    else:
-        _print_status(value)
+        return
+    print_line(f"configured  {value['configured'] or 'none'}")
+    print_line(f"active      {value['active'] or 'none yet'}")
+    if value["note"]:
+        print_line(value["note"])
+    for rows in (value["models"], value["namespaces"]):
+        if rows:
+            print_rows(rows, [name for name in rows[0] if name not in ("id", "url", "since")])
 
 
 def _note(settings: Settings, active: KnownModel | None) -> str | None:
@@ -87,59 +93,32 @@ def _model_row(model: KnownModel, coverage: Sequence[NamespaceCoverage]) -> dict
 
 
 def _namespace_row(item: NamespaceCoverage) -> dict[str, Any]:
-    return {
-        "namespace": item.namespace,
-        "model": item.model.label,
-        "role": item.model.role,
-        "dimensions": item.model.dimensions,
-        "memories": item.coverage.memories,
-        "embedded": item.coverage.embedded,
-        "pending": item.coverage.pending,
-        "path": item.path,
-    }
-
-
-def _print_status(value: dict[str, Any]) -> None:
-    print_line(f"configured  {value['configured'] or 'none'}")
-    print_line(f"active      {value['active'] or 'none yet'}")
-    if value["note"]:
-        print_line(value["note"])
-    for rows in (value["models"], value["namespaces"]):
-        if rows:
-            shown = [name for name in rows[0] if name not in ("id", "url", "since")]
-            print_table(shown, [[_cell(row[name]) for name in shown] for row in rows])
-
-
-def _cell(value: object) -> object:
-    return "" if value is None else value
+    model, counts = item.model, {name: getattr(item.coverage, name) for name in ("memories", "embedded", "pending")}
+    row = {"namespace": item.namespace, "model": model.label, "role": model.role, "dimensions": model.dimensions}
+    return row | counts | {"path": item.path}
 
 
 @embeddings.command()
 @rate_option
-@json_option
-@click.pass_context
+@context_and_json
 def backfill(ctx: click.Context, rate: float | None, as_json: bool) -> None:
     """Make the pending embeddings in the active model. Ctrl-C pauses; run it again to continue."""
 
     async def work(app: App, running: Runtime) -> dict[str, Any]:
         context = running.memory
         if context.embedder is None:
-            raise InvalidInput(
-                "embedding.provider", "must not be none to make embeddings.", hint="Set it in the settings."
-            )
+            hint = "Set it in the settings."
+            raise InvalidInput("embedding.provider", "must not be none to make embeddings.", hint=hint)
         model = await context.embedder.model()
-        namespaces = [namespace.id for namespace in await context.namespaces.find(None)]
-        with progress("Embedding", await _pending(running, model.id)) as report:
+        namespaces, pending = await _pending(running, model.id)
+        with progress("Embedding", pending) as report:
             filled = await Backfill(
                 context.embeddings, context.embedder, model.id, now=app.now, pace=Pace(per_second=rate), report=report
             ).fill(namespaces)
         return {"model": model.label, "made": filled.written, "without_known_word": filled.wordless}
 
     value = _write(ctx, work)
-    if as_json:
-        print_json(value)
-    else:
-        print_line(f"{value['made']:,} embeddings made by {value['model']}.")
+    print_either(value, f"{value['made']:,} embeddings made by {value['model']}.", as_json=as_json)
 
 
 @embeddings.command()
@@ -148,8 +127,7 @@ def backfill(ctx: click.Context, rate: float | None, as_json: bool) -> None:
 @click.option("--url", help="The address of the endpoint.")
 @click.option("--force", is_flag=True, help="Switch even if the new model finds less of a sample.")
 @rate_option
-@json_option
-@click.pass_context
+@context_and_json
 def switch(ctx: click.Context, /, force: bool, rate: float | None, as_json: bool, **named: str | None) -> None:
     """Switch to another model: the one that the options name, or else the settings.
 
@@ -169,7 +147,8 @@ def switch(ctx: click.Context, /, force: bool, rate: float | None, as_json: bool
         to_build = partial(build_embedder, settings=target_settings.embedding, home=target_settings.home)
         target = await target_of(choice, Models(running.database), to_build)
         try:
-            with progress(f"To {target.model.label}", await _pending(running, target.model.id)) as report:
+            _, pending = await _pending(running, target.model.id)
+            with progress(f"To {target.model.label}", pending) as report:
                 switching = ModelSwitch(running.memory, now=app.now, pace=Pace(per_second=rate), report=report)
                 return await switching.to(target, force=force)
         finally:
@@ -181,8 +160,7 @@ def switch(ctx: click.Context, /, force: bool, rate: float | None, as_json: bool
 @embeddings.command()
 @click.option("--now", "at_once", is_flag=True, help="Switch first, make missing embeddings afterwards.")
 @rate_option
-@json_option
-@click.pass_context
+@context_and_json
 def rollback(ctx: click.Context, at_once: bool, rate: float | None, as_json: bool) -> None:
     """Switch back to the previous model, after making the embeddings that it lacks."""
 
@@ -199,8 +177,7 @@ def rollback(ctx: click.Context, at_once: bool, rate: float | None, as_json: boo
 @click.argument("model", required=False)
 @click.option("--previous", "role", flag_value="previous", help="The model that was active before the last switch.")
 @click.option("--next", "role", flag_value="next", help="The new model of a switch that is given up.")
-@json_option
-@click.pass_context
+@context_and_json
 def drop(ctx: click.Context, model: str | None, role: str | None, as_json: bool) -> None:
     """Delete the embeddings of MODEL, given by the name or id that status shows; not of the active model."""
     if (model is None) == (role is None):
@@ -219,10 +196,7 @@ def drop(ctx: click.Context, model: str | None, role: str | None, as_json: bool)
         return {"model": found[0].label, "dropped": dropped}
 
     value = _write(ctx, work)
-    if as_json:
-        print_json(value)
-    else:
-        print_line(f"{value['dropped']:,} embeddings of {value['model']} dropped.")
+    print_either(value, f"{value['dropped']:,} embeddings of {value['model']} dropped.", as_json=as_json)
 
 
 @embeddings.command()
@@ -257,11 +231,11 @@ def _target_settings(configured: EmbeddingSettings, named: dict[str, str | None]
     return target
 
 
-async def _pending(running: Runtime, model: UUID) -> int:
-    """Count the pending embeddings in a model, for the progress bar."""
-    context = running.memory
-    namespaces = [namespace.id for namespace in await context.namespaces.find(None)]
-    return sum(item.pending for item in (await context.embeddings.coverage(namespaces, model)).values())
+async def _pending(running: Runtime, model: UUID) -> tuple[list[UUID], int]:
+    """Return the namespaces, and the number of their pending embeddings in a model, for the progress bar."""
+    namespaces = [namespace.id for namespace in await running.memory.namespaces.find(None)]
+    coverage = await running.memory.embeddings.coverage(namespaces, model)
+    return namespaces, sum(item.pending for item in coverage.values())
 
 
 def _write(ctx: click.Context, work: Callable[[App, Runtime], Awaitable[Result]]) -> Result:
@@ -278,16 +252,8 @@ def _write(ctx: click.Context, work: Callable[[App, Runtime], Awaitable[Result]]
 def _print_switched(done: Switched, as_json: bool) -> None:
     found = done.validation
     if as_json:
-        print_json(
-            {
-                "from": None if done.old is None else done.old.label,
-                "to": done.new.label,
-                "made": done.made,
-                "validation": None
-                if found is None
-                else {"sample": found.sample, "new": found.new, "old": found.old, "shared": found.shared},
-            }
-        )
+        models = {"from": None if done.old is None else done.old.label, "to": done.new.label}
+        print_json(models | {"made": done.made, "validation": None if found is None else asdict(found)})
         return
     print_line(f"{done.made:,} embeddings made. {done.new.label} is the active model.")
     if found is not None:

@@ -10,14 +10,18 @@ import click
 
 from folklore.app import App
 from folklore.cli.context import with_app
-from folklore.cli.options import json_option
-from folklore.cli.output import print_json, print_table
+from folklore.cli.options import context_and_json
+from folklore.cli.output import print_json, print_rows, row_of
 from folklore.db.stores.jobs import Jobs, JobState
 from folklore.errors import InvalidInput, Refused
 from folklore.jobs.definitions import BY_NAME, JOBS
 from folklore.jobs.job import Job
 from folklore.jobs.scheduler import RunReport
 from folklore.runtime import Runtime
+
+# Names in the output, and the attributes of the last run that they show.
+_RUN = {"holder": "holder", "started_at": "started_at", "last_run": "finished_at", "outcome": "outcome"}
+_RUN |= {name: name for name in ("seconds", "done", "next_due", "error")}
 
 
 @click.group()
@@ -28,8 +32,7 @@ def jobs() -> None:
 @jobs.command()
 @click.argument("names", nargs=-1, metavar="[JOB]...")
 @click.option("--dry-run", is_flag=True, help="Count the work; change nothing.")
-@json_option
-@click.pass_context
+@context_and_json
 def run(ctx: click.Context, names: tuple[str, ...], dry_run: bool, as_json: bool) -> int:
     """Run each JOB now, due or not; without JOB, those that a server runs.
 
@@ -51,8 +54,7 @@ def run(ctx: click.Context, names: tuple[str, ...], dry_run: bool, as_json: bool
 
 
 @jobs.command()
-@json_option
-@click.pass_context
+@context_and_json
 def status(ctx: click.Context, as_json: bool) -> None:
     """Show the last run of each job and when it is due again."""
 
@@ -74,34 +76,18 @@ def _chosen(names: Sequence[str]) -> list[Job]:
 
 
 def _report_row(report: RunReport) -> dict[str, Any]:
-    row = {
-        "job": report.job,
-        "outcome": report.outcome,
-        "done": dict(report.done),
-        "seconds": round(report.seconds, 3),
-    }
+    row = {"job": report.job, "outcome": report.outcome, "done": dict(report.done), "seconds": round(report.seconds, 3)}
     return row | ({"error": report.error} if report.error else {})
 
 
 def _row(job: Job, state: JobState | None, scheduled: bool, app: App) -> dict[str, Any]:
-    row: dict[str, Any] = {
-        "job": job.name,
-        "about": job.about,
-        "every_seconds": int(job.every.total_seconds()),
-        "scheduled": scheduled,
-        "state": _state(state, scheduled, app.now()),
-    }
+    row: dict[str, Any] = {"job": job.name, "about": job.about, "every_seconds": int(job.every.total_seconds())}
+    row |= {"scheduled": scheduled, "state": _state(state, scheduled, app.now())}
     if state is not None:
-        row |= {
-            "holder": state.holder,
-            "started_at": _when(state.started_at, app),
-            "last_run": _when(state.finished_at, app),
-            "outcome": state.outcome,
-            "seconds": None if state.seconds is None else round(state.seconds, 3),
-            "done": dict(state.done),
-            "next_due": _when(state.next_due, app) if scheduled else None,
-            "error": state.error,
-        }
+        seconds = None if state.seconds is None else round(state.seconds, 3)
+        row |= row_of(state, _RUN, app.zone) | {"seconds": seconds, "done": dict(state.done)}
+        if not scheduled:
+            del row["next_due"]
     return {name: value for name, value in row.items() if value is not None}
 
 
@@ -118,14 +104,4 @@ def _print(rows: Sequence[dict[str, Any]], columns: Sequence[str], *, as_json: b
     if as_json:
         print_json({"jobs": rows})
     else:
-        print_table(columns, [[_cell(row.get(column, "")) for column in columns] for row in rows])
-
-
-def _cell(value: object) -> object:
-    if isinstance(value, dict):
-        return ", ".join(f"{name.replace('_', ' ')} {number:,}" for name, number in value.items())
-    return value
-
-
-def _when(moment: datetime | None, app: App) -> str | None:
-    return None if moment is None else moment.astimezone(app.zone).isoformat(timespec="seconds")
+        print_rows(rows, columns)

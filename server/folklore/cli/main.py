@@ -27,11 +27,7 @@ _COMMANDS: dict[str, tuple[str, str, str]] = {
     "forget": ("folklore.cli.write", "forget", "Forget memories; `undo` restores them for a while."),
     "undo": ("folklore.cli.write", "undo", "Take back the last change of a memory."),
     "relate": ("folklore.cli.write", "relate", "Relate one memory to another."),
-    "namespaces": (
-        "folklore.cli.admin",
-        "namespaces",
-        "Namespaces: list, create, rename, describe, delete, restore.",
-    ),
+    "namespaces": ("folklore.cli.admin", "namespaces", "Namespaces: list, create, rename, describe, delete, restore."),
     "tokens": ("folklore.cli.admin", "tokens", "Tokens for people and agents: create, list, revoke."),
     "audit": ("folklore.cli.admin", "audit", "Show writes and denied accesses."),
     "stats": ("folklore.cli.admin", "stats", "Count what is stored."),

@@ -51,31 +51,25 @@ class NameValue(click.ParamType[tuple[str, str]]):
         return name.strip().replace("-", "_"), text
 
 
-def json_option(command: Command) -> Command:
-    """Add `--json`."""
-    return click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")(command)
+def context_and_json(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Pass the context, and add `--json`."""
+    return click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")(click.pass_context(command))
 
 
-def namespaces_option(command: Command) -> Command:
-    """Add `--namespace`, repeatable."""
-    return click.option(
-        "-n",
-        "--namespace",
-        "namespaces",
-        multiple=True,
-        metavar="NAME",
-        help="Only this namespace; repeatable. Default: all.",
-    )(command)
-
-
-def namespace_option(command: Command) -> Command:
-    """Add `--namespace`, once, for an id that several namespaces hold."""
-    return click.option("-n", "--namespace", metavar="NAME", help="The namespace, if several hold the id.")(command)
-
-
-def names_of(namespace: str | None) -> tuple[str, ...]:
-    """Return the namespaces to search: the given one (an empty name is refused later), or all."""
-    return () if namespace is None else (namespace,)
+namespaces_option = click.option(
+    *("-n", "--namespace", "namespaces"),
+    multiple=True,
+    metavar="NAME",
+    help="Only this namespace; repeatable. Default: all.",
+)
+# Once, for an id that several namespaces hold. The command gets the namespaces to search: the given one (an empty name
+# is refused later), or all.
+namespace_option = click.option(
+    *("-n", "--namespace", "namespaces"),
+    metavar="NAME",
+    help="The namespace, if several hold the id.",
+    callback=lambda _ctx, _option, name: () if name is None else (name,),
+)
 
 
 def id_of(text: str, shown_by: str = "folklore list --format ids") -> UUID:
@@ -114,71 +108,44 @@ def _collected(into: str, options: Sequence[tuple[str, Option]]) -> Callable[[Co
     return decorate
 
 
-_FIELDS: list[tuple[str, Option]] = [
+def _option(name: str, flag: str, **attributes: Any) -> tuple[str, Option]:
+    return name, click.option(flag, name, **attributes)
+
+
+def _pairs_option(flag: str, about: str) -> tuple[str, Option]:
+    """Return the option that gives, as NAME=VALUE, what has no option of its own."""
+    return _option(f"{flag[2:]}_values", flag, type=NameValue(), multiple=True, help=about)
+
+
+_OTHER_FIELDS = [name for name in CHANGEABLE if name != "content" and not FIELDS[name].option]
+_FIELDS = [
     *((name, _field_option(name, field)) for name, field in FIELDS.items() if field.option is not None),
-    (
-        "field_values",
-        click.option(
-            "--field",
-            "field_values",
-            type=NameValue(),
-            multiple=True,
-            help=f"Another field: {', '.join(n for n in CHANGEABLE if n != 'content' and not FIELDS[n].option)}.",
-        ),
-    ),
+    _pairs_option("--field", f"Another field: {', '.join(_OTHER_FIELDS)}."),
 ]
 
-_FILTERS: list[tuple[str, Option]] = [
-    ("kinds", click.option("--kind", "kinds", multiple=True, metavar="KIND", help="Only this kind; repeatable.")),
-    ("tags", click.option("--tag", "tags", multiple=True, metavar="TAG", help="Only with this tag; repeatable.")),
-    ("author", click.option("--author", metavar="NAME", help="Only by this author.")),
-    (
-        "time",
-        click.option(
-            "--time",
-            metavar="TEXT",
-            help='Such as "last week", "since March", "before 2025-03-01", 2025-03-01..2025-03-09.',
-        ),
-    ),
-    (
-        "filter_values",
-        click.option(
-            "--filter",
-            "filter_values",
-            type=NameValue(),
-            multiple=True,
-            help="Another condition: "
-            + ", ".join(name for name in FiltersRequest.model_fields if name not in ("kinds", "tags", "author", "time"))
-            + "; repeatable.",
-        ),
-    ),
+_TIME_HELP = 'Such as "last week", "since March", "before 2025-03-01", 2025-03-01..2025-03-09.'
+_COMMON_FILTERS = [
+    _option("kinds", "--kind", multiple=True, metavar="KIND", help="Only this kind; repeatable."),
+    _option("tags", "--tag", multiple=True, metavar="TAG", help="Only with this tag; repeatable."),
+    _option("author", "--author", metavar="NAME", help="Only by this author."),
+    _option("time", "--time", metavar="TEXT", help=_TIME_HELP),
 ]
+_OTHER_FILTERS = [name for name in FiltersRequest.model_fields if name not in dict(_COMMON_FILTERS)]
+_FILTERS = [*_COMMON_FILTERS, _pairs_option("--filter", f"Another condition: {', '.join(_OTHER_FILTERS)}; repeatable.")]
 
-_RANKING: list[tuple[str, Option]] = [
-    ("preset", click.option("--preset", metavar="NAME", help="balanced, keyword, semantic, roaming, or your own.")),
-    ("min_score", click.option("--min-score", type=click.FloatRange(0, 1), help="Leave out lower confidence.")),
-    (
-        "ranking_values",
-        click.option(
-            "--ranking",
-            "ranking_values",
-            type=NameValue(),
-            multiple=True,
-            help="Another number: mmr_lambda, reflections (include, exclude, only), expand (relations, entities), or "
-            "the weight of dense, keyword, relations, nearness or a signal; repeatable.",
-        ),
+_RANKING = [
+    _option("preset", "--preset", metavar="NAME", help="balanced, keyword, semantic, roaming, or your own."),
+    _option("min_score", "--min-score", type=click.FloatRange(0, 1), help="Leave out lower confidence."),
+    _pairs_option(
+        "--ranking",
+        "Another number: mmr_lambda, reflections (include, exclude, only), expand (relations, entities), or the weight"
+        " of dense, keyword, relations, nearness or a signal; repeatable.",
     ),
 ]
 
 field_options = _collected("fields", _FIELDS)
 filter_options = _collected("filters", _FILTERS)
 ranking_options = _collected("ranking", _RANKING)
-sort_option = click.option(
-    "--sort",
-    type=click.Choice(["score", "time_asc", "time_desc", "updated_asc", "updated_desc"]),
-    default="score",
-    show_default=True,
-)
 format_option = click.option(
     "--format", "form", type=click.Choice(["concise", "detailed", "ids"]), default="concise", show_default=True
 )

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime, tzinfo
 from typing import TYPE_CHECKING, Any
+from uuid import UUID
 
 import click
 
@@ -33,6 +34,14 @@ _UNBOUNDED = 10_000  # columns, to measure a table without the width of the term
 def print_json(value: object) -> None:
     """Print one JSON document on stdout."""
     click.echo(json.dumps(value, ensure_ascii=False, indent=2))
+
+
+def print_either(value: object, text: str, *, as_json: bool) -> None:
+    """Print a value as JSON, or else a text about it."""
+    if as_json:
+        print_json(value)
+    else:
+        print_line(text)
 
 
 def print_line(text: str = "", **style: bool | str) -> None:
@@ -73,22 +82,12 @@ def print_explanation(answer: Answer) -> None:
     """Print every term of every score as a table, then the counts of the branches and the weights of the words."""
     rows = []
     for place, result in enumerate(answer.memories, start=1):
-        terms = dict(result.explain or {})
-        found = terms.get("branches")
-        rows.append(
-            [
-                place,
-                "" if result.score is None else result.score,
-                *_branch_cells(found if isinstance(found, dict) else {}),
-                *(terms.get(name, "") for name in _TERMS),
-            ]
-        )
+        terms: Mapping[str, Any] = result.explain or {}
+        score = "" if result.score is None else result.score
+        branches = _branch_cells(terms.get("branches", {}))
+        rows.append([place, score, *branches, *(terms.get(name, "") for name in _TERMS)])
     print_table(_EXPLAINED, rows)
-    _print_counts(answer.explain or {})
-
-
-def _print_counts(explained: Mapping[str, Any]) -> None:
-    for name, value in explained.items():
+    for name, value in (answer.explain or {}).items():
         if isinstance(value, dict) and name == "lexemes":
             weighed = sorted(value.items(), key=lambda entry: -entry[1]["weight"])
             words = [f"{lexeme} {of['weight']:g} (in {of['documents']:,})" for lexeme, of in weighed]
@@ -145,7 +144,7 @@ def _print_field(name: str, text: str) -> None:
 def print_rows(rows: Sequence[Mapping[str, object]], columns: Sequence[str] = ()) -> None:
     """Print rows as a table of these columns, or of those that have a value in any row."""
     shown = columns or [name for name in rows[0] if any(row[name] not in (None, "", []) for row in rows)]
-    print_table(shown, [["" if row.get(name) is None else row[name] for name in shown] for row in rows])
+    print_table(shown, [["" if row.get(name) in (None, {}) else row[name] for name in shown] for row in rows])
 
 
 def print_table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
@@ -201,15 +200,14 @@ def progress(work: str, total: int | None) -> Iterator[Report]:
     with progress.Progress(*columns, console=console.Console(stderr=True), transient=True) as bar:
         task = bar.add_task(work, total=total, text="")
 
-        def move(done: int, text: str) -> None:
-            bar.update(task, completed=done, text=text)
-
-        yield move
+        yield lambda done, text: bar.update(task, completed=done, text=text)
 
 
 def _cell(value: object) -> str:
     if isinstance(value, int):
         return f"{value:,}"
+    if isinstance(value, dict):
+        return ", ".join(f"{name.replace('_', ' ')} {number:,}" for name, number in value.items())
     return f"{value:.4f}" if isinstance(value, float) else str(value)
 
 
@@ -244,6 +242,19 @@ def _wrapped(text: str) -> Iterator[str]:
     for line in text.splitlines():
         # A long word (a path, a URL) stays whole, so that it can be copied; white space at the start belongs to code.
         yield from textwrap.wrap(line, width, break_long_words=False, break_on_hyphens=False) or [""]
+
+
+def row_of(item: object, attributes: Mapping[str, str], zone: tzinfo) -> dict[str, Any]:
+    """Return attributes of an item by their names in the output: times in a zone, ids and sequences for JSON."""
+    return {name: _shown(getattr(item, attribute), zone) for name, attribute in attributes.items()}
+
+
+def _shown(value: object, zone: tzinfo) -> object:
+    if isinstance(value, datetime):
+        return local_time(value, zone)
+    if isinstance(value, tuple):
+        return [_shown(entry, zone) for entry in value]
+    return str(value) if isinstance(value, UUID) else value
 
 
 def local_time(moment: datetime | None, zone: tzinfo) -> str | None:

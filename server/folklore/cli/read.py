@@ -2,40 +2,26 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
 from folklore.cli.context import call, zone_of
 from folklore.cli.options import (
     Given,
+    context_and_json,
     filter_options,
     filters_from,
     format_option,
     id_of,
-    json_option,
-    names_of,
     namespace_option,
     namespaces_option,
     ranking_from,
     ranking_options,
-    sort_option,
 )
-from folklore.cli.output import (
-    print_answer,
-    print_details,
-    print_explanation,
-    print_json,
-    print_line,
-    print_revision,
-)
+from folklore.cli.output import print_answer, print_details, print_explanation, print_json, print_line, print_revision
 from folklore.errors import NotFound
-from folklore.memory import serializers
-from folklore.memory.requests import (
-    GetRequest,
-    HistoryRequest,
-    ListRequest,
-    RecallRequest,
-    SearchRequest,
-)
+from folklore.memory import requests, serializers
 from folklore.memory.serializers import Format
 
 
@@ -45,27 +31,30 @@ from folklore.memory.serializers import Format
 @click.option("--limit", type=click.IntRange(1, 100), default=10, show_default=True)
 @filter_options
 @ranking_options
-@sort_option
+@click.option(
+    "--sort",
+    type=click.Choice(["score", "time_asc", "time_desc", "updated_asc", "updated_desc"]),
+    default="score",
+    show_default=True,
+)
 @format_option
 @click.option("--max-tokens", type=click.IntRange(50, 100_000), help="Keep the answer within this many tokens.")
 @click.option("--cursor", help="Continue an answer; repeat its other options.")
 @click.option("--explain", is_flag=True, help="Show the terms of every score, and what each branch did.")
-@json_option
-@click.pass_context
-def recall(ctx: click.Context, /, form: Format, as_json: bool, **options: object) -> None:
+@context_and_json
+def recall(ctx: click.Context, /, filters: Given, ranking: Given, form: Format, as_json: bool, **options: Any) -> None:
     """Find memories that answer QUERY, a question or topic in plain words; '*' lists what is trending.
 
     Quote it: the shell removes "…" from a phrase and expands *. A query that begins with a dash comes after --.
     """
-    request = _recall_request(**options)  # type: ignore[arg-type]
+    query = " ".join(options.pop("query"))
+    request = requests.RecallRequest(
+        query=query, filters=filters_from(filters), ranking=ranking_from(ranking), **options
+    )
     answer = call(ctx, request)
     print_answer(answer, form, as_json=as_json, zone=zone_of(ctx))
     if request.explain and not as_json:
         print_explanation(answer)
-
-
-def _recall_request(query: tuple[str, ...], filters: Given, ranking: Given, **options: object) -> RecallRequest:
-    return RecallRequest(query=" ".join(query), filters=filters_from(filters), ranking=ranking_from(ranking), **options)
 
 
 @click.command()
@@ -75,8 +64,7 @@ def _recall_request(query: tuple[str, ...], filters: Given, ranking: Given, **op
 @filter_options
 @format_option
 @click.option("--cursor", help="Continue an answer; repeat its other options.")
-@json_option
-@click.pass_context
+@context_and_json
 def search(
     ctx: click.Context, /, query: tuple[str, ...], filters: Given, form: Format, as_json: bool, **options: object
 ) -> None:
@@ -85,7 +73,7 @@ def search(
     QUERY may hold "phrases", AND, OR, NOT, -word, prefix*, tag:word, source:word, summary:word. Put it into single
     quotes, since the shell removes "…" from a phrase: folklore search '"connection pool" -redis'.
     """
-    request = SearchRequest(query=" ".join(query), filters=filters_from(filters), **options)
+    request = requests.SearchRequest(query=" ".join(query), filters=filters_from(filters), **options)
     print_answer(call(ctx, request), form, as_json=as_json, zone=zone_of(ctx))
 
 
@@ -101,22 +89,20 @@ def search(
 )
 @format_option
 @click.option("--cursor", help="Continue a list; repeat its other options.")
-@json_option
-@click.pass_context
+@context_and_json
 def list_(ctx: click.Context, /, filters: Given, form: Format, as_json: bool, **options: object) -> None:
     """List memories in order of time, newest first."""
-    request = ListRequest(filters=filters_from(filters), **options)
+    request = requests.ListRequest(filters=filters_from(filters), **options)
     print_answer(call(ctx, request), form, as_json=as_json, zone=zone_of(ctx))
 
 
 @click.command()
 @click.argument("ids", nargs=-1, required=True, metavar="ID…")
-@json_option
-@click.pass_context
+@context_and_json
 def show(ctx: click.Context, ids: tuple[str, ...], as_json: bool) -> None:
     """Show whole memories by id: every field, relations, number of changes; forgotten ones too."""
     requested = tuple(id_of(text) for text in dict.fromkeys(ids))
-    result, zone = call(ctx, GetRequest(ids=requested, forgotten=True)), zone_of(ctx)
+    result, zone = call(ctx, requests.GetRequest(ids=requested, forgotten=True)), zone_of(ctx)
     if as_json and not result.missing:
         print_json({"memories": [serializers.details(item) for item in result.found]})
     for item in () if as_json else result.found:
@@ -131,11 +117,10 @@ def show(ctx: click.Context, ids: tuple[str, ...], as_json: bool) -> None:
 @click.command()
 @click.argument("memory", metavar="ID")
 @namespace_option
-@json_option
-@click.pass_context
-def history(ctx: click.Context, memory: str, namespace: str | None, as_json: bool) -> None:
+@context_and_json
+def history(ctx: click.Context, memory: str, namespaces: tuple[str, ...], as_json: bool) -> None:
     """Show the changes of a memory, their authors and the former values; the last change first."""
-    found, zone = call(ctx, HistoryRequest(id=id_of(memory), namespaces=names_of(namespace))), zone_of(ctx)
+    found, zone = call(ctx, requests.HistoryRequest(id=id_of(memory), namespaces=namespaces)), zone_of(ctx)
     now = found.memory
     if as_json:
         revisions = [serializers.revision(item) for item in found.revisions]

@@ -79,12 +79,14 @@ def _serve_http(ctx: click.Context, settings: Settings, snippets: bool, insecure
     from folklore.http.serve import run
 
     def announce(url: str) -> None:
+        if not snippets:
+            return
         flags = ctx.find_root().obj
         database_url = flags["flags"]["database_url"] or os.environ.get("FOLKLORE_DATABASE_URL")
         options = _options_for_stdio(settings, flags["config"])
         click.echo(client_snippets(url, sys.executable, options, needs_database_url=bool(database_url)))
 
-    run(settings, settings.http.host, settings.http.port, insecure=insecure, announce=announce if snippets else _silent)
+    run(settings, settings.http.host, settings.http.port, insecure=insecure, announce=announce)
 
 
 def _options_for_stdio(settings: Settings, config: Path | None) -> list[str]:
@@ -94,10 +96,6 @@ def _options_for_stdio(settings: Settings, config: Path | None) -> list[str]:
     if settings.home != Path("~/.folklore").expanduser():
         options += ["--home", str(settings.home)]
     return options
-
-
-def _silent(_url: str) -> None:
-    """Print nothing."""
 
 
 def client_snippets(url: str, python: str, options: Sequence[str] = (), *, needs_database_url: bool = False) -> str:
@@ -111,6 +109,7 @@ def client_snippets(url: str, python: str, options: Sequence[str] = (), *, needs
     command = [*([str(script)] if script.exists() else [python, "-m", "folklore"]), *options, "serve"]
     over_http = {"url": f"{url}/mcp"}
     on_stdio = {"command": command[0], "args": command[1:]}
+    variable = "A server on stdio needs the FOLKLORE_DATABASE_URL of this shell, else it uses another memory."
     return "\n".join(
         [
             "Each of these holds in every repository; choose one per client.",
@@ -128,11 +127,7 @@ def client_snippets(url: str, python: str, options: Sequence[str] = (), *, needs
             f"  {_vs_code({'type': 'stdio', **on_stdio})}",
             'Over HTTP with tokens, add at the end of the line for Claude Code (Cursor, VS Code: in "headers"):',
             '  --header "Authorization: Bearer fk_…"',
-            *(
-                ["A server on stdio needs the FOLKLORE_DATABASE_URL of this shell, else it uses another memory."]
-                if needs_database_url
-                else []
-            ),
+            *([variable] if needs_database_url else []),
             "If neither a call nor the settings name a namespace, memories go:",
             "  from Claude Code, on stdio: to that of the repository it works in;",
             "  from Cursor and VS Code, on stdio: to `default`, as both start the server in your home directory;",

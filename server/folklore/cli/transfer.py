@@ -16,7 +16,7 @@ import click
 
 from folklore.app import App
 from folklore.cli.context import settings_of, with_app
-from folklore.cli.options import json_option, namespaces_option
+from folklore.cli.options import context_and_json, namespaces_option
 from folklore.cli.output import print_json, print_line, progress
 from folklore.config import Settings
 from folklore.errors import FolkloreError, InvalidInput
@@ -36,8 +36,7 @@ _PROGRESS_EVERY = 500
 @click.argument("file", default="-", type=click.Path(dir_okay=False, allow_dash=True))
 @namespaces_option
 @click.option("--embeddings", is_flag=True, help="Also write vectors, so that an import need not compute them.")
-@json_option
-@click.pass_context
+@context_and_json
 def export(ctx: click.Context, /, file: str, as_json: bool, **options: object) -> None:
     """Write every memory to FILE (- or nothing: stdout) as JSON Lines, forgotten and superseded ones too.
 
@@ -122,8 +121,7 @@ def _target(file: str) -> Iterator[IO[bytes]]:
     help="What to do if a memory's id or text exists. Default: skip; overwrite for markdown and claude-memory.",
 )
 @click.option("--dry-run", is_flag=True, help="Write nothing; report what an import would do, and in which namespace.")
-@json_option
-@click.pass_context
+@context_and_json
 def import_(ctx: click.Context, /, file: str, form: str, as_json: bool, **options: object) -> None:
     """Read memories from FILE (- for stdin), JSON Lines as `folklore export` writes them, or another --format.
 
@@ -199,31 +197,24 @@ def _source(file: str) -> Iterator[tuple[BinaryIO, int | None]]:
 def _summary(report: Report) -> str:
     overwritten = f", {report.overwritten:,} overwritten" if report.overwritten else ""
     skipped = sum(report.skipped.values()) + report.refused
-    return (
-        f"{report.stored:,} stored{overwritten}, {report.duplicates:,} duplicates, {skipped:,} skipped,"
-        f" {report.failed:,} failed"
-    )
+    stored = f"{report.stored:,} stored{overwritten}, {report.duplicates:,} duplicates"
+    return f"{stored}, {skipped:,} skipped, {report.failed:,} failed"
 
 
 def _print_report(report: Report, *, dry_run: bool, form: str) -> None:
-    print_line(
-        f"{'Would be: ' if dry_run else ''}{_summary(report)} in {report.seconds:.1f} s ({report.rate:,.0f} a second)"
-    )
+    speed = f"in {report.seconds:.1f} s ({report.rate:,.0f} a second)"
+    print_line(f"{'Would be: ' if dry_run else ''}{_summary(report)} {speed}")
     if dry_run:
         for name, count in report.namespaces.items():
             print_line(f"  into namespace {name!r}: {count:,}")
     for line in _remarks(report):
         print_line(f"  {line}")
-    _print_failures(report)
-    if form == "jsonl" and (report.failed or report.skipped) and not (report.settled or report.refused):
-        click.echo("No line is as `folklore export` writes them; --format names the other formats of FILE.", err=True)
-
-
-def _print_failures(report: Report) -> None:
     for failure in (*report.refusals, *report.failures):
         click.echo(f"  line {failure.line}: {failure.message}", err=True)
     if report.failed > len(report.failures):
         click.echo(f"  and {report.failed - len(report.failures):,} more lines failed", err=True)
+    if form == "jsonl" and (report.failed or report.skipped) and not (report.settled or report.refused):
+        click.echo("No line is as `folklore export` writes them; --format names the other formats of FILE.", err=True)
 
 
 def _remarks(report: Report) -> Iterator[str]:

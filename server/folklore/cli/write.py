@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,28 +17,18 @@ from folklore.cli.context import call, with_operations
 from folklore.cli.options import (
     Given,
     changes_from,
+    context_and_json,
     field_options,
     fields_from,
     filter_options,
     filters_from,
     id_of,
-    json_option,
-    names_of,
     namespace_option,
 )
-from folklore.cli.output import paint, print_json, print_line
+from folklore.cli.output import paint, print_either, print_json, print_line
 from folklore.errors import FolkloreError, InvalidInput, error_from_code
-from folklore.memory import serializers
-from folklore.memory.requests import (
-    CHANGEABLE,
-    ForgetRequest,
-    HistoryRequest,
-    RelateRequest,
-    RelationChange,
-    StoreRequest,
-    UndoRequest,
-    UpdateRequest,
-)
+from folklore.memory import requests, serializers
+from folklore.memory.requests import ForgetRequest
 from folklore.memory.results import ForgetResult, StoreResult, Undone
 from folklore.memory.service import Operations
 from folklore.model import FIELDS, Draft, Memory
@@ -48,7 +38,7 @@ from folklore.text.tags import MAX_TAGS
 _RULE = "---\n"
 _NOTHING = "Nothing was changed."
 # Fields that an editor shows above the text.
-_EDITED = [name for name in CHANGEABLE if name != "content"]
+_EDITED = [name for name in requests.CHANGEABLE if name != "content"]
 
 
 @click.command()
@@ -59,8 +49,7 @@ _EDITED = [name for name in CHANGEABLE if name != "content"]
 @click.option("--idempotency-key", help="A repeated request under one key stores nothing twice.")
 @click.option("--supersedes", metavar="ID", help="The memory that this one replaces; recall leaves the old one out.")
 @click.option("--supersede-reason", help="The reason, kept in the history of the replaced memory.")
-@json_option
-@click.pass_context
+@context_and_json
 def store(ctx: click.Context, /, text: tuple[str, ...], fields: Given, entities: bool, **options: Any) -> None:
     """Store TEXT as one memory; - reads it from stdin. A known text is not stored twice."""
     namespace, supersedes, as_json = (options.pop(name) for name in ("namespace", "supersedes", "as_json"))
@@ -75,7 +64,7 @@ def store(ctx: click.Context, /, text: tuple[str, ...], fields: Given, entities:
         tags=(*tags, *named) if entities else tags,
         supersedes=None if supersedes is None else id_of(supersedes),
     )
-    result = call(ctx, StoreRequest(memories=(draft,), namespace=namespace, single=True))
+    result = call(ctx, requests.StoreRequest(memories=(draft,), namespace=namespace, single=True))
     if as_json:
         print_json(serializers.stored(result))
     else:
@@ -112,30 +101,27 @@ def _stdin() -> str:
 @click.command()
 @click.argument("memory", metavar="ID")
 @namespace_option
-@json_option
-@click.pass_context
-def edit(ctx: click.Context, memory: str, namespace: str | None, as_json: bool) -> None:
+@context_and_json
+def edit(ctx: click.Context, memory: str, namespaces: tuple[str, ...], as_json: bool) -> None:
     """Change a memory in your editor ($VISUAL, $EDITOR): its fields above, its text below.
 
     A file that is not saved, or saved unchanged or empty, changes nothing, and so does one whose memory was changed
     meanwhile. The former values are kept: `folklore history`, `folklore undo`.
     """
-    id_, names = id_of(memory), names_of(namespace)
-    before = call(ctx, HistoryRequest(id=id_, namespaces=names)).memory
+    id_ = id_of(memory)
+    before = call(ctx, requests.HistoryRequest(id=id_, namespaces=namespaces)).memory
     text = as_text(before)
     edited = click.edit(text, extension=".md")
     now = before
     if edited is not None and edited.strip() not in ("", text.strip()):
         try:
-            request = edit_request(before, edited).model_copy(update={"namespaces": names})
+            request = edit_request(before, edited).model_copy(update={"namespaces": namespaces})
             now = call(ctx, request)
         except FolkloreError as error:
             error.hint = f"{error.hint or ''} Your text is kept in {_kept(id_, edited)}.".lstrip()
             raise
-    if as_json:
-        print_json(serializers.record(now))
-    else:
-        print_line(f"changed {id_}, revision {now.revision}" if now.revision != before.revision else _NOTHING)
+    changed = f"changed {id_}, revision {now.revision}" if now.revision != before.revision else _NOTHING
+    print_either(serializers.record(now), changed, as_json=as_json)
 
 
 def as_text(memory: Memory) -> str:
@@ -145,21 +131,17 @@ def as_text(memory: Memory) -> str:
     return f"{_RULE}{yaml.safe_dump(fields, allow_unicode=True, sort_keys=False)}{_RULE}{memory.content}\n"
 
 
-def edit_request(memory: Memory, text: str) -> UpdateRequest:
+def edit_request(memory: Memory, text: str) -> requests.UpdateRequest:
     """Return the changes in an edited text of `as_text`; a removed field is emptied. Raises InvalidInput."""
     (old, old_content), (new, content) = _parse_edited(as_text(memory)), _parse_edited(text)
     if unknown := sorted(new.keys() - set(_EDITED)):
         raise InvalidInput(unknown[0][:60], "is not a field that can be changed.", hint=_NOTHING)
     changes = {name: value for name, value in new.items() if value != old.get(name) and not _is_empty(value)}
-    clear = tuple(name for name in old if _is_cleared(name, new))
+    clear = tuple(name for name in old if _is_empty(new.get(name)) and FIELDS[name].clearable)
     if content.strip() != old_content.strip() or not (changes or clear):
         changes["content"] = content.strip()
     checked = changes_from(changes, hint=_NOTHING)
-    return UpdateRequest(id=memory.id, changes=checked, clear=clear, if_revision=memory.revision)
-
-
-def _is_cleared(name: str, new: Mapping[str, object]) -> bool:
-    return _is_empty(new.get(name)) and FIELDS[name].clearable
+    return requests.UpdateRequest(id=memory.id, changes=checked, clear=clear, if_revision=memory.revision)
 
 
 def _is_empty(value: object) -> bool:
@@ -208,8 +190,7 @@ def _kept(id_: UUID, text: str) -> Path:
 @click.option("--erase", is_flag=True, help="Delete permanently, with every trace; it cannot be undone.")
 @click.option("--dry-run", is_flag=True, help="Only show what would be forgotten.")
 @click.option("-y", "--yes", is_flag=True, help="Do not ask.")
-@json_option
-@click.pass_context
+@context_and_json
 def forget(
     ctx: click.Context, /, memories: tuple[str, ...], filters: Given, yes: bool, as_json: bool, **options: Any
 ) -> None:
@@ -260,10 +241,9 @@ def _print_forgotten(result: ForgetResult, outcome: str) -> None:
     type=click.IntRange(min=1),
     help="Only if the memory (one ID) is at this revision, so that a repeated command undoes nothing more.",
 )
-@json_option
-@click.pass_context
+@context_and_json
 def undo(
-    ctx: click.Context, memories: tuple[str, ...], namespace: str | None, revision: int | None, as_json: bool
+    ctx: click.Context, memories: tuple[str, ...], namespaces: tuple[str, ...], revision: int | None, as_json: bool
 ) -> None:
     """Undo the last change of each memory: an edit, a forget, a supersede. Repeat it for the previous change."""
     ids = [id_of(text) for text in dict.fromkeys(memories)]
@@ -273,7 +253,7 @@ def undo(
     async def work(operations: Operations) -> list[Undone]:
         undone = []
         for id_ in ids:
-            done = await operations.call(UndoRequest(id=id_, namespaces=names_of(namespace), revision=revision))
+            done = await operations.call(requests.UndoRequest(id=id_, namespaces=namespaces, revision=revision))
             undone.append(done)
             if not as_json:
                 print_line(f"undone: {done.revision.action} of {id_}, by {done.revision.author}")
@@ -295,21 +275,17 @@ def undo(
 @click.option("--strength", type=click.FloatRange(0, 1), default=1.0, show_default=True)
 @click.option("--remove", is_flag=True, help="Remove the relation.")
 @namespace_option
-@json_option
-@click.pass_context
+@context_and_json
 def relate(
-    ctx: click.Context, /, from_: str, type_: str, to: str, namespace: str | None, as_json: bool, **options: Any
+    ctx: click.Context, /, from_: str, type_: str, to: str, namespaces: tuple[str, ...], as_json: bool, **options: Any
 ) -> None:
     """Relate one memory to another: relates_to, contradicts, derived_from, part_of, depends_on, causes, exemplifies,
     prefers_over, precedes, supersedes, or another word.
     """
-    change = RelationChange(from_id=id_of(from_), to_id=id_of(to), type=type_, **options)
-    result = call(ctx, RelateRequest(relations=(change,), namespaces=names_of(namespace)))
+    change = requests.RelationChange(from_id=id_of(from_), to_id=id_of(to), type=type_, **options)
+    result = call(ctx, requests.RelateRequest(relations=(change,), namespaces=namespaces))
     if result.failed:
         first = result.failed[0]
         raise error_from_code(first.code, f"Not {'removed' if change.remove else 'related'}: {first.reason}")
-    if as_json:
-        print_json(serializers.related(result))
-    else:
-        outcome = "created" if result.created else "updated" if result.updated else "removed"
-        print_line(f"{outcome}: {from_} {type_} {to}")
+    outcome = "created" if result.created else "updated" if result.updated else "removed"
+    print_either(serializers.related(result), f"{outcome}: {from_} {type_} {to}", as_json=as_json)
