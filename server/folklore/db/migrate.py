@@ -16,6 +16,7 @@ import asyncpg
 from folklore.db.database import Database
 from folklore.db.driver_errors import translated_errors
 from folklore.db.roles import ensure_role, missing_commands
+from folklore.db.rows import made
 from folklore.db.sql_loader import statement
 from folklore.errors import DatabaseUnavailable, SchemaAhead, SchemaBehind
 
@@ -116,15 +117,7 @@ async def _connection(dsn: str, timeout: float) -> AsyncIterator[asyncpg.Connect
 async def _read_info(connection: asyncpg.Connection) -> ServerInfo:
     row = await connection.fetchrow(statement("server/info").sql)
     assert row is not None
-    return ServerInfo(
-        version=" ".join(row["version"].split()[:2]),
-        major=row["number"] // 10_000,
-        pgvector=row["pgvector"],
-        offered=row["offered"],
-        database=row["database"],
-        role=row["role"],
-        bytes=row["bytes"],
-    )
+    return made(ServerInfo, row, version=" ".join(row["version"].split()[:2]))
 
 
 def require_versions(server: ServerInfo) -> None:

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from pgvector import HalfVector
 
 from folklore.db.database import Database
+from folklore.db.rows import made
 from folklore.db.stores.memories import Vectors
 from folklore.db.stores.models import register
 from folklore.errors import Refused
@@ -60,7 +61,7 @@ class Embeddings:
         """
         async with self._database.session("fresh") as session:
             rows = await session.rows("embeddings/pending", namespace=namespace, model=model, after=after, most=most)
-        return [PendingMemory(row["id"], row["content"], bytes(row["digest"])) for row in rows]
+        return [made(PendingMemory, row) for row in rows]
 
     async def backfill(self, namespace: UUID, pending: Sequence[PendingMemory], vectors: Vectors, now: datetime) -> int:
         """Write the embeddings of a batch in one transaction and return how many were written.

@@ -8,6 +8,7 @@ from datetime import datetime
 from uuid import UUID
 
 from folklore.db.database import Database
+from folklore.db.rows import made
 from folklore.db.stores.audit import NOWHERE, NewEntry, log_entry
 from folklore.errors import Conflict
 from folklore.model import Caller, Grant, Role, Token
@@ -57,18 +58,7 @@ class Principals:
         if row is None:
             return None
         opened = zip(row["ids"] or (), row["names"] or (), row["roles"] or (), strict=True)
-        return Known(
-            id=row["id"],
-            digest=bytes(row["digest"]),
-            principal=row["principal"],
-            owner=row["owner"],
-            agent=row["agent"],
-            home=row["home"],
-            expires_at=row["expires_at"],
-            revoked_at=row["revoked_at"],
-            last_used_at=row["last_used_at"],
-            grants=tuple(Grant(id_, name, role) for id_, name, role in opened),
-        )
+        return made(Known, row, grants=tuple(Grant(id_, name, role) for id_, name, role in opened))
 
     async def any_token(self) -> bool:
         """Return True if a token was ever created. One statement."""
@@ -115,23 +105,7 @@ class Principals:
         """List the tokens of a principal, or all; with `every` also expired and revoked ones. One statement."""
         async with self._database.session() as session:
             rows = await session.rows("principals/list_tokens", principal=principal, every=every, now=now)
-        return [
-            Token(
-                id=row["id"],
-                principal=row["principal"],
-                owner=row["owner"],
-                grants=tuple(row["grants"]),
-                created_at=row["created_at"],
-                created_by=row["created_by"],
-                agent=row["agent"],
-                home=row["home"],
-                issuer=row["issuer"],
-                expires_at=row["expires_at"],
-                revoked_at=row["revoked_at"],
-                last_used_at=row["last_used_at"],
-            )
-            for row in rows
-        ]
+        return [made(Token, row) for row in rows]
 
     async def revoke(
         self, *, ids: Sequence[UUID] = (), principal: str | None = None, caller: Caller, now: datetime
