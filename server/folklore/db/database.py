@@ -181,13 +181,11 @@ class _Pools:
             statement_cache_size=100 if limits.statement_cache else 0,
             server_settings=self._server_settings("force_custom_plan"),
         )
-        prepared = False
         try:
             await self._prepare(connection)
-            prepared = True
-        finally:
-            if not prepared:
-                connection.terminate()
+        except BaseException:
+            connection.terminate()
+            raise
         return connection
 
     async def connect_to_build(self) -> asyncpg.Connection:
@@ -423,18 +421,16 @@ async def _connect_all(pools: Collection[asyncpg.Pool]) -> None:
         await pool
 
     opening = [asyncio.create_task(connect(pool)) for pool in pools]
-    opened = False
     try:
         await asyncio.gather(*opening)
-        opened = True
-    finally:
-        if not opened:
-            for task in opening:
-                task.cancel()
-            await asyncio.gather(*opening, return_exceptions=True)
-            for pool in pools:
-                with suppress(asyncpg.InterfaceError):  # one that was not opened
-                    pool.terminate()
+    except BaseException:
+        for task in opening:
+            task.cancel()
+        await asyncio.gather(*opening, return_exceptions=True)
+        for pool in pools:
+            with suppress(asyncpg.InterfaceError):  # one that was not opened
+                pool.terminate()
+        raise
 
 
 async def _keep_settings(_connection: asyncpg.Connection) -> None:

@@ -40,17 +40,15 @@ def translate(error: BaseException) -> FolkloreError:
     )
 
 
-_TRANSLATIONS: Sequence[tuple[tuple[type[BaseException], ...], Callable[[BaseException], FolkloreError]]] = (
+_Kinds = type[BaseException] | tuple[type[BaseException], ...]
+_TRANSLATIONS: Sequence[tuple[_Kinds, Callable[[BaseException], FolkloreError]]] = (
     (
         (asyncpg.UniqueViolationError, asyncpg.SerializationError, asyncpg.DeadlockDetectedError),
         lambda _: ConcurrentChange("Another request changed the same memory at the same time.", hint="Try again."),
     ),
+    (asyncpg.DataError, lambda error: InvalidInput("value", f"was refused by Postgres ({type(error).__name__}).")),
     (
-        (asyncpg.DataError,),
-        lambda error: InvalidInput("value", f"was refused by Postgres ({type(error).__name__})."),
-    ),
-    (
-        (asyncpg.QueryCanceledError,),
+        asyncpg.QueryCanceledError,
         lambda _: DatabaseUnavailable("The database took too long and the statement was cancelled."),
     ),
     (
@@ -58,11 +56,11 @@ _TRANSLATIONS: Sequence[tuple[tuple[type[BaseException], ...], Callable[[BaseExc
         lambda _: DatabaseUnavailable("The database has no room left; nothing was written."),
     ),
     (
-        (asyncpg.InvalidPasswordError,),
+        asyncpg.InvalidPasswordError,
         lambda _: DatabaseUnavailable("The database refused the user or password.", hint="Check the database_url."),
     ),
     (
-        (asyncpg.InsufficientPrivilegeError,),
+        asyncpg.InsufficientPrivilegeError,
         lambda error: DatabaseUnavailable(f"The database role lacks a privilege: {error}."),
     ),
     (
