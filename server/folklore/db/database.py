@@ -16,7 +16,7 @@ import asyncpg
 import structlog
 from pgvector import HalfVector
 
-from folklore.db.driver_errors import DRIVER_ERRORS, describe, translated_errors
+from folklore.db.driver_errors import DRIVER_ERRORS, closed_after, describe, translated_errors
 from folklore.db.roles import begin_as_token
 from folklore.db.session import PinnedSession, Plans, PooledSession, Row, Session
 from folklore.db.sql_loader import statement
@@ -326,28 +326,19 @@ class Database:
     @asynccontextmanager
     async def snapshot(self) -> AsyncIterator[Session]:
         """Read one moment of the database for as long as the block takes, on a connection outside the pools."""
-        with translated_errors():
-            connection = await self._pools.connect(tokens=self.token_key is not None)
-            try:
-                if self.token_key is not None:
-                    begin = begin_as_token(self.token_key, "isolation level repeatable read, read only")
-                    await connection.execute(begin)
-                    yield Session(connection, row_security=True)
-                else:
-                    async with connection.transaction(isolation="repeatable_read", readonly=True):
-                        yield Session(connection)
-            finally:
-                await connection.close(timeout=5)
+        async with closed_after(self._pools.connect(tokens=self.token_key is not None)) as connection:
+            if self.token_key is not None:
+                await connection.execute(begin_as_token(self.token_key, "isolation level repeatable read, read only"))
+                yield Session(connection, row_security=True)
+            else:
+                async with connection.transaction(isolation="repeatable_read", readonly=True):
+                    yield Session(connection)
 
     @asynccontextmanager
     async def build_session(self) -> AsyncIterator[Session]:
         """Run the block outside of a transaction, on a connection without a statement timeout, to build an index."""
-        with translated_errors():
-            connection = await self._pools.connect_to_build()
-            try:
-                yield Session(connection)
-            finally:
-                await connection.close(timeout=5)
+        async with closed_after(self._pools.connect_to_build()) as connection:
+            yield Session(connection)
 
     def _acquire(self, plans: Plans) -> Awaitable[tuple[asyncpg.Pool, Any]]:
         return self._pools.acquire(self.token_key is not None, plans)

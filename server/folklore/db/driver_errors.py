@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
 
 import asyncpg
 
@@ -22,6 +22,17 @@ def translated_errors() -> Iterator[None]:
         yield
     except DRIVER_ERRORS as error:
         raise translate(error) from error
+
+
+@asynccontextmanager
+async def closed_after(connecting: Awaitable[asyncpg.Connection]) -> AsyncIterator[asyncpg.Connection]:
+    """Return a connection for the length of the block, whose errors are translated."""
+    with translated_errors():
+        connection = await connecting
+        try:
+            yield connection
+        finally:
+            await connection.close(timeout=5)
 
 
 def translate(error: BaseException) -> FolkloreError:

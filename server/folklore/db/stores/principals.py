@@ -75,7 +75,7 @@ class Principals:
                     break
             else:
                 raise Conflict(f"The principal {token.principal} was created at the same time.", hint="Try again.")
-            made = await session.row(
+            inserted = await session.row(
                 "principals/insert_token",
                 id=token.id,
                 principal=principal["id"],
@@ -88,14 +88,14 @@ class Principals:
                 author=caller.author,
                 expires_at=token.expires_at,
             )
-            if made is not None and token.grants:
+            if inserted is not None and token.grants:
                 await session.rows(
                     "principals/insert_grants",
                     token=token.id,
                     namespaces=[namespace for namespace, _ in token.grants],
                     roles=[role for _, role in token.grants],
                 )
-            if made is not None:
+            if inserted is not None:
                 detail = f"{principal['name']} {token.id}"
                 entry = NewEntry(NOWHERE, "token_create", amount=1, detail=detail)
                 await log_entry(session, entry, caller=caller, now=now)
