@@ -16,7 +16,7 @@ import asyncpg
 import structlog
 from pgvector import HalfVector
 
-from folklore.db.driver_errors import DRIVER_ERRORS, describe, translated_errors
+from folklore.db.driver_errors import DRIVER_ERRORS, closed_after, describe, translated_errors
 from folklore.db.roles import begin_as_token
 from folklore.db.session import PinnedSession, Plans, PooledSession, Row, Session
 from folklore.db.sql_loader import statement
@@ -181,13 +181,11 @@ class _Pools:
             statement_cache_size=100 if limits.statement_cache else 0,
             server_settings=self._server_settings("force_custom_plan"),
         )
-        prepared = False
         try:
             await self._prepare(connection)
-            prepared = True
-        finally:
-            if not prepared:
-                connection.terminate()
+        except BaseException:
+            connection.terminate()
+            raise
         return connection
 
     async def connect_to_build(self) -> asyncpg.Connection:
@@ -328,28 +326,19 @@ class Database:
     @asynccontextmanager
     async def snapshot(self) -> AsyncIterator[Session]:
         """Read one moment of the database for as long as the block takes, on a connection outside the pools."""
-        with translated_errors():
-            connection = await self._pools.connect(tokens=self.token_key is not None)
-            try:
-                if self.token_key is not None:
-                    begin = begin_as_token(self.token_key, "isolation level repeatable read, read only")
-                    await connection.execute(begin)
-                    yield Session(connection, row_security=True)
-                else:
-                    async with connection.transaction(isolation="repeatable_read", readonly=True):
-                        yield Session(connection)
-            finally:
-                await connection.close(timeout=5)
+        async with closed_after(self._pools.connect(tokens=self.token_key is not None)) as connection:
+            if self.token_key is not None:
+                await connection.execute(begin_as_token(self.token_key, "isolation level repeatable read, read only"))
+                yield Session(connection, row_security=True)
+            else:
+                async with connection.transaction(isolation="repeatable_read", readonly=True):
+                    yield Session(connection)
 
     @asynccontextmanager
     async def build_session(self) -> AsyncIterator[Session]:
         """Run the block outside of a transaction, on a connection without a statement timeout, to build an index."""
-        with translated_errors():
-            connection = await self._pools.connect_to_build()
-            try:
-                yield Session(connection)
-            finally:
-                await connection.close(timeout=5)
+        async with closed_after(self._pools.connect_to_build()) as connection:
+            yield Session(connection)
 
     def _acquire(self, plans: Plans) -> Awaitable[tuple[asyncpg.Pool, Any]]:
         return self._pools.acquire(self.token_key is not None, plans)
@@ -423,18 +412,16 @@ async def _connect_all(pools: Collection[asyncpg.Pool]) -> None:
         await pool
 
     opening = [asyncio.create_task(connect(pool)) for pool in pools]
-    opened = False
     try:
         await asyncio.gather(*opening)
-        opened = True
-    finally:
-        if not opened:
-            for task in opening:
-                task.cancel()
-            await asyncio.gather(*opening, return_exceptions=True)
-            for pool in pools:
-                with suppress(asyncpg.InterfaceError):  # one that was not opened
-                    pool.terminate()
+    except BaseException:
+        for task in opening:
+            task.cancel()
+        await asyncio.gather(*opening, return_exceptions=True)
+        for pool in pools:
+            with suppress(asyncpg.InterfaceError):  # one that was not opened
+                pool.terminate()
+        raise
 
 
 async def _keep_settings(_connection: asyncpg.Connection) -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager
 
 import asyncpg
 
@@ -24,6 +24,17 @@ def translated_errors() -> Iterator[None]:
         raise translate(error) from error
 
 
+@asynccontextmanager
+async def closed_after(connecting: Awaitable[asyncpg.Connection]) -> AsyncIterator[asyncpg.Connection]:
+    """Return a connection for the length of the block, whose errors are translated."""
+    with translated_errors():
+        connection = await connecting
+        try:
+            yield connection
+        finally:
+            await connection.close(timeout=5)
+
+
 def translate(error: BaseException) -> FolkloreError:
     """Return Folklore's error for one of DRIVER_ERRORS."""
     if _is_lost_connection(error):
@@ -40,17 +51,15 @@ def translate(error: BaseException) -> FolkloreError:
     )
 
 
-_TRANSLATIONS: Sequence[tuple[tuple[type[BaseException], ...], Callable[[BaseException], FolkloreError]]] = (
+_Kinds = type[BaseException] | tuple[type[BaseException], ...]
+_TRANSLATIONS: Sequence[tuple[_Kinds, Callable[[BaseException], FolkloreError]]] = (
     (
         (asyncpg.UniqueViolationError, asyncpg.SerializationError, asyncpg.DeadlockDetectedError),
         lambda _: ConcurrentChange("Another request changed the same memory at the same time.", hint="Try again."),
     ),
+    (asyncpg.DataError, lambda error: InvalidInput("value", f"was refused by Postgres ({type(error).__name__}).")),
     (
-        (asyncpg.DataError,),
-        lambda error: InvalidInput("value", f"was refused by Postgres ({type(error).__name__})."),
-    ),
-    (
-        (asyncpg.QueryCanceledError,),
+        asyncpg.QueryCanceledError,
         lambda _: DatabaseUnavailable("The database took too long and the statement was cancelled."),
     ),
     (
@@ -58,11 +67,11 @@ _TRANSLATIONS: Sequence[tuple[tuple[type[BaseException], ...], Callable[[BaseExc
         lambda _: DatabaseUnavailable("The database has no room left; nothing was written."),
     ),
     (
-        (asyncpg.InvalidPasswordError,),
+        asyncpg.InvalidPasswordError,
         lambda _: DatabaseUnavailable("The database refused the user or password.", hint="Check the database_url."),
     ),
     (
-        (asyncpg.InsufficientPrivilegeError,),
+        asyncpg.InsufficientPrivilegeError,
         lambda error: DatabaseUnavailable(f"The database role lacks a privilege: {error}."),
     ),
     (

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import AsyncIterator, Mapping, Set
-from contextlib import asynccontextmanager
+from collections.abc import Mapping, Set
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
@@ -14,8 +14,9 @@ from importlib.resources import files
 import asyncpg
 
 from folklore.db.database import Database
-from folklore.db.driver_errors import translated_errors
+from folklore.db.driver_errors import closed_after
 from folklore.db.roles import ensure_role, missing_commands
+from folklore.db.rows import made
 from folklore.db.sql_loader import statement
 from folklore.errors import DatabaseUnavailable, SchemaAhead, SchemaBehind
 
@@ -103,28 +104,14 @@ async def check_schema(database: Database) -> None:
         raise SchemaBehind(f"The database lacks {min(missing)}.", hint="Run `folklore db migrate`.")
 
 
-@asynccontextmanager
-async def _connection(dsn: str, timeout: float) -> AsyncIterator[asyncpg.Connection]:
-    with translated_errors():
-        connection = await asyncpg.connect(dsn, timeout=timeout, statement_cache_size=0)
-        try:
-            yield connection
-        finally:
-            await connection.close(timeout=5)
+def _connection(dsn: str, timeout: float) -> AbstractAsyncContextManager[asyncpg.Connection]:
+    return closed_after(asyncpg.connect(dsn, timeout=timeout, statement_cache_size=0))
 
 
 async def _read_info(connection: asyncpg.Connection) -> ServerInfo:
     row = await connection.fetchrow(statement("server/info").sql)
     assert row is not None
-    return ServerInfo(
-        version=" ".join(row["version"].split()[:2]),
-        major=row["number"] // 10_000,
-        pgvector=row["pgvector"],
-        offered=row["offered"],
-        database=row["database"],
-        role=row["role"],
-        bytes=row["bytes"],
-    )
+    return made(ServerInfo, row, version=" ".join(row["version"].split()[:2]))
 
 
 def require_versions(server: ServerInfo) -> None:

@@ -30,16 +30,13 @@ async def missing_commands(connection: asyncpg.Connection) -> list[str]:
     return [row["command"] for row in await connection.fetch(statement("roles/missing").sql)]
 
 
-async def ensure_role(connection: asyncpg.Connection) -> list[str]:
-    """Create the role and grant its privileges as far as this role may; return what the administrator has to run.
-
-    Only requests with a token need the role.
-    """
+async def ensure_role(connection: asyncpg.Connection) -> None:
+    """Create the role, which only requests with a token need, and grant its privileges as far as this role may."""
     tried: set[str] = set()
     for _ in range(_TRIES):
         commands = await missing_commands(connection)
         if tried.issuperset(commands):
-            return commands
+            return
         for command in commands:
             try:
                 async with connection.transaction():
@@ -52,4 +49,3 @@ async def ensure_role(connection: asyncpg.Connection) -> list[str]:
                 await asyncio.sleep(0.05)  # another process changes the list of roles
                 continue
             tried.add(command)  # once: for a grant without the right to it Postgres may only warn
-    return await missing_commands(connection)

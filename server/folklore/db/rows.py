@@ -4,38 +4,48 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from dataclasses import is_dataclass
 from datetime import datetime
-from typing import Any
-
-import asyncpg
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from folklore.model import FIELDS, Draft, FieldType, Filters, Memory, Relation, Revision
+
+if TYPE_CHECKING:  # a server on stdio imports this before it may take the time to import a driver
+    from _typeshed import DataclassInstance
+    from asyncpg import Record
+
+_Made = TypeVar("_Made", bound="DataclassInstance")
 
 # Memories with a lower quality are left out of every answer; those without one are kept.
 QUALITY_FLOOR = 0.05
 
 
-def memory_of(row: asyncpg.Record, namespace: str) -> Memory:
+def made(type_: type[_Made], row: Record, /, **others: object) -> _Made:
+    """Return a dataclass with the columns of its fields' names, arrays as tuples, and `others` in their place."""
+    columns = {name: row[name] for name in type_.__dataclass_fields__ if name in row}
+    values = {name: tuple(value) if isinstance(value, list) else value for name, value in columns.items()}
+    return type_(**values | others)
+
+
+def as_json(rows: object) -> str:
+    """Return rows (dataclasses or mappings) as JSON that `jsonb_to_recordset` reads; bytes are hexadecimal."""
+    return json.dumps(rows, ensure_ascii=False, default=_plain)
+
+
+def _plain(value: object) -> object:
+    if is_dataclass(value):
+        return {name: getattr(value, name) for name in value.__dataclass_fields__}
+    if isinstance(value, Mapping):
+        return dict(value)
+    return value.hex() if isinstance(value, bytes) else str(value)
+
+
+def memory_of(row: Record, namespace: str) -> Memory:
     """Return the memory of one row of `record.sql`'s columns."""
-    return Memory(
-        id=row["id"],
-        namespace=namespace,
-        created_at=row["created_at"],
-        updated_at=row["updated_at"],
-        author=row["author"],
-        agent=row["agent"],
-        quality=short(row["quality"]),
-        forgotten_at=row["forgotten_at"],
-        superseded_at=row["superseded_at"],
-        superseded_by=row["superseded_by"],
-        last_recalled_at=row["last_recalled_at"],
-        recall_count=row["recall_count"],
-        revision=row["revision"],
-        **fields_of(row),
-    )
+    return made(Memory, row, namespace=namespace, quality=short(row["quality"]), **fields_of(row))
 
 
-def fields_of(row: asyncpg.Record) -> dict[str, Any]:
+def fields_of(row: Record) -> dict[str, Any]:
     """Return the declared fields of a row, by name."""
     return {name: row[name] if read is None else read(row[name]) for name, read in _READ}
 
@@ -45,31 +55,14 @@ def columns_of(draft: Draft) -> dict[str, object]:
     return {name: getattr(draft, name) if write is None else write(getattr(draft, name)) for name, write in _WRITE}
 
 
-def relation_of(row: asyncpg.Record) -> Relation:
+def relation_of(row: Record) -> Relation:
     """Return the relation of one row of the relations table."""
-    return Relation(
-        from_id=row["from_id"],
-        type=row["type"],
-        to_id=row["to_id"],
-        strength=round(row["strength"], 6),
-        author=row["author"],
-        created_at=row["created_at"],
-    )
+    return made(Relation, row, strength=round(row["strength"], 6))
 
 
-def revision_of(row: asyncpg.Record) -> Revision:
+def revision_of(row: Record) -> Revision:
     """Return the revision of one row of the revisions table."""
-    return Revision(
-        memory_id=row["memory_id"],
-        revision=row["revision"],
-        action=row["action"],
-        author=row["author"],
-        agent=row["agent"],
-        changed_at=row["changed_at"],
-        reason=row["reason"],
-        undoes=row["undoes"],
-        before=json.loads(row["before"]),
-    )
+    return made(Revision, row, before=json.loads(row["before"]))
 
 
 def short(value: float | None) -> float | None:

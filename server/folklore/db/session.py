@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from contextlib import AbstractAsyncContextManager, nullcontext, suppress
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, nullcontext, suppress
 from types import TracebackType
 from typing import Any, Literal, cast
 
@@ -120,32 +120,28 @@ class PooledSession:
         return failed
 
     async def _enter(self, begin: str) -> None:
-        begun = False
         try:
             await self._connection.execute(begin)
-            begun = True
-        except (asyncpg.InsufficientPrivilegeError, asyncpg.InvalidParameterValueError) as error:
+        except BaseException as error:
+            self._terminate()
+            with suppress(*DRIVER_ERRORS):
+                await self._pool.release(self._connection)
+            if not isinstance(error, asyncpg.InsufficientPrivilegeError | asyncpg.InvalidParameterValueError):
+                raise
             raise DatabaseUnavailable(
                 f"The database has no role {TOKEN_ROLE} for requests with a token, or this role is not a member of it.",
                 hint="`folklore db role` shows the commands that the database's administrator must run.",
             ) from error
-        finally:
-            if not begun:
-                self._terminate()
-                with suppress(*DRIVER_ERRORS):
-                    await self._pool.release(self._connection)
 
     async def _finish(self, command: str) -> BaseException | None:
         """End the transaction and return its error. A connection still in a transaction is never released."""
-        finished = False
         try:
             await self._connection.execute(command)
-            finished = True
-        except DRIVER_ERRORS as error:
-            return error
-        finally:
-            if not finished:
-                self._terminate()
+        except BaseException as error:
+            self._terminate()
+            if isinstance(error, DRIVER_ERRORS):
+                return error
+            raise
         return None
 
     def _terminate(self) -> None:
@@ -162,19 +158,17 @@ class PinnedSession:
     for a second connection of the same pool could deadlock.
     """
 
-    __slots__ = ("_new_session", "_pooled", "_session")
+    __slots__ = ("_acquired", "_new_session", "_session")
 
     def __init__(self, new_session: Callable[[], AbstractAsyncContextManager[Session]]) -> None:
         self._new_session = new_session
-        self._pooled: AbstractAsyncContextManager[Session] | None = None
+        self._acquired = AsyncExitStack()
         self._session: Session | None = None
 
     async def __aenter__(self) -> Session:
         """Return the session. Raises DatabaseUnavailable."""
         if self._session is None:
-            pooled = self._new_session()
-            self._session = await pooled.__aenter__()
-            self._pooled = pooled
+            self._session = await self._acquired.enter_async_context(self._new_session())
         return self._session
 
     async def __aexit__(
@@ -182,15 +176,10 @@ class PinnedSession:
     ) -> None:
         """Keep the session, unless the statement failed."""
         if error is not None:
-            await self._release(kind, error, trace)
+            self._session = None
+            await self._acquired.__aexit__(kind, error, trace)
 
     async def release(self) -> None:
         """Release the session if it is acquired."""
-        await self._release(None, None, None)
-
-    async def _release(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        pooled, self._pooled, self._session = self._pooled, None, None
-        if pooled is not None:
-            await pooled.__aexit__(kind, error, trace)
+        self._session = None
+        await self._acquired.aclose()

@@ -9,30 +9,17 @@ from typing import Literal, get_args
 from uuid import UUID, uuid4
 
 from folklore.db.database import Database, Session
+from folklore.db.rows import made
 from folklore.model import Caller
 
 # For entries that concern no namespace: denied accesses, tokens.
 NOWHERE = UUID(int=0)
 
 Write = Literal[
-    "store",
-    "update",
-    "supersede",
-    "forget",
-    "undo",
-    "erase",
-    "relate",
-    "unrelate",
-    "import",
-    "namespace_create",
-    "namespace_rename",
-    "namespace_describe",
-    "namespace_delete",
-    "namespace_restore",
-    "namespace_erase",
-    "token_create",
-    "token_revoke",
-]
+    "store", "update", "supersede", "forget", "undo", "erase", "relate", "unrelate", "import", "namespace_create",
+    "namespace_rename", "namespace_describe", "namespace_delete", "namespace_restore", "namespace_erase",
+    "token_create", "token_revoke",
+]  # fmt: skip
 WRITES: tuple[Write, ...] = get_args(Write)
 
 # A larger batch is counted in `amount`.
@@ -121,22 +108,7 @@ class Audit:
                 since=since,
                 fetch=limit,
             )
-        return [
-            Entry(
-                namespace=row["namespace_id"],
-                id=row["id"],
-                at=row["at"],
-                principal=row["principal"],
-                action=row["action"],
-                outcome=row["outcome"],
-                amount=row["amount"],
-                memories=tuple(row["ids"]),
-                token=row["token_id"],
-                agent=row["agent"],
-                detail=row["detail"],
-            )
-            for row in rows
-        ]
+        return [made(Entry, row) for row in rows]
 
     async def drop(self, namespace: UUID, before: datetime, batch: int) -> int:
         """Delete at most `batch` entries from before a time and return how many. One statement."""

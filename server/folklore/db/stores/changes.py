@@ -7,13 +7,13 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from datetime import datetime
+from operator import itemgetter
 from uuid import UUID
 
-import asyncpg
-
 from folklore.db.database import Database, Session
-from folklore.db.rows import columns_of, iso, memory_of, relation_of, revision_of, visibility
+from folklore.db.rows import as_json, columns_of, made, memory_of, relation_of, revision_of, visibility
 from folklore.db.stores.audit import NewEntry, Write, log_entry
+from folklore.db.stores.maintenance import erase
 from folklore.db.stores.memories import PreparedMemory, Vectors, index, lock_sessions, session_steps
 from folklore.db.stores.namespaces import NewNamespace, ensure_namespace
 from folklore.db.stores.planner_statistics import PlannerStatistics
@@ -109,25 +109,23 @@ class NamespaceTransaction:
         )
         if derived := [row["id"] for row in rows if row["is_derived"]]:
             await self._session.rows("reflections/adopt", namespace=self.namespace, ids=derived, now=self._now)
-        new = {bytes(row["digest"]) for row in rows if row["is_new"]}
-        return {bytes(row["digest"]): row["id"] for row in rows}, new
+        return {row["digest"]: row["id"] for row in rows}, {row["digest"] for row in rows if row["is_new"]}
 
     def _drafts(self, batch: Sequence[PreparedMemory]) -> str:
         rows = [
             {
                 **columns_of(item.draft),
-                "id": str(item.id),
+                "id": item.id,
                 "step": step,
                 "author": item.draft.author or self._caller.author,
                 "agent": self._caller.agent,
                 "language": item.draft.language or self._language,
-                "created_at": iso(item.draft.created_at or self._now),
-                "digest": item.digest.hex(),
+                "created_at": item.draft.created_at or self._now,
+                "digest": item.digest,
             }
             for item, step in zip(batch, session_steps(item.draft for item in batch), strict=True)
         ]
-        rows.sort(key=lambda row: str(row["digest"]))  # two batches never deadlock
-        return json.dumps(rows, ensure_ascii=False)
+        return as_json(sorted(rows, key=itemgetter("digest")))  # two batches never deadlock
 
     async def key_answers(self, keys: Sequence[str | None]) -> list[KeyAnswer | None]:
         """Return the answers of idempotency keys that were used. One statement, if any key is given.
@@ -144,7 +142,7 @@ class NamespaceTransaction:
             if row["forgotten"]:
                 forgotten.append(row["key"])
             else:
-                known[row["key"]] = KeyAnswer(row["id"], bytes(row["request"]))
+                known[row["key"]] = KeyAnswer(row["id"], row["request"])
         if forgotten:
             await self._session.rows("keys/release", namespace=self.namespace, keys=forgotten)
         return [known.get(key) for key in keys]
@@ -166,7 +164,7 @@ class NamespaceTransaction:
     async def states(self, ids: Sequence[UUID], *, whole: bool = False) -> dict[UUID, State]:
         """Read the states of memories in the namespace; with `whole` their columns too. One statement."""
         rows = await self._session.rows("memories/states", namespace=self.namespace, ids=list(ids), whole=whole)
-        return {row["id"]: _state(row) for row in rows}
+        return {row["id"]: made(State, row, held=json.loads(row["held"] or "{}")) for row in rows}
 
     async def read(self, ids: Sequence[UUID]) -> list[Memory]:
         """Read memories in the order of `ids`. One statement."""
@@ -221,33 +219,11 @@ class NamespaceTransaction:
 
     async def patch(self, patches: Sequence[Patch]) -> None:
         """Change columns; the revision of each memory increases by one. One statement."""
-        changes = [
-            {
-                "id": str(patch.id),
-                "digest": None if patch.digest is None else patch.digest.hex(),
-                "fields": dict(patch.fields),
-            }
-            for patch in patches
-        ]
-        await self._session.rows(
-            "memories/update",
-            namespace=self.namespace,
-            now=self._now,
-            changes=json.dumps(changes, ensure_ascii=False),
-        )
+        await self._session.rows("memories/update", namespace=self.namespace, now=self._now, changes=as_json(patches))
 
     async def close(self, closings: Sequence[Closing]) -> None:
         """Forget or supersede; the revision of each memory increases by one. One statement."""
-        rows = [
-            {
-                "id": str(closing.id),
-                "forgotten_at": iso(closing.forgotten_at),
-                "superseded_at": iso(closing.superseded_at),
-                "superseded_by": None if closing.superseded_by is None else str(closing.superseded_by),
-            }
-            for closing in closings
-        ]
-        await self._session.rows("memories/close", namespace=self.namespace, now=self._now, closings=json.dumps(rows))
+        await self._session.rows("memories/close", namespace=self.namespace, now=self._now, closings=as_json(closings))
 
     async def add_language(self, language: str) -> None:
         """Add a language to the namespace, so that queries are read in it too. One statement."""
@@ -272,28 +248,22 @@ class NamespaceTransaction:
             namespace=self.namespace,
             author=self._caller.author,
             now=self._now,
-            relations=_relations_json(relations),
+            relations=as_json(relations),
         )
         await self.audit("relate", sorted({row[end] for row in rows for end in ("from_id", "to_id")}), len(rows))
         return {(row["from_id"], row["type"], row["to_id"]): bool(row["is_new"]) for row in rows}
 
     async def unrelate(self, relations: Sequence[Relation]) -> set[tuple[UUID, str, UUID]]:
         """Remove relations; return those that existed. Two statements."""
-        rows = await self._session.rows(
-            "relations/delete", namespace=self.namespace, relations=_relations_json(relations)
-        )
+        rows = await self._session.rows("relations/delete", namespace=self.namespace, relations=as_json(relations))
         await self.audit("unrelate", sorted({row[end] for row in rows for end in ("from_id", "to_id")}), len(rows))
         return {(row["from_id"], row["type"], row["to_id"]) for row in rows}
 
     async def erase(self, ids: Sequence[UUID]) -> set[UUID]:
-        """Delete memories with all rows that belong to them, and the reflections derived from them. Five statements."""
-        derived = await self._session.rows("memories/derived", namespace=self.namespace, ids=list(ids))
-        given = {"namespace": self.namespace, "ids": [*ids, *(row["id"] for row in derived)]}
-        await self._session.rows("postings/delete", **given)
-        await self._session.rows("memories/clear_successor", **given)
-        erased = {row["id"] for row in await self._session.rows("memories/delete", **given)}
+        """Delete memories with all rows that belong to them, and the reflections derived from them. Six statements."""
+        erased = await erase(self._session, self.namespace, ids)
         await self.audit("erase", sorted(erased))
-        return erased
+        return set(erased)
 
     async def audit(self, action: Write, ids: Sequence[UUID], amount: int | None = None) -> None:
         """Log a write in the audit log, if any memory is concerned. One statement."""
@@ -376,28 +346,3 @@ class Changes:
     async def refresh_planner_samples(self) -> None:
         """Analyze the tables: the planner's samples may hold erased texts."""
         await self._statistics.analyze()
-
-
-def _state(row: asyncpg.Record) -> State:
-    return State(
-        id=row["id"],
-        revision=row["revision"],
-        forgotten_at=row["forgotten_at"],
-        superseded_at=row["superseded_at"],
-        superseded_by=row["superseded_by"],
-        held={} if row["held"] is None else json.loads(row["held"]),
-    )
-
-
-def _relations_json(relations: Sequence[Relation]) -> str:
-    return json.dumps(
-        [
-            {
-                "from_id": str(relation.from_id),
-                "type": relation.type,
-                "to_id": str(relation.to_id),
-                "strength": relation.strength,
-            }
-            for relation in relations
-        ]
-    )

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from pgvector import HalfVector
 
 from folklore.db.database import Database
+from folklore.db.rows import made
 from folklore.db.stores.memories import Vectors
 from folklore.db.stores.models import register
 from folklore.errors import Refused
@@ -60,7 +61,7 @@ class Embeddings:
         """
         async with self._database.session("fresh") as session:
             rows = await session.rows("embeddings/pending", namespace=namespace, model=model, after=after, most=most)
-        return [PendingMemory(row["id"], row["content"], bytes(row["digest"])) for row in rows]
+        return [made(PendingMemory, row) for row in rows]
 
     async def backfill(self, namespace: UUID, pending: Sequence[PendingMemory], vectors: Vectors, now: datetime) -> int:
         """Write the embeddings of a batch in one transaction and return how many were written.
@@ -68,12 +69,9 @@ class Embeddings:
         Left out are texts that changed since they were read, memories that another transaction has locked, and
         memories whose vector is None.
         """
-        made = [
-            (item, HalfVector(vector))
-            for item, vector in zip(pending, vectors.vectors, strict=True)
-            if vector is not None
-        ]
-        if not made:
+        pairs = zip(pending, vectors.vectors, strict=True)
+        embedded = [(item, HalfVector(vector)) for item, vector in pairs if vector is not None]
+        if not embedded:
             return 0
         async with self._database.transaction() as session:
             await register(session, vectors.by, now)
@@ -81,9 +79,9 @@ class Embeddings:
                 "embeddings/backfill",
                 namespace=namespace,
                 model=vectors.model,
-                ids=[item.id for item, _ in made],
-                digests=[item.digest for item, _ in made],
-                vectors=[vector for _, vector in made],
+                ids=[item.id for item, _ in embedded],
+                digests=[item.digest for item, _ in embedded],
+                vectors=[vector for _, vector in embedded],
             )
         return len(rows)
 
@@ -161,11 +159,8 @@ class VectorIndexes:
         """Compare the indexes with the namespaces of at least `threshold` vectors (0: none). One statement."""
         async with self._database.session("fresh") as session:
             rows = await session.rows("embeddings/index_changes", threshold=threshold)
-        commands = [(row["action"], row["command"]) for row in rows]
-        return IndexChanges(
-            [command for action, command in commands if action == "drop"],
-            [command for action, command in commands if action == "build"],
-        )
+        drops = [row["command"] for row in rows if row["action"] == "drop"]
+        return IndexChanges(drops, [row["command"] for row in rows if row["action"] == "build"])
 
     async def require_pgvector(self) -> None:
         """Raise Refused if this version of pgvector may build indexes that lose rows."""

@@ -8,6 +8,7 @@ from datetime import datetime
 from uuid import UUID
 
 from folklore.db.database import Database, Session
+from folklore.db.rows import made
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,24 +54,13 @@ class Maintenance:
         async with self._database.transaction() as session:
             rows = await session.rows("maintenance/lock_forgotten", namespace=namespace, before=before, batch=batch)
             ids = [row["id"] for row in rows]
-            return await erase(session, namespace, ids) if ids else 0
+            return len(await erase(session, namespace, ids)) if ids else 0
 
     async def used_memories(self, namespace: UUID, *, after: UUID, batch: int) -> list[UsedMemory]:
         """Return the next memories by id that were recalled or confirmed at least once."""
         async with self._database.session("fresh") as session:
             rows = await session.rows("maintenance/used_memories", namespace=namespace, after=after, batch=batch)
-        return [
-            UsedMemory(
-                id=row["id"],
-                kind=row["kind"],
-                importance=row["importance"],
-                quality=row["quality"],
-                recalls=row["recall_count"],
-                confirmations=row["confirmed_count"],
-                used_at=row["used_at"],
-            )
-            for row in rows
-        ]
+        return [made(UsedMemory, row) for row in rows]
 
     async def write_qualities(self, namespace: UUID, scored: Sequence[tuple[UsedMemory, float]]) -> int:
         """Write qualities in one statement and return how many rows took theirs."""
@@ -92,8 +82,8 @@ class Maintenance:
         return 0 if row is None else int(row["count"])
 
 
-async def erase(session: Session, namespace: UUID, ids: Sequence[UUID]) -> int:
-    """Erase memories within the caller's transaction, which has locked them, and return how many rows went.
+async def erase(session: Session, namespace: UUID, ids: Sequence[UUID]) -> list[UUID]:
+    """Erase memories within the caller's transaction, which has locked them, and return the ids of the rows that went.
 
     Embeddings, postings, relations, usage and the reflections derived from them go too. Five statements.
     """
@@ -103,4 +93,4 @@ async def erase(session: Session, namespace: UUID, ids: Sequence[UUID]) -> int:
     await session.rows("postings/delete", namespace=namespace, ids=every)
     await session.rows("embeddings/delete_by_id", namespace=namespace, ids=every)
     await session.rows("memories/clear_successor", namespace=namespace, ids=every)
-    return len(await session.rows("memories/delete", namespace=namespace, ids=every))
+    return [row["id"] for row in await session.rows("memories/delete", namespace=namespace, ids=every)]

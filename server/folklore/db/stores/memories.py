@@ -76,12 +76,9 @@ class ListingOrder:
     @classmethod
     def of(cls, sort: Sort) -> ListingOrder:
         """Return the order for the argument `sort`."""
-        by: Literal["happened", "updated", "trending"] = "happened"
         if sort == "score":
-            by = "trending"
-        elif sort.startswith("updated"):
-            by = "updated"
-        return cls(by, sort.endswith("_asc"))
+            return cls("trending")
+        return cls("updated" if sort.startswith("updated") else "happened", sort.endswith("_asc"))
 
 
 class Memories:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Literal
 from uuid import UUID
@@ -11,7 +11,8 @@ from uuid import UUID
 import numpy as np
 from numpy.typing import NDArray
 
-from folklore.db.database import Database, Row, Session
+from folklore.db.database import Database, Session
+from folklore.db.rows import made
 from folklore.errors import Conflict
 
 Role = Literal["active", "next", "previous"]
@@ -117,7 +118,9 @@ class Models:
 
 async def read_models(session: Session) -> list[KnownModel]:
     """Return every model, the active one first, within the caller's transaction. One statement."""
-    return [_known(row) for row in await session.rows("models/read")]
+    rows = await session.rows("models/read")
+    probes = [None if row["probe"] is None else np.array(row["probe"], dtype=np.float32) for row in rows]
+    return [made(KnownModel, row, probe=probe) for row, probe in zip(rows, probes, strict=True)]
 
 
 async def active_model(session: Session) -> KnownModel | None:
@@ -127,26 +130,10 @@ async def active_model(session: Session) -> KnownModel | None:
 
 async def register(session: Session, model: KnownModel, now: datetime) -> None:
     """Register a model within the caller's transaction; the first of a database becomes the active one."""
-    await session.rows(
-        "models/insert",
-        id=model.id,
-        provider=model.provider,
-        name=model.name,
-        dimensions=model.dimensions,
-        url=model.url,
-        asked_dimensions=model.asked_dimensions,
-        query_prefix=model.query_prefix,
-        document_prefix=model.document_prefix,
-        revision=model.revision,
-        probe=None if model.probe is None else model.probe.tolist(),
-        now=now,
-    )
+    values = asdict(model) | {"probe": None if model.probe is None else model.probe.tolist(), "now": now}
+    del values["role"], values["since"]
+    await session.rows("models/insert", **values)
 
 
 async def _roles(session: Session) -> Mapping[Role, UUID]:
     return {row["role"]: row["id"] for row in await session.rows("models/lock") if row["role"] is not None}
-
-
-def _known(row: Row) -> KnownModel:
-    probe = None if row["probe"] is None else np.array(row["probe"], dtype=np.float32)
-    return KnownModel(**dict(row) | {"probe": probe})

@@ -8,6 +8,7 @@ from datetime import datetime
 from uuid import UUID
 
 from folklore.db.database import Database, Session
+from folklore.db.rows import made
 from folklore.db.stores.audit import NOWHERE, NewEntry, Write, log_entry
 from folklore.errors import ConcurrentChange, Conflict
 from folklore.model import Caller, Namespace, NamespaceStats
@@ -67,38 +68,13 @@ class Namespaces:
         """Return every namespace, or every deleted one, with its bounded count. One statement."""
         async with self._database.session() as session:
             rows = await session.rows("namespaces/list", deleted=deleted, within=self._within)
-        return [
-            Namespace(
-                id=row["id"],
-                name=row["name"],
-                language=row["language"],
-                description=row["description"],
-                memories=row["memories"],
-                created_at=row["created_at"],
-                deleted_at=row["deleted_at"],
-                deleted_by=row["deleted_by"],
-            )
-            for row in rows
-        ]
+        return [made(Namespace, row) for row in rows]
 
     async def stats(self, ids: Sequence[UUID], model: UUID | None) -> list[NamespaceStats]:
         """Count the contents of namespaces exactly. One statement that reads them whole."""
         async with self._database.session() as session:
             rows = await session.rows("namespaces/stats", namespaces=list(ids), model=model)
-        return [
-            NamespaceStats(
-                name=row["name"],
-                memories=row["memories"],
-                forgotten=row["forgotten"],
-                superseded=row["superseded"],
-                without_vector=row["without_vector"],
-                sessions=row["sessions"],
-                characters=row["characters"],
-                oldest=row["oldest"],
-                newest=row["newest"],
-            )
-            for row in rows
-        ]
+        return [made(NamespaceStats, row) for row in rows]
 
     async def status(self, model: UUID | None) -> list[NamespaceStatus]:
         """Return how many memories each namespace holds, and how many lack a vector in this model. One statement."""
@@ -141,11 +117,7 @@ class Namespaces:
     async def deleted(self, name: str) -> list[Namespace]:
         """Return the deleted namespaces of this name, the last deleted one first."""
         async with self._database.session() as session:
-            rows = await session.rows("namespaces/deleted", name=name)
-        return [
-            Namespace(row["id"], row["name"], deleted_at=row["deleted_at"], deleted_by=row["deleted_by"])
-            for row in rows
-        ]
+            return [made(Namespace, row) for row in await session.rows("namespaces/deleted", name=name)]
 
     async def deleted_before(self, before: datetime) -> list[UUID]:
         """Return the namespaces that were deleted before a time."""

@@ -8,6 +8,7 @@ from datetime import datetime
 from uuid import UUID
 
 from folklore.db.database import Database
+from folklore.db.rows import made
 from folklore.db.stores.audit import NOWHERE, NewEntry, log_entry
 from folklore.errors import Conflict
 from folklore.model import Caller, Grant, Role, Token
@@ -57,18 +58,7 @@ class Principals:
         if row is None:
             return None
         opened = zip(row["ids"] or (), row["names"] or (), row["roles"] or (), strict=True)
-        return Known(
-            id=row["id"],
-            digest=bytes(row["digest"]),
-            principal=row["principal"],
-            owner=row["owner"],
-            agent=row["agent"],
-            home=row["home"],
-            expires_at=row["expires_at"],
-            revoked_at=row["revoked_at"],
-            last_used_at=row["last_used_at"],
-            grants=tuple(Grant(id_, name, role) for id_, name, role in opened),
-        )
+        return made(Known, row, grants=tuple(Grant(id_, name, role) for id_, name, role in opened))
 
     async def any_token(self) -> bool:
         """Return True if a token was ever created. One statement."""
@@ -85,7 +75,7 @@ class Principals:
                     break
             else:
                 raise Conflict(f"The principal {token.principal} was created at the same time.", hint="Try again.")
-            made = await session.row(
+            inserted = await session.row(
                 "principals/insert_token",
                 id=token.id,
                 principal=principal["id"],
@@ -98,14 +88,14 @@ class Principals:
                 author=caller.author,
                 expires_at=token.expires_at,
             )
-            if made is not None and token.grants:
+            if inserted is not None and token.grants:
                 await session.rows(
                     "principals/insert_grants",
                     token=token.id,
                     namespaces=[namespace for namespace, _ in token.grants],
                     roles=[role for _, role in token.grants],
                 )
-            if made is not None:
+            if inserted is not None:
                 detail = f"{principal['name']} {token.id}"
                 entry = NewEntry(NOWHERE, "token_create", amount=1, detail=detail)
                 await log_entry(session, entry, caller=caller, now=now)
@@ -115,23 +105,7 @@ class Principals:
         """List the tokens of a principal, or all; with `every` also expired and revoked ones. One statement."""
         async with self._database.session() as session:
             rows = await session.rows("principals/list_tokens", principal=principal, every=every, now=now)
-        return [
-            Token(
-                id=row["id"],
-                principal=row["principal"],
-                owner=row["owner"],
-                grants=tuple(row["grants"]),
-                created_at=row["created_at"],
-                created_by=row["created_by"],
-                agent=row["agent"],
-                home=row["home"],
-                issuer=row["issuer"],
-                expires_at=row["expires_at"],
-                revoked_at=row["revoked_at"],
-                last_used_at=row["last_used_at"],
-            )
-            for row in rows
-        ]
+        return [made(Token, row) for row in rows]
 
     async def revoke(
         self, *, ids: Sequence[UUID] = (), principal: str | None = None, caller: Caller, now: datetime

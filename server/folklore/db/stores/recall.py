@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
+from dataclasses import asdict
 from uuid import UUID
 
 import numpy as np
@@ -79,13 +80,8 @@ class RecallStatements:
         async with self._session() as session:
             rows = await session.rows(
                 "recall/lexemes",
+                **asdict(query),
                 namespaces=list(scope.namespaces),
-                pieces=list(query.pieces),
-                date_terms=list(query.date_terms),
-                languages=list(query.languages),
-                bound=query.bound,
-                saturation=query.saturation,
-                prior=query.prior,
                 mean_length=None if corpus is None else corpus.mean_length,
                 measure=corpus is None,
             )
@@ -150,12 +146,8 @@ class RecallStatements:
                 expression=expression,
                 fetch=fetch,
                 bound=bound,
-                lexemes=list(bm25.weights.keys()),
-                weights=list(bm25.weights.values()),
-                stems=[bm25.query.stems.get(lexeme) for lexeme in bm25.weights],
                 mean_length=bm25.query.corpus.mean_length,
-                saturation=bm25.saturation,
-                prior=bm25.prior,
+                **_weighed(bm25),
                 **visibility(scope.filters, scope.now),
             )
         return Hits.of(rows)
@@ -213,20 +205,15 @@ class RecallStatements:
         Two statements where hidden memories leave too few.
         """
         query = bm25.query
-        stems = [query.stems.get(lexeme) for lexeme in bm25.weights]
         postings = min(query.corpus.total, sum(query.documents.get(lexeme, 0) for lexeme in bm25.weights))
         values = {
-            "lexemes": list(bm25.weights.keys()),
-            "weights": list(bm25.weights.values()),
-            "stems": stems,
-            "saturation": bm25.saturation,
-            "prior": bm25.prior,
+            **_weighed(bm25),
             "damping": bm25.saturation / max(query.corpus.mean_length + bm25.prior, 1.0),
             "mean_score": bm25.mean_score,
             "score_slope": bm25.score_slope,
             "mean_size": query.corpus.mean_size,
         }
-        name = "recall/keyword" if any(stems) else "recall/keyword:stems"
+        name = "recall/keyword" if any(map(query.stems.get, bm25.weights)) else "recall/keyword:stems"
         statement, filters = seen(name, scope.filters, scope.now)
         for checked in dict.fromkeys((_best_to_check(scope, fetch, postings), None)):
             async with self._session() as session:
@@ -239,21 +226,14 @@ class RecallStatements:
 
     async def candidates(self, scope: Scope, query: CandidateQuery) -> dict[UUID, Candidate]:
         """Return the candidates, and the memories linked to some of them."""
-        name, vectors = "recall/pool", {"model": query.model}
+        name, values = "recall/pool", asdict(query)
         if query.model is None:
-            name, vectors = "recall/pool:no_vectors", {}
+            name = "recall/pool:no_vectors"
+            del values["model"]
         statement, filters = seen(name, scope.filters, scope.now)
         async with self._session() as session:
             rows = await session.rows(
-                statement,
-                namespaces=list(scope.namespaces),
-                ids=list(query.ids),
-                spreading=list(query.spreading),
-                reach=query.reach,
-                related=query.related,
-                max_relations=_RELATIONS,
-                **vectors,
-                **filters,
+                statement, namespaces=list(scope.namespaces), max_relations=_RELATIONS, **values, **filters
             )
         return {row["id"]: Candidate.of(row, scope.namespaces[row["namespace_id"]]) for row in rows}
 
@@ -273,6 +253,17 @@ class RecallStatements:
                 **visibility(scope.filters, scope.now),
             )
         return [Recalled(memory_of(row, scope.namespaces[row["namespace_id"]]), expanded=row["by"]) for row in rows]
+
+
+def _weighed(bm25: Bm25) -> dict[str, object]:
+    """Return the parameters that weigh lexemes."""
+    return {
+        "lexemes": list(bm25.weights.keys()),
+        "weights": list(bm25.weights.values()),
+        "stems": [bm25.query.stems.get(lexeme) for lexeme in bm25.weights],
+        "saturation": bm25.saturation,
+        "prior": bm25.prior,
+    }
 
 
 def _least_score(query: DenseQuery, best: int | None) -> float | None:

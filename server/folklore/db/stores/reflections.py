@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from folklore.db.database import Database, Session
+from folklore.db.rows import made
 from folklore.db.stores.maintenance import erase
 from folklore.db.stores.memories import PreparedMemory, Vectors
 from folklore.db.stores.transfer import ImportTransaction, Past, TransferredMemory
@@ -79,26 +80,24 @@ class Reflections:
         vectors = np.frombuffer(raw, dtype=">f2").reshape(len(rows), -1 if rows else 0).astype(np.float32)
         lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
         np.divide(vectors, lengths, out=vectors, where=lengths > 0)
-        return Sources(tuple(row["id"] for row in rows), tuple(bytes(row["digest"]) for row in rows), vectors)
+        return Sources(tuple(row["id"] for row in rows), tuple(row["digest"] for row in rows), vectors)
 
     async def existing(self, namespace: UUID) -> list[ExistingReflection]:
         """Return the stored reflections, forgotten ones too."""
         async with self._database.session("fresh") as session:
             rows = await session.rows("reflections/existing", namespace=namespace)
-        return [
-            ExistingReflection(row["id"], row["idempotency_key"] or "", row["forgotten"], row["whole"]) for row in rows
-        ]
+        return [made(ExistingReflection, row) for row in rows]
 
     async def members(self, namespace: UUID, ids: Sequence[UUID]) -> dict[UUID, Member]:
         """Return these memories as a reflection quotes them; erased ones are left out."""
         async with self._database.session() as session:
             rows = await session.rows("reflections/members", namespace=namespace, ids=list(ids))
-        return {row["id"]: Member(row["id"], row["content"], row["language"], row["happened"]) for row in rows}
+        return {row["id"]: made(Member, row) for row in rows}
 
     async def withdraw(self, namespace: UUID, ids: Sequence[UUID]) -> int:
         """Erase reflections in one transaction and return how many."""
         async with self._database.transaction() as session:
-            return await erase(session, namespace, ids)
+            return len(await erase(session, namespace, ids))
 
     async def store(
         self,

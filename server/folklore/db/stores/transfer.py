@@ -7,14 +7,13 @@ from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import asdict, dataclass, field, replace
 from datetime import datetime
-from typing import Any
 from uuid import UUID
 
 import asyncpg
 from pgvector import HalfVector
 
 from folklore.db.database import Database, Session
-from folklore.db.rows import columns_of, fields_of, relation_of, revision_of, short
+from folklore.db.rows import as_json, columns_of, fields_of, made, relation_of, revision_of, short
 from folklore.db.stores.audit import NewEntry, log_entry
 from folklore.db.stores.changes import CHANGEABLE, NamespaceTransaction
 from folklore.db.stores.memories import Vectors, index, lock_sessions, session_steps
@@ -250,8 +249,7 @@ class ImportTransaction:
         rows = [self._row(memory) for memory in memories]
         for row, step in zip(rows, session_steps(memory.draft for memory in memories), strict=True):
             row["step"] = step
-        rows.sort(key=lambda row: str(row["digest"]))  # two batches never deadlock
-        return json.dumps(rows, ensure_ascii=False, default=str)
+        return as_json(sorted(rows, key=lambda row: str(row["digest"])))  # two batches never deadlock
 
     def _row(self, memory: TransferredMemory) -> dict[str, object]:
         draft = memory.draft
@@ -360,23 +358,14 @@ class Transfers:
             for type_, statement in _LINK_STATEMENTS.items():
                 rows = [{"place": place} | asdict(link) for place, link in enumerate(links) if isinstance(link, type_)]
                 if rows:
-                    text = json.dumps(rows, ensure_ascii=False, default=str)
-                    found = await session.rows(statement, namespace=namespace, links=text)
+                    found = await session.rows(statement, namespace=namespace, links=as_json(rows))
                     fitting.update(row["place"] for row in found)
         return fitting
 
 
 def _memory_of(row: asyncpg.Record) -> TransferredMemory:
-    draft = Draft(
-        **fields_of(row),
-        idempotency_key=row["idempotency_key"],
-        id=row["id"],
-        author=row["author"],
-        created_at=row["created_at"],
-    )
-    past: dict[str, Any] = {name: row[name] for name in PAST}
-    past["quality"] = short(past["quality"])
-    return TransferredMemory(draft, Past(**past), keys={} if row["keys"] is None else json.loads(row["keys"]))
+    past = made(Past, row, quality=short(row["quality"]))
+    return TransferredMemory(made(Draft, row, **fields_of(row)), past, keys=json.loads(row["keys"] or "{}"))
 
 
 def _vector_of(vector: HalfVector, model: KnownModel) -> ModelVector:

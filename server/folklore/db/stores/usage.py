@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 from uuid import UUID
+
+from folklore.db.rows import as_json
 
 if TYPE_CHECKING:  # a server on stdio imports UsageEntry before it may take the time to import a driver
     from folklore.db.database import Database
@@ -48,7 +49,7 @@ class UsageStore:
         for row in rows:
             batch = by_name.get(row["name"], [])
             async with self._database.session() as session:
-                counted = await session.rows("usage/record", namespace=row["id"], used=_as_json(batch))
+                counted = await session.rows("usage/record", namespace=row["id"], used=as_json(batch))
             ids = {found["id"] for found in counted}
             left += [entry for entry in batch if entry.memory not in ids]
         return left
@@ -63,21 +64,3 @@ class UsageStore:
         """Delete at most `batch` entries from before a time and return how many."""
         async with self._database.session("fresh") as session:
             return len(await session.rows("usage/delete", namespace=namespace, before=before, batch=batch))
-
-
-def _as_json(batch: Sequence[UsageEntry]) -> str:
-    return json.dumps(
-        [
-            {
-                "memory": str(entry.memory),
-                "answer": str(entry.answer),
-                "at": entry.at.isoformat(),
-                "rank": entry.rank,
-                "score": entry.score,
-                "query": entry.query.hex(),
-                "session": entry.session,
-                "caller": entry.caller,
-            }
-            for entry in batch
-        ]
-    )

@@ -1,4 +1,3 @@
--- Delete the :batch oldest entries of a namespace from before :before.
 delete from audit
 where namespace_id = :namespace::uuid and id = any(array(
     select a.id from audit a

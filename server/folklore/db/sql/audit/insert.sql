@@ -1,6 +1,3 @@
--- Insert an entry: who did or tried what, and on which memories.
-insert into audit (
-    namespace_id, id, at, principal, token_id, agent, action, outcome, amount, ids, detail
-)
+insert into audit (namespace_id, id, at, principal, token_id, agent, action, outcome, amount, ids, detail)
 select :namespace::uuid, :id::uuid, :now::timestamptz, :principal::text, :token::uuid, :agent::text, :action::text,
     :outcome::text, :amount::integer, :ids::uuid[], :detail::text

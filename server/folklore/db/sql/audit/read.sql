@@ -1,5 +1,6 @@
 -- The latest entries of :namespaces, newest first. Entries that concern no namespace have the id of zeros.
-select a.namespace_id, a.id, a.at, a.principal, a.token_id, a.agent, a.action, a.outcome, a.amount, a.ids, a.detail
+select a.namespace_id as namespace, a.id, a.at, a.principal, a.token_id as token, a.agent, a.action, a.outcome, a.amount,
+    a.ids as memories, a.detail
 from audit a
 where a.namespace_id = any(:namespaces::uuid[])
     and (:principal::text is null or lower(a.principal collate "C") = lower(:principal::text collate "C"))

@@ -7,6 +7,5 @@ using (
     limit :most::integer
     for update
 ) doomed
-where d.namespace_id = :namespace::uuid and d.model_id = :model::uuid
-    and d.memory_id = doomed.memory_id
+where d.namespace_id = :namespace::uuid and d.model_id = :model::uuid and d.memory_id = doomed.memory_id
 returning d.memory_id

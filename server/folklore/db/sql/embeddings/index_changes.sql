@@ -18,9 +18,7 @@ with existing as (
     cross join lateral (
         select count(*) as vectors
         from (
-            select from embeddings e
-            where e.namespace_id = n.id and e.model_id = m.id
-            limit :threshold::integer
+            select from embeddings e where e.namespace_id = n.id and e.model_id = m.id limit :threshold::integer
         ) bounded
     ) counted
     where n.deleted_at is null and m.role = 'active' and m.dimensions < 4000

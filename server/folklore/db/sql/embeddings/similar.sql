@@ -6,8 +6,7 @@
 with mine as materialized (
     select e.memory_id, e.vector
     from embeddings e
-    where e.namespace_id = :namespace::uuid and e.model_id = :model::uuid
-        and e.memory_id = any(:ids::uuid[])
+    where e.namespace_id = :namespace::uuid and e.model_id = :model::uuid and e.memory_id = any(:ids::uuid[])
 ),
 newest as materialized (
     select e.memory_id, e.vector

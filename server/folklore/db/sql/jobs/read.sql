@@ -1,4 +1,2 @@
--- Every job that ever ran.
 select name, holder, leased_until, started_at, finished_at, seconds, outcome, done, error, next_due
-from jobs
-order by name
+from jobs order by name

@@ -1,4 +1,3 @@
--- Count the memories that have expired and are not forgotten yet.
 select count(*) as count
 from memories m
 where m.namespace_id = :namespace::uuid and m.expires_at <= :now::timestamptz

@@ -1,4 +1,3 @@
--- Count the memories forgotten before :before.
 select count(*) as count
 from memories m
 where m.namespace_id = :namespace::uuid and m.forgotten_at < :before::timestamptz

@@ -1,6 +1,6 @@
--- Memories after :after, by id, that were recalled or confirmed at least once, with what their quality is computed
+-- Memories after :after, by id, that were recalled or confirmed at least once, with what their quality follows
 -- from.
-select m.id, m.kind, m.importance, m.quality, m.recall_count, m.confirmed_count,
+select m.id, m.kind, m.importance, m.quality, m.recall_count as recalls, m.confirmed_count as confirmations,
     greatest(m.updated_at, m.last_recalled_at, m.confirmed_at) as used_at
 from memories m
 where m.namespace_id = :namespace::uuid and m.id > :after::uuid and m.forgotten_at is null

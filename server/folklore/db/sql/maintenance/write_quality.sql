@@ -9,8 +9,6 @@ with held as materialized (
     order by m.id
     for no key update of m skip locked
 )
-update memories m
-set quality = held.quality
-from held
+update memories m set quality = held.quality from held
 where m.namespace_id = :namespace::uuid and m.id = held.id
 returning m.id

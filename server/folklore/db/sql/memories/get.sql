@@ -1,4 +1,3 @@
--- Memories by id, each with the name of its namespace.
 select n.name as namespace,
 -- include record
 from memories m

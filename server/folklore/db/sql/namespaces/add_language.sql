@@ -1,3 +1,2 @@
--- Add a language to a namespace, so that queries are read in it too.
 update namespaces set languages = array(select distinct unnest(languages || :language::text) order by 1)
 where id = :namespace::uuid and not languages @> array[:language::text]

@@ -1,4 +1,3 @@
--- Hide a namespace with all of its memories.
 update namespaces set deleted_at = :now::timestamptz, deleted_by = :author::text
 where id = :namespace::uuid and deleted_at is null
 returning id

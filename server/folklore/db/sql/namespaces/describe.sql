@@ -1,2 +1,1 @@
--- Change the description of a namespace.
 update namespaces set description = :description::text where id = :namespace::uuid and deleted_at is null returning id

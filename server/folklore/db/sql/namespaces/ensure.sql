@@ -21,15 +21,8 @@ made as (
     select :id::uuid, :name::text, :language::text, array[:language::text] || :languages::text[], :now::timestamptz,
         :author::text
     where not exists (
-        select from namespaces
-        where lower(name collate "C") = lower(:name::text collate "C") and deleted_at is null
-    )
+        select from namespaces where lower(name collate "C") = lower(:name::text collate "C") and deleted_at is null)
     on conflict (lower(name collate "C")) where deleted_at is null do nothing
     returning id, language
 )
-select id, language from known
-union all
-select id, language from learned
-union all
-select id, language from made
-limit 1
+select * from known union all select * from learned union all select * from made limit 1

@@ -1,2 +1,1 @@
--- Delete the audit log of a namespace.
 delete from audit where namespace_id = :namespace::uuid

@@ -1,7 +1,6 @@
 -- The principal of this name, created if it is new; an existing one keeps its spelling.
 with made as (
-    insert into principals (id, name)
-    values (:id::uuid, :name::text)
+    insert into principals (id, name) values (:id::uuid, :name::text)
     on conflict (lower(name collate "C")) do nothing
     returning id, name
 )

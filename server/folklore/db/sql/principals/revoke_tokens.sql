@@ -1,4 +1,3 @@
--- Revoke the tokens :ids, or all of the principal :principal, that are not revoked yet.
 update tokens t set revoked_at = :now::timestamptz
 from principals p
 where p.id = t.principal_id and t.revoked_at is null

@@ -37,9 +37,7 @@ select
     , further.by
 from further
 join memories m on m.namespace_id = further.namespace_id and m.id = further.id
-where m.namespace_id = any(:namespaces::uuid[])
-    and m.id <> all(:ids::uuid[])
-    and
+where m.namespace_id = any(:namespaces::uuid[]) and m.id <> all(:ids::uuid[]) and
 -- include visible
 order by further.by desc, further.score desc, m.id
 limit :most::integer

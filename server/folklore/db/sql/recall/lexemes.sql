@@ -45,9 +45,7 @@ cross join lateral (
             as evidence
         from postings p
         cross join (select :saturation::float8 / greatest(coalesce(:mean_length::float8, (
-            select avg(length)::float8
-            from postings
-            where namespace_id = any(:namespaces::uuid[]) and lexeme = ''
+            select avg(length)::float8 from postings where namespace_id = any(:namespaces::uuid[]) and lexeme = ''
         ), 0) + :prior::float8, 1) as damping) usual
         where p.namespace_id = any(:namespaces::uuid[]) and p.lexeme = asked.lexeme
 -- include once

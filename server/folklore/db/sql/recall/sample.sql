@@ -39,7 +39,5 @@ select counted.many, (
 ) end as texts
 from (
     select count(*) >= :many::integer as many
-    from (
-        select from memories m where m.namespace_id = any(:namespaces::uuid[]) limit :many::integer
-    ) bounded
+    from (select from memories m where m.namespace_id = any(:namespaces::uuid[]) limit :many::integer) bounded
 ) counted

@@ -28,9 +28,7 @@ form as materialized (
     select place, 'words of ' || language as reading, lexeme, position, null as stem
     from word
     union all
-    select place, 'words', lexeme, position, null
-    from spelled
-    where field <> ''
+    select place, 'words', lexeme, position, null from spelled where field <> ''
     union all
     select spelled.place, 'spelled', spelled.lexeme, spelled.position,
         case when bool_or(word.lexeme = spelled.lexeme) then spelled.lexeme else min(word.lexeme) end

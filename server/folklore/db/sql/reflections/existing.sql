@@ -1,12 +1,12 @@
 -- Every reflection, forgotten ones too, since a reflection that a person forgot is not made again. `whole`: no member
 -- was changed, superseded, forgotten or erased since.
-select m.id, (
+select m.id, coalesce((
         select k.key
         from idempotency_keys k
         where k.namespace_id = m.namespace_id and k.memory_id = m.id and k.request = m.digest
         order by k.key collate "C"
         limit 1
-    ) as idempotency_key, m.forgotten_at is not null as forgotten,
+    ), '') as key, m.forgotten_at is not null as forgotten,
     coalesce(m.metadata->>'members', '') = (
         select count(*)::text
         from relations r

@@ -1,4 +1,3 @@
--- A text that differs whenever anything changed that reflections are made from.
 select concat_ws(' ', count(*), extract(epoch from max(m.updated_at)), count(m.forgotten_at), count(m.superseded_at),
     count(e.memory_id)) as fingerprint
 from memories m

@@ -2,7 +2,6 @@
 select m.id
 from unnest(:ids::uuid[], :digests::bytea[]) as given (id, digest)
 join memories m on m.namespace_id = :namespace::uuid and m.id = given.id and m.digest = given.digest
-where m.namespace_id = :namespace::uuid and m.forgotten_at is null and m.superseded_at is null
-    and m.expires_at is null
+where m.namespace_id = :namespace::uuid and m.forgotten_at is null and m.superseded_at is null and m.expires_at is null
 order by m.id
 for share of m skip locked

@@ -1,4 +1,3 @@
--- The members :ids of a reflection as it quotes them.
 select m.id, m.content, m.language, coalesce(m.occurred_at, m.created_at) as happened
 from memories m
 where m.namespace_id = :namespace::uuid and m.id = any(:ids::uuid[])

@@ -1,4 +1,3 @@
--- Delete relations, :relations a JSON array. Returns those that existed.
 delete from relations r
 using jsonb_to_recordset(:relations::jsonb) as d (from_id uuid, type text, to_id uuid)
 where r.namespace_id = :namespace::uuid and r.from_id = d.from_id and r.type = d.type and r.to_id = d.to_id

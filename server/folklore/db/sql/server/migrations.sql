@@ -1,2 +1,1 @@
--- The applied migrations.
 select name, checksum from folklore_migrations

@@ -1,2 +1,1 @@
--- Record that a migration was applied, within its transaction.
 insert into folklore_migrations (name, checksum, applied_at) values (:name::text, :checksum::text, :now::timestamptz)

@@ -11,8 +11,7 @@ select
         from (
             select k.key, k.request
             from idempotency_keys k
-            where k.namespace_id = :namespace::uuid and k.memory_id = m.id
-                and k.key is distinct from own.key
+            where k.namespace_id = :namespace::uuid and k.memory_id = m.id and k.key is distinct from own.key
             order by k.key collate "C"
             limit 300
         ) k

@@ -1,4 +1,3 @@
--- The properties of the namespaces :names, null for all, that a transfer keeps.
 select id, name, description, language, created_at, created_by
 from namespaces
 where deleted_at is null

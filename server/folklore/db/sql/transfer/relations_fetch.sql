@@ -1,2 +1,1 @@
--- The next rows of the cursor.
 fetch forward 200 from folklore_relations

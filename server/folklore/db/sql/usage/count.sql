@@ -1,2 +1,1 @@
--- Count the entries of the usage log from before :before.
 select count(*) as count from usage u where u.namespace_id = :namespace::uuid and u.used_at < :before::timestamptz

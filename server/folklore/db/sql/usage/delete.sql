@@ -1,4 +1,3 @@
--- Delete up to :batch entries of the usage log from before :before, the oldest first.
 with old as materialized (
     select u.memory_id, u.answer_id
     from usage u
