@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import httpx
 import pytest
@@ -21,6 +22,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from folklore.app import App
 from folklore.config import Settings
 from folklore.http.app import build_app
+from folklore.memory.auth.current_caller import calling
+from folklore.model import Caller
 from tests.servers import on_http, watched
 from tests.test_http import INITIALIZE, MCP, message
 
@@ -122,7 +125,7 @@ async def test_each_call_and_each_request_has_a_line(database_url: str, tmp_path
 
 
 class Recognised:
-    """Stands in for authentication: sets the principal."""
+    """Stands in for authentication: sets the principal and the caller."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -130,7 +133,8 @@ class Recognised:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
             scope.setdefault("state", {})["principal"] = "alice"
-        await self._app(scope, receive, send)
+        with calling(Caller("alice", token=UUID(int=1))):
+            await self._app(scope, receive, send)
 
 
 async def test_the_principal_is_logged(settings: Settings) -> None:

@@ -57,10 +57,7 @@ def api_routes(service: Service, security: TransportSecuritySettings) -> list[Ro
             return failure(error)
         return StreamingResponse(lines, media_type="application/x-ndjson")
 
-    return [
-        Path("/api/export", export, methods=["POST"]),
-        Path("/api/{operation}", call, methods=["POST"]),
-    ]
+    return [Path("/api/export", export, methods=["POST"]), Path("/api/{operation}", call, methods=["POST"])]
 
 
 async def _begin_export(service: Service, body: bytes, exports: asyncio.Semaphore) -> AsyncIterator[str]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
-from typing import Protocol
+from typing import Any
 
 from mcp.server import Server
 from mcp.server.auth.routes import build_resource_metadata_url, create_protected_resource_routes
@@ -18,14 +18,14 @@ from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
-from starlette.types import Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from folklore import telemetry
 from folklore.app import App
 from folklore.config import OAuthSettings
 from folklore.errors import NotFound
 from folklore.http.api import api_routes
-from folklore.http.auth import METRICS, AuthenticationMiddleware
+from folklore.http.auth import AuthenticationMiddleware
 from folklore.http.connections import RequestTracking
 from folklore.http.error_responses import Path, failure, refusal
 from folklore.http.health import Health
@@ -33,18 +33,14 @@ from folklore.http.limits import STREAM_PATH, Limits, limiting
 from folklore.http.metrics import Metrics
 from folklore.http.namespace import RequestedNamespace
 from folklore.http.oauth import JwtIssuer
-from folklore.http.request_log import CallLog, RequestLog
+from folklore.http.request_log import RequestLog
 from folklore.http.team import Team
 from folklore.http.trusted_hosts import TrustedHosts, transport_security
 from folklore.mcp.server import build_server
 
 
 def build_app(
-    app: App,
-    host: str,
-    limits: Limits | None = None,
-    *,
-    on_shutdown: Callable[[], None] = lambda: None,
+    app: App, host: str, limits: Limits | None = None, *, on_shutdown: Callable[[], None] = lambda: None
 ) -> Starlette:
     """Return the ASGI application over `app`, which it starts and closes; `host` is the address it listens on.
 
@@ -55,63 +51,46 @@ def build_app(
     security = transport_security(host, settings.http.allowed_hosts)
     team = Team.of(app, None if oauth.issuer is None else JwtIssuer(oauth))
     health, metrics = Health(app), Metrics(app)
-    app.usage.metrics = CallLog(metrics)
+    app.usage.metrics = metrics
     server = build_server(team.service, offered=settings.tools)
     streamable = _streamable_http(server, host, security, limits)
     routes: list[BaseRoute] = [
         Path("/healthz", health.alive),
         Path("/readyz", health.ready),
-        Path(METRICS, metrics.endpoint),
+        Path("/metrics", metrics.endpoint),
         *_metadata(oauth),
         *api_routes(team.service, security),
         Path("/mcp", streamable, methods=["POST"]),  # without sessions there is no stream to GET and none to DELETE
         *_sse_routes(server, security, limits, several_workers=settings.http.workers > 1),
     ]
 
-    running = [metrics.publishing, partial(streamable.router.lifespan_context, streamable)]
-    lifespan = partial(_lifespan, app, (app, team, health), running, on_shutdown)
+    @asynccontextmanager
+    async def lifespan(_outer: Starlette) -> AsyncIterator[None]:
+        async with AsyncExitStack() as stack:  # what is entered last is closed first
+            if (collector := telemetry.start_collector(os.environ)) is not None:
+                stack.push_async_callback(collector.stop)
+            stack.push_async_callback(app.close)
+            stack.push_async_callback(team.close)
+            stack.push_async_callback(health.close)
+            app.start()
+            app.start_jobs()
+            await stack.enter_async_context(metrics.publishing())
+            await stack.enter_async_context(streamable.router.lifespan_context(streamable))
+            stack.callback(on_shutdown)
+            yield
+
     middleware = [
         Middleware(RequestTracking),
         Middleware(RequestLog, metrics=metrics, routes=routes),
         Middleware(TrustedHosts, security=security),
-        Middleware(
-            AuthenticationMiddleware,
-            authenticator=team.authenticator,
-            denied=team.denied,
-            metadata_url=_metadata_url(oauth),
-        ),
+        Middleware(AuthenticationMiddleware, team=team, metadata_url=_metadata_url(oauth)),
         Middleware(RequestedNamespace),
         *limiting(limits, settings.http.rate_per_minute),
     ]
     return Starlette(routes=routes, middleware=middleware, lifespan=lifespan)
 
 
-class _Closing(Protocol):
-    async def close(self) -> None: ...
-
-
-@asynccontextmanager
-async def _lifespan(
-    app: App,
-    closing: Sequence[_Closing],
-    running: Sequence[Callable[[], AbstractAsyncContextManager[object]]],
-    on_shutdown: Callable[[], None],
-    _outer: Starlette,
-) -> AsyncIterator[None]:
-    async with AsyncExitStack() as stack:  # what is entered last is closed first
-        if (collector := telemetry.start_collector(os.environ)) is not None:
-            stack.push_async_callback(collector.stop)
-        for part in closing:
-            stack.push_async_callback(part.close)
-        app.start()
-        app.start_jobs()
-        for block in running:
-            await stack.enter_async_context(block())
-        stack.callback(on_shutdown)
-        yield
-
-
-def _streamable_http(server: Server[None], host: str, security: TransportSecuritySettings, limits: Limits) -> Starlette:
+def _streamable_http(server: Server[Any], host: str, security: TransportSecuritySettings, limits: Limits) -> Starlette:
     """Return MCP over streamable HTTP, without sessions: any worker may answer any request."""
     return server.streamable_http_app(
         host=host,
@@ -125,60 +104,48 @@ def _streamable_http(server: Server[None], host: str, security: TransportSecurit
 
 
 def _sse_routes(
-    server: Server[None], security: TransportSecuritySettings, limits: Limits, *, several_workers: bool
+    server: Server[Any], security: TransportSecuritySettings, limits: Limits, *, several_workers: bool
 ) -> Sequence[Route]:
     """Return the paths of SSE.
 
     A session lives in one process, so several workers, any of which may get the next message, do not offer SSE.
     """
     transport = SseServerTransport("/messages/", security, limits.body_size)
-    stream = Path(STREAM_PATH, _needs_one_worker if several_workers else SseSession(server, transport), methods=["GET"])
-    if stream.methods:
-        stream.methods.discard("HEAD")  # Starlette adds it to GET, but a stream has no head without its body
-    messages = _needs_one_worker if several_workers else Messages(transport)
-    return [stream, Path("/messages/", messages, methods=["POST"])]
+
+    # Starlette calls as an ASGI application what an endpoint returns.
+    async def session(_request: Request) -> ASGIApp:
+        return _needs_one_worker() if several_workers else partial(_serve_session, server, transport)
+
+    async def message(_request: Request) -> ASGIApp:
+        return _needs_one_worker() if several_workers else transport.handle_post_message
+
+    stream = Path(STREAM_PATH, session)
+    stream.methods = {"GET"}  # without HEAD, which Starlette adds: a stream has no head without its body
+    return [stream, Path("/messages/", message, methods=["POST"])]
 
 
-async def _needs_one_worker(_request: Request) -> Response:
+def _needs_one_worker() -> Response:
+    message = "This server has several workers, and an SSE session lives in one."
     return refusal(
-        501,
-        "sse_needs_one_worker",
-        "This server has several workers, and an SSE session lives in one.",
-        "Connect to /mcp by streamable HTTP, or set http.workers to 1.",
+        501, "sse_needs_one_worker", message, "Connect to /mcp by streamable HTTP, or set http.workers to 1."
     )
 
 
-class SseSession:
-    """ASGI endpoint of an SSE session, which lasts as long as its connection."""
+async def _serve_session(
+    server: Server[Any], transport: SseServerTransport, scope: Scope, receive: Receive, send: Send
+) -> None:
+    """Serve one session, and end its stream: the SDK leaves it open when the server ends, which uvicorn reports."""
+    is_open = False
 
-    def __init__(self, server: Server[None], transport: SseServerTransport) -> None:
-        self._server = server
-        self._transport = transport
+    async def observe(message: Message) -> None:
+        nonlocal is_open
+        is_open = message["type"] == "http.response.start" or bool(message.get("more_body"))
+        await send(message)
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Serve one session, and end its stream: the SDK leaves it open when the server ends, which uvicorn reports."""
-        is_open = False
-
-        async def observe(message: Message) -> None:
-            nonlocal is_open
-            is_open = message["type"] == "http.response.start" or bool(message.get("more_body"))
-            await send(message)
-
-        async with self._transport.connect_sse(scope, receive, observe) as (incoming, outgoing):
-            await self._server.run(incoming, outgoing, self._server.create_initialization_options())
-        if is_open:
-            await send({"type": "http.response.body", "body": b"", "more_body": False})
-
-
-class Messages:
-    """ASGI endpoint for the messages of SSE sessions."""
-
-    def __init__(self, transport: SseServerTransport) -> None:
-        self._transport = transport
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass a message to its session."""
-        await self._transport.handle_post_message(scope, receive, send)
+    async with transport.connect_sse(scope, receive, observe) as (incoming, outgoing):
+        await server.run(incoming, outgoing, server.create_initialization_options())
+    if is_open:
+        await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 
 def _metadata(oauth: OAuthSettings) -> list[Route]:

@@ -2,33 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
 from mcp.server.auth.provider import AccessToken
-from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from folklore.errors import FolkloreError, Unauthenticated
 from folklore.http.error_responses import failure
-from folklore.memory.auth.authenticator import TokenAuthenticator
+from folklore.http.limits import PROBES
+from folklore.http.team import Team
 from folklore.memory.auth.current_caller import calling
 from folklore.model import Caller
 
-# Open without a token, by these methods only: probes, and what clients look for after a 401 (RFC 9728). A browser sends
-# OPTIONS before it looks.
-OPEN = frozenset({"/healthz", "/readyz"})
-DISCOVERY = "/.well-known/"
-_READING = frozenset({"GET", "HEAD"})
-
-# Decides itself who may read it without a token (metrics.py).
-METRICS = "/metrics"
-
+_METRICS = "/metrics"
 # How the audit log names a refused request: not by its path, which the caller could fill with anything.
-KNOWN = ("/mcp", "/sse", "/messages/", "/api/", METRICS)
-
-Denied = Callable[[Caller, str, FolkloreError, str], None]
+KNOWN = ("/mcp", "/sse", "/messages/", "/api/", _METRICS)
 
 
 class AuthenticationMiddleware:
@@ -37,12 +25,9 @@ class AuthenticationMiddleware:
     A missing or bad token is 401. While the database is unavailable, the caller is not identified and may do nothing.
     """
 
-    def __init__(
-        self, app: ASGIApp, authenticator: TokenAuthenticator, denied: Denied, *, metadata_url: str | None = None
-    ) -> None:
+    def __init__(self, app: ASGIApp, team: Team, *, metadata_url: str | None) -> None:
         self._app = app
-        self._authenticator = authenticator
-        self._denied = denied
+        self._team = team
         self._metadata_url = metadata_url
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -52,9 +37,10 @@ class AuthenticationMiddleware:
             await self._app(scope, receive, send)
             return
         try:
-            caller = await self._authenticator.admit(token)
+            caller = await self._team.authenticator.admit(token)
         except Unauthenticated as error:
-            self._denied(Caller(author=error.principal or "unknown"), _audited(scope["path"]), error, error.reason)
+            action = f"http {next((known for known in KNOWN if scope['path'].startswith(known)), 'other')}"
+            self._team.denied(Caller(author=error.principal or "unknown"), action, error, error.reason)
             await self._unauthenticated(error)(scope, receive, send)
             return
         except FolkloreError as error:
@@ -62,8 +48,7 @@ class AuthenticationMiddleware:
             return
         if caller.token is not None:
             state = scope.setdefault("state", {})
-            state["principal"], state["token"] = caller.author, str(caller.token)
-            state["owner"] = caller.access is None
+            state["principal"], state["owner"] = caller.author, caller.access is None
             # The SDK holds each session to the token that began it, which it takes from here.
             scope["user"] = AuthenticatedUser(AccessToken(token="", client_id=str(caller.token), scopes=[]))
         with calling(caller):
@@ -81,18 +66,11 @@ class AuthenticationMiddleware:
 
 
 def _is_open(method: str, path: str, token: str | None) -> bool:
-    if path.startswith(DISCOVERY):
-        return method in _READING or method == "OPTIONS"
-    return method in _READING and (path in OPEN or (token is None and path == METRICS))
-
-
-def _audited(path: str) -> str:
-    return f"http {next((known for known in KNOWN if path.startswith(known)), 'other')}"
-
-
-def is_owner(request: Request) -> bool:
-    """Return True if the request came with an owner's token."""
-    return bool(request.scope.get("state", {}).get("owner"))
+    """Return True for probes, and for what clients look for after a 401 (RFC 9728), a browser by OPTIONS first."""
+    if path.startswith("/.well-known/"):
+        return method in ("GET", "HEAD", "OPTIONS")
+    # Metrics decide themselves who may read them without a token.
+    return method in ("GET", "HEAD") and path in PROBES and (token is None or path != _METRICS)
 
 
 def _bearer(scope: Scope) -> str | None:

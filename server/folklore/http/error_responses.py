@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Match, Route
@@ -11,14 +11,9 @@ from starlette.types import Receive, Scope, Send
 
 from folklore.errors import Conflict, FolkloreError, InvalidInput, NotFound, Refused, Unauthenticated, Unavailable
 
-_STATUS: tuple[tuple[type[FolkloreError], int], ...] = (
-    (InvalidInput, 400),
-    (Unauthenticated, 401),
-    (Refused, 403),
-    (NotFound, 404),
-    (Conflict, 409),
-    (Unavailable, 503),
-)
+_STATUS: Mapping[type[FolkloreError], int] = {
+    InvalidInput: 400, Unauthenticated: 401, Refused: 403, NotFound: 404, Conflict: 409, Unavailable: 503,
+}  # fmt: skip
 
 
 def refusal(status: int, code: str, message: str, hint: str, *, retry_after: float | None = None) -> Response:
@@ -36,18 +31,9 @@ def refusal(status: int, code: str, message: str, hint: str, *, retry_after: flo
 
 def failure(error: FolkloreError, headers: Mapping[str, str] | None = None) -> JSONResponse:
     """Return an error as a response."""
-    status = next((status for kind, status in _STATUS if isinstance(error, kind)), 500)
+    status = next((status for kind, status in _STATUS.items() if isinstance(error, kind)), 500)
     shown = {"code": error.code, "message": error.message} | ({"hint": error.hint} if error.hint else {})
     return JSONResponse({"error": shown}, status, headers)
-
-
-def _wrong_method(allowed: Collection[str]) -> Response:
-    listed = ", ".join(sorted(allowed))
-    answer = refusal(
-        405, "wrong_method", f"This path takes {listed} only.", "docs/how-to/http-server.md lists the paths."
-    )
-    answer.headers["allow"] = listed
-    return answer
 
 
 class Path(Route):
@@ -60,7 +46,9 @@ class Path(Route):
 
     async def handle(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve a request, or refuse its method."""
-        if scope["method"] in (self.methods or set()):
-            await super().handle(scope, receive, send)
-        else:
-            await _wrong_method(self.methods or set())(scope, receive, send)
+        if scope["method"] in (allowed := self.methods or set()):
+            return await super().handle(scope, receive, send)
+        listed, hint = ", ".join(sorted(allowed)), "docs/how-to/http-server.md lists the paths."
+        answer = refusal(405, "wrong_method", f"This path takes {listed} only.", hint)
+        answer.headers["allow"] = listed
+        return await answer(scope, receive, send)

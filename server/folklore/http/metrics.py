@@ -9,7 +9,6 @@ the variable when it is imported, so the variable must be set before a worker st
 from __future__ import annotations
 
 import asyncio
-import ipaddress
 import os
 import platform
 import re
@@ -20,6 +19,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import monotonic
 
+import structlog
 from prometheus_client import (
     CONTENT_TYPE_PLAIN_0_0_4,
     CollectorRegistry,
@@ -39,12 +39,15 @@ from starlette.types import Scope
 from folklore import __version__
 from folklore.app import App
 from folklore.errors import FolkloreError, Refused
-from folklore.http.auth import is_owner
 from folklore.http.error_responses import failure
+from folklore.http.trusted_hosts import is_loopback
+from folklore.memory.auth.current_caller import current_caller
 from folklore.memory.usage import CallMetrics
 from folklore.model import Answer
 
 disable_created_metrics()  # type: ignore[no-untyped-call] # one more line for each metric, which nothing here uses
+
+log = structlog.get_logger(__name__)
 
 _FOLDER = "PROMETHEUS_MULTIPROC_DIR"
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
@@ -95,9 +98,12 @@ class Metrics(CallMetrics):
         self._count_from = 0.0
 
     def called(self, tool: str, outcome: str, seconds: float) -> None:
-        """Count a call."""
+        """Count and log a call."""
         self._calls.labels(tool, outcome).inc()
         self._seconds.labels(tool).observe(seconds)
+        caller = current_caller()
+        principal = {} if caller.token is None else {"principal": caller.author}
+        log.info("call", tool=tool, outcome=outcome, ms=round(seconds * 1e3, 1), **principal)
 
     def answered(self, answer: Answer) -> None:
         """Count an answer and the branches of its results."""
@@ -122,7 +128,7 @@ class Metrics(CallMetrics):
 
     async def endpoint(self, request: Request) -> Response:
         """GET /metrics, for clients on this machine and for the holder of an owner's token."""
-        if not is_owner(request) and not is_local(request.scope):
+        if not request.scope.get("state", {}).get("owner") and not is_local(request.scope):
             hint = "Send an owner's token, or ask on the server's machine."
             return failure(Refused("Metrics are for this machine and for owners.", hint=hint))
         return Response(self.text(), media_type=CONTENT_TYPE_PLAIN_0_0_4)
@@ -223,10 +229,4 @@ def is_local(scope: Scope) -> bool:
     client = scope.get("client")
     if client is None or any(name in Headers(scope=scope) for name in _PROXIED):
         return False
-    try:
-        address = ipaddress.ip_address(client[0])
-    except ValueError:
-        return False
-    if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped is not None:
-        address = address.ipv4_mapped
-    return address.is_loopback
+    return is_loopback(client[0])

@@ -47,12 +47,8 @@ class JwtIssuer:
         self._issuer = settings.issuer
         self._client: jwt.PyJWKClient | None = None
         self._lock = asyncio.Lock()
-        self._rules = hashlib.sha256(settings.model_dump_json().encode()).hexdigest()
-
-    @property
-    def rules(self) -> str:
-        """A digest of the settings: other rules give the same access token other grants."""
-        return self._rules
+        # A digest of the settings: other rules give the same access token other grants.
+        self.rules = hashlib.sha256(settings.model_dump_json().encode()).hexdigest()
 
     async def verify(self, token: str, *, now: datetime) -> ExternalIdentity:
         """Return what a token says if its signature, issuer, audience and times are valid.

@@ -1,4 +1,4 @@
-"""The log of requests and calls: one line and one count for each, with nothing of their content.
+"""The log of requests: one line and one count for each, with nothing of their content.
 
 Query strings, headers and bodies are not looked at, but for a request id.
 """
@@ -8,7 +8,6 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Sequence
-from contextvars import ContextVar
 from time import perf_counter
 from uuid import uuid4
 
@@ -20,36 +19,11 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from folklore.http.limits import PROBES
 from folklore.http.metrics import Metrics
-from folklore.memory.usage import CallMetrics
-from folklore.model import Answer
 
 log = structlog.get_logger(__name__)
 
 _METHODS = frozenset({"GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"})
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{8,64}")
-
-# The request that a tool call came with.
-_request: ContextVar[Scope | None] = ContextVar("folklore_request", default=None)
-
-
-class CallLog(CallMetrics):
-    """Counts what the use cases and tools report, and logs a line for each call."""
-
-    def __init__(self, metrics: Metrics) -> None:
-        self._metrics = metrics
-
-    def called(self, tool: str, outcome: str, seconds: float) -> None:
-        """Log and count a call of a tool."""
-        self._metrics.called(tool, outcome, seconds)
-        log.info("call", tool=tool, outcome=outcome, ms=round(seconds * 1e3, 1), **_principal(_request.get()))
-
-    def answered(self, answer: Answer) -> None:
-        """Count the results of a recall or a search."""
-        self._metrics.answered(answer)
-
-    def stored(self, memories: int) -> None:
-        """Count a stored batch."""
-        self._metrics.stored(memories)
 
 
 class RequestLog:
@@ -83,17 +57,17 @@ class RequestLog:
             await send(message)
 
         self._metrics.opened(entry.route)
-        current = _request.set(scope)
-        try:
-            with structlog.contextvars.bound_contextvars(request_id=entry.id):
-                try:
-                    await self._app(scope, receive, observe)
-                except Exception as error:  # noqa: BLE001 - the outermost edge of a request
-                    await entry.fail(error)(scope, receive, observe)
-                finally:
-                    entry.close()
-        finally:
-            _request.reset(current)
+        with structlog.contextvars.bound_contextvars(request_id=entry.id):
+            try:
+                await self._app(scope, receive, observe)
+            except Exception as error:  # the outermost edge of a request
+                log.exception("request_failed", route=entry.route, exc_info=error)
+                if entry.status is None:  # else uvicorn closes the connection, since the response lacks its end
+                    message = "The server failed; its log shows why, under this request_id."
+                    body = {"code": "internal", "message": message, "request_id": entry.id}
+                    await JSONResponse({"error": body}, 500)(scope, receive, observe)
+            finally:
+                entry.close()
 
     def _route(self, scope: Scope) -> str:
         for route in self._routes:
@@ -115,15 +89,6 @@ class _Entry:
         self._began = perf_counter()
         self._closed = False
 
-    def fail(self, error: Exception) -> ASGIApp:
-        """Log an unexpected error; return the response, which ends the connection if another response has begun."""
-        log.error("request_failed", route=self.route, exc_info=error)
-        if self.status is not None:
-            self.close()
-            return _nothing
-        message = {"code": "internal", "message": "The server failed; its log shows why, under this request_id."}
-        return JSONResponse({"error": message | {"request_id": self.id}}, 500)
-
     def close(self) -> None:
         """Log and count the request, once."""
         if self._closed:
@@ -132,15 +97,10 @@ class _Entry:
         status = "aborted" if self.status is None else str(self.status)
         method = self._scope["method"] if self._scope["method"] in _METHODS else "other"
         self._metrics.ended(method, self.route, status)
-        log.log(
-            self._level(),
-            "request",
-            method=method,
-            route=self.route,
-            status=self.status or status,
-            ms=round((perf_counter() - self._began) * 1e3, 1),
-            **_principal(self._scope),
-        )
+        principal = self._scope["state"].get("principal")
+        shown = {} if principal is None else {"principal": principal}
+        ms = round((perf_counter() - self._began) * 1e3, 1)
+        log.log(self._level(), "request", method=method, route=self.route, status=self.status or status, ms=ms, **shown)
 
     def _level(self) -> int:
         if self.status is None:
@@ -148,12 +108,3 @@ class _Entry:
         if self.route in PROBES:  # requested every few seconds by machines
             return logging.DEBUG if self.status < 400 else logging.INFO
         return logging.INFO if self.status < 500 else logging.ERROR  # a 5xx has its line at every log level
-
-
-async def _nothing(_scope: Scope, _receive: Receive, _send: Send) -> None:
-    """Leave the response that has begun without its end: uvicorn then closes the connection."""
-
-
-def _principal(scope: Scope | None) -> dict[str, str]:
-    principal = None if scope is None else scope.get("state", {}).get("principal")
-    return {} if principal is None else {"principal": str(principal)}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import errno
-import ipaddress
 import logging
 import multiprocessing
 import os
@@ -32,6 +31,7 @@ from folklore.http.connections import ConnectionGuard
 from folklore.http.limits import Limits
 from folklore.http.metrics import shared_folder
 from folklore.http.team import Team
+from folklore.http.trusted_hosts import is_loopback
 from folklore.log import configure
 
 log = structlog.get_logger(__name__)
@@ -93,16 +93,6 @@ def _check_exposure(settings: Settings, host: str) -> None:
             hint="Create the first token (`folklore tokens create --name you --owner`), listen on 127.0.0.1,"
             " or pass --insecure.",
         )
-
-
-def is_loopback(host: str) -> bool:
-    """Return True if only this machine reaches the address."""
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return False
 
 
 def bind(host: str, port: int) -> list[socket.socket]:

@@ -57,11 +57,7 @@ class Team:
         denials = DenialLog(record)
         service = Service(open_context, current_caller, namespace, app.usage, denied)
         authenticator = TokenAuthenticator(
-            memory,
-            demand=app.settings.http.authentication,
-            local=lambda: app.caller,
-            now=app.now,
-            issuer=issuer,
+            memory, demand=app.settings.http.authentication, local=lambda: app.caller, now=app.now, issuer=issuer
         )
         return cls(app, service, authenticator, denials)
 

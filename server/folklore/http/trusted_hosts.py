@@ -5,11 +5,11 @@ The latter keep web pages in a browser away from this server.
 
 from __future__ import annotations
 
+import ipaddress
 from collections.abc import Sequence
 
 from mcp.server.transport_security import TransportSecurityMiddleware, TransportSecuritySettings
 from starlette.requests import Request
-from starlette.responses import Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from folklore.http.error_responses import refusal
@@ -29,6 +29,17 @@ def transport_security(host: str, extra: Sequence[str]) -> TransportSecuritySett
     )
 
 
+def is_loopback(host: str) -> bool:
+    """Return True if only this machine reaches the address."""
+    if host == "localhost":
+        return True
+    try:
+        address = ipaddress.ip_address(host.strip("[]"))
+    except ValueError:
+        return False
+    return (getattr(address, "ipv4_mapped", None) or address).is_loopback
+
+
 class TrustedHosts:
     """ASGI middleware that answers 421 to an unknown Host, 403 to an unknown Origin and 400 to an ambiguous length.
 
@@ -44,7 +55,11 @@ class TrustedHosts:
         if scope["type"] != "http":
             return await self.app(scope, receive, send)
         if {b"content-length", b"transfer-encoding"} <= {name for name, _ in scope["headers"]}:
-            return await _ambiguous()(scope, receive, send)
+            # RFC 9112, 6.1: the server and a proxy before it may see different ends.
+            message = "The request has Content-Length as well as Transfer-Encoding."
+            answer = refusal(400, "ambiguous_length", message, "Send one of them.")
+            answer.headers["connection"] = "close"
+            return await answer(scope, receive, send)
         refused = await self._rule.validate_request(Request(scope))
         if refused is None:
             return await self.app(scope, receive, send)
@@ -56,11 +71,3 @@ class TrustedHosts:
             "Call it by a name in http.allowed_hosts, or add the name there.",
         )
         return await answer(scope, receive, send)
-
-
-def _ambiguous() -> Response:
-    """Refuse a request with two lengths (RFC 9112, 6.1): the server and a proxy before it may see different ends."""
-    message = "The request has Content-Length as well as Transfer-Encoding."
-    answer = refusal(400, "ambiguous_length", message, "Send one of them.")
-    answer.headers["connection"] = "close"
-    return answer

@@ -32,10 +32,7 @@ def _object(required: tuple[str, ...], **properties: Schema) -> Schema:
 STORE_RESULT = _object(
     ("namespace", "stored"),
     namespace=_TEXT,
-    stored={
-        "type": "array",
-        "items": _object(("id", "status"), id=_TEXT, status=_TEXT, similar={"type": "array"}),
-    },
+    stored={"type": "array", "items": _object(("id", "status"), id=_TEXT, status=_TEXT, similar={"type": "array"})},
     note=_TEXT,
 )
 ANSWER = _object(
@@ -50,12 +47,7 @@ ANSWER = _object(
 GET_RESULT = _object(("memories",), memories=_MEMORIES, missing=_TEXTS)
 RECORD = _object(("id", "content", "revision"), id=_TEXT, content=_TEXT, revision={"type": "integer"})
 FORGET_RESULT = _object(
-    ("forgotten",),
-    forgotten=_MEMORIES,
-    already_forgotten=_TEXTS,
-    erased=_FLAG,
-    dry_run=_FLAG,
-    more=_FLAG,
+    ("forgotten",), forgotten=_MEMORIES, already_forgotten=_TEXTS, erased=_FLAG, dry_run=_FLAG, more=_FLAG
 )
 RELATE_RESULT = _object(("created",), created=_OBJECTS, updated=_OBJECTS, removed=_OBJECTS, failed=_OBJECTS)
 STATUS = _object(
