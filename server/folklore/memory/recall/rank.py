@@ -85,11 +85,6 @@ class Ranked:
 
 def fuse_branches(search: Search, found: Found) -> Fused[UUID]:
     """Return the candidates of the branches with their own scores."""
-    return fuse(_branch_lists(search, found), search.ranking, search.ranking.fetch(search.wanted))
-
-
-def _branch_lists(search: Search, found: Found) -> list[BranchList[UUID]]:
-    """Return the list of each branch with its weight."""
     coverage = max(found.coverage().values(), default=0.0)
     lists: list[BranchList[UUID]] = []
     for branch, hits in found.hits.items():
@@ -101,7 +96,7 @@ def _branch_lists(search: Search, found: Found) -> list[BranchList[UUID]]:
             best = max(hits.scores, default=0.0)
             similarities = [coverage * value / best if best > 0 else 0.0 for value in hits.scores]
             lists.append(BranchList(branch, hits.ids, hits.scores, weight, similarities))
-    return lists
+    return fuse(lists, search.ranking, search.ranking.fetch(search.wanted))
 
 
 def _dense_factor(search: Search, found: Found, coverage: float) -> float:

@@ -85,11 +85,8 @@ def _files(root: Path) -> Iterator[Path]:
 
 
 def _lines(root: Path, files: Iterator[Path], *, claude: bool) -> Lines:
-    number = 0
-    for file in files:
-        for line in _file_lines(file, file.relative_to(root).as_posix() if root.is_dir() else file.name, claude=claude):
-            number += 1
-            yield number, line
+    names = ((file, file.relative_to(root).as_posix() if root.is_dir() else file.name) for file in files)
+    return enumerate((line for file, name in names for line in _file_lines(file, name, claude=claude)), start=1)
 
 
 def _file_lines(file: Path, name: str, *, claude: bool) -> Iterator[SourceLine]:
