@@ -177,7 +177,8 @@ def _signals(search: Search, found: Found, candidates: Mapping[UUID, Candidate])
         if signals.exact > 0 and exact.total > 0:
             value["exact"] = exact.score(candidate.content)
         if signals.tags > 0:
-            value["tags"] = _share_of_tags(spoken, candidate.row["tags"])
+            parts = {part for tag in candidate.row["tags"] for part in (tag, *tag.replace("/", ":").split(":"))}
+            value["tags"] = len(spoken & parts) / max(len(spoken), 1)
         if signals.recency > 0:
             used_at = candidate.row["last_recalled_at"] or candidate.row["created_at"]
             value["recency"] = recency(used_at, search.scope.now, signals.half_life)
@@ -188,16 +189,9 @@ def _signals(search: Search, found: Found, candidates: Mapping[UUID, Candidate])
 
 
 def _ratings(candidate: Candidate) -> dict[str, float | None]:
-    """Return the ratings of a memory, 0 to 1, None where one is missing."""
     row, priority = candidate.row, candidate.row["priority"]
     share = None if priority is None else (_LOWEST_PRIORITY - priority) / (_LOWEST_PRIORITY - 1)
     return {"importance": row["importance"], "confidence": row["confidence"], "priority": share}
-
-
-def _share_of_tags(words: set[str], tags: Sequence[str]) -> float:
-    """Return the share of the question's words that are tags of the memory, or parts of them."""
-    parts = {part for tag in tags for part in (tag, *tag.replace("/", ":").split(":"))}
-    return len(words & parts) / max(len(words), 1)
 
 
 def _links(search: Search, candidates: Mapping[UUID, Candidate]) -> list[tuple[UUID, UUID, float]]:

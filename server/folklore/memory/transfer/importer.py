@@ -335,15 +335,11 @@ def _links_of(memory: TransferredMemory) -> list[Link]:
 
 def _needed_memories(link: Link) -> set[UUID]:
     """Return the ids of the memories without which a link cannot be written."""
-    match link:
-        case Relation():
-            return {link.from_id, link.to_id}
-        case Revision():
-            return {link.memory_id}
-        case Successor():
-            return {link.successor_id}
-        case RequestKey():
-            return set()
+    if isinstance(link, Relation):
+        return {link.from_id, link.to_id}
+    if isinstance(link, Revision):
+        return {link.memory_id}
+    return {link.successor_id} if isinstance(link, Successor) else set()
 
 
 def _cleaned(text: str | None) -> str | None:
