@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from folklore.db.rows import QUALITY_FLOOR
-from folklore.ranking.quality import Decay, base, protected, quality
+from folklore.ranking.quality import HALF_LIFE, base, protected, quality
 
 DAY = timedelta(days=1)
 
@@ -44,7 +44,7 @@ def test_quality_never_grows_with_age(uses: int, age: timedelta, more: timedelta
 
 @given(some_uses, ages)
 def test_quality_halves_with_every_half_life(uses: int, age: timedelta) -> None:
-    assert used(uses, age + Decay().half_life) == pytest.approx(used(uses, age) / 2)
+    assert used(uses, age + HALF_LIFE) == pytest.approx(used(uses, age) / 2)
 
 
 @given(some_uses, ages)
@@ -57,10 +57,10 @@ def test_a_use_in_the_future_counts_as_now() -> None:
 
 
 def test_memories_fade_below_the_floor_after_the_documented_days() -> None:
-    """The docstring of Decay: 299 days after the only recall, 389 after the last of very many."""
+    """The comment at HALF_LIFE: 299 days after the only recall, 389 after the last of very many."""
     assert used(1, 298 * DAY) > QUALITY_FLOOR > used(1, 300 * DAY)
     assert used(10**9, 388 * DAY) > QUALITY_FLOOR > used(10**9, 390 * DAY)
-    assert Decay().half_life == 90 * DAY
+    assert HALF_LIFE == 90 * DAY
 
 
 @pytest.mark.parametrize(

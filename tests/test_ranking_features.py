@@ -16,17 +16,17 @@ from folklore.memory.context import MemoryContext
 from folklore.memory.requests import RankingRequest, RecallRequest
 from folklore.model import Draft
 from folklore.ranking.features import recency, signal_factors
-from folklore.ranking.weights import PRESETS, Ranking, Signals, chosen, named_presets
+from folklore.ranking.weights import PRESETS, SIGNALS, Ranking, Signals, chosen, named_presets
 from tests.person import NOON, Person, contents, ids
 
 shares = st.one_of(st.none(), st.floats(0, 1))
-candidates = st.lists(st.fixed_dictionaries(dict.fromkeys(Signals.names(), shares)), min_size=1, max_size=8)
+candidates = st.lists(st.fixed_dictionaries(dict.fromkeys(SIGNALS, shares)), min_size=1, max_size=8)
 
 
 @given(candidates)
 def test_a_factor_is_never_below_one_nor_above_all_weights_together(found: list[dict[str, float | None]]) -> None:
     signals = Signals(overlap=0.3, recency=0.2)
-    whole = sum(getattr(signals, name) for name in Signals.names())
+    whole = sum(getattr(signals, name) for name in SIGNALS)
 
     assert all(1.0 <= factor <= 1.0 + whole + 1e-9 for factor in signal_factors(signals, found))
 

@@ -31,6 +31,7 @@ from folklore.text.gist import gist, keywords, shared_words
 # The newest memories of a namespace that are compared with each other: 20,000 take 20 MB and some seconds.
 _MOST_COMPARED = 20_000
 _BATCH = 20
+_RULES = Clustering()
 # Document frequencies are counted up to this bound.
 _MOST_DOCUMENTS = 2_000
 
@@ -86,14 +87,10 @@ async def consolidate(run: JobRun) -> None:
 
 
 async def plan_changes(
-    sources: Sources,
-    existing: Sequence[ExistingReflection],
-    *,
-    pause: Callable[[], Awaitable[None]],
-    clustering: Clustering = Clustering(),
+    sources: Sources, existing: Sequence[ExistingReflection], *, pause: Callable[[], Awaitable[None]]
 ) -> Plan:
     """Compare the clusters of the sources with the existing reflections."""
-    clusters = await _clusters(sources, pause, clustering)
+    clusters = await _clusters(sources, pause)
     settled = set()
     withdraw = []
     kept = 0
@@ -111,17 +108,15 @@ async def plan_changes(
     return Plan(considered=len(sources.ids), make=make, withdraw=tuple(withdraw), kept=kept)
 
 
-async def _clusters(
-    sources: Sources, pause: Callable[[], Awaitable[None]], clustering: Clustering
-) -> dict[str, Cluster]:
+async def _clusters(sources: Sources, pause: Callable[[], Awaitable[None]]) -> dict[str, Cluster]:
     """Return the clusters by key. A thread computes them, block by block."""
-    blocks = nearest(sources.vectors, clustering)
+    blocks = nearest(sources.vectors, _RULES)
     neighbours: list[tuple[Neighbour, ...]] = []
     while (block := await asyncio.to_thread(next, blocks, None)) is not None:
         neighbours += block
         await pause()
     found = {}
-    for rows in stars(neighbours, clustering):
+    for rows in stars(neighbours, _RULES):
         cluster = Cluster(tuple(sources.ids[row] for row in rows), tuple(sources.digests[row] for row in rows))
         found[cluster.key] = cluster
     return found

@@ -13,7 +13,7 @@ from folklore.db.stores.usage import UsageStore
 from folklore.jobs.consolidation import consolidate
 from folklore.jobs.job import AUTHOR, Job, JobRun
 from folklore.memory.models.backfill import Backfill, Pace
-from folklore.ranking.quality import Decay, protected, quality
+from folklore.ranking.quality import protected, quality
 
 _HOUR, _DAY = timedelta(hours=1), timedelta(days=1)
 # 64 texts take the bundled model about 50 ms. A service that fails is tried again by the next run.
@@ -129,14 +129,12 @@ async def score_quality(run: JobRun) -> None:
 
 
 def _changed_qualities(used: list[UsedMemory], now: datetime) -> list[tuple[UsedMemory, float]]:
-    decay = Decay()
     changed = []
     for memory in used:
         value = quality(
             memory.recalls + memory.confirmations,
             age=now - memory.used_at,
-            fades=not protected(memory.kind, memory.importance, decay),
-            decay=decay,
+            fades=not protected(memory.kind, memory.importance),
         )
         if value is not None and (memory.quality is None or abs(memory.quality - value) >= _LEAST_CHANGE):
             changed.append((memory, value))

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from typing import Any
 
 from folklore.db.database import Database
 from folklore.db.stores.namespaces import NamespaceInfo
@@ -70,5 +71,5 @@ class Job:
     name: str
     about: str
     every: timedelta
-    work: Callable[[JobRun], Awaitable[None]]
+    work: Callable[[JobRun], Coroutine[Any, Any, None]]
     optional: bool = False

@@ -97,7 +97,7 @@ class Runner:
             return RunReport(job.name, "busy")
         run = replace(self._template, done={}, notes=notes)
         began = perf_counter()
-        work = asyncio.create_task(_work(job, run), name=f"folklore-job-{job.name}")
+        work = asyncio.create_task(job.work(run), name=f"folklore-job-{job.name}")
         renewing = asyncio.create_task(self._renew(job, run), name=f"folklore-lease-{job.name}")
         try:
             await asyncio.wait({work, renewing}, return_when=asyncio.FIRST_COMPLETED)
@@ -201,10 +201,6 @@ async def cancel(*tasks: asyncio.Task[None]) -> None:
             await asyncio.wait({task}, timeout=0.5)
         if not task.cancelled():
             task.exception()  # retrieved, or asyncio logs that it never was
-
-
-async def _work(job: Job, run: JobRun) -> None:
-    await job.work(run)
 
 
 def _error_text(error: BaseException) -> str:

@@ -10,7 +10,7 @@ from uuid import UUID
 import numpy as np
 from numpy.typing import NDArray
 
-from folklore.ranking.weights import RATINGS, Ranking, Signals
+from folklore.ranking.weights import RATINGS, SIGNALS, Ranking, Signals
 
 Id = TypeVar("Id", bound=Hashable)
 Ordered = TypeVar("Ordered", UUID, str, int)
@@ -42,7 +42,7 @@ def signal_factors(signals: Signals, candidates: Sequence[Mapping[str, float | N
 
 def _effective_weights(signals: Signals, candidates: Sequence[Mapping[str, float | None]]) -> dict[str, float]:
     """Return the weights of the signals, those of missing ratings passed on."""
-    weights: dict[str, float] = {name: getattr(signals, name) for name in signals.names()}
+    weights: dict[str, float] = {name: getattr(signals, name) for name in SIGNALS}
     rated = {name: weights.pop(name) for name in RATINGS}
     present = {name for values in candidates for name in rated if values.get(name) is not None}
     held = sum(rated[name] for name in present)

@@ -51,13 +51,6 @@ def lexeme_weights(documents: Mapping[str, int], *, total: int, budget: int, bou
     return weights
 
 
-def question_weight(documents: Mapping[str, int], *, total: int) -> float:
-    """Return the weight of all words of a question, held by a memory or not; date terms (`@...`) are left out."""
-    return sum(
-        inverse_document_frequency(count, total) for lexeme, count in documents.items() if not lexeme.startswith("@")
-    )
-
-
 def rarest_weights(places: Mapping[str, Sequence[int]], weights: Mapping[str, float], pieces: int) -> list[float]:
     """Return the weight of the rarest lexeme of each piece of a question; 0 for a piece without lexemes."""
     rarest = [0.0] * pieces

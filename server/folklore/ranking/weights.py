@@ -37,13 +37,8 @@ class Signals:
     recency: float = 0.0
     half_life: timedelta = timedelta(days=30)
 
-    @staticmethod
-    def names() -> tuple[str, ...]:
-        """Return the names of all signals."""
-        return _SIGNALS
 
-
-_SIGNALS = tuple(field.name for field in fields(Signals) if field.name != "half_life")
+SIGNALS = tuple(field.name for field in fields(Signals) if field.name != "half_life")
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +105,7 @@ _RANGES: Mapping[str, tuple[float, float]] = {
     "keyword": (0, _MAX_WEIGHT),
     "relations": (0, _MAX_WEIGHT),
     "nearness": (0, _MAX_WEIGHT),
-    **dict.fromkeys(_SIGNALS, (0, _MAX_WEIGHT)),
+    **dict.fromkeys(SIGNALS, (0, _MAX_WEIGHT)),
     "half_life_days": (0.001, 100_000),
     "rrf_k": (0, 1_000),
     "fetch_multiplier": (1, 20),
@@ -125,7 +120,7 @@ _RANGES: Mapping[str, tuple[float, float]] = {
     "postings_budget": (200, 10_000_000),
 }
 # The names that `weights` of a request takes.
-WEIGHTS = ("dense", "keyword", "relations", "nearness", *_SIGNALS)
+_WEIGHTS = ("dense", "keyword", "relations", "nearness", *SIGNALS)
 
 
 def chosen(
@@ -143,8 +138,8 @@ def chosen(
     if preset not in presets:
         raise InvalidInput("ranking.preset", f"unknown preset {preset!r}.", hint=f"Use one of {', '.join(presets)}.")
     for name in weights or {}:
-        if name not in WEIGHTS:
-            raise InvalidInput("ranking.weights", f"unknown weight {name!r}.", hint=f"Use {', '.join(WEIGHTS)}.")
+        if name not in _WEIGHTS:
+            raise InvalidInput("ranking.weights", f"unknown weight {name!r}.", hint=f"Use {', '.join(_WEIGHTS)}.")
     given = {name: value for name, value in overrides.items() if value is not None}
     ranking = _changed(presets[preset], weights or {}, "ranking.weights")
     return _changed(ranking, given, "ranking")
@@ -170,7 +165,7 @@ def _changed(ranking: Ranking, values: Mapping[str, Any], place: str) -> Ranking
     if not values:
         return ranking
     own = {name: _checked(name, value, place) for name, value in values.items()}
-    signals = {name: own.pop(name) for name in _SIGNALS if name in own}
+    signals = {name: own.pop(name) for name in SIGNALS if name in own}
     if "half_life_days" in own:
         signals["half_life"] = timedelta(days=own.pop("half_life_days"))
     changed = replace(ranking, **own, signals=replace(ranking.signals, **signals))

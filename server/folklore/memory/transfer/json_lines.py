@@ -47,7 +47,6 @@ _DIGEST = re.compile(r"[0-9a-f]{64}")
 
 M = TypeVar("M", bound=BaseModel)
 
-
 # The namespaces of a header, the first line of an export.
 Header = tuple[TransferredNamespace, ...]
 
@@ -336,11 +335,8 @@ def _as_postgres_writes(value: object) -> object:
 
 def _header(line: _Header) -> Header:
     if line.folklore > VERSION:
-        raise InvalidInput(
-            "folklore",
-            f"must be at most {VERSION}, got {line.folklore}, the format of a newer Folklore.",
-            hint="Upgrade this one.",
-        )
+        problem = f"must be at most {VERSION}, got {line.folklore}, the format of a newer Folklore."
+        raise InvalidInput("folklore", problem, hint="Upgrade this one.")
     return tuple(
         TransferredNamespace(
             id=new_id(),

@@ -85,11 +85,8 @@ def _files(root: Path) -> Iterator[Path]:
 
 
 def _lines(root: Path, files: Iterator[Path], *, claude: bool) -> Lines:
-    number = 0
-    for file in files:
-        for line in _file_lines(file, file.relative_to(root).as_posix() if root.is_dir() else file.name, claude=claude):
-            number += 1
-            yield number, line
+    names = ((file, file.relative_to(root).as_posix() if root.is_dir() else file.name) for file in files)
+    return enumerate((line for file, name in names for line in _file_lines(file, name, claude=claude)), start=1)
 
 
 def _file_lines(file: Path, name: str, *, claude: bool) -> Iterator[SourceLine]:
@@ -146,29 +143,20 @@ def _shared(page: _Page) -> dict[str, Any]:
     used.update(*(_SOURCES[name] for name, value in values.items() if value is not None))
     if page.claude:
         used |= {"name", "metadata"}  # metadata is Claude Code's own
-        values["tags"] = [*(values["tags"] or []), "claude-memory", *_project_tags(page)][:64]
+        parts = page.name.split("/")
+        project = [f"project:{parts[1].strip('-')}"[:100]] if parts[0] == "projects" and len(parts) > 2 else []
+        values["tags"] = [*(values["tags"] or []), "claude-memory", *project][:64]
     if front.get("description"):
         values["summary"] = str(front["description"])[:2000]
     unused = {str(name) for name, value in front.items() if name not in used and value not in (None, "", [], {})}
-    return values | dict.fromkeys(map(_ignored_field, unused), True)
-
-
-def _ignored_field(name: str) -> str:
-    return name if name == _IGNORED else f"{_IGNORED}: {name[:60]}"
-
-
-def _project_tags(page: _Page) -> list[str]:
-    parts = page.name.split("/")
-    return [f"project:{parts[1].strip('-')}"[:100]] if parts[0] == "projects" and len(parts) > 2 else []
-
-
-def _stated_kind(front: dict[str, Any]) -> str:
-    metadata = front.get("metadata")
-    return str(front.get("kind") or front.get("type") or (isinstance(metadata, dict) and metadata.get("type")) or "")
+    ignored = (name if name == _IGNORED else f"{_IGNORED}: {name[:60]}" for name in unused)
+    return values | dict.fromkeys(ignored, True)
 
 
 def _kind(page: _Page) -> str | None:
-    kind = valid_kind(_stated_kind(page.front))
+    front, metadata = page.front, page.front.get("metadata")
+    own = metadata.get("type") if isinstance(metadata, dict) else None
+    kind = valid_kind(str(front.get("kind") or front.get("type") or own or ""))
     return _CLAUDE_KINDS.get(kind, kind) if page.claude and kind is not None else kind
 
 

@@ -23,16 +23,12 @@ _decode = json.JSONDecoder().raw_decode
 
 def mem0_lines(source: BinaryIO) -> Lines:
     """Yield the memories of a mem0 export."""
-    return _numbered(map(_mem0, records_of(source, ("results", "memories", "records"))))
+    return enumerate(map(_mem0, records_of(source, ("results", "memories", "records"))), start=1)
 
 
 def service_lines(source: BinaryIO) -> Lines:
     """Yield the memories of an mcp-memory-service export."""
-    return _numbered(map(_service, records_of(source, ("memories",))))
-
-
-def _numbered(lines: Iterator[SourceLine]) -> Lines:
-    return ((number, line) for number, line in enumerate(lines, start=1))
+    return enumerate(map(_service, records_of(source, ("memories",))), start=1)
 
 
 def records_of(source: BinaryIO, names: tuple[str, ...]) -> Iterator[dict[str, Any] | InvalidInput]:
