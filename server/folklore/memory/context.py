@@ -38,10 +38,6 @@ def _namespace_cache() -> NamespaceCache:
     return TTLCache(_CACHED, _NAMESPACES_CACHED)
 
 
-def _view_cache() -> LRUCache[Access, MemoryContext]:
-    return LRUCache(_CACHED)
-
-
 @dataclass(frozen=True, slots=True)
 class MemoryContext:
     """The stores of one database, the active embedding model, and what is cached about them.
@@ -62,7 +58,7 @@ class MemoryContext:
     presets: Mapping[str, Ranking] = field(default_factory=lambda: PRESETS)
     statistics: StatisticsCache = field(default_factory=StatisticsCache)
     known_namespaces: NamespaceCache = field(default_factory=_namespace_cache)
-    views: LRUCache[Access, MemoryContext] = field(default_factory=_view_cache)
+    views: LRUCache[Access, MemoryContext] = field(default_factory=lambda: LRUCache(_CACHED))
     whole: MemoryContext | None = None
 
     @classmethod

@@ -5,18 +5,10 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
+from folklore.memory import namespaces
 from folklore.memory.auth.audit import read_audit
 from folklore.memory.auth.tokens import create_token, list_tokens, revoke_tokens
 from folklore.memory.context import RequestContext
-from folklore.memory.namespaces import (
-    create_namespace,
-    delete_namespace,
-    describe_namespace,
-    erase_namespace,
-    list_namespaces,
-    rename_namespace,
-    restore_namespace,
-)
 from folklore.memory.recall.pipeline import recall, search
 from folklore.memory.records.forget import forget
 from folklore.memory.records.get import get_memories
@@ -30,27 +22,11 @@ UseCase = Callable[[RequestContext, Any], Awaitable[Any]]
 
 # By the name that its request declares.
 USE_CASES: Mapping[str, UseCase] = {
-    "store": store,
-    "recall": recall,
-    "search": search,
-    "list": list_memories,
-    "get": get_memories,
-    "history": read_history,
-    "update": update,
-    "undo": undo,
-    "forget": forget,
-    "relate": relate,
-    "status": read_status,
-    "stats": read_stats,
-    "list_namespaces": list_namespaces,
-    "create_namespace": create_namespace,
-    "rename_namespace": rename_namespace,
-    "describe_namespace": describe_namespace,
-    "delete_namespace": delete_namespace,
-    "erase_namespace": erase_namespace,
-    "restore_namespace": restore_namespace,
-    "create_token": create_token,
-    "list_tokens": list_tokens,
-    "revoke_tokens": revoke_tokens,
-    "audit": read_audit,
-}
+    "store": store, "recall": recall, "search": search, "list": list_memories, "get": get_memories,
+    "history": read_history, "update": update, "undo": undo, "forget": forget, "relate": relate,
+    "status": read_status, "stats": read_stats, "list_namespaces": namespaces.list_namespaces,
+    "create_namespace": namespaces.create_namespace, "rename_namespace": namespaces.rename_namespace,
+    "describe_namespace": namespaces.describe_namespace, "delete_namespace": namespaces.delete_namespace,
+    "erase_namespace": namespaces.erase_namespace, "restore_namespace": namespaces.restore_namespace,
+    "create_token": create_token, "list_tokens": list_tokens, "revoke_tokens": revoke_tokens, "audit": read_audit,
+}  # fmt: skip

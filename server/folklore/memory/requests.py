@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, Literal, TypeVar, get_args
@@ -20,21 +21,7 @@ from pydantic import (
 )
 
 from folklore.errors import InvalidInput
-from folklore.memory.results import (
-    AuditEntry,
-    CreatedToken,
-    DeletedNamespace,
-    ErasedNamespaces,
-    ForgetResult,
-    GetResult,
-    History,
-    RelateResult,
-    RevokedToken,
-    Stats,
-    Status,
-    StoreResult,
-    Undone,
-)
+from folklore.memory import results
 from folklore.model import (
     DEFAULT_RELATION,
     FIELDS,
@@ -90,9 +77,13 @@ class Returns(Generic[Result]):
 
 
 class Request(Part):
-    """A request; `operation` names its use case and the path of the HTTP API."""
+    """A request; `operation` names its use case and the path of the HTTP API: list_tokens for ListTokensRequest."""
 
     operation: ClassVar[str]
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        cls.operation = re.sub(r"\B[A-Z]", r"_\g<0>", cls.__name__.removesuffix("Request")).lower()
 
 
 class _Filters(Part):
@@ -155,10 +146,9 @@ class RelationChange(Part):
     model_config = ConfigDict(populate_by_name=True, serialize_by_alias=True)
 
 
-class StoreRequest(Request, Returns[StoreResult]):
+class StoreRequest(Request, Returns[results.StoreResult]):
     """Store memories in one namespace. With `single`, errors name fields without their place in `memories`."""
 
-    operation = "store"
     memories: tuple[NewMemory, ...]
     namespace: str | None = None
     single: bool = False
@@ -167,7 +157,6 @@ class StoreRequest(Request, Returns[StoreResult]):
 class RecallRequest(Request, Returns[Answer]):
     """Find memories that answer a question."""
 
-    operation = "recall"
     query: str
     namespaces: Words = ()
     limit: int = 10
@@ -182,7 +171,6 @@ class RecallRequest(Request, Returns[Answer]):
 class SearchRequest(Request, Returns[Answer]):
     """Find memories by exact words."""
 
-    operation = "search"
     query: str
     namespaces: Words = ()
     limit: int = 10
@@ -193,7 +181,6 @@ class SearchRequest(Request, Returns[Answer]):
 class ListRequest(Request, Returns[Answer]):
     """List memories in order of time."""
 
-    operation = "list"
     namespaces: Words = ()
     filters: FiltersRequest = Field(default_factory=FiltersRequest)
     sort: ListSort = "time_desc"
@@ -201,18 +188,16 @@ class ListRequest(Request, Returns[Answer]):
     cursor: str | None = None
 
 
-class GetRequest(Request, Returns[GetResult]):
+class GetRequest(Request, Returns[results.GetResult]):
     """Read memories by id; with `forgotten`, those too that the caller could restore."""
 
-    operation = "get"
     ids: tuple[UUID, ...]
     forgotten: bool = False
 
 
-class HistoryRequest(Request, Returns[History]):
+class HistoryRequest(Request, Returns[results.History]):
     """Read the changes of a memory."""
 
-    operation = "history"
     id: UUID
     namespaces: Words = ()
 
@@ -220,7 +205,6 @@ class HistoryRequest(Request, Returns[History]):
 class UpdateRequest(Request, Returns[Memory]):
     """Change fields of a memory; `clear` names fields to empty."""
 
-    operation = "update"
     id: UUID
     changes: Changes = Field(default_factory=Changes)
     clear: Words = ()
@@ -228,19 +212,17 @@ class UpdateRequest(Request, Returns[Memory]):
     namespaces: Words = ()
 
 
-class UndoRequest(Request, Returns[Undone]):
+class UndoRequest(Request, Returns[results.Undone]):
     """Take back the last change of a memory, only if it is at `revision` where that is given."""
 
-    operation = "undo"
     id: UUID
     revision: int | None = None
     namespaces: Words = ()
 
 
-class ForgetRequest(Request, Returns[ForgetResult]):
+class ForgetRequest(Request, Returns[results.ForgetResult]):
     """Forget memories by id, or those that match filters; `only` limits the filters to these ids."""
 
-    operation = "forget"
     ids: tuple[UUID, ...] = ()
     filters: FiltersRequest | None = None
     namespaces: Words = ()
@@ -249,38 +231,32 @@ class ForgetRequest(Request, Returns[ForgetResult]):
     only: tuple[UUID, ...] | None = None
 
 
-class RelateRequest(Request, Returns[RelateResult]):
+class RelateRequest(Request, Returns[results.RelateResult]):
     """Write and remove relations."""
 
-    operation = "relate"
     relations: tuple[RelationChange, ...]
     namespaces: Words = ()
 
 
-class StatusRequest(Request, Returns[Status]):
+class StatusRequest(Request, Returns[results.Status]):
     """Read the state of the memory."""
 
-    operation = "status"
 
-
-class StatsRequest(Request, Returns[Stats]):
+class StatsRequest(Request, Returns[results.Stats]):
     """Count the memories of namespaces."""
 
-    operation = "stats"
     namespaces: Words = ()
 
 
 class ListNamespacesRequest(Request, Returns[tuple[Namespace, ...]]):
     """List namespaces, or with `deleted` those that were deleted."""
 
-    operation = "list_namespaces"
     deleted: bool = False
 
 
 class CreateNamespaceRequest(Request, Returns[str]):
     """Create an empty namespace. The result is its normalised name."""
 
-    operation = "create_namespace"
     name: str
     language: str | None = None
     description: str | None = None
@@ -289,7 +265,6 @@ class CreateNamespaceRequest(Request, Returns[str]):
 class RenameNamespaceRequest(Request, Returns[str]):
     """Rename a namespace. The result is its normalised name."""
 
-    operation = "rename_namespace"
     name: str
     to: str
 
@@ -297,22 +272,19 @@ class RenameNamespaceRequest(Request, Returns[str]):
 class DescribeNamespaceRequest(Request, Returns[None]):
     """Set or remove the description of a namespace."""
 
-    operation = "describe_namespace"
     name: str
     description: str | None = None
 
 
-class DeleteNamespaceRequest(Request, Returns[DeletedNamespace]):
+class DeleteNamespaceRequest(Request, Returns[results.DeletedNamespace]):
     """Delete a namespace; it can be restored for a while."""
 
-    operation = "delete_namespace"
     name: str
 
 
-class EraseNamespaceRequest(Request, Returns[ErasedNamespaces]):
+class EraseNamespaceRequest(Request, Returns[results.ErasedNamespaces]):
     """Erase a namespace permanently; with `only`, nothing unless it would erase exactly these ids."""
 
-    operation = "erase_namespace"
     name: str
     dry_run: bool = False
     only: tuple[UUID, ...] | None = None
@@ -321,14 +293,12 @@ class EraseNamespaceRequest(Request, Returns[ErasedNamespaces]):
 class RestoreNamespaceRequest(Request, Returns[str]):
     """Restore a deleted namespace. The result is its name."""
 
-    operation = "restore_namespace"
     name: str
 
 
-class CreateTokenRequest(Request, Returns[CreatedToken]):
+class CreateTokenRequest(Request, Returns[results.CreatedToken]):
     """Create a token; `grants` are written namespace:role, `expires` 12h, 90d, 8w or 1y."""
 
-    operation = "create_token"
     name: str
     grants: Words = ()
     owner: bool = False
@@ -340,23 +310,20 @@ class CreateTokenRequest(Request, Returns[CreatedToken]):
 class ListTokensRequest(Request, Returns[tuple[Token, ...]]):
     """List tokens; with `all`, those too that expired or were revoked."""
 
-    operation = "list_tokens"
     principal: str | None = None
     all: bool = False
 
 
-class RevokeTokensRequest(Request, Returns[tuple[RevokedToken, ...]]):
+class RevokeTokensRequest(Request, Returns[tuple[results.RevokedToken, ...]]):
     """Revoke tokens by id, or all of a principal."""
 
-    operation = "revoke_tokens"
     ids: tuple[UUID, ...] = ()
     principal: str | None = None
 
 
-class AuditRequest(Request, Returns[tuple[AuditEntry, ...]]):
+class AuditRequest(Request, Returns[tuple[results.AuditEntry, ...]]):
     """Read the audit log, newest first; `since` is a period such as 7d."""
 
-    operation = "audit"
     namespaces: Words = ()
     principal: str | None = None
     denied: bool = False
@@ -368,7 +335,6 @@ class AuditRequest(Request, Returns[tuple[AuditEntry, ...]]):
 class ExportRequest(Request):
     """Export namespaces, or all that the caller may read; the result is a stream of JSON Lines."""
 
-    operation = "export"
     namespaces: Words = ()
     embeddings: bool = False
 
@@ -376,7 +342,6 @@ class ExportRequest(Request):
 class ImportRequest(Request):
     """Import lines into `namespace`, or each into the namespace that it names."""
 
-    operation = "import"
     namespace: str | None = None
     on_conflict: OnConflict = "skip"
     dry_run: bool = False

@@ -21,7 +21,7 @@ def answer(found: Answer, form: Format) -> JsonDict:
     return _set(
         memories=[recalled(result, form) for result in found.memories],
         searched=list(found.searched),
-        degraded=[{"branch": item.branch, "reason": item.reason} for item in found.degraded] or None,
+        degraded=[_fields(item, "branch reason") for item in found.degraded] or None,
         truncated=found.truncated or None,
         cursor=found.cursor,
         note=found.note,
@@ -45,30 +45,20 @@ def recalled(result: Recalled, form: Format) -> JsonDict:
 
 
 def _concise(memory: Memory) -> JsonDict:
-    value: JsonDict = {"id": str(memory.id), "content": memory.content, "namespace": memory.namespace}
+    value = _fields(memory, "id content namespace")
     for name, field in FIELDS.items():
         if field.concise and (stored_value := getattr(memory, name)) != field.default:
             value[name] = _plain(stored_value)
-    return value | {"author": memory.author, "when": iso_time(memory.when)}
+    return value | _fields(memory, "author when")
 
 
 def record(memory: Memory) -> JsonDict:
     """Serialize a whole memory without unset values. `source` is always there."""
     declared = {name: _plain(getattr(memory, name)) for name in FIELDS if name != "content"}
     return _set(
-        id=str(memory.id),
-        content=memory.content,
-        namespace=memory.namespace,
+        **_fields(memory, "id content namespace"),
         **{name: value for name, value in declared.items() if value is not False and value != []},
-        author=memory.author,
-        agent=memory.agent,
-        quality=memory.quality,
-        when=iso_time(memory.when),
-        created_at=iso_time(memory.created_at),
-        updated_at=iso_time(memory.updated_at),
-        forgotten_at=iso_time(memory.forgotten_at),
-        superseded_at=iso_time(memory.superseded_at),
-        superseded_by=None if memory.superseded_by is None else str(memory.superseded_by),
+        **_fields(memory, "author agent quality when created_at updated_at forgotten_at superseded_at superseded_by"),
         recall_count=memory.recall_count or None,
         revision=memory.revision,
     ) | {"source": memory.source or ""}
@@ -77,19 +67,14 @@ def record(memory: Memory) -> JsonDict:
 def stored(result: StoreResult) -> JsonDict:
     """Serialize the outcome of a store."""
     items = [
-        _set(id=str(item.id), status=item.status, similar=[_similar(near) for near in item.similar] or None)
+        _fields(item, "id status") | _set(similar=[_similar(near) for near in item.similar] or None)
         for item in result.stored
     ]
     return _set(namespace=result.namespace, stored=items, note=result.note)
 
 
 def _similar(near: Similar) -> JsonDict:
-    return {
-        "id": str(near.id),
-        "similarity": near.similarity,
-        "content": beginning(near.content),
-        "author": near.author,
-    }
+    return _fields(near, "id similarity") | {"content": beginning(near.content), "author": near.author}
 
 
 def beginning(text: str) -> str:
@@ -131,13 +116,7 @@ def related(result: RelateResult) -> JsonDict:
 def revision(item: Revision) -> JsonDict:
     """Serialize a change with the former values of the changed columns."""
     return _set(
-        revision=item.revision,
-        action=item.action,
-        author=item.author,
-        agent=item.agent,
-        changed_at=iso_time(item.changed_at),
-        reason=item.reason,
-        undoes=item.undoes,
+        **_fields(item, "revision action author agent changed_at reason undoes"),
         before={name: entry for name, entry in item.before.items() if entry is not None},
     )
 
@@ -146,8 +125,7 @@ def forgotten(result: ForgetResult, *, erase: bool, dry_run: bool) -> JsonDict:
     """Serialize forgotten memories. The text of erased ones is not repeated."""
     erased = erase and not dry_run
     memories = [
-        {"id": str(memory.id), "namespace": memory.namespace}
-        | ({} if erased else {"content": beginning(memory.content)})
+        _fields(memory, "id namespace") | ({} if erased else {"content": beginning(memory.content)})
         for memory in result.memories
     ]
     return _set(
@@ -161,15 +139,8 @@ def forgotten(result: ForgetResult, *, erase: bool, dry_run: bool) -> JsonDict:
 
 def namespace(item: Namespace) -> JsonDict:
     """Serialize a namespace."""
-    return _set(
-        name=item.name,
-        memories=item.memories or 0,
-        language=item.language,
-        description=item.description,
-        created_at=iso_time(item.created_at),
-        deleted_at=iso_time(item.deleted_at),
-        deleted_by=item.deleted_by,
-    )
+    described = _fields(item, "language description created_at deleted_at deleted_by")
+    return _set(name=item.name, memories=item.memories or 0, **described)
 
 
 def status(found: Status) -> JsonDict:
@@ -178,10 +149,10 @@ def status(found: Status) -> JsonDict:
     return _set(
         version=found.version,
         engine=found.engine,
-        model=model and {"provider": model.provider, "name": model.name, "dimensions": model.dimensions},
-        namespaces=[{"name": item.name, "memories": item.memories, "role": item.role} for item in found.namespaces],
+        model=model and _fields(model, "provider name dimensions"),
+        namespaces=[_fields(item, "name memories role") for item in found.namespaces],
         embedding_debt=None if model is None else found.pending_embeddings,
-        degraded=[{"branch": item.branch, "reason": item.reason} for item in found.degraded] or None,
+        degraded=[_fields(item, "branch reason") for item in found.degraded] or None,
     )
 
 
@@ -190,9 +161,16 @@ def iso_time(value: datetime | None) -> str | None:
     return None if value is None else value.isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
+def _fields(item: object, names: str) -> JsonDict:
+    """Return attributes of an object by name as JSON."""
+    return {name: _plain(getattr(item, name)) for name in names.split()}
+
+
 def _plain(value: object) -> object:
     if isinstance(value, datetime):
         return iso_time(value)
+    if isinstance(value, UUID):
+        return str(value)
     if isinstance(value, tuple):
         return list(value)
     return dict(value) if isinstance(value, Mapping) else value

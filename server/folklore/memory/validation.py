@@ -70,11 +70,8 @@ def check_batch(
     if not drafts:
         raise InvalidInput("memories", "is empty.", hint="Give content, or memories with one object each.")
     if len(drafts) > MAX_BATCH:
-        raise InvalidInput(
-            "memories",
-            f"must hold at most {MAX_BATCH} memories, got {len(drafts)}.",
-            hint="Split them over several calls.",
-        )
+        problem = f"must hold at most {MAX_BATCH} memories, got {len(drafts)}."
+        raise InvalidInput("memories", problem, hint="Split them over several calls.")
     prefixes = [""] if single else [f"memories[{place}]." for place in range(len(drafts))]
     checked: list[Draft] = []
     removed: list[str] = []
@@ -163,11 +160,8 @@ def kind_of(kind: str, field: str) -> str:
     """Return a normalised kind: lower-case letters, digits, - and _, at most 40."""
     normalised = kind.strip().lower()
     if not _KIND.fullmatch(normalised):
-        raise InvalidInput(
-            field,
-            f"{kind[:60]!r} is not a kind.",
-            hint="Use note, semantic, episodic, identity, procedural, decision, bug, or another lower-case word.",
-        )
+        hint = "Use note, semantic, episodic, identity, procedural, decision, bug, or another lower-case word."
+        raise InvalidInput(field, f"{kind[:60]!r} is not a kind.", hint=hint)
     return normalised
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
+
 from folklore.db.stores.audit import NOWHERE, WRITES, Audit
 from folklore.errors import InvalidInput
 from folklore.memory.auth.tokens import period, principal_of
@@ -11,6 +13,7 @@ from folklore.memory.requests import OPERATIONS, AuditRequest
 from folklore.memory.results import AuditEntry
 
 MAX_LIMIT = 1_000
+_COPIED = [field.name for field in fields(AuditEntry) if field.name != "namespace"]
 # Actions under which denied accesses are logged, besides operations.
 _PATHS = ("http /mcp", "http /sse", "http /messages/", "http /api/", "http /metrics", "http other", "api", "export")
 
@@ -38,18 +41,7 @@ async def read_audit(context: RequestContext, request: AuditRequest) -> tuple[Au
         since=None if request.since is None else context.now - period(request.since, "since"),
     )
     return tuple(
-        AuditEntry(
-            at=entry.at,
-            principal=entry.principal,
-            action=entry.action,
-            outcome=entry.outcome,
-            amount=entry.amount,
-            namespace=names.get(entry.namespace),
-            memories=entry.memories,
-            token=entry.token,
-            agent=entry.agent,
-            detail=entry.detail,
-        )
+        AuditEntry(**{name: getattr(entry, name) for name in _COPIED}, namespace=names.get(entry.namespace))
         for entry in entries
     )
 

@@ -19,12 +19,7 @@ from folklore.memory.context import MemoryContext, RequestContext
 from folklore.memory.ids import new_id
 from folklore.memory.namespaces import create_namespace
 from folklore.memory.permissions import require_owner, stronger
-from folklore.memory.requests import (
-    CreateNamespaceRequest,
-    CreateTokenRequest,
-    ListTokensRequest,
-    RevokeTokensRequest,
-)
+from folklore.memory.requests import CreateNamespaceRequest, CreateTokenRequest, ListTokensRequest, RevokeTokensRequest
 from folklore.memory.results import CreatedToken, RevokedToken
 from folklore.model import Access, Caller, Role, Token
 from folklore.text import names
@@ -37,6 +32,7 @@ _UNITS = {"h": timedelta(hours=1), "d": timedelta(days=1), "w": timedelta(weeks=
 _ROLES: dict[str, Role] = {role: role for role in get_args(Role)}
 _LONGEST = timedelta(days=36_500)
 MAX_NAME = 200
+_ASK = "Ask for a new one."
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +62,9 @@ async def create_token(context: RequestContext, request: CreateTokenRequest) -> 
     Raises InvalidInput, Refused.
     """
     require_owner(context.caller)
-    name = _local_name(request.name)
+    name = _line(request.name, "name")
+    if "://" in name:  # as in `subject <issuer>`, the principals of an identity provider
+        raise InvalidInput("name", 'must not contain "://".', hint="Principals of an identity provider contain it.")
     agent = None if request.agent is None else _line(request.agent, "agent")
     grants = _parse_grants(request.grants, owner=request.owner)
     expires_at = None if request.expires is None else context.now + period(request.expires, "expires")
@@ -164,15 +162,11 @@ async def authenticate_key(principals: Principals, key: str, *, now: datetime) -
     digest = digest_of(key)
     known = await principals.find(digest)
     if known is None or not hmac.compare_digest(known.digest, digest):
-        raise Unauthenticated("unknown", "This token is not known here.", hint="Ask for a new one.")
+        raise Unauthenticated("unknown", "This token is not known here.", hint=_ASK)
     if known.revoked_at is not None:
-        raise Unauthenticated(
-            "revoked", "This token was revoked.", hint="Ask for a new one.", principal=known.principal
-        )
+        raise Unauthenticated("revoked", "This token was revoked.", hint=_ASK, principal=known.principal)
     if known.expires_at is not None and known.expires_at <= now:
-        raise Unauthenticated(
-            "expired", "This token has expired.", hint="Ask for a new one.", principal=known.principal
-        )
+        raise Unauthenticated("expired", "This token has expired.", hint=_ASK, principal=known.principal)
     access = None if known.owner else Access(known.id, key, known.grants)
     return Caller(known.principal, known.agent, access=access, token=known.id, home=known.home), known
 
@@ -253,11 +247,3 @@ def _line(text: str, field: str) -> str:
     if not 1 <= len(cleaned) <= MAX_NAME or "\n" in cleaned:
         raise InvalidInput(field, f"must be one line of 1 to {MAX_NAME} characters.")
     return cleaned
-
-
-def _local_name(text: str) -> str:
-    """Return a name that no principal of an identity provider has: those are `subject <issuer>`."""
-    name = _line(text, "name")
-    if "://" in name:
-        raise InvalidInput("name", 'must not contain "://".', hint="Principals of an identity provider contain it.")
-    return name

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from time import monotonic
 from uuid import UUID
 
@@ -40,31 +40,14 @@ async def embed_texts(embedder: Embedder, texts: Sequence[str]) -> Vectors:
 async def model_of(embedder: Embedder) -> KnownModel:
     """Return an embedder's model with its fingerprint, as the database records it. Raises EmbedderUnavailable."""
     model = await embedder.model()
-    return KnownModel(
-        id=model.id,
-        provider=model.provider,
-        name=model.name,
-        dimensions=model.dimensions,
-        url=model.url,
-        asked_dimensions=model.asked_dimensions,
-        query_prefix=model.query_prefix,
-        document_prefix=model.document_prefix,
-        revision=model.revision,
-        probe=await embedder.probe(),
-    )
+    shared = {field.name for field in fields(Model)} & {field.name for field in fields(KnownModel)}
+    return KnownModel(model.id, **{name: getattr(model, name) for name in shared}, probe=await embedder.probe())
 
 
 def choice_of(model: KnownModel) -> ModelChoice:
     """Return the choice that builds an embedder of this model."""
-    return ModelChoice(
-        model.provider,
-        model.name,
-        model.url,
-        model.asked_dimensions,
-        model.query_prefix,
-        model.document_prefix,
-        model.revision,
-    )
+    prefixes = model.query_prefix, model.document_prefix
+    return ModelChoice(model.provider, model.name, model.url, model.asked_dimensions, *prefixes, model.revision)
 
 
 def fingerprint_cosine(one: NDArray[np.float32], other: NDArray[np.float32]) -> float:

@@ -9,9 +9,9 @@ The state of a model is its role in the models table, changed in one transaction
     previous    rollback         -> active     drop -> deleted     activate another -> none
 
 At most one model is next, one active, one previous. Recall and store use the active one. A switch begins, fills the new
-model's pending embeddings, validates them against the active ones (validation.py), activates the new model, and sweeps:
-it fills what servers stored by the former model before they noticed. All state is in the database, so a switch that was
-cut off continues where it was when it is run again.
+model's pending embeddings, validates them against the active ones over a sample of the memories, activates the new
+model, and sweeps: it fills what servers stored by the former model before they noticed. All state is in the database,
+so a switch that was cut off continues where it was when it is run again.
 """
 
 from __future__ import annotations
@@ -23,14 +23,13 @@ from uuid import UUID
 
 import structlog
 
-from folklore.db.stores.embeddings import Coverage, VectorIndexes
+from folklore.db.stores.embeddings import Coverage, Embeddings, VectorIndexes
 from folklore.db.stores.models import KnownModel, Models
 from folklore.embedding.protocol import SAME_MODEL, Embedder, ModelChoice
 from folklore.errors import Conflict, EmbedderUnavailable, FolkloreError, NotFound
 from folklore.memory.context import MemoryContext
 from folklore.memory.models.active_model import REFRESH_SECONDS, Build, choice_of, fingerprint_cosine, model_of
 from folklore.memory.models.backfill import Backfill, Clock, Pace, Report
-from folklore.memory.models.validation import Generation, Validation, validate
 
 log = structlog.get_logger(__name__)
 
@@ -40,13 +39,47 @@ _ROUNDS = 10
 _SWEEP_SECONDS = 2 * REFRESH_SECONDS + 1.0
 _DELETED_AT_ONCE = 5_000
 
+# The sample of a validation.
+_SAMPLE = 60
+_MOST_SAMPLED = 120
+_NEAREST = 10
+_QUERY_WORDS = 12
+# From a smaller sample nothing is concluded, and so many are taken of each namespace at least.
+_SMALLEST = 5
+
+# A namespace, a memory in it, and the memory's first words as a query.
+Sampled = tuple[UUID, UUID, str]
+
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The model to switch to, and its embedder."""
+    """The model to switch to, or to compare with, and its embedder."""
 
     model: KnownModel
     embedder: Embedder
+
+
+@dataclass(frozen=True, slots=True)
+class Validation:
+    """Of `sample` memories, the number that each generation finds among the ten nearest to their own first words.
+
+    `shared` is the mean share of the ten that both generations have in common. `old` and `shared` are None if the old
+    model could not be reached.
+    """
+
+    sample: int
+    new: int
+    old: int | None
+    shared: float | None
+
+    @property
+    def passed(self) -> bool:
+        """True if new >= old - max(1, old / 10); without the old model, if 2 · new >= sample."""
+        if self.sample < _SMALLEST:
+            return True
+        if self.old is None:
+            return 2 * self.new >= self.sample
+        return self.new >= self.old - max(1, self.old // 10)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,12 +115,8 @@ class ModelSwitch:
         old = await self._with_role("active")
         validation = None
         if old is not None and (embedder := self._context.embedder) is not None:
-            validation = await validate(
-                self._context.embeddings,
-                await self._namespaces(),
-                Generation(target.model.id, target.embedder),
-                Generation(old.id, embedder),
-            )
+            namespaces = await self._namespaces()
+            validation = await validate(self._context.embeddings, namespaces, target, Target(old, embedder))
             if not validation.passed and not force:
                 found = "cannot be reached" if validation.old is None else f"finds {validation.old}"
                 raise FolkloreError(
@@ -149,8 +178,7 @@ class ModelSwitch:
             )
 
     async def _fill(self, target: Target) -> int:
-        backfill = self._backfill(target, self._report)
-        made = 0
+        backfill, made = self._backfill(target, self._report), 0
         for _ in range(_ROUNDS):
             filled = await backfill.fill(await self._namespaces())
             made += filled.written
@@ -174,17 +202,44 @@ class ModelSwitch:
         return made
 
     def _backfill(self, target: Target, report: Report) -> Backfill:
-        return Backfill(
-            self._context.embeddings,
-            target.embedder,
-            target.model.id,
-            now=self._now,
-            pace=self._pace,
-            report=report,
-        )
+        embeddings, model = self._context.embeddings, target.model.id
+        return Backfill(embeddings, target.embedder, model, now=self._now, pace=self._pace, report=report)
 
     async def _namespaces(self) -> list[UUID]:
         return [namespace.id for namespace in await self._context.namespaces.find(None)]
+
+
+async def validate(embeddings: Embeddings, namespaces: Sequence[UUID], new: Target, old: Target) -> Validation:
+    """Compare two generations over a sample of these namespaces. Raises EmbedderUnavailable if the new model fails."""
+    each = max(_SMALLEST, _SAMPLE // max(len(namespaces), 1))
+    sample: list[Sampled] = []
+    for namespace in namespaces[:_SAMPLE]:
+        taken = await embeddings.sample(namespace, new.model.id, old.model.id, most=each)
+        sample += [(namespace, id_, " ".join(text.split()[:_QUERY_WORDS])) for id_, text in taken]
+    del sample[_MOST_SAMPLED:]
+    found_new = await _nearest(embeddings, sample, new)
+    number_new = _hits(sample, found_new)
+    try:
+        found_old = await _nearest(embeddings, sample, old)
+    except EmbedderUnavailable:
+        return Validation(len(sample), number_new, None, None)
+    shared = [len(one & other) / max(len(other), 1) for one, other in zip(found_new, found_old, strict=True)]
+    return Validation(len(sample), number_new, _hits(sample, found_old), sum(shared) / max(len(shared), 1))
+
+
+async def _nearest(embeddings: Embeddings, sample: Sequence[Sampled], target: Target) -> list[frozenset[UUID]]:
+    """Return the nearest memories to each query of the sample."""
+    found = []
+    for namespace, _, query in sample:
+        words = query.split()
+        vector = await target.embedder.embed_question(words, [1.0] * len(words))
+        near = await embeddings.nearest(namespace, target.model.id, vector, most=_NEAREST) if vector.any() else ()
+        found.append(frozenset(near))
+    return found
+
+
+def _hits(sample: Sequence[Sampled], found: Sequence[frozenset[UUID]]) -> int:
+    return sum(id_ in near for (_, id_, _), near in zip(sample, found, strict=True))
 
 
 async def target_of(choice: ModelChoice, models: Models, build: Build) -> Target:

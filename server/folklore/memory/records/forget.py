@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from uuid import UUID
 
 from folklore.db.stores.changes import Closing, NamespaceTransaction
@@ -19,14 +18,6 @@ from folklore.model import Filters, Memory
 MAX_AT_ONCE = 1_000
 
 
-@dataclass(frozen=True, slots=True)
-class _Selection:
-    """The memories to forget in each namespace: ids, or None for those that match the filters."""
-
-    namespaces: dict[UUID, list[UUID] | None]
-    filters: Filters | None
-
-
 async def forget(context: RequestContext, request: ForgetRequest) -> ForgetResult:
     """Forget memories, one transaction for each namespace, at most 1,000 a call.
 
@@ -37,24 +28,29 @@ async def forget(context: RequestContext, request: ForgetRequest) -> ForgetResul
     if not request.dry_run:
         require_writable(context.caller)
     _check(request)
-    selection = await _select(context, request)
+    namespaces, filters = await _select(context, request)
     found: list[Memory] = []
     already: list[UUID] = []
     more = False
-    for namespace, ids in selection.namespaces.items():
+    for namespace, ids in namespaces.items():
         room = MAX_AT_ONCE - len(found)
         async with context.memory.changes.of(namespace, caller=context.caller, now=context.now) as change:
             if ids is None:
-                assert selection.filters is not None
-                ids = await change.matching(selection.filters, room + 1, request.only)
+                assert filters is not None
+                ids = await change.matching(filters, room + 1, request.only)
                 more = more or len(ids) > room
                 ids = ids[:room]
             due, before = await _due(change, ids, erase=request.erase)
             already += before
             if due:
                 found += await change.read(due)
-                if not request.dry_run:
-                    await _write(change, due, request, context)
+                if request.dry_run:
+                    continue
+                if request.erase:
+                    await change.erase(due)
+                else:
+                    await change.record(due, "forget", ["forgotten_at"])
+                    await change.close([Closing(id_, forgotten_at=context.now) for id_ in due])
     if not request.dry_run and found:
         context.memory.changed()
         if request.erase:
@@ -76,14 +72,20 @@ def _check(request: ForgetRequest) -> None:
             raise InvalidInput(field, f"must hold at most {MAX_AT_ONCE:,} ids, got {len(ids):,}.", hint="Split them.")
 
 
-async def _select(context: RequestContext, request: ForgetRequest) -> _Selection:
-    """Find what to forget, and check the caller's role there before anything is read."""
+async def _select(
+    context: RequestContext, request: ForgetRequest
+) -> tuple[dict[UUID, list[UUID] | None], Filters | None]:
+    """Return the memories to forget in each namespace: ids, or None for those that match the filters.
+
+    The caller's role in each is checked before anything is read.
+    """
     if request.filters is None:
         located = await locate(context.memory, request.ids, namespaces=request.namespaces)
         if located.missing:
             raise unknown_memories(located.missing)
         names = {namespace.name for namespace in located.namespaces.values()}
-        selection = _Selection(dict(located.by_namespace()), None)
+        selected: dict[UUID, list[UUID] | None] = dict(located.by_namespace())
+        filters = None
     else:
         filters = resolve_filters(request.filters, context)
         if not filters.selective:
@@ -91,10 +93,10 @@ async def _select(context: RequestContext, request: ForgetRequest) -> _Selection
             raise InvalidInput("filters", "exclude nothing: every memory would be forgotten.", hint=hint)
         found = await context.memory.find_namespaces(request.namespaces or (context.namespace(),))
         names = {namespace.name for namespace in found}
-        selection = _Selection(dict.fromkeys(sorted(namespace.id for namespace in found)), filters)
+        selected = dict.fromkeys(sorted(namespace.id for namespace in found))
     for name in sorted(names):
         require(context.caller, name, "admin" if request.erase else "writer", dry_run=request.dry_run)
-    return selection
+    return selected, filters
 
 
 async def _due(change: NamespaceTransaction, ids: Sequence[UUID], *, erase: bool) -> tuple[list[UUID], list[UUID]]:
@@ -105,13 +107,3 @@ async def _due(change: NamespaceTransaction, ids: Sequence[UUID], *, erase: bool
         return existing, []
     due = [id_ for id_ in existing if states[id_].forgotten_at is None]
     return due, [id_ for id_ in existing if states[id_].forgotten_at is not None]
-
-
-async def _write(
-    change: NamespaceTransaction, ids: Sequence[UUID], request: ForgetRequest, context: RequestContext
-) -> None:
-    if request.erase:
-        await change.erase(ids)
-    else:
-        await change.record(ids, "forget", ["forgotten_at"])
-        await change.close([Closing(id_, forgotten_at=context.now) for id_ in ids])

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from uuid import UUID
 
 from folklore.errors import InvalidInput
-from folklore.memory.context import MemoryContext, RequestContext, unknown_memories
+from folklore.memory.context import RequestContext, unknown_memories
 from folklore.memory.permissions import role_in
 from folklore.memory.requests import GetRequest
 from folklore.memory.results import GetResult, MemoryDetails
@@ -28,34 +28,27 @@ async def get_memories(context: RequestContext, request: GetRequest) -> GetResul
     memory = context.memory
     readable = [namespace.id for namespace in await memory.find_namespaces(())]
     read = await memory.memories.get(readable, requested)
-    visible = [(place, item) for place, item in read if _is_visible(context, item, request)]
+    visible = [
+        (place, item)
+        for place, item in read
+        if item.forgotten_at is None or (request.forgotten and may_read_forgotten(context, item))
+    ]
     if not visible:
         raise unknown_memories(requested)
-    found = await _details(memory, readable, visible)
-    ids = {item.memory.id for item in found}
-    return GetResult(tuple(found), tuple(id_ for id_ in requested if id_ not in ids))
-
-
-async def _details(
-    memory: MemoryContext, readable: Sequence[UUID], memories: Sequence[tuple[UUID, Memory]]
-) -> list[MemoryDetails]:
-    ids = list(dict.fromkeys(item.id for _, item in memories))
+    ids = list(dict.fromkeys(item.id for _, item in visible))
     relations = await memory.changes.relations(readable, ids, limit=_RELATIONS * len(ids))
     counts = await memory.changes.count_revisions(readable, ids)
-    return [
+    found = tuple(
         MemoryDetails(item, _relations_of(item.id, place, relations), counts.get((place, item.id), 0))
-        for place, item in memories
-    ]
+        for place, item in visible
+    )
+    return GetResult(found, tuple(id_ for id_ in requested if id_ not in ids))
 
 
 def _relations_of(id_: UUID, place: UUID, relations: Sequence[tuple[UUID, Relation]]) -> tuple[Relation, ...]:
     """Return the relations of a memory in its namespace; an id in several namespaces has others in each."""
     own = [item for where, item in relations if where == place and id_ in (item.from_id, item.to_id)]
     return tuple(own[:_RELATIONS])
-
-
-def _is_visible(context: RequestContext, memory: Memory, request: GetRequest) -> bool:
-    return memory.forgotten_at is None or (request.forgotten and may_read_forgotten(context, memory))
 
 
 def may_read_forgotten(context: RequestContext, memory: Memory) -> bool:

@@ -27,10 +27,6 @@ class _Change:
     relation: Relation
     remove: bool
 
-    @property
-    def key(self) -> tuple[UUID, str, UUID]:
-        return self.relation.from_id, self.relation.type, self.relation.to_id
-
 
 async def relate(context: RequestContext, request: RelateRequest) -> RelateResult:
     """Write, change and remove relations, one transaction for each namespace; a failed one does not stop the others.
@@ -50,16 +46,20 @@ async def relate(context: RequestContext, request: RelateRequest) -> RelateResul
         require(context.caller, name, "writer")
     for namespace, group in sorted(_by_namespace(changes, located, result).items()):
         async with memory.changes.of(namespace, caller=context.caller, now=context.now) as transaction:
-            written = await _write(transaction, group, context)
-        result.created += written.created
-        result.updated += written.updated
-        result.removed += written.removed
-        result.failed += written.failed
+            await _remove(transaction, [change.relation for change in group if change.remove], result)
+            written = [change.relation for change in group if not change.remove]
+            superseding = [relation for relation in written if relation.type == SUPERSEDES]
+            await _supersede(transaction, superseding, result, context)
+            await _add(transaction, [relation for relation in written if relation.type != SUPERSEDES], result)
     return result
 
 
-def _failed(relation: Relation, error: FolkloreError) -> FailedRelation:
-    return FailedRelation(relation, str(error), error.code)
+def _fail(result: RelateResult, relation: Relation, error: FolkloreError) -> None:
+    result.failed.append(FailedRelation(relation, str(error), error.code))
+
+
+def _key(relation: Relation) -> tuple[UUID, str, UUID]:
+    return relation.from_id, relation.type, relation.to_id
 
 
 def _checked(requested: Sequence[RelationChange], result: RelateResult) -> list[_Change]:
@@ -68,14 +68,11 @@ def _checked(requested: Sequence[RelationChange], result: RelateResult) -> list[
         try:
             change = _check(item)
         except InvalidInput as error:
-            given = Relation(item.from_id, item.type, item.to_id, item.strength)
-            result.failed.append(_failed(given, error))
+            _fail(result, Relation(item.from_id, item.type, item.to_id, item.strength), error)
             continue
-        if change.key in checked:
+        if checked.setdefault(_key(change.relation), change) is not change:
             repeated = InvalidInput("relations", "hold this relation twice; the first one applies.")
-            result.failed.append(_failed(change.relation, repeated))
-        else:
-            checked[change.key] = change
+            _fail(result, change.relation, repeated)
     return list(checked.values())
 
 
@@ -94,49 +91,37 @@ def _by_namespace(changes: Sequence[_Change], located: Located, result: RelateRe
         relation = change.relation
         ends = (relation.from_id, relation.to_id)
         if missing := [id_ for id_ in ends if id_ not in located.namespaces]:
-            result.failed.append(_failed(relation, NotFound(f"There is no memory {missing[0]}.")))
+            _fail(result, relation, NotFound(f"There is no memory {missing[0]}."))
             continue
         one, other = (located.namespaces[id_] for id_ in ends)
         if one.id != other.id:
             error = Conflict(f"The memories are in two namespaces, {one.name} and {other.name}; relations stay in one.")
-            result.failed.append(_failed(relation, error))
+            _fail(result, relation, error)
         else:
             grouped.setdefault(one.id, []).append(change)
     return grouped
 
 
-async def _write(
-    transaction: NamespaceTransaction, changes: Sequence[_Change], context: RequestContext
-) -> RelateResult:
-    result = RelateResult()
-    await _remove(transaction, [change for change in changes if change.remove], result)
-    written = [change for change in changes if not change.remove]
-    superseding = [change.relation for change in written if change.relation.type == SUPERSEDES]
-    await _supersede(transaction, superseding, result, context)
-    await _add(transaction, [change for change in written if change.relation.type != SUPERSEDES], result)
-    return result
-
-
-async def _remove(transaction: NamespaceTransaction, changes: Sequence[_Change], result: RelateResult) -> None:
-    if not changes:
+async def _remove(transaction: NamespaceTransaction, relations: Sequence[Relation], result: RelateResult) -> None:
+    if not relations:
         return
-    existed = await transaction.unrelate([change.relation for change in changes])
-    for change in changes:
-        if change.key in existed:
-            result.removed.append(change.relation)
+    existed = await transaction.unrelate(relations)
+    for relation in relations:
+        if _key(relation) in existed:
+            result.removed.append(relation)
         else:
-            result.failed.append(_failed(change.relation, NotFound("This relation did not exist.")))
+            _fail(result, relation, NotFound("This relation did not exist."))
 
 
-async def _add(transaction: NamespaceTransaction, changes: Sequence[_Change], result: RelateResult) -> None:
-    if not changes:
+async def _add(transaction: NamespaceTransaction, relations: Sequence[Relation], result: RelateResult) -> None:
+    if not relations:
         return
-    new = await transaction.relate([change.relation for change in changes])
-    for change in changes:
-        if change.key not in new:  # forgotten since it was located
-            result.failed.append(_failed(change.relation, NotFound("One of the memories was forgotten.")))
+    new = await transaction.relate(relations)
+    for relation in relations:
+        if _key(relation) not in new:  # forgotten since it was located
+            _fail(result, relation, NotFound("One of the memories was forgotten."))
         else:
-            (result.created if new[change.key] else result.updated).append(change.relation)
+            (result.created if new[_key(relation)] else result.updated).append(relation)
 
 
 async def _supersede(
@@ -150,12 +135,11 @@ async def _supersede(
     for relation in relations:
         item = Replacement(old=relation.to_id, new=relation.from_id, field="to")
         if error := refusal(item, states):
-            result.failed.append(_failed(relation, error))
+            _fail(result, relation, error)
         elif is_done(item, states):
             result.updated.append(relation)
         elif item.old in due or item.old in new:
-            error = InvalidInput("to", "takes part in two replacements.", hint="Use two calls.")
-            result.failed.append(_failed(relation, error))
+            _fail(result, relation, InvalidInput("to", "takes part in two replacements.", hint="Use two calls."))
         else:
             due[item.old] = item
             result.created.append(relation)
