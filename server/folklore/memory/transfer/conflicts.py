@@ -112,15 +112,19 @@ def resolve(
             _replace(memory, existing, stored.get(memory.id), resolution, released)
         elif exists or holder is not None:
             if policy == "fail":
-                raise Conflict(
-                    f"Line {memory.line} exists already, as the memory {holder or memory.id}.",
-                    hint="Nothing of its batch was written; --on-conflict skip or overwrite goes on.",
-                )
+                raise _conflict(memory, holder)
             resolution.duplicates.append(memory)
         else:
             resolution.new.append(memory)
             existing.add(memory, memory)
     return resolution
+
+
+def _conflict(memory: TransferredMemory, holder: UUID | None) -> Conflict:
+    return Conflict(
+        f"Line {memory.line} exists already, as the memory {holder or memory.id}.",
+        hint="Nothing of its batch was written; --on-conflict skip or overwrite goes on.",
+    )
 
 
 def _replace(

@@ -23,7 +23,7 @@ from folklore.memory.secret_guard import guard_draft, guard_fields
 from folklore.memory.transfer.conflicts import ExistingMemories, Resolution, resolve
 from folklore.memory.transfer.formats.line import Lines, SourceLine
 from folklore.memory.transfer.imported_vectors import ImportedVectors
-from folklore.memory.transfer.json_lines import Line, read_line
+from folklore.memory.transfer.json_lines import Header, Line, read_line
 from folklore.memory.transfer.report import Report
 from folklore.memory.validation import check_cleaned, clean_draft, with_zone
 from folklore.model import DEFAULT_LANGUAGE, Draft, Relation, Revision
@@ -108,9 +108,7 @@ class _Importer:
         if line is None or isinstance(line.value, str):
             return
         if isinstance(line.value, tuple):
-            if self.request.namespace is None and not self.request.dry_run:
-                for new in line.value:
-                    await self.transfers.create_namespace(new)
+            await self._create_namespaces(line.value)
             return
         assert line.namespace is not None
         await self._namespaces[names.key(line.namespace)].add(line.value)
@@ -122,6 +120,11 @@ class _Importer:
         """Write the rest."""
         for namespace in self._namespaces.values():
             await namespace.finish()
+
+    async def _create_namespaces(self, header: Header) -> None:
+        if self.request.namespace is None and not self.request.dry_run:
+            for namespace in header:
+                await self.transfers.create_namespace(namespace)
 
     def _read(self, number: int, raw: SourceLine) -> Line | None:
         """Return a checked line with its destination, None for an empty line. Raises InvalidInput, Refused."""

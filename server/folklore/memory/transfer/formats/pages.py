@@ -143,14 +143,20 @@ def _shared(page: _Page) -> dict[str, Any]:
     used.update(*(_SOURCES[name] for name, value in values.items() if value is not None))
     if page.claude:
         used |= {"name", "metadata"}  # metadata is Claude Code's own
-        parts = page.name.split("/")
-        project = [f"project:{parts[1].strip('-')}"[:100]] if parts[0] == "projects" and len(parts) > 2 else []
-        values["tags"] = [*(values["tags"] or []), "claude-memory", *project][:64]
+        values["tags"] = [*(values["tags"] or []), "claude-memory", *_project_tags(page)][:64]
     if front.get("description"):
         values["summary"] = str(front["description"])[:2000]
     unused = {str(name) for name, value in front.items() if name not in used and value not in (None, "", [], {})}
-    ignored = (name if name == _IGNORED else f"{_IGNORED}: {name[:60]}" for name in unused)
-    return values | dict.fromkeys(ignored, True)
+    return values | dict.fromkeys(map(_ignored_field, unused), True)
+
+
+def _ignored_field(name: str) -> str:
+    return name if name == _IGNORED else f"{_IGNORED}: {name[:60]}"
+
+
+def _project_tags(page: _Page) -> list[str]:
+    parts = page.name.split("/")
+    return [f"project:{parts[1].strip('-')}"[:100]] if parts[0] == "projects" and len(parts) > 2 else []
 
 
 def _kind(page: _Page) -> str | None:
