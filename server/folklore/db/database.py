@@ -181,11 +181,13 @@ class _Pools:
             statement_cache_size=100 if limits.statement_cache else 0,
             server_settings=self._server_settings("force_custom_plan"),
         )
+        prepared = False
         try:
             await self._prepare(connection)
-        except BaseException:
-            connection.terminate()
-            raise
+            prepared = True
+        finally:
+            if not prepared:
+                connection.terminate()
         return connection
 
     async def connect_to_build(self) -> asyncpg.Connection:
@@ -412,16 +414,18 @@ async def _connect_all(pools: Collection[asyncpg.Pool]) -> None:
         await pool
 
     opening = [asyncio.create_task(connect(pool)) for pool in pools]
+    opened = False
     try:
         await asyncio.gather(*opening)
-    except BaseException:
-        for task in opening:
-            task.cancel()
-        await asyncio.gather(*opening, return_exceptions=True)
-        for pool in pools:
-            with suppress(asyncpg.InterfaceError):  # one that was not opened
-                pool.terminate()
-        raise
+        opened = True
+    finally:
+        if not opened:
+            for task in opening:
+                task.cancel()
+            await asyncio.gather(*opening, return_exceptions=True)
+            for pool in pools:
+                with suppress(asyncpg.InterfaceError):  # one that was not opened
+                    pool.terminate()
 
 
 async def _keep_settings(_connection: asyncpg.Connection) -> None:

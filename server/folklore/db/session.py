@@ -120,28 +120,32 @@ class PooledSession:
         return failed
 
     async def _enter(self, begin: str) -> None:
+        begun = False
         try:
             await self._connection.execute(begin)
-        except BaseException as error:
-            self._terminate()
-            with suppress(*DRIVER_ERRORS):
-                await self._pool.release(self._connection)
-            if not isinstance(error, asyncpg.InsufficientPrivilegeError | asyncpg.InvalidParameterValueError):
-                raise
+            begun = True
+        except (asyncpg.InsufficientPrivilegeError, asyncpg.InvalidParameterValueError) as error:
             raise DatabaseUnavailable(
                 f"The database has no role {TOKEN_ROLE} for requests with a token, or this role is not a member of it.",
                 hint="`folklore db role` shows the commands that the database's administrator must run.",
             ) from error
+        finally:
+            if not begun:
+                self._terminate()
+                with suppress(*DRIVER_ERRORS):
+                    await self._pool.release(self._connection)
 
     async def _finish(self, command: str) -> BaseException | None:
         """End the transaction and return its error. A connection still in a transaction is never released."""
+        finished = False
         try:
             await self._connection.execute(command)
-        except BaseException as error:
-            self._terminate()
-            if isinstance(error, DRIVER_ERRORS):
-                return error
-            raise
+            finished = True
+        except DRIVER_ERRORS as error:
+            return error
+        finally:
+            if not finished:
+                self._terminate()
         return None
 
     def _terminate(self) -> None:
