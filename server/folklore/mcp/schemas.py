@@ -37,13 +37,8 @@ STORE_RESULT = _object(
 )
 ANSWER = _object(
     ("memories", "searched"),
-    memories=_MEMORIES,
-    searched=_TEXTS,
-    degraded=_DEGRADED,
-    truncated=_FLAG,
-    cursor=_TEXT,
-    note=_TEXT,
-)
+    memories=_MEMORIES, searched=_TEXTS, degraded=_DEGRADED, truncated=_FLAG, cursor=_TEXT, note=_TEXT,
+)  # fmt: skip
 GET_RESULT = _object(("memories",), memories=_MEMORIES, missing=_TEXTS)
 RECORD = _object(("id", "content", "revision"), id=_TEXT, content=_TEXT, revision={"type": "integer"})
 FORGET_RESULT = _object(
@@ -52,13 +47,9 @@ FORGET_RESULT = _object(
 RELATE_RESULT = _object(("created",), created=_OBJECTS, updated=_OBJECTS, removed=_OBJECTS, failed=_OBJECTS)
 STATUS = _object(
     ("version", "engine", "namespaces"),
-    version=_TEXT,
-    engine=_TEXT,
-    namespaces=_OBJECTS,
-    model={"type": "object"},
-    embedding_debt={"type": "integer"},
+    version=_TEXT, engine=_TEXT, namespaces=_OBJECTS, model={"type": "object"}, embedding_debt={"type": "integer"},
     degraded=_DEGRADED,
-)
+)  # fmt: skip
 
 
 def input_schema(arguments: type[BaseModel], shared: Mapping[str, str]) -> Schema:
