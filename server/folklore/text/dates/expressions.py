@@ -67,24 +67,24 @@ _NUMBERS = {
     "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10,
     "eleven": 11, "twelve": 12, "a": 1, "an": 1, "a couple of": 2, "couple of": 2, "a few": 3, "few": 3,
 }  # fmt: skip
-_UNITS: dict[str, Unit] = {
-    "second": "second", "seconds": "second", "sec": "second", "secs": "second",
-    "minute": "minute", "minutes": "minute", "min": "minute", "mins": "minute",
-    "hour": "hour", "hours": "hour", "hr": "hour", "hrs": "hour", "h": "hour",
-    "day": "day", "days": "day", "d": "day",
-    "week": "week", "weeks": "week", "wk": "week", "wks": "week", "w": "week",
-    "month": "month", "months": "month", "mo": "month",
-    "quarter": "quarter", "quarters": "quarter",
-    "year": "year", "years": "year", "yr": "year", "yrs": "year", "y": "year",
+_SPELLINGS: dict[Unit, str] = {
+    "second": "second seconds sec secs", "minute": "minute minutes min mins", "hour": "hour hours hr hrs h",
+    "day": "day days d", "week": "week weeks wk wks w", "month": "month months mo", "quarter": "quarter quarters",
+    "year": "year years yr yrs y",
 }  # fmt: skip
+_UNITS = {spelling: unit for unit, spellings in _SPELLINGS.items() for spelling in spellings.split()}
 _WEEKDAYS = {"monday": 0, "tuesday": 1, "wednesday": 2, "thursday": 3, "friday": 4, "saturday": 5, "sunday": 6}
 _WEEKDAYS |= {name[:3]: number for name, number in _WEEKDAYS.items()} | {"tues": 1, "thur": 3, "thurs": 3}
 _DAYS = {"the day before yesterday": -2, "yesterday": -1, "today": 0, "tomorrow": 1, "the day after tomorrow": 2}
 _DAYS |= {name.removeprefix("the "): offset for name, offset in _DAYS.items()}
+_SYNONYMS = {
+    "right now": "now", "just now": "now", "tonight": "today night", "last night": "yesterday night"
+}  # fmt: skip
 _NAMED_TIMES = {"noon": time(12), "midnight": time()}
 _PARTS_OF_DAY = {"morning": (6, 12), "afternoon": (12, 18), "evening": (18, 24), "night": (18, 30)}  # in hours
 _OFFSETS = {"last": -1, "previous": -1, "this": 0, "current": 0, "next": 1, "coming": 1, "following": 1}
 _ORDINALS = {"first": 1, "1st": 1, "second": 2, "2nd": 2, "third": 3, "3rd": 3, "fourth": 4, "4th": 4}
+_QUARTERS = _ORDINALS | {"1": 1, "2": 2, "3": 3, "4": 4}
 _SECOND, _MINUTE, _HOUR = timedelta(seconds=1), timedelta(minutes=1), timedelta(hours=1)
 
 
@@ -107,7 +107,7 @@ _TIME = r"(?P<time>\d{1,2}(?::\d{2}){0,2} ?(?:[ap]\.?m)?|noon|midnight)"
 _COUNTED = _pattern(rf"(?:(?P<which>last|past|previous|next|coming) )?(?P<count>{_NUMBER}) ?(?P<unit>{_UNIT})")
 _DISTANT = _pattern(rf"(?P<ahead>in )?(?P<count>{_NUMBER}) ?(?P<unit>{_UNIT})(?P<way> ago| back| earlier| from now)?")
 _CALENDAR_UNIT = _pattern(rf"(?P<which>{_WHICH}|past) (?P<unit>{_UNIT})")
-_UNIT_BEFORE_LAST = _pattern(rf"({_UNIT}) before last")
+_UNIT_BEFORE_LAST = _pattern(rf"(?P<unit>{_UNIT}) before last")
 _NAMED_WEEKDAY = _pattern(rf"(?:(?P<which>{_WHICH}) )?(?P<weekday>{_any_of(_WEEKDAYS)})")
 _NAMED_MONTH = _pattern(rf"(?:(?P<which>{_WHICH}) )?(?P<month>{_MONTH})\.?(?:(?: of)? {_YEAR})?")
 _MONTH_DAY = _pattern(rf"(?P<month>{_MONTH})\.? (?:the )?{_DAY_OF_MONTH}(?: (?:of )?{_YEAR})?")
@@ -140,53 +140,45 @@ def _period(text: str, clock: Clock) -> Period | None:
 
 
 def _bare_period(text: str, clock: Clock) -> Period | None:
-    for parser in _PARSERS:
-        if (period := parser(text, clock)) is not None:
+    text = _SYNONYMS.get(text, text)
+    if text == "now":
+        return clock.point(clock.now, _MINUTE)
+    if named := _named_day(text, clock):
+        day, recurring = named
+        return clock.days(day, day + timedelta(days=1), recurring=recurring)
+    for pattern, parser in _PARSERS:
+        if (found := pattern.fullmatch(text)) and (period := parser(found, clock)):
             return period
-    return None
+    return _time_of_day(text, clock)
 
 
-def _now(text: str, clock: Clock) -> Period | None:
-    return clock.point(clock.now, _MINUTE) if text in ("now", "right now", "just now") else None
-
-
-def _counted(text: str, clock: Clock) -> Period | None:
+def _counted(found: re.Match[str], clock: Clock) -> Period | None:
     """Parse `last 3 days`, `next two weeks`; a bare `24h` or `7 days` ends now."""
-    found = _COUNTED.fullmatch(text)
-    if not found or (found["which"] is None and found["count"] in ("a", "an")):
+    if found["which"] is None and found["count"] in ("a", "an"):
         return None
     count = _number(found["count"])
     return clock.rolling(-count if found["which"] in ("next", "coming") else count, _UNITS[found["unit"]])
 
 
-def _distant(text: str, clock: Clock) -> Period | None:
+def _distant(found: re.Match[str], clock: Clock) -> Period | None:
     """Parse `3 days ago`, `an hour from now`, `in two weeks`."""
-    found = _DISTANT.fullmatch(text)
-    if not found or bool(found["ahead"]) == bool(found["way"]):
+    if bool(found["ahead"]) == bool(found["way"]):
         return None
     count = _number(found["count"])
     return clock.ago(-count if found["ahead"] or found["way"] == " from now" else count, _UNITS[found["unit"]])
 
 
-def _calendar_unit(text: str, clock: Clock) -> Period | None:
+def _unit_before_last(found: re.Match[str], clock: Clock) -> Period:
+    return clock.unit(_UNITS[found["unit"]], -2)
+
+
+def _calendar_unit(found: re.Match[str], clock: Clock) -> Period:
     """Parse `last week`, `this month`, `next year`. `past week` ends now, and so do `last hour` and shorter units."""
-    if found := _UNIT_BEFORE_LAST.fullmatch(text):
-        return clock.unit(_UNITS[found[1]], -2)
-    found = _CALENDAR_UNIT.fullmatch(text)
-    if not found:
-        return None
     unit = _UNITS[found["unit"]]
     offset = _OFFSETS.get(found["which"], -1)
     if found["which"] == "past" or (offset and unit in ("second", "minute", "hour")):
         return clock.rolling(-offset, unit)
     return clock.unit(unit, offset)
-
-
-def _day(text: str, clock: Clock) -> Period | None:
-    if named := _named_day(text, clock):
-        day, recurring = named
-        return clock.days(day, day + timedelta(days=1), recurring=recurring)
-    return None
 
 
 def _named_day(text: str, clock: Clock) -> tuple[date, bool] | None:
@@ -229,53 +221,37 @@ def _latest(month: int, day: int, today: date) -> date:
     raise OverflowError
 
 
-def _month(text: str, clock: Clock) -> Period | None:
-    if found := _ONLY_MONTH.fullmatch(text):
-        return clock.months(date(int(found["year"]), int(found["month"]), 1), 1)
-    found = _NAMED_MONTH.fullmatch(text)
-    if not found or (found["which"] and found["year"]):
-        return None
-    month, today = MONTHS[found["month"]], clock.today
+def _numbered(found: re.Match[str], clock: Clock) -> Period:
+    """Parse `2024`, `2024-03`."""
+    month = found.groupdict().get("month")
+    return clock.months(date(int(found["year"]), int(month or 1), 1), 1 if month else 12)
+
+
+def _named_month(found: re.Match[str], clock: Clock) -> Period | None:
+    month, today, which = MONTHS[found["month"]], clock.today, found["which"]
     if found["year"]:
-        return clock.months(date(int(found["year"]), month, 1), 1)
+        return None if which else clock.months(date(int(found["year"]), month, 1), 1)
     year = today.year - (month > today.month)
-    if found["which"]:
-        offset = _OFFSETS[found["which"]]
-        year = today.year + {-1: -(month >= today.month), 0: 0, 1: month <= today.month}[offset]
-    return clock.months(date(year, month, 1), 1, recurring=not found["which"])
+    if which:
+        year = today.year + {-1: -(month >= today.month), 0: 0, 1: month <= today.month}[_OFFSETS[which]]
+    return clock.months(date(year, month, 1), 1, recurring=not which)
 
 
-def _quarter(text: str, clock: Clock) -> Period | None:
-    if found := _QUARTER.fullmatch(text):
-        if found["year"] and found["after"]:
-            return None
-        quarter, named = int(found["quarter"]), found["year"] or found["after"]
-    elif found := _ORDINAL_QUARTER.fullmatch(text):
-        quarter, named = _ORDINALS[found["quarter"]], found["after"]
-    else:
+def _quarter(found: re.Match[str], clock: Clock) -> Period | None:
+    before, after = found.groupdict().get("year"), found["after"]
+    if before and after:
         return None
-    month, today = quarter * 3 - 2, clock.today
+    month, today, named = _QUARTERS[found["quarter"]] * 3 - 2, clock.today, before or after
     year = int(named) if named else today.year - (month > today.month)
     return clock.months(date(year, month, 1), 3, recurring=not named)
 
 
-def _year(text: str, clock: Clock) -> Period | None:
-    found = _ONLY_YEAR.fullmatch(text)
-    return clock.months(date(int(found["year"]), 1, 1), 12) if found else None
-
-
-def _iso_week(text: str, clock: Clock) -> Period | None:
-    found = _ISO_WEEK.fullmatch(text)
-    if not found or found["day"]:
-        return None
+def _iso_week(found: re.Match[str], clock: Clock) -> Period:
     monday = date.fromisocalendar(int(found["year"]), int(found["week"]), 1)
     return clock.days(monday, monday + timedelta(days=7))
 
 
-def _iso_time(text: str, clock: Clock) -> Period | None:
-    found = _ISO_TIME.fullmatch(text)
-    if not found:
-        return None
+def _iso_time(found: re.Match[str], clock: Clock) -> Period:
     zone = {"z": "+00:00", "utc": "+00:00", "gmt": "+00:00", None: ""}.get(found["zone"], found["zone"])
     moment = datetime.fromisoformat(f"{found['date']}T{found['time']}{zone}")
     digits = len(found["time"].split(".")[0].replace(":", ""))
@@ -316,12 +292,10 @@ def _hour(hour: int, half: str | None) -> int | None:
     return hour % 12 + (12 if half == "p" else 0) if 1 <= hour <= 12 else None
 
 
-def _part_of_day(text: str, clock: Clock) -> Period | None:
+def _part_of_day(found: re.Match[str], clock: Clock) -> Period | None:
     """Parse `this morning`, `yesterday evening`, `last night`, `tonight`."""
-    text = {"tonight": "today night", "last night": "yesterday night"}.get(text, text)
-    found = _PART_OF_DAY.fullmatch(text)
-    day = _named_day("today" if found["day"] == "this" else found["day"], clock) if found else None
-    if not found or not day:
+    day = _named_day("today" if found["day"] == "this" else found["day"], clock)
+    if not day:
         return None
     start, end = (
         clock.at(day[0] + timedelta(days=hour // 24), time(hour % 24)) for hour in _PARTS_OF_DAY[found["part"]]
@@ -339,35 +313,24 @@ def _number(text: str) -> int:
     return _NUMBERS.get(text) or int(text)
 
 
-_PARSERS: tuple[Callable[[str, Clock], Period | None], ...] = (
-    _now,
-    _day,
-    _calendar_unit,
-    _distant,
-    _counted,
-    _month,
-    _quarter,
-    _year,
-    _iso_week,
-    _iso_time,
-    _time_of_day,
-    _part_of_day,
-)
+_PARSERS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str], Clock], Period | None]], ...] = (
+    (_UNIT_BEFORE_LAST, _unit_before_last), (_CALENDAR_UNIT, _calendar_unit), (_DISTANT, _distant),
+    (_COUNTED, _counted), (_ONLY_MONTH, _numbered), (_NAMED_MONTH, _named_month), (_QUARTER, _quarter),
+    (_ORDINAL_QUARTER, _quarter), (_ONLY_YEAR, _numbered), (_ISO_WEEK, _iso_week), (_ISO_TIME, _iso_time),
+    (_PART_OF_DAY, _part_of_day),
+)  # fmt: skip
 
 # Ranges of periods: `since March`, `between X and Y`
 
 _ALL_TIME = frozenset(["all", "all time", "any", "any time", "anytime", "always", "ever"])
 _PREPOSITION = re.compile(r"(?:in|on|at|during|within|over|for|throughout) (?:the )?|the ")
-_RANGES = tuple(
-    re.compile(pattern)
-    for pattern in (
-        r"between (.+?) (?:and|to|-) (.+)",
-        r"(?:from|since) (.+?) (?:to|until|till|through|thru|up to|-) (.+)",
-        r"(.+?) ?(?:\.\.\.?|…) ?(.+)",
-        r"(.+?) (?:to|until|till|through|thru|-) (.+)",
-        r"([^/]+)/([^/]+)",
-    )
-)
+_RANGES = [
+    re.compile(r"between (.+?) (?:and|to|-) (.+)"),
+    re.compile(r"(?:from|since) (.+?) (?:to|until|till|through|thru|up to|-) (.+)"),
+    re.compile(r"(.+?) ?(?:\.\.\.?|…) ?(.+)"),
+    re.compile(r"(.+?) (?:to|until|till|through|thru|-) (.+)"),
+    re.compile(r"([^/]+)/([^/]+)"),
+]
 _BOUNDS = re.compile(r"(since|after|from|starting|later than) (.+?) (?:and )?(before|until|till|up to|through) (.+)")
 _BOUND = re.compile(
     r"(since|after|from|starting|later than|before|prior to|earlier than|until|till|up to|through|by|\.\.) ?(.+?)"

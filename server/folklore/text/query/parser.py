@@ -87,14 +87,10 @@ def parse(text: str) -> KeywordQuery:
         program = parser.parse()
     except _MalformedError:
         return bag
-    return _expression(parser.terms, program)
-
-
-def _expression(terms: Iterable[Term], program: Iterable[Operator | int]) -> KeywordQuery:
-    positive = [term for term in terms if not term.negated]
+    positive = [term for term in parser.terms if not term.negated]
     phrases = dict.fromkeys(term.text for term in positive if term.phrase)
     words = " ".join(term.text for term in positive if term.text)
-    return KeywordQuery(words, tuple(phrases), tuple(terms), tuple(program))
+    return KeywordQuery(words, tuple(phrases), tuple(parser.terms), tuple(program))
 
 
 class _MalformedError(Exception):

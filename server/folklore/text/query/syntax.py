@@ -175,19 +175,10 @@ def _is_selective(prefix: str) -> bool:
 
 def _without_emphasis(tokens: list[Token]) -> Iterator[Token]:
     """Turn a NOT of SQL or of emphasis into a word."""
-    for before, token, after in zip([None, *tokens], tokens, [*tokens[1:], None], strict=False):
-        if token.kind == "not" and token.text and (_is_sql(after) or _emphasises(before)):
-            yield replace(token, kind="word")
-        else:
-            yield token
-
-
-def _is_sql(after: Token | None) -> bool:
-    return after is not None and after.kind == "word" and after.text in _SQL_AFTER_NOT
-
-
-def _emphasises(before: Token | None) -> bool:
-    return before is not None and before.kind == "word" and before.text.lower() in _EMPHASIS_BEFORE_NOT
+    words = [token.text if token.kind == "word" else "" for token in tokens]
+    for before, token, after in zip(["", *words], tokens, [*words[1:], ""], strict=False):
+        emphasis = after in _SQL_AFTER_NOT or before.lower() in _EMPHASIS_BEFORE_NOT
+        yield replace(token, kind="word") if token.kind == "not" and token.text and emphasis else token
 
 
 def _without_capital_sentences(tokens: list[Token]) -> list[Token]:

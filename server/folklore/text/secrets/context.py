@@ -17,14 +17,7 @@ from functools import partial
 from typing import NamedTuple
 from urllib.parse import unquote
 
-from folklore.text.secrets.values import (
-    Found,
-    is_mixed,
-    is_password,
-    is_placeholder,
-    is_token,
-    kinds_of_characters,
-)
+from folklore.text.secrets.values import Secret, is_mixed, is_password, is_placeholder, is_token, kinds_of_characters
 
 # Literals of the names of secrets, and the kinds of the secrets.
 _NAMES = {
@@ -108,7 +101,7 @@ _IS_THE_PASSWORD = re.compile(
 _LAST_WORD = re.compile(r"[^\s\"'`(*]{7,200}$")
 
 
-def find_by_context(text: str, lower: str) -> Iterator[Found]:
+def find_by_context(text: str, lower: str) -> Iterator[Secret]:
     """Yield every secret that its context announces; `lower` is the text in lower case."""
     for literal in _NAMES:
         start = lower.find(literal)
@@ -147,11 +140,11 @@ class _Value(NamedTuple):
         return self.form in ("set", "typed", "tag") or (self.quoted and self.form == "colon")
 
 
-def _named(text: str, lower: str, literal: str, start: int) -> Iterator[Found]:
+def _named(text: str, lower: str, literal: str, start: int) -> Iterator[Secret]:
     name = _name(lower, literal, start)
     value = _value(text, lower, name.end) if name else None
     if name and value and _is_secret(name, value):
-        yield name.kind, value.start, value.end
+        yield Secret(name.kind, value.start, value.end)
 
 
 def _name(lower: str, literal: str, start: int) -> _Name | None:
@@ -217,7 +210,7 @@ def _is_secret(name: _Name, value: _Value) -> bool:
 # By position
 
 
-def _urls(text: str, lower: str) -> Iterator[Found]:
+def _urls(text: str, lower: str) -> Iterator[Secret]:
     for sign in _URL_SIGNS:
         start = lower.find(sign)
         while start >= 0:
@@ -228,7 +221,7 @@ def _urls(text: str, lower: str) -> Iterator[Found]:
             start = lower.find(sign, start)
 
 
-def _password_of(text: str, userinfo: re.Match[str]) -> Iterator[Found]:
+def _password_of(text: str, userinfo: re.Match[str]) -> Iterator[Secret]:
     ats = [at.start() for at in _AT_HOST.finditer(userinfo["value"])]
     if not ats:
         return
@@ -239,10 +232,10 @@ def _password_of(text: str, userinfo: re.Match[str]) -> Iterator[Found]:
     end = start + (before_path[-1] if before_path else ats[0])
     password, user = unquote(text[start:end]), unquote(userinfo["user"])
     if len(password) >= 3 and password.lower() != user and not is_placeholder(text[start:end]):
-        yield "password in a URL", start, end
+        yield Secret("password in a URL", start, end)
 
 
-def _authentication_schemes(text: str, lower: str) -> Iterator[Found]:
+def _authentication_schemes(text: str, lower: str) -> Iterator[Secret]:
     for scheme in _SCHEMES:
         start = lower.find(scheme)
         while start >= 0:
@@ -251,7 +244,7 @@ def _authentication_schemes(text: str, lower: str) -> Iterator[Found]:
                 begin, end = after.span("value")
                 value = text[begin:end].rstrip(".,:")
                 if _is_basic(value) if scheme == "basic" else is_token(value, stated=True, qualified=True):
-                    yield f"{scheme} credential", begin, begin + len(value)
+                    yield Secret(f"{scheme} credential", begin, begin + len(value))
             start = lower.find(scheme, start)
 
 
@@ -265,31 +258,31 @@ def _is_basic(value: str) -> bool:
     return bool(colon) and pair.isprintable() and bool(password) and not is_placeholder(password) and user != password
 
 
-def _headers(text: str, lower: str) -> Iterator[Found]:
+def _headers(text: str, lower: str) -> Iterator[Secret]:
     for pattern in _HEADERS:
         for header in pattern.finditer(lower):
             start, end = header.span("value")
             value = text[start:end].rstrip(".,")
             if is_token(value, stated=True, qualified=True) or _is_basic(value):
-                yield "key in a header", start, start + len(value)
+                yield Secret("key in a header", start, start + len(value))
 
 
-def _cookies(text: str, lower: str) -> Iterator[Found]:
+def _cookies(text: str, lower: str) -> Iterator[Secret]:
     for cookie in _COOKIE.finditer(lower):
         start, end = cookie.span("value")
         if is_mixed(text[start:end]) and not is_placeholder(text[start:end]):
-            yield "session cookie", start, end
+            yield Secret("session cookie", start, end)
 
 
-def _commands(text: str, lower: str, *, pattern: re.Pattern[str], stated: bool) -> Iterator[Found]:
+def _commands(text: str, lower: str, *, pattern: re.Pattern[str], stated: bool) -> Iterator[Secret]:
     for command in pattern.finditer(lower):
         start, end = command.span("value")
         value = text[start:end].rstrip("`'\",;).")
         if is_password(value, stated=stated, quoted=False) and (stated or kinds_of_characters(value) >= 2):
-            yield "password", start, start + len(value)
+            yield Secret("password", start, start + len(value))
 
 
-def _before_the_name(text: str, lower: str) -> Iterator[Found]:
+def _before_the_name(text: str, lower: str) -> Iterator[Secret]:
     """Yield the values of sentences such as "… is the root password"."""
     for name in _IS_THE_PASSWORD.finditer(lower):
         word = _LAST_WORD.search(text, max(0, name.start() - 200), name.start())
@@ -298,18 +291,18 @@ def _before_the_name(text: str, lower: str) -> Iterator[Found]:
         value = word.group()
         if not name.group().endswith(("word", "phrase")):
             if is_token(value, stated=False, qualified=True):
-                yield "key", *word.span()
+                yield Secret("key", *word.span())
         elif kinds_of_characters(value) >= 3 and is_password(value, stated=False, quoted=False):
-            yield "password", *word.span()
+            yield Secret("password", *word.span())
 
 
-def _json_web_keys(text: str, _lower: str) -> Iterator[Found]:
+def _json_web_keys(text: str, _lower: str) -> Iterator[Secret]:
     for key in _JWK.finditer(text):
-        yield "private key", *key.span("value")
+        yield Secret("private key", *key.span("value"))
 
 
 # Literals, one of which a text must contain, and the search that is made then.
-_SEARCHES: tuple[tuple[tuple[str, ...], Callable[[str, str], Iterator[Found]]], ...] = (
+_SEARCHES: tuple[tuple[tuple[str, ...], Callable[[str, str], Iterator[Secret]]], ...] = (
     (_URL_SIGNS, _urls),
     (_SCHEMES, _authentication_schemes),
     (("authorization", "x-", "-token", "subscription-key"), _headers),

@@ -7,20 +7,10 @@ A hash, a UUID or base64 text is no secret by itself. A secret has the form that
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from folklore.text.secrets.context import find_by_context
 from folklore.text.secrets.key_formats import find_keys
-from folklore.text.secrets.values import Found
-
-
-@dataclass(frozen=True, slots=True)
-class Secret:
-    """A secret in a text: its kind in words, and its half-open range."""
-
-    kind: str
-    start: int
-    end: int
+from folklore.text.secrets.values import Secret
 
 
 def find(text: str) -> tuple[Secret, ...]:
@@ -45,12 +35,12 @@ def _lower(text: str) -> str:
     return lower if len(lower) == len(text) else "".join(char.lower()[0] for char in text)
 
 
-def _merged(found: Iterable[Found]) -> tuple[Secret, ...]:
+def _merged(found: Iterable[Secret]) -> tuple[Secret, ...]:
     """Merge overlapping secrets; the one that begins first, or else is the longest, determines the kind."""
     merged: list[Secret] = []
-    for kind, start, end in sorted(found, key=lambda item: (item[1], -item[2])):
-        if not merged or start >= merged[-1].end:
-            merged.append(Secret(kind, start, end))
-        elif end > merged[-1].end:
-            merged[-1] = Secret(merged[-1].kind, merged[-1].start, end)
+    for secret in sorted(found, key=lambda secret: (secret.start, -secret.end)):
+        if not merged or secret.start >= merged[-1].end:
+            merged.append(secret)
+        elif secret.end > merged[-1].end:
+            merged[-1] = merged[-1]._replace(end=secret.end)
     return tuple(merged)

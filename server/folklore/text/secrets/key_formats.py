@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-from folklore.text.secrets.values import Found, is_mixed, is_placeholder_key
+from folklore.text.secrets.values import Secret, is_mixed, is_placeholder_key
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,21 +188,9 @@ RULES: tuple[Rule, ...] = (
     _rule("MaxMind key", "_mmk", f"(?={_ALNUM}{{6}}_{_ALNUM}{{29}}_mmk)", f"{_ALNUM}{{6}}_{_ALNUM}{{29}}_mmk"),
     _rule("Folklore token", "fk_", "fk_", f"{_URLSAFE}{{16,}}", mixed=True),
     # Several issuers
-    _rule(
-        "JSON Web Token",
-        "eyj",
-        "eyJ",
-        r"[A-Za-z0-9_+/=-]{8,}\.(?:eyJ[A-Za-z0-9_+/=-]{6,}(?:\.[A-Za-z0-9_+/=-]*)?|[A-Za-z0-9_-]*\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,})",
-    ),
+    _rule("JSON Web Token", "eyj", "eyJ", r"[A-Za-z0-9_+/=-]{8,}\.(?:eyJ[A-Za-z0-9_+/=-]{6,}(?:\.[A-Za-z0-9_+/=-]*)?|[A-Za-z0-9_-]*\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,})"),
     _rule("JSON Web Token", "zxlk", "ZXlK", "[A-Za-z0-9+/=_-]{60,}"),
-    _rule(
-        "API key",
-        "_live_ _test_ _prod_ _secret_ _sk_ _pat_ _key_ _token_ _api_",
-        "_(?:live|test|prod|secret|sk|pat|key|token|api)_",
-        f"{_ALNUM}{{20,}}",
-        mixed=True,
-        within_word=True,
-    ),
+    _rule("API key", "_live_ _test_ _prod_ _secret_ _sk_ _pat_ _key_ _token_ _api_", "_(?:live|test|prod|secret|sk|pat|key|token|api)_", f"{_ALNUM}{{20,}}", mixed=True, within_word=True),
     _rule("private key", "-----begin", r"-{4,5} ?BEGIN (?:[A-Z0-9]+ ){0,4}PRIVATE KEY(?: BLOCK)? ?-{4,5}", None),
     _rule("private key", "private-lines", "Private-Lines", r": *[0-9]+\s+[A-Za-z0-9+/=\s]{40,}"),
     _rule("private key", "b3blbnnzac1rzxktdje", "b3BlbnNzaC1rZXktdjE", "[A-Za-z0-9+/=]{60,}"),
@@ -238,7 +226,7 @@ _PEM_END = re.compile(r"-{4,5} ?END [A-Z0-9 ]{0,60}-{4,5}")
 _MIN_PEM_LENGTH = 40
 
 
-def find_keys(text: str, lower: str) -> Iterator[Found]:
+def find_keys(text: str, lower: str) -> Iterator[Secret]:
     """Yield every key that has a form of its own; `lower` is the text in lower case. Linear in the text."""
     positions = {
         position for sign, hints in _HINTS.items() if sign in lower for hint, position in hints if hint in lower
@@ -247,14 +235,14 @@ def find_keys(text: str, lower: str) -> Iterator[Found]:
         yield from _keys_of(RULES[position], text)
 
 
-def _keys_of(rule: Rule, text: str) -> Iterator[Found]:
+def _keys_of(rule: Rule, text: str) -> Iterator[Secret]:
     read = 0  # text before this position is not read again, which keeps the time linear
     for prefix in rule.prefix.finditer(text):
         if prefix.start() >= read and rule.within_word == _is_within_word(text, prefix.start()):
             end, is_key = _pem_block(text, prefix.end()) if rule.body is None else _key(rule, text, prefix.end())
             read = max(read, end)
             if is_key:
-                yield rule.kind, prefix.start(), end
+                yield Secret(rule.kind, prefix.start(), end)
 
 
 def _is_within_word(text: str, start: int) -> bool:
@@ -308,9 +296,8 @@ def _pem_block(text: str, start: int) -> tuple[int, bool]:
     """Return the end of a PEM block, and whether it has more than its first line."""
     body = _PEM_BODY.match(text, start)
     end = body.end() if body else start
-    if sum(map(str.isalnum, text[start : min(end, start + 400)])) < _MIN_PEM_LENGTH:
-        return start, False
-    if is_placeholder_key(text[start : min(end, start + 200)]):
+    too_short = sum(map(str.isalnum, text[start : min(end, start + 400)])) < _MIN_PEM_LENGTH
+    if too_short or is_placeholder_key(text[start : min(end, start + 200)]):
         return start, False
     last = _PEM_END.match(text, end)
     return last.end() if last else end, True

@@ -7,8 +7,16 @@ value counts as a secret.
 from __future__ import annotations
 
 import re
+from typing import NamedTuple
 
-Found = tuple[str, int, int]  # kind, start and end of a secret
+
+class Secret(NamedTuple):
+    """A secret in a text: its kind in words, and its half-open range."""
+
+    kind: str
+    start: int
+    end: int
+
 
 # Placeholders of documentation.
 _PLACEHOLDER = re.compile(
@@ -99,10 +107,8 @@ def is_mixed(body: str) -> bool:
 def is_placeholder(value: str) -> bool:
     """Return whether a value is a placeholder of documentation, or an expression that the program evaluates."""
     bare = value.strip("'\"`")
-    return (
-        bool(_PLACEHOLDER.search(value) or _EXPRESSION.search(value) or _SAMPLE.fullmatch(bare))
-        or bare.lower() in _WORDS
-    )
+    evaluated = _PLACEHOLDER.search(value) or _EXPRESSION.search(value) or _SAMPLE.fullmatch(bare)
+    return bool(evaluated) or bare.lower() in _WORDS
 
 
 def is_password(value: str, *, stated: bool, quoted: bool) -> bool:
