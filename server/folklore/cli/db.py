@@ -27,10 +27,8 @@ def db() -> None:
 @context_and_json
 def start(ctx: click.Context, as_json: bool) -> None:
     """Start the embedded engine; commands that need it start it too."""
-    address = _engine(local_settings(ctx)).start()
-    print_either(
-        {"running": True, "url": masked(address)}, f"The engine is running: {masked(address)}", as_json=as_json
-    )
+    url = masked(_engine(local_settings(ctx)).start())
+    print_either({"running": True, "url": url}, f"The engine is running: {url}", as_json=as_json)
 
 
 @db.command()

@@ -132,9 +132,8 @@ async def _database(found: Examination) -> str:
     address, where = await database_address(found.settings)
     server = await server_info(address)
     if server.pgvector is None and server.offered is None:
-        raise FolkloreError(
-            f"{server.version} has no pgvector.", hint="Install pgvector 0.8 or newer (package postgresql-NN-pgvector)."
-        )
+        hint = "Install pgvector 0.8 or newer (package postgresql-NN-pgvector)."
+        raise FolkloreError(f"{server.version} has no pgvector.", hint=hint)
     found.address = address
     vector = f"pgvector {server.pgvector}" if server.pgvector else f"pgvector {server.offered} to be created"
     return f"{where}: {server.version}, {vector}, {server.bytes / 2**20:,.0f} MB at {masked(address)}"
@@ -166,10 +165,8 @@ async def _model(found: Examination) -> str:
     configured = f"{model.provider}/{model.name}, {model.dimensions} dimensions, ready in {waited:.1f} s"
     if active is None or active == model:
         return configured
-    return (
-        f"{active.provider}/{active.name}, {active.dimensions} dimensions, is the active model;"
-        f" the settings name {configured}"
-    )
+    named = f"{active.provider}/{active.name}, {active.dimensions} dimensions"
+    return f"{named}, is the active model; the settings name {configured}"
 
 
 async def _active_model(found: Examination, embedder: Embedder) -> Model | None:
@@ -181,9 +178,8 @@ async def _active_model(found: Examination, embedder: Embedder) -> Model | None:
     await database.open()
     try:
         to_build = partial(build_embedder, settings=settings.embedding, home=settings.home)
-        active_model = ActiveModel(
-            embedder, ModelSource(Models(database), configured_choice(settings.embedding), to_build)
-        )
+        source = ModelSource(Models(database), configured_choice(settings.embedding), to_build)
+        active_model = ActiveModel(embedder, source)
         await active_model.refresh()
         if active_model.mismatch is not None:
             message, _, hint = active_model.mismatch.partition(". ")
@@ -208,9 +204,8 @@ async def _memory(found: Examination) -> str:
         async with asyncio.timeout(_TIMEOUT), database.running():
             await _round_trip(MemoryContext.of(database, embedder))
     except TimeoutError as error:
-        raise Unavailable(
-            f"A store and its recall did not end in {_TIMEOUT:.0f} s.", hint="See the log of the database."
-        ) from error
+        hint = "See the log of the database."
+        raise Unavailable(f"A store and its recall did not end in {_TIMEOUT:.0f} s.", hint=hint) from error
     finally:
         if embedder is not None:
             await embedder.close()

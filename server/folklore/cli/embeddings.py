@@ -260,7 +260,6 @@ def _print_switched(done: Switched, as_json: bool) -> None:
         before = "" if found.old is None else f", the former model {found.old}"
         print_line(f"Of {found.sample} memories it finds {found.new} by their first words{before}.")
     if done.old is not None:
-        print_line(
-            f"`folklore embeddings rollback` switches back to {done.old.label}, until its embeddings are dropped."
-        )
+        back = "`folklore embeddings rollback` switches back to"
+        print_line(f"{back} {done.old.label}, until its embeddings are dropped.")
         print_line("Name the new model in the settings of every server; until then servers use it anyway.")
