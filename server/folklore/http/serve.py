@@ -178,7 +178,7 @@ def _exit_in_time() -> None:
     def exit_now() -> None:
         log.warning("exited_before_everything_closed")
         sys.stderr.flush()
-        os._exit(0)
+        os._exit(0)  # sys.exit would wait for the threads that are still at work
 
     timer = threading.Timer(CLOSING_SECONDS, exit_now)
     timer.daemon = True

@@ -42,5 +42,5 @@ def _merged(found: Iterable[Secret]) -> tuple[Secret, ...]:
         if not merged or secret.start >= merged[-1].end:
             merged.append(secret)
         elif secret.end > merged[-1].end:
-            merged[-1] = merged[-1]._replace(end=secret.end)
+            merged[-1] = Secret(merged[-1].kind, merged[-1].start, secret.end)
     return tuple(merged)
