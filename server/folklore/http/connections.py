@@ -1,4 +1,4 @@
-"""Deadlines of connections, added to the protocol that uvicorn speaks on them.
+"""Deadlines of connections, around the protocol that uvicorn speaks on them.
 
 uvicorn times idle connections between requests only. Without more, a client that sends half a head, or that never reads
 its response, keeps its connection until the process has no file descriptors left. A slow body is BodyLimit's.
@@ -26,13 +26,13 @@ class ConnectionGuard:
 
     def protocol(self, **arguments: Any) -> asyncio.Protocol:
         """Make the protocol of a new connection; `arguments` are uvicorn's."""
-        return _GuardedConnection(self, **arguments)
+        return _GuardedConnection(self, H11Protocol(**arguments))
 
     async def close_overdue(self) -> None:
         """Abort the connections whose clients are too slow; called every second."""
         now = monotonic()
         for connection in list(self._open):
-            if connection.is_overdue(now):
+            if connection.check(now):
                 connection.abort()
 
     def add(self, connection: _GuardedConnection) -> None:
@@ -47,37 +47,54 @@ class ConnectionGuard:
         self._open.pop(connection, None)
 
 
-class _GuardedConnection(H11Protocol):
-    """A connection; `deadline` is when a request must have begun, None while one is worked on (see RequestTracking)."""
+class _GuardedConnection(asyncio.Protocol):
+    """A connection; `deadline` is when a request must have begun, None while one is worked on.
 
-    def __init__(self, guard: ConnectionGuard, **arguments: Any) -> None:
-        super().__init__(**arguments)
+    It passes everything on to uvicorn's protocol, and learns from RequestTracking which requests begin and end.
+    """
+
+    def __init__(self, guard: ConnectionGuard, protocol: asyncio.Protocol) -> None:
         self._guard = guard
+        self._protocol = protocol
         self.deadline: float | None = monotonic() + guard.limits.head_seconds
         self._unread = 0
         self._unread_since = 0.0
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
-        super().connection_made(transport)
+        self._transport = transport
+        self._protocol.connection_made(transport)
         self._guard.add(self)
 
     def data_received(self, data: bytes) -> None:
         _connection.set(self)  # uvicorn starts the request's task here, and the task keeps this
-        super().data_received(data)
+        self._protocol.data_received(data)
+
+    def eof_received(self) -> bool | None:
+        return self._protocol.eof_received()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._guard.discard(self)
-        super().connection_lost(exc)
+        self._protocol.connection_lost(exc)
+
+    def pause_writing(self) -> None:
+        self._protocol.pause_writing()
+
+    def resume_writing(self) -> None:
+        self._protocol.resume_writing()
+
+    def begin_request(self) -> None:
+        """Stop waiting for the client."""
+        self.deadline = None
 
     def end_request(self) -> None:
         """Wait for the next request. uvicorn closes an idle connection itself; this closes one with half a head."""
         limits = self._guard.limits
         self.deadline = monotonic() + limits.idle_seconds + limits.head_seconds
 
-    def is_overdue(self, now: float) -> bool:
+    def check(self, now: float) -> bool:
         """Return true if no head arrived in time, or if the client has read nothing of its response for too long."""
-        unread = self.transport.get_write_buffer_size()
+        unread = self._transport.get_write_buffer_size()
         if not 0 < self._unread <= unread:
             self._unread_since = now
         self._unread = unread
@@ -87,7 +104,7 @@ class _GuardedConnection(H11Protocol):
     def abort(self) -> None:
         """Close the connection without sending what is left."""
         self._guard.discard(self)
-        self.transport.abort()
+        self._transport.abort()
 
 
 _connection: ContextVar[_GuardedConnection | None] = ContextVar("folklore_connection", default=None)
@@ -104,7 +121,7 @@ class RequestTracking:
         connection = _connection.get()
         if scope["type"] != "http" or connection is None:
             return await self.app(scope, receive, send)
-        connection.deadline = None
+        connection.begin_request()
         try:
             return await self.app(scope, receive, send)
         finally:
