@@ -42,7 +42,22 @@ def _plain(value: object) -> object:
 
 def memory_of(row: Record, namespace: str) -> Memory:
     """Return the memory of one row of `record.sql`'s columns."""
-    return made(Memory, row, namespace=namespace, quality=short(row["quality"]), **fields_of(row))
+    return Memory(  # not by `made`: a recall makes dozens, and 0.4 ms is 5 % of it
+        id=row["id"],
+        namespace=namespace,
+        created_at=row["created_at"],
+        updated_at=row["updated_at"],
+        author=row["author"],
+        agent=row["agent"],
+        quality=short(row["quality"]),
+        forgotten_at=row["forgotten_at"],
+        superseded_at=row["superseded_at"],
+        superseded_by=row["superseded_by"],
+        last_recalled_at=row["last_recalled_at"],
+        recall_count=row["recall_count"],
+        revision=row["revision"],
+        **fields_of(row),
+    )
 
 
 def fields_of(row: Record) -> dict[str, Any]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import asdict
 from uuid import UUID
 
 import numpy as np
@@ -80,8 +79,13 @@ class RecallStatements:
         async with self._session() as session:
             rows = await session.rows(
                 "recall/lexemes",
-                **asdict(query),
                 namespaces=list(scope.namespaces),
+                pieces=list(query.pieces),
+                date_terms=list(query.date_terms),
+                languages=list(query.languages),
+                bound=query.bound,
+                saturation=query.saturation,
+                prior=query.prior,
                 mean_length=None if corpus is None else corpus.mean_length,
                 measure=corpus is None,
             )
@@ -226,14 +230,21 @@ class RecallStatements:
 
     async def candidates(self, scope: Scope, query: CandidateQuery) -> dict[UUID, Candidate]:
         """Return the candidates, and the memories linked to some of them."""
-        name, values = "recall/pool", asdict(query)
+        name, vectors = "recall/pool", {"model": query.model}
         if query.model is None:
-            name = "recall/pool:no_vectors"
-            del values["model"]
+            name, vectors = "recall/pool:no_vectors", {}
         statement, filters = seen(name, scope.filters, scope.now)
         async with self._session() as session:
             rows = await session.rows(
-                statement, namespaces=list(scope.namespaces), max_relations=_RELATIONS, **values, **filters
+                statement,
+                namespaces=list(scope.namespaces),
+                ids=list(query.ids),
+                spreading=list(query.spreading),
+                reach=query.reach,
+                related=query.related,
+                max_relations=_RELATIONS,
+                **vectors,
+                **filters,
             )
         return {row["id"]: Candidate.of(row, scope.namespaces[row["namespace_id"]]) for row in rows}
 
