@@ -193,6 +193,12 @@ def test_a_name_with_several_addresses_is_served_on_one_port_of_all() -> None:
             one.close()
 
 
+def test_an_accepted_connection_sends_small_packets_at_once() -> None:
+    (listening,) = bind("127.0.0.1", 0)
+    with listening, socket.create_connection(listening.getsockname()), listening.accept()[0] as accepted:
+        assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY) != 0
+
+
 @pytest.mark.parametrize("wrong", ["proxy.example", "10.0.0.1/8", "*"])
 def test_a_trusted_proxy_is_an_address_or_a_network(wrong: str) -> None:
     with pytest.raises(ValueError, match=r"does not appear|host bits"):

@@ -57,7 +57,9 @@ def context_and_json(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 namespaces_option = click.option(
-    *("-n", "--namespace", "namespaces"),
+    "-n",
+    "--namespace",
+    "namespaces",
     multiple=True,
     metavar="NAME",
     help="Only this namespace; repeatable. Default: all.",
@@ -65,7 +67,9 @@ namespaces_option = click.option(
 # Once, for an id that several namespaces hold. The command gets the namespaces to search: the given one (an empty name
 # is refused later), or all.
 namespace_option = click.option(
-    *("-n", "--namespace", "namespaces"),
+    "-n",
+    "--namespace",
+    "namespaces",
     metavar="NAME",
     help="The namespace, if several hold the id.",
     callback=lambda _ctx, _option, name: () if name is None else (name,),
@@ -134,7 +138,7 @@ _OTHER_FILTERS = [name for name in FiltersRequest.model_fields if name not in di
 _FILTERS = [*_COMMON_FILTERS, _pairs_option("--filter", f"Another condition: {', '.join(_OTHER_FILTERS)}; repeatable.")]
 
 _RANKING = [
-    _option("preset", "--preset", metavar="NAME", help="balanced, keyword, semantic, roaming, or your own."),
+    _option("preset", "--preset", metavar="NAME", help="balanced, keyword, semantic, roaming, rrf, or yours."),
     _option("min_score", "--min-score", type=click.FloatRange(0, 1), help="Leave out lower confidence."),
     _pairs_option(
         "--ranking",

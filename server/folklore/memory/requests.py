@@ -125,7 +125,9 @@ else:
 class RankingRequest(Part):
     """A preset of the ranking, and the numbers that differ from it."""
 
-    preset: Annotated[str, Field(description="balanced, keyword, semantic, roaming or a configured one")] = "balanced"
+    preset: Annotated[str, Field(description="balanced, keyword, semantic, roaming, rrf or a configured one")] = (
+        "balanced"
+    )
     weights: Annotated[dict[str, float], Field(description="of dense, keyword, relations, nearness or a signal")] = {}
     min_score: Annotated[float | None, Field(description="leave out results of lower confidence, 0 to 1")] = None
     mmr_lambda: float | None = None
