@@ -39,6 +39,7 @@ def recalled(result: Recalled, form: Format) -> JsonDict:
         value = record(result.memory)
     return value | _set(
         score=result.score,
+        superseded_by=_plain(result.memory.superseded_by),
         expanded=result.expanded,
         explain=None if result.explain is None else dict(result.explain),
     )

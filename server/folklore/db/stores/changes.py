@@ -11,7 +11,7 @@ from operator import itemgetter
 from uuid import UUID
 
 from folklore.db.database import Database, Session
-from folklore.db.rows import as_json, columns_of, made, memory_of, relation_of, revision_of, visibility
+from folklore.db.rows import as_json, columns_of, filtered, made, memory_of, relation_of, revision_of
 from folklore.db.stores.audit import NewEntry, Write, log_entry
 from folklore.db.stores.maintenance import erase
 from folklore.db.stores.memories import PreparedMemory, Vectors, index, lock_sessions, session_steps
@@ -174,12 +174,13 @@ class NamespaceTransaction:
 
     async def matching(self, filters: Filters, limit: int, only: Sequence[UUID] | None = None) -> list[UUID]:
         """Return the first memories that match filters, of `only` if given. One statement."""
+        statement, values = filtered("memories/match", filters, self._now)
         rows = await self._session.rows(
-            "memories/match",
+            statement,
             namespace=self.namespace,
             fetch=limit,
             shown=None if only is None else list(only),
-            **visibility(filters, self._now),
+            **values,
         )
         return [row["id"] for row in rows]
 

@@ -172,7 +172,15 @@ async def read_words(memory: MemoryContext, statements: RecallStatements, search
             corpus = memory.statistics.corpora[namespaces] = CachedCorpus(measured)
         corpus.learn(read_as, unknown, read, bound)
     query_statistics = _joined(pieces, unknown, read, known, bound, corpus.statistics)
+    if search.scope.filters.as_of is not None:
+        spelled = {word: spelling.stem for word, spelling in read.spelled.items() if word not in read.documents}
+        query_statistics = with_former(replace(query_statistics, stems=spelled | dict(query_statistics.stems)))
     return weighted_words(query_statistics, ranking, bound, terms)
+
+
+def with_former(query: QueryStatistics) -> QueryStatistics:
+    """Return the statistics with a document for words that no text holds now: a former text may hold them."""
+    return replace(query, documents={lexeme: max(count, 1) for lexeme, count in query.documents.items()})
 
 
 def _joined(
