@@ -196,7 +196,8 @@ def forget(
 ) -> None:
     """Forget memories by ID, or all that match the filters (in the project's namespace unless -n names others).
 
-    `folklore undo` restores them for a while (retention_days), unless --erase. On a terminal it asks first.
+    What they superseded is in force again. `folklore undo` restores them for a while (retention_days), unless --erase.
+    On a terminal it asks first.
     """
     ids = tuple(map(id_of, memories))
     request = ForgetRequest(ids=ids, filters=filters_from(filters) if filters or not ids else None, **options)
@@ -231,6 +232,9 @@ def _print_forgotten(result: ForgetResult, outcome: str) -> None:
     print_line(f"{len(result.memories):,} {outcome}" + (", more match: run it again" if result.more else ""))
     if result.already:
         print_line(f"{len(result.already):,} were already forgotten")
+    for memory in result.restored:
+        text = serializers.beginning(memory.content).replace("\n", " ")
+        print_line(f"superseded until now, in force again: {memory.id}{paint('  ' + text, dim=True)}")
 
 
 @click.command()
@@ -257,12 +261,15 @@ def undo(
             undone.append(done)
             if not as_json:
                 print_line(f"undone: {done.revision.action} of {id_}, by {done.revision.author}")
+                for old in done.superseded:
+                    print_line(f"superseded again: {old}")
         return undone
 
     undone = with_operations(ctx, work)
     if as_json:
         changes = [
             {"memory": serializers.record(item.memory), "change": serializers.revision(item.revision)}
+            | ({"superseded": [str(old) for old in item.superseded]} if item.superseded else {})
             for item in undone
         ]
         print_json({"undone": changes})

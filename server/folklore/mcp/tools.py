@@ -192,8 +192,9 @@ async def memory_update(service: Operations, arguments: Any, _meta: Meta) -> Jso
 
 
 async def memory_forget(service: Operations, arguments: ForgetArguments, _meta: Meta) -> JsonDict:
-    """Forget memories that are wrong or unwanted, by ids or by filters. A person can undo it for a while
-    (`folklore undo`), unless erase. With filters, dry_run first. For facts that changed, store with supersedes instead.
+    """Forget memories that are wrong or unwanted, by ids or by filters. What they superseded is in force again
+    (`restored`). A person can undo it for a while (`folklore undo`), unless erase. With filters, dry_run first. For
+    facts that changed, store with supersedes instead.
     """
     result = await service.call(ForgetRequest(**_given(arguments)))
     return serializers.forgotten(result, erase=arguments.erase, dry_run=arguments.dry_run)

@@ -51,22 +51,28 @@ class History:
 
 @dataclass(frozen=True, slots=True)
 class Undone:
-    """A memory after an undo, and the change that was taken back."""
+    """A memory after an undo, and the change that was taken back.
+
+    `superseded` are the memories that forgetting it had restored, and that it supersedes again.
+    """
 
     memory: Memory
     revision: Revision
+    superseded: tuple[UUID, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class ForgetResult:
     """Memories that were forgotten, or would be; `already` were forgotten before.
 
-    `more`: the filters match more memories than one call takes.
+    `more`: the filters match more memories than one call takes. `restored` were superseded by them, and are in force
+    again.
     """
 
     memories: tuple[Memory, ...]
     already: tuple[UUID, ...] = ()
     more: bool = False
+    restored: tuple[Memory, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -135,6 +135,10 @@ def forgotten(result: ForgetResult, *, erase: bool, dry_run: bool) -> JsonDict:
         erased=erased or None,
         dry_run=dry_run or None,
         more=result.more or None,
+        restored=[
+            _fields(memory, "id namespace") | {"content": beginning(memory.content)} for memory in result.restored
+        ]
+        or None,
     )
 
 

@@ -184,6 +184,26 @@ class NamespaceTransaction:
         )
         return [row["id"] for row in rows]
 
+    async def superseded_by(self, leading: Sequence[UUID], leaving: Sequence[UUID]) -> dict[UUID, UUID]:
+        """Return the memories hidden by `leading` that return when `leaving` go, with their successors. One statement.
+
+        `leading` are those of `leaving` that are in force.
+        """
+        rows = await self._session.rows(
+            "memories/superseded_by", namespace=self.namespace, leading=list(leading), leaving=list(leaving)
+        )
+        return {row["id"]: row["superseded_by"] for row in rows}
+
+    async def restored(self, forgotten: Revision) -> list[Revision]:
+        """Read the revisions that restored what a memory superseded when it was forgotten. One statement."""
+        rows = await self._session.rows(
+            "revisions/restored",
+            namespace=self.namespace,
+            successor=forgotten.memory_id,
+            at=forgotten.changed_at,
+        )
+        return [revision_of(row) for row in rows]
+
     async def in_force(self, digest: bytes) -> UUID | None:
         """Return the memory of this text that is neither forgotten nor superseded. One statement."""
         row = await self._session.row("memories/in_force", namespace=self.namespace, digests=[digest])

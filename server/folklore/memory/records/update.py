@@ -56,9 +56,9 @@ async def update(context: RequestContext, request: UpdateRequest) -> Memory:
 
 
 async def undo(context: RequestContext, request: UndoRequest) -> Undone:
-    """Take back the last change of a memory (update, forget, supersede, expire) that was not taken back.
+    """Take back the last change of a memory (update, forget, supersede, restore, expire) that was not taken back.
 
-    The undo is a revision too. What expired never expires again. Raises NotFound if there is no change; Conflict if the
+    A memory that was forgotten supersedes again what its forgetting restored, if that is in force. The undo is a revision too. What expired never expires again. Raises NotFound if there is no change; Conflict if the
     retention time is over, another memory has the text now, or the memory is not at `revision`.
     """
     namespace = await namespace_of(context, request.id, namespaces=request.namespaces, role="writer")
@@ -77,9 +77,13 @@ async def undo(context: RequestContext, request: UndoRequest) -> Undone:
         async with changes.of(namespace.id, caller=context.caller, now=context.now) as change:
             if await change.last_revision(request.id) != last:
                 continue
-            await _take_back(change, request, last, vectors)
+            state = (await change.states([request.id], whole=True))[request.id]
+            _require_revision(request, state.revision)
+            await _take_back(change, state, last, vectors)
+            again = last.action == "forget" and state.superseded_at is None
+            superseded = await _supersede_again(change, last) if again else ()
         context.memory.changed()
-        return Undone(await _read(context, namespace, request.id), last)
+        return Undone(await _read(context, namespace, request.id), last, superseded)
     raise ConcurrentChange(f"The memory {request.id} is being changed by another caller.", hint="Try again.")
 
 
@@ -93,15 +97,25 @@ async def read_history(context: RequestContext, request: HistoryRequest) -> Hist
 
 
 async def _take_back(
-    change: NamespaceTransaction, request: UndoRequest, last: Revision, vectors: Vectors | None
+    change: NamespaceTransaction, state: State, last: Revision, vectors: Vectors | None = None
 ) -> None:
-    state = (await change.states([request.id], whole=True))[request.id]
-    _require_revision(request, state.revision)
     before = await _restorable(change, last)
-    await change.record([request.id], "undo", list(before), undoes=last.revision)
-    if "superseded_by" in before and state.superseded_by is not None:
-        await change.unrelate([Relation(state.superseded_by, SUPERSEDES, request.id)])
+    await change.record([state.id], "undo", list(before), undoes=last.revision)
+    if "superseded_by" in before:
+        if state.superseded_by is not None:
+            await change.unrelate([Relation(state.superseded_by, SUPERSEDES, state.id)])
+        if before["superseded_by"] is not None:
+            await change.relate([Relation(UUID(str(before["superseded_by"])), SUPERSEDES, state.id)])
     await _write(change, state, before, vectors)
+
+
+async def _supersede_again(change: NamespaceTransaction, forgotten: Revision) -> tuple[UUID, ...]:
+    """Hide again what a memory superseded before it was forgotten. Return the ids of those that were in force."""
+    restored = await change.restored(forgotten)
+    states = await change.states([item.memory_id for item in restored], whole=True)
+    for item in restored:
+        await _take_back(change, states[item.memory_id], item)
+    return tuple(item.memory_id for item in restored)
 
 
 def _require_revision(request: UndoRequest, revision: int) -> None:

@@ -15,7 +15,8 @@
     ) past
     cross join lateral (
         select
-            coalesce((past.former ->> 'superseded_at')::timestamptz, o.superseded_at) as superseded_at,
+            case when past.former ? 'superseded_at' then (past.former ->> 'superseded_at')::timestamptz
+                else o.superseded_at end as superseded_at,
             case when past.former ->> 'superseded_at' is null then o.superseded_by
                 else (past.former ->> 'superseded_by')::uuid end as superseded_by
     ) replaced

@@ -39,6 +39,7 @@ from further
 cross join lateral (
 -- include state
     where o.namespace_id = further.namespace_id and o.id = further.id
+    limit 1
 ) m
 where m.namespace_id = any(:namespaces::uuid[]) and m.id <> all(:ids::uuid[]) and
 -- include visible

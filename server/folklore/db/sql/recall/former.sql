@@ -27,6 +27,7 @@ former as materialized (
     cross join lateral (
 -- include state_as_of
         where o.namespace_id = altered.namespace_id and o.id = altered.id
+        limit 1  -- keeps the planner from joining all of memories
     ) m
     where m.changed && :searched::text[] and
 -- include visible
