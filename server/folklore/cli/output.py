@@ -214,8 +214,9 @@ def _cell(value: object) -> str:
 def _print_result(place: int, result: Recalled, form: Format, zone: tzinfo) -> None:
     memory = result.memory
     score = "" if result.score is None else f"{result.score:.4f}"
+    replaced = f", superseded by {memory.superseded_by}" if memory.superseded_by else ""
     if form == "ids":
-        print_line(f"{memory.id}  {score}".rstrip())
+        print_line(f"{memory.id}  {score}".rstrip() + replaced)
         return
     head = f"{place:>2}. {paint(score, fg='green')}{'  ' if score else ''}"
     print_line(head + paint(_headline(memory, zone), bold=True))
@@ -226,7 +227,7 @@ def _print_result(place: int, result: Recalled, form: Format, zone: tzinfo) -> N
         for line in lines[:_LINES_SHOWN]:
             print_line(_INDENT + line)
         rest = f", {len(memory.content):,} characters in all" if len(lines) > _LINES_SHOWN else ""
-        print_line(f"{_INDENT}{memory.id} by {memory.author}{rest}", dim=True)
+        print_line(f"{_INDENT}{memory.id} by {memory.author}{rest}{replaced}", dim=True)
     print_line()
 
 

@@ -12,6 +12,7 @@ from folklore.model import FIELDS, Filters
 from folklore.text import tags as tag_rules
 from folklore.text.clean import clean
 from folklore.text.dates.expressions import parse_time
+from folklore.text.dates.zones import zone_named
 
 MAX_VALUES = 64
 _EQUAL = [name for name, field in FIELDS.items() if field.filter]
@@ -22,7 +23,8 @@ def resolve_filters(request: FiltersRequest, context: RequestContext) -> Filters
     for name in ("kinds", "tags", "exclude_tags", "paths"):
         if len(getattr(request, name)) > MAX_VALUES:
             raise InvalidInput(f"filters.{name}", f"takes at most {MAX_VALUES} values.")
-    since, until = _times(request, context.now, context.zone)
+    zone = context.zone if request.time_zone is None else zone_named(request.time_zone, "filters.time_zone")
+    since, until = _times(request, context.now, zone)
     equal = {name: value for name in _EQUAL if (value := getattr(request, name)) is not None}
     return Filters(
         kinds=tuple(dict.fromkeys(kind_of(kind, "filters.kinds") for kind in request.kinds)),
@@ -35,10 +37,10 @@ def resolve_filters(request: FiltersRequest, context: RequestContext) -> Filters
         paths=tuple(_path(path, place) for place, path in enumerate(request.paths, start=1)),
         since=since,
         until=until,
-        as_of=with_zone(request.as_of, context.zone, "filters.as_of"),
+        as_of=with_zone(request.as_of, zone, "filters.as_of"),
         include_superseded=request.include_superseded,
         equal={name: _text(value, name) if isinstance(value, str) else value for name, value in equal.items()},
-        time_expression=None if request.time is None else f"{request.time} {request.since} {request.until}",
+        time_expression=None if request.time is None else f"{request.time} {request.since} {request.until} {zone}",
     )
 
 

@@ -100,6 +100,7 @@ class _Filters(Part):
     until: Time | None = None
     as_of: Time | None = None
     include_superseded: bool = False
+    time_zone: Annotated[str | None, Field(description="of these times; default: yours")] = None
 
 
 def _with_fields(name: str, base: type[BaseModel], fields: list[str], doc: str) -> Any:

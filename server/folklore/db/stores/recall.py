@@ -44,8 +44,8 @@ _SMALL = 20_000
 # Vectors are sorted if their score is among this multiple of the wanted ones, and at least this share of all; where
 # that would be more than half of them, all are.
 _SPARE, _LEAST_SHARE, _GREATEST_SHARE = 4, 0.04, 0.5
-# Columns that postings and vectors are made of. With `as_of`, a memory in which one of them changed since is not found by
-# its present words or vector.
+# Columns that postings and vectors are made of. With `as_of`, a memory in which one of them changed since is not found
+# by its present words or vector.
 _SEARCHED = [name for name, declared in FIELDS.items() if declared.indexed]
 _EMBEDDED: Sequence[str] | None = ["content"]
 # Changes of words since `as_of` whose former texts are searched: each text is made into words again.

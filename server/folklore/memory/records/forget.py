@@ -26,7 +26,8 @@ async def forget(context: RequestContext, request: ForgetRequest) -> ForgetResul
 
     Forgotten memories are hidden at once, and an undo restores them within the retention time. With `erase`, text,
     vectors, postings, relations and revisions are deleted permanently. What they superseded is in force again, unless
-    it matches the filters too. Filters without `namespaces` apply to the current namespace. Raises InvalidInput, Refused, and NotFound for an unknown id; then nothing is forgotten.
+    it matches the filters too. Filters without `namespaces` apply to the current namespace. Raises InvalidInput,
+    Refused, and NotFound for an unknown id; then nothing is forgotten.
     """
     if not request.dry_run:
         require_writable(context.caller)
@@ -71,7 +72,7 @@ async def _write(change: NamespaceTransaction, due: Sequence[UUID], now: datetim
 async def _hidden(change: NamespaceTransaction, due: Sequence[UUID], filters: Filters | None) -> dict[UUID, UUID]:
     """Return the memories that only these ones hide, each with the memory that superseded it.
 
-    One that matches the filters itself stays superseded: whoever forgets a topic does not ask for its older memories.
+    One that matches the filters itself stays superseded: forgetting a topic must not bring its older memories back.
     """
     states = await change.states(due)
     leading = [id_ for id_, state in states.items() if state.forgotten_at is None and state.superseded_at is None]
