@@ -37,9 +37,12 @@ def recalled(result: Recalled, form: Format) -> JsonDict:
         value = _concise(result.memory)
     else:
         value = record(result.memory)
+    memory = result.memory
     return value | _set(
         score=result.score,
-        superseded_by=_plain(result.memory.superseded_by),
+        superseded_by=_plain(memory.superseded_by),
+        # The memory that superseded it may have been erased.
+        superseded_at=_plain(memory.superseded_at) if memory.superseded_by is None else None,
         expanded=result.expanded,
         explain=None if result.explain is None else dict(result.explain),
     )
