@@ -58,9 +58,9 @@ async def update(context: RequestContext, request: UpdateRequest) -> Memory:
 async def undo(context: RequestContext, request: UndoRequest) -> Undone:
     """Take back the last change of a memory (update, forget, supersede, restore, expire) that was not taken back.
 
-    A memory that was forgotten supersedes again what its forgetting restored, if that is in force. The undo is a
-    revision too. What expired never expires again. Raises NotFound if there is no change; Conflict if the retention
-    time is over, another memory has the text now, or the memory is not at `revision`.
+    A memory that was forgotten supersedes again what its forgetting restored, if that did not change since. The undo
+    is a revision too. What expired never expires again. Raises NotFound if there is no change; Conflict if the
+    retention time is over, another memory has the text now, or the memory is not at `revision`.
     """
     namespace = await namespace_of(context, request.id, namespaces=request.namespaces, role="writer")
     if request.revision is not None:
@@ -111,7 +111,7 @@ async def _take_back(
 
 
 async def _supersede_again(change: NamespaceTransaction, forgotten: Revision) -> tuple[UUID, ...]:
-    """Hide again what a memory superseded before it was forgotten. Return the ids of those that were in force."""
+    """Hide again what a memory superseded before it was forgotten, if it did not change since. Return the ids."""
     restored = await change.restored(forgotten)
     states = await change.states([item.memory_id for item in restored], whole=True)
     for item in restored:

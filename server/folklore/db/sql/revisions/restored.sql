@@ -1,5 +1,5 @@
 -- The revisions by which forgetting :successor at :at restored what it had superseded, itself or through memories that
--- are forgotten; of memories still in force.
+-- are forgotten; of memories that did not change since.
 with recursive chain as (
     select :successor::uuid as id
     union
@@ -12,9 +12,5 @@ from revisions r
 join memories m on m.namespace_id = r.namespace_id and m.id = r.memory_id
 where r.namespace_id = :namespace::uuid and r.changed_at = :at::timestamptz and r.action = 'restore'
     and (r.before ->> 'superseded_by')::uuid in (select id from chain)
-    and m.namespace_id = :namespace::uuid and m.forgotten_at is null and m.superseded_at is null
-    and not exists (
-        select from revisions u
-        where u.namespace_id = :namespace::uuid and u.memory_id = r.memory_id and u.undoes = r.revision
-    )
+    and m.namespace_id = :namespace::uuid and m.revision = r.revision + 1
 order by r.memory_id
