@@ -106,12 +106,11 @@ async def test_the_command_line_reads_and_shows_times_in_the_zone_of_the_machine
     folklore: CommandLine, server: HttpServer
 ) -> None:
     recall = ("recall", "night build", "--time", "2 March 2026")
-    own = {"TZ": "Asia/Tokyo"}
     store = ("store", LATE["content"], "--occurred-at", "2026-03-02 08:30")
 
     for at in ((), ("--server", server.url)):
-        assert folklore.process(*store, *at, **own).code == 0
-        assert "2026-03-02 08:30" in folklore.process(*recall, *at, **own).out
+        assert folklore.process(*store, *at, TZ="Asia/Tokyo").code == 0
+        assert "2026-03-02 08:30" in folklore.process(*recall, *at, TZ="Asia/Tokyo").out
         assert "Nothing" in folklore.process(*recall, *at, TZ="UTC").out
         assert "2026-03-01 23:30" in folklore.process("list", *at, TZ="UTC").out
         assert "2026-03-02 08:30" in folklore.process("list", *at, TZ="UTC", FOLKLORE_TIME_ZONE="Asia/Tokyo").out
