@@ -95,6 +95,10 @@ class _Filters(Part):
     source_prefix: str | None = None
     author: str | None = None
     paths: Words = ()
+    metadata: Annotated[
+        dict[str, JsonValue],
+        Field(description='by path: {"team": "x", "ticket.id": {"in": [1, 2]}, "draft": {"exists": false}}'),
+    ] = {}
     time: Annotated[str | None, Field(description="e.g. last week, in March 2025, 2025-03-01..2025-03-09")] = None
     since: Time | None = None
     until: Time | None = None
