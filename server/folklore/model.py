@@ -353,12 +353,16 @@ class Degraded:
 
 @dataclass(frozen=True, slots=True)
 class Recalled:
-    """A memory in an answer. `expanded` names the expansion that added it: relations or entities."""
+    """A memory in an answer. `expanded` names the expansion that added it: relations or entities.
+
+    `queries` are the numbers, from 0, of the questions that it answers, if there were several.
+    """
 
     memory: Memory
     score: float | None = None
     explain: JsonObject | None = None
     expanded: str | None = None
+    queries: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -140,9 +140,7 @@ _COMMON_FILTERS = [
     _option("time", "--time", metavar="TEXT", help=_TIME_HELP),
 ]
 _OTHER_FILTERS = [name for name in FiltersRequest.model_fields if name not in dict(_COMMON_FILTERS)]
-_FILTER_HELP = (
-    f"Another condition: {', '.join(_OTHER_FILTERS)} (also metadata.KEY=VALUE); repeatable, for several values of a name."
-)
+_FILTER_HELP = f"Another condition: {', '.join(_OTHER_FILTERS)} (also metadata.KEY=VALUE); repeatable, for several values of a name."
 _FILTERS = [*_COMMON_FILTERS, _pairs_option("--filter", _FILTER_HELP)]
 
 _RANKING = [

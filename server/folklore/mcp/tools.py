@@ -69,7 +69,10 @@ class StoreArguments(Part):
 class RecallArguments(Part):
     """Arguments of memory_recall."""
 
-    query: Annotated[str, Field(description="A question or topic in plain words; * lists what is trending")]
+    query: Annotated[str | None, Field(description="A question or topic in plain words; * lists what is trending")] = (
+        None
+    )
+    queries: Annotated[Texts, Field(description="Instead of query: up to 8 questions, answered at once")] = ()
     namespaces: Namespaces = ()
     limit: Limit = 10
     filters: FiltersRequest = Field(default_factory=FiltersRequest)

@@ -161,9 +161,10 @@ class StoreRequest(Request, Returns[results.StoreResult]):
 
 
 class RecallRequest(Request, Returns[Answer]):
-    """Find memories that answer a question."""
+    """Find memories that answer a question, or several: `query` or `queries`."""
 
-    query: str
+    query: str | None = None
+    queries: Words = ()
     namespaces: Words = ()
     limit: int = 10
     filters: FiltersRequest = Field(default_factory=FiltersRequest)

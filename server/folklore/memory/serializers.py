@@ -39,6 +39,7 @@ def recalled(result: Recalled, form: Format) -> JsonDict:
         value = record(result.memory)
     return value | _set(
         score=result.score,
+        queries=list(result.queries) or None,
         expanded=result.expanded,
         explain=None if result.explain is None else dict(result.explain),
     )
