@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -142,10 +143,9 @@ async def test_tools_take_conditions(client: Client) -> None:
 
 
 async def test_commands_take_conditions(folklore: CommandLine) -> None:
-    for text, team, number in (("harbour red", "red-1", 7), ("harbour blue", "blue", 8), ("harbour green", "green", 9)):
-        await folklore.done(
-            "store", text, "--field", f'metadata={{"team-name": "{team}", "ticket": {{"id": {number}}}}}'
-        )
+    for text, team, number in ((RED, "red-1", 7), (BLUE, "blue", 8), (ODD, "odd", 9)):
+        metadata = json.dumps({"team-name": team, "ticket": {"id": number}})
+        await folklore.done("store", text, "--field", f"metadata={metadata}")
 
     async def listed(*filters: str) -> list[str]:
         options = [part for condition in filters for part in ("--filter", condition)]

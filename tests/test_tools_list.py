@@ -136,7 +136,9 @@ async def test_the_tools_have_the_documented_arguments(tools: list[Tool]) -> Non
             "content", "memories", "namespace", "kind", "tags", "source", "session", "occurred_at", "importance",
             "supersedes", "idempotency_key",
         },
-        "memory_recall": {"query", "queries", "namespaces", "limit", "filters", "ranking", "format", "max_tokens", "cursor"},
+        "memory_recall": {
+            "query", "queries", "namespaces", "limit", "filters", "ranking", "format", "max_tokens", "cursor",
+        },
         "search_keywords": {"query", "namespaces", "limit", "filters", "format", "cursor"},
         "memory_get": {"ids"},
         "memory_list": {"namespaces", "filters", "sort", "limit", "cursor"},

@@ -140,7 +140,9 @@ _COMMON_FILTERS = [
     _option("time", "--time", metavar="TEXT", help=_TIME_HELP),
 ]
 _OTHER_FILTERS = [name for name in FiltersRequest.model_fields if name not in dict(_COMMON_FILTERS)]
-_FILTER_HELP = f"Another condition: {', '.join(_OTHER_FILTERS)} (also metadata.KEY=VALUE); repeatable, for several values of a name."
+_FILTER_HELP = (
+    f"Another condition: {', '.join(_OTHER_FILTERS)}; metadata.KEY=VALUE for one key. Repeatable, also for more values."
+)
 _FILTERS = [*_COMMON_FILTERS, _pairs_option("--filter", _FILTER_HELP)]
 
 _RANKING = [

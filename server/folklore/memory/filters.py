@@ -6,8 +6,8 @@ from datetime import datetime, tzinfo
 
 from folklore.errors import InvalidInput
 from folklore.memory.context import RequestContext
-from folklore.memory.requests import FiltersRequest
 from folklore.memory.metadata_filter import metadata_predicate
+from folklore.memory.requests import FiltersRequest
 from folklore.memory.validation import kind_of, with_zone
 from folklore.model import FIELDS, Filters
 from folklore.text import tags as tag_rules

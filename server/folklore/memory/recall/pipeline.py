@@ -74,8 +74,16 @@ async def recall(context: RequestContext, request: RecallRequest) -> Answer:
     )
     if not request.queries:
         return await answer(context, question)
-    questions = [replace(question, query=query) for query in queries]
-    outcomes = await asyncio.gather(*(answer(context, item) for item in each_of(questions)), return_exceptions=True)
+    return await _answer_each(context, [replace(question, query=query) for query in queries])
+
+
+async def _answer_each(context: RequestContext, questions: Sequence[Question]) -> Answer:
+    """Answer several questions at the same time, and join their answers."""
+    each = each_of(questions)
+    if namespaces := await context.memory.find_namespaces(questions[0].namespaces):
+        # Before the others start: otherwise each would measure a scope that is not cached.
+        await read_statistics(context.memory, search_of(context, each[0], namespaces))
+    outcomes = await asyncio.gather(*(answer(context, question) for question in each), return_exceptions=True)
     for outcome in outcomes:
         if isinstance(outcome, BaseException):
             raise outcome
