@@ -26,6 +26,8 @@ _COMMANDS: dict[str, tuple[str, str, str]] = {
     "edit": ("folklore.cli.write", "edit", "Change a memory in your editor."),
     "forget": ("folklore.cli.write", "forget", "Forget memories; `undo` restores them for a while."),
     "undo": ("folklore.cli.write", "undo", "Take back the last change of a memory."),
+    "merge": ("folklore.cli.write", "merge", "Merge memories into one."),
+    "pin": ("folklore.cli.write", "pin", "Keep memories from expiring, and first."),
     "relate": ("folklore.cli.write", "relate", "Relate one memory to another."),
     "namespaces": ("folklore.cli.admin", "namespaces", "Namespaces: list, create, rename, describe, delete, restore."),
     "tokens": ("folklore.cli.admin", "tokens", "Tokens for people and agents: create, list, revoke."),

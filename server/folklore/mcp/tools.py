@@ -116,6 +116,13 @@ _UPDATE: dict[str, Any] = {
     "id": (UUID, ...),
     **{name: (VALUE_TYPES[FIELDS[name].type] | None, None) for name in CHANGEABLE},
     "clear": (Annotated[Texts, Field(description="fields to empty")], ()),
+    "merge": (
+        Annotated[
+            tuple[UUID, ...],
+            Field(description="memories that this one replaces; it gets the newest text and all tags, unless given"),
+        ],
+        (),
+    ),
     "if_revision": (Annotated[int | None, Field(description="refuse if it changed since this revision")], None),
 }
 # Arguments of memory_update: every changeable field.
@@ -189,7 +196,11 @@ async def memory_update(service: Operations, arguments: Any, _meta: Meta) -> Jso
     """
     changes = {name: value for name in CHANGEABLE if (value := getattr(arguments, name)) is not None}
     request = UpdateRequest(
-        id=arguments.id, changes=Changes(**changes), clear=arguments.clear, if_revision=arguments.if_revision
+        id=arguments.id,
+        changes=Changes(**changes),
+        clear=arguments.clear,
+        merge=arguments.merge,
+        if_revision=arguments.if_revision,
     )
     return serializers.record(await service.call(request))
 

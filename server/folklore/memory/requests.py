@@ -210,11 +210,12 @@ class HistoryRequest(Request, Returns[results.History]):
 
 
 class UpdateRequest(Request, Returns[Memory]):
-    """Change fields of a memory; `clear` names fields to empty."""
+    """Change fields of a memory; `clear` names fields to empty, `merge` memories to be merged into it."""
 
     id: UUID
     changes: Changes = Field(default_factory=Changes)
     clear: Words = ()
+    merge: tuple[UUID, ...] = ()
     if_revision: int | None = None
     namespaces: Words = ()
 
