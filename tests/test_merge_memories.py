@@ -109,7 +109,7 @@ async def test_one_undo_takes_everything_back(person: Person, three: list[UUID])
         assert before[memory.id] == (memory.content, memory.tags, memory.summary, memory.occurred_at)
         assert (memory.superseded_by, memory.superseded_at) == (None, None)
         assert await person.relations(memory.id) == relations[memory.id]
-        assert [item.action for item in await person.history(memory.id)][0] == "undo"
+        assert (await person.history(memory.id))[0].action == "undo"
     assert sorted(contents(await later(person, 11).search("deploy"))) == sorted([OLD, NEW, OTHER])
     assert contents(await later(person, 11).search("Mondays")) == [OLD]
     with pytest.raises(NotFound, match="undone already"):
@@ -149,7 +149,7 @@ async def test_further_memories_are_merged_later(person: Person, three: list[UUI
 async def test_memories_that_cannot_be_merged_are_refused_and_nothing_is_written(
     person: Person, three: list[UUID]
 ) -> None:
-    old, new, other = three
+    old, new, _ = three
     (elsewhere,) = await person.keep("The crane is red.", namespace="board")
     (gone, replaced) = await person.keep("Gone.", "Replaced.")
     await person.forget(gone)
@@ -174,9 +174,7 @@ async def test_memories_that_cannot_be_merged_are_refused_and_nothing_is_written
 
 async def test_a_merge_needs_the_role_of_a_writer(owner: Person) -> None:  # noqa: F811
     one, two = await owner.keep("the crane is blue", "the crane is new", namespace="payments")
-    reader, writer = [
-        await holder(owner, name, f"payments:{role}") for name, role in (("r", "reader"), ("w", "writer"))
-    ]
+    reader, writer = [await holder(owner, role, f"payments:{role}") for role in ("reader", "writer")]
     stranger = await holder(owner, "s", "board:admin")
 
     with pytest.raises(Refused):

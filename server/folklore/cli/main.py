@@ -29,7 +29,12 @@ _COMMANDS: dict[str, tuple[str, str, str]] = {
     "merge": ("folklore.cli.write", "merge", "Merge memories into one."),
     "pin": ("folklore.cli.write", "pin", "Keep memories from expiring, and first."),
     "relate": ("folklore.cli.write", "relate", "Relate one memory to another."),
-    "namespaces": ("folklore.cli.admin", "namespaces", "Namespaces: list, create, rename, describe, delete, restore."),
+    "namespaces": (
+        "folklore.cli.admin",
+        "namespaces",
+        "Namespaces: list, create, rename, merge, delete, restore.",
+    ),
+    "tags": ("folklore.cli.admin", "tags", "Tags of a namespace: rename."),
     "tokens": ("folklore.cli.admin", "tokens", "Tokens for people and agents: create, list, revoke."),
     "audit": ("folklore.cli.admin", "audit", "Show writes and denied accesses."),
     "stats": ("folklore.cli.admin", "stats", "Count what is stored."),

@@ -282,9 +282,7 @@ def merge(
     """
     id_, *others = [id_of(text) for text in dict.fromkeys(memories)]
     if not others:
-        raise InvalidInput(
-            "ID", "needs another one.", hint="Name the memory that remains, then those to merge into it."
-        )
+        raise InvalidInput("ID", "needs another one.", hint="Name first the memory that remains.")
     changes = changes_from({} if content is None else {"content": content})
     request = requests.UpdateRequest(id=id_, changes=changes, merge=tuple(others), namespaces=namespaces)
     now = call(ctx, request)

@@ -49,7 +49,7 @@ TEMPLATES = (
         uri_template="memory://{namespace}/recent",
         name="recent",
         title="Recent memories of a namespace",
-        description="The pinned and the newest memories of a namespace; write its name percent-encoded (repo%3Aacme%2Fapi).",
+        description="The pinned memories of a namespace, then the newest; its name percent-encoded (repo%3Aacme%2Fapi).",
         mime_type=_JSON,
     ),
     ResourceTemplate(
@@ -93,7 +93,8 @@ async def _recent(service: Operations, namespace: str) -> JsonDict:
         return serializers.answer(pinned, "concise")
     others = await service.call(_listed(namespace, left, pinned=False))
     memories = pinned.memories + others.memories
-    return serializers.answer(replace(others, memories=memories, note=others.note if not memories else None), "concise")
+    note = None if memories else others.note
+    return serializers.answer(replace(others, memories=memories, cursor=None, note=note), "concise")
 
 
 def _listed(namespace: str, limit: int, **filters: bool) -> ListRequest:

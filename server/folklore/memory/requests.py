@@ -246,6 +246,16 @@ class RelateRequest(Request, Returns[results.RelateResult]):
     namespaces: Words = ()
 
 
+class RenameTagRequest(Request, Returns[results.RenamedTag]):
+    """Rename a tag, and those below it, on the memories of a namespace; with `undo`, take the last such call back."""
+
+    tag: str
+    to: str
+    namespace: str | None = None
+    undo: bool = False
+    dry_run: bool = False
+
+
 class StatusRequest(Request, Returns[results.Status]):
     """Read the state of the memory."""
 
@@ -288,6 +298,14 @@ class DeleteNamespaceRequest(Request, Returns[results.DeletedNamespace]):
     """Delete a namespace; it can be restored for a while."""
 
     name: str
+
+
+class MergeNamespacesRequest(Request, Returns[results.MergedNamespaces]):
+    """Move all memories of a namespace into another, and delete it."""
+
+    name: str
+    into: str
+    dry_run: bool = False
 
 
 class EraseNamespaceRequest(Request, Returns[results.ErasedNamespaces]):

@@ -65,6 +65,15 @@ class Superseded:
 
 
 @dataclass(frozen=True, slots=True)
+class Retagged:
+    """A memory with a renamed tag, the revision that kept its former tags, and True if nothing changed it since."""
+
+    id: UUID
+    revision: int
+    unchanged: bool
+
+
+@dataclass(frozen=True, slots=True)
 class KeyAnswer:
     """Memory that answered an idempotency key, and the digest of the request."""
 
@@ -294,6 +303,31 @@ class NamespaceTransaction:
         """Return the memories that a memory superseded at a time, and still does. One statement."""
         rows = await self._session.rows("revisions/superseded", namespace=self.namespace, by=by, at=at, reason=reason)
         return [made(Superseded, row) for row in rows]
+
+    async def tagged(self, tag: str) -> tuple[list[UUID], list[str]]:
+        """Return the memories with a tag or one below it, unless forgotten, and these tags. One statement."""
+        rows = await self._session.rows("memories/tagged", namespace=self.namespace, tag=tag)
+        return [row["id"] for row in rows], sorted({held for row in rows for held in row["held"]})
+
+    async def retag(self, ids: Sequence[UUID], renamed: Mapping[str, str]) -> None:
+        """Rename tags of memories; the revision of each increases by one. Four statements."""
+        names: dict[str, object] = {"old": list(renamed), "new": list(renamed.values())}
+        await self._change_tags("memories/retag", ids, **names)
+
+    async def retagged(self, reason: str) -> list[Retagged]:
+        """Return the memories that the last renaming of a tag for this reason changed. One statement."""
+        rows = await self._session.rows("revisions/retagged", namespace=self.namespace, reason=reason)
+        return [made(Retagged, row) for row in rows]
+
+    async def restore_tags(self, revisions: Mapping[UUID, int]) -> None:
+        """Give memories the tags that a revision of each kept; the revision increases by one. Four statements."""
+        await self._change_tags("memories/restore_tags", list(revisions), revisions=list(revisions.values()))
+
+    async def _change_tags(self, statement: str, ids: Sequence[UUID], **values: object) -> None:
+        await self.unindex(ids)
+        await self._session.rows(statement, namespace=self.namespace, ids=list(ids), now=self.now, **values)
+        await index(self._session, self.namespace, ids, None, self.now)
+        await self._session.rows("embeddings/update_length", namespace=self.namespace, ids=list(ids))
 
     async def erase(self, ids: Sequence[UUID]) -> set[UUID]:
         """Delete memories with all rows that belong to them, and the reflections derived from them. Six statements."""
