@@ -10,7 +10,7 @@ import pytest
 from mcp import Client
 
 from folklore.errors import Conflict, InvalidInput, NotFound, Refused
-from folklore.memory.requests import Changes, FiltersRequest, UndoRequest, UpdateRequest
+from folklore.memory.requests import Changes, UndoRequest, UpdateRequest
 from folklore.model import Draft, Memory, Relation
 from tests.commands import CommandLine, command_line  # noqa: F401 - the fixture `folklore`
 from tests.person import NOON, Person, contents
@@ -181,7 +181,7 @@ async def test_a_merge_needs_the_role_of_a_writer(owner: Person) -> None:  # noq
         await merge(reader, one, two)
     with pytest.raises(NotFound):
         await merge(stranger, one, two)
-    assert (await merge(writer.at(NOON + timedelta(days=1)), one, two)).id == one  # type: ignore[arg-type]
+    assert (await merge(writer.at(NOON + timedelta(days=1)), one, two)).id == one
     undone = await writer.at(NOON + timedelta(days=2)).call(UndoRequest(id=one))
     assert (undone.revision.action, undone.memory.content) == ("merge", "the crane is blue")
     assert [memory.superseded_by for memory in await owner.get(two)] == [None]
@@ -235,4 +235,4 @@ async def test_pinned_memories_stay_found_by_their_filter_after_a_merge(person: 
     await person.update(three[0], pinned=True)
     await merge(later(person), *three)
 
-    assert contents(await person.list_memories(filters=FiltersRequest(pinned=True))) == [NEW]
+    assert contents(await person.list_memories(filters=FILTER)) == [NEW]

@@ -49,7 +49,7 @@ TEMPLATES = (
         uri_template="memory://{namespace}/recent",
         name="recent",
         title="Recent memories of a namespace",
-        description="The pinned memories of a namespace, then the newest; its name percent-encoded (repo%3Aacme%2Fapi).",
+        description="Pinned memories of a namespace, then the newest; its name percent-encoded (repo%3Aacme%2Fapi).",
         mime_type=_JSON,
     ),
     ResourceTemplate(

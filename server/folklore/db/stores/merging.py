@@ -66,13 +66,14 @@ class Merge:
         batches = [plan.moved[start : start + _BATCH] for start in range(0, len(plan.moved), _BATCH)]
         for batch in batches:
             await source.record(batch, "move", [], reasons=dict.fromkeys(batch, f"from {self._source.name}"))
+            duplicates = {id_: plan.duplicates[id_] for id_ in batch if id_ in plan.duplicates}
             await self._session.rows(
                 "merging/memories",
                 namespace=self._source.id,
                 into=self._target.id,
                 ids=list(batch),
-                duplicates=list(plan.duplicates),
-                of=list(plan.duplicates.values()),
+                duplicates=list(duplicates),
+                of=list(duplicates.values()),
                 sessions=[row["session"] for row in offsets],
                 positions=[row["position"] for row in offsets],
             )

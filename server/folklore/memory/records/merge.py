@@ -7,6 +7,7 @@ from typing import Any
 from uuid import UUID
 
 from folklore.db.rows import columns_of
+from folklore.db.stores.audit import Write
 from folklore.db.stores.changes import NamespaceTransaction, Patch, State
 from folklore.db.stores.memories import Vectors
 from folklore.db.stores.namespaces import NamespaceInfo
@@ -22,7 +23,8 @@ from folklore.text import tags as tag_rules
 
 MAX_MERGED = 50
 # The action of the target's revision, and the reason of those of the memories merged into it.
-MERGE, MERGED = "merge", "merged"
+MERGE: Write = "merge"
+MERGED = "merged"
 # What belongs to a text, and comes with it.
 _OF_TEXT = ("content", "summary", "language", "occurred_at")
 _TRIES = 5
@@ -107,7 +109,7 @@ def _united(target: Memory, others: Sequence[Memory], values: Mapping[str, Any])
     newest = max(everyone, key=lambda memory: (memory.when, memory.id))
     united = Draft(newest.content, newest.summary, tags=tags, occurred_at=newest.when, language=newest.language)
     kept = ["tags"] if newest is target or "content" in values else ["tags", *_OF_TEXT]
-    return {name: value for name, value in columns_of(united).items() if name in kept} | values
+    return {**{name: value for name, value in columns_of(united).items() if name in kept}, **values}
 
 
 async def _write(

@@ -5,7 +5,9 @@ insert into memories (
     namespace_id, id, {fields}, position, author, agent, quality, trust, created_at, updated_at, forgotten_at,
     superseded_at, superseded_by, last_recalled_at, recall_count, confirmed_count, confirmed_at, revision, digest
 )
-select :into::uuid, m.id, {m.fields}, least(m.position::bigint + coalesce(shared.position, 0), 2147483647)::integer,
+select :into::uuid, m.id, {m.fields}, case
+        when m.position is not null then least(m.position::bigint + coalesce(shared.position, 0), 2147483647)::integer
+    end,
     m.author, m.agent, m.quality, m.trust, m.created_at, m.updated_at, m.forgotten_at,
     m.superseded_at, coalesce(m.superseded_by, duplicate.successor), m.last_recalled_at, m.recall_count,
     m.confirmed_count, m.confirmed_at, m.revision + 1, m.digest
