@@ -16,6 +16,7 @@ from tests.commands import CommandLine, command_line  # noqa: F401 - the fixture
 from tests.person import NOON, Person, contents
 from tests.test_cli_confirmed import where  # noqa: F401 - a fixture
 from tests.test_isolation import holder, owner  # noqa: F401 - a fixture
+from tests.test_pinned import FILTER
 
 OLD, NEW, OTHER = "We deploy on Mondays.", "We deploy on Tuesdays, by the pipeline.", "Deploys happen weekly."
 
