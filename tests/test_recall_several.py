@@ -194,3 +194,15 @@ async def test_the_command_takes_several_questions(folklore: CommandLine) -> Non
     assert [memory["content"] for memory in found["memories"]] == [CAT, LEASE]
     assert "(question 1" in shown
     assert "\nquestion 2\n" in shown
+
+
+async def test_variants_of_one_memory_are_shown_under_it_for_every_question(person: Person) -> None:
+    [old] = await person.keep("We retry three times before acknowledging the message.")
+    [new] = await person.at(NOON + timedelta(days=1)).keep("We retry three times, before acknowledging: the message!")
+    await person.keep(LEASE)
+
+    answer = await ask(person.at(NOON + timedelta(days=2)), "how often do we retry", "when does the lease end")
+
+    [retry] = [result for result in answer.memories if result.memory.id in (old, new)]
+    assert retry.memory.id == new
+    assert [variant.id for variant in retry.variants] == [old]

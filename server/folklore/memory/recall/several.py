@@ -15,6 +15,7 @@ from folklore.memory.requests import RecallRequest
 from folklore.model import Answer, JsonObject, Recalled
 
 MAX_QUERIES = 8
+_Key = tuple[str, UUID]
 
 
 def queries_of(request: RecallRequest) -> tuple[str, ...]:
@@ -59,7 +60,8 @@ def joined(questions: Sequence[Question], answers: Sequence[Answer]) -> Answer:
     more = cut or len(ranked) > first.limit or any(answer.truncated for answer in answers)
     cursor, notes = None, [f"queries[{place}]: {item.note}" for place, item in enumerate(answers) if item.note]
     if more and len(before) + len(kept) <= MAX_PAGED:
-        cursor = given_cursor([item.memory.id for item in kept], before, key_of(questions))
+        given = [id_ for item in kept for id_ in (item.memory.id, *(other.id for other in item.variants))]
+        cursor = given_cursor(given, before, key_of(questions))
     elif more:
         notes.append(NO_FURTHER_PAGES)
     return Answer(
@@ -74,23 +76,35 @@ def joined(questions: Sequence[Question], answers: Sequence[Answer]) -> Answer:
     )
 
 
-def _numbered(answers: Sequence[Answer], *, expanded: bool) -> dict[tuple[str, UUID], Recalled]:
-    """Return the results by rank, each with the numbers of the questions that found it and its greatest score."""
+def _numbered(answers: Sequence[Answer], *, expanded: bool) -> dict[_Key, Recalled]:
+    """Return the results by rank, each with the numbers of the questions that found it or a variant of it."""
     lists = [[item for item in answer.memories if (item.expanded is not None) is expanded] for answer in answers]
-    found: dict[tuple[str, UUID], dict[int, Recalled]] = {}
+    everything = [item for results in lists for item in results]
+    shown = {(other.namespace, other.id): _key(item) for item in everything for other in item.variants}
+    found: dict[_Key, dict[int, Recalled]] = {}
     for rank in range(max(map(len, lists))):
         for number, results in enumerate(lists):
             if rank < len(results):
-                memory = results[rank].memory
-                found.setdefault((memory.namespace, memory.id), {})[number] = results[rank]
-    return {key: _one(by_question) for key, by_question in found.items()}
+                key = _key(results[rank])
+                found.setdefault(shown.get(key, key), {}).setdefault(number, results[rank])
+    return {key: _one(key, by_question) for key, by_question in found.items()}
 
 
-def _one(by_question: Mapping[int, Recalled]) -> Recalled:
-    """Return one result for a memory, as the question shows it to which it fits best."""
-    best = max(by_question.values(), key=lambda item: item.score or 0.0)
-    explain = _by_question({number: item.explain for number, item in by_question.items()})
-    return replace(best, queries=tuple(sorted(by_question)), explain=explain)
+def _key(result: Recalled) -> _Key:
+    return result.memory.namespace, result.memory.id
+
+
+def _one(key: _Key, by_question: Mapping[int, Recalled]) -> Recalled:
+    """Return one result for a memory: its greatest score, and what belongs to any of the questions."""
+    own = [item for item in by_question.values() if _key(item) == key] or list(by_question.values())
+    best = max(own, key=lambda item: item.score or 0.0)
+    return replace(
+        best,
+        queries=tuple(sorted(by_question)),
+        variants=tuple({item.id: item for result in own for item in result.variants}.values()),
+        contradicts=tuple(dict.fromkeys(id_ for result in own for id_ in result.contradicts)),
+        explain=_by_question({number: item.explain for number, item in by_question.items()}),
+    )
 
 
 def _by_question(explained: Mapping[int, JsonObject | None]) -> JsonObject | None:
