@@ -12,9 +12,14 @@ import pytest
 
 from folklore.db.stores.usage import UsageStore
 from folklore.errors import Conflict, InvalidInput, NotFound, Refused
-from folklore.memory.requests import FiltersRequest, MergeNamespacesRequest, RestoreNamespaceRequest
+from folklore.memory.requests import (
+    DeleteNamespaceRequest,
+    FiltersRequest,
+    MergeNamespacesRequest,
+    RestoreNamespaceRequest,
+)
 from folklore.memory.results import MergedNamespaces
-from folklore.model import Draft, Link
+from folklore.model import Draft, Link, Relation
 from tests.commands import CommandLine, command_line  # noqa: F401 - the fixture `folklore`
 from tests.person import NOON, Person, contents, ids
 from tests.test_cli_confirmed import where  # noqa: F401 - a fixture
@@ -24,8 +29,8 @@ from tests.test_usage import used
 TABLES = ("memories", "postings", "embeddings", "relations", "revisions", "usage", "idempotency_keys")
 
 
-async def merge(person: Person, name: str = "old", into: str = "notes", *, dry_run: bool = False) -> MergedNamespaces:
-    return await person.call(MergeNamespacesRequest(name=name, into=into, dry_run=dry_run))
+async def merge(person: Person, name: str = "old", into: str = "notes", **asked: bool) -> MergedNamespaces:
+    return await person.call(MergeNamespacesRequest(name=name, into=into, **asked))
 
 
 async def rows(connection: asyncpg.Connection, table: str, *namespaces: str) -> list[dict[str, Any]]:
@@ -137,6 +142,54 @@ async def test_a_memory_that_both_have_under_one_id_stays_behind(
     assert successor not in ids(left)
 
 
+async def test_an_undo_moves_the_memories_back_as_they_are(person: Person) -> None:
+    [cat, dog] = await person.keep("The cat is Turing.", "The dog is Hopper.", namespace="old")
+    await person.relate(Relation(cat, "relates_to", dog))
+    [same_here, here] = await person.keep("The gate is open.", "The crane is red.")
+    [same_there] = await person.keep("The gate is open.", namespace="old")
+    await merge(later(person))
+    await later(person, 10).update(cat, content="The cat is called Turing.")
+    await person.relate(Relation(cat, "relates_to", here))
+    [new] = await later(person, 10).keep(Draft("The dog is Ada.", supersedes=dog))
+
+    undone = await merge(later(person, 11), undo=True)
+
+    assert (undone.name, undone.into, undone.memories) == ("notes", "old", 3)
+    old, notes = [await later(person, 12).list_memories(namespaces=(name,)) for name in ("old", "notes")]
+    assert sorted(contents(old)) == ["The cat is called Turing.", "The gate is open."]
+    assert set(ids(notes)) == {same_here, here, new}
+    assert contents(await later(person, 12).search("Turing", namespaces=("old",))) == ["The cat is called Turing."]
+    assert [memory.superseded_by for memory in await person.get(same_there, dog)] == [None, None]
+    assert {(item.from_id, item.to_id) for item in await person.relations(cat)} == {(cat, dog)}
+    assert [(item.action, item.reason) for item in await person.history(cat)] == [
+        ("move", "from notes"), ("update", None), ("move", "from old"),
+    ]  # fmt: skip
+    assert (await later(person, 13).undo(cat)).content == "The cat is Turing."
+    with pytest.raises(NotFound, match="No namespace 'old' was deleted"):
+        await merge(later(person, 13), undo=True)
+    assert (await merge(later(person, 14))).memories == 3
+    assert (await merge(later(person, 15), undo=True)).memories == 3
+
+
+async def test_an_undo_is_refused_where_it_is_not_possible(person: Person) -> None:
+    await person.keep("The cat is Turing.", namespace="old")
+    await person.keep("The dog is Hopper.")
+    await person.call(DeleteNamespaceRequest(name="old"))
+    with pytest.raises(NotFound, match="old was not merged into notes"):
+        await merge(later(person), undo=True)
+    await person.call(RestoreNamespaceRequest(name="old"))
+    await merge(later(person))
+    await later(person).keep("The bird is Ada.", namespace="old")
+
+    with pytest.raises(Conflict, match="Another namespace has the name 'old' now"):
+        await merge(later(person), undo=True)
+    with pytest.raises(Conflict, match="was deleted more than 30 days ago"):
+        await merge(later(person, 60), undo=True)
+    with pytest.raises(InvalidInput, match="dry_run: does not go with undo"):
+        await merge(later(person), undo=True, dry_run=True)
+    assert len((await person.list_memories(namespaces=("notes",))).memories) == 2
+
+
 async def test_different_memories_under_one_id_are_refused_and_nothing_moves(
     folklore: CommandLine, person: Person, tmp_path: Path
 ) -> None:
@@ -224,3 +277,4 @@ async def test_the_command_merges_namespaces_here_and_at_a_server(
     listed = await folklore.json("list", "-n", "notes", *where)
     assert len(listed["memories"]) == 2
     assert (await folklore(*named)).code == 4
+    assert "moved 2 memories from notes into old" in await folklore.done(*named, "--undo")

@@ -111,16 +111,14 @@ def _erase(ctx: click.Context, name: str, *, ask: bool) -> None:
 @namespaces.command()
 @click.argument("name")
 @click.option("--into", required=True, metavar="NAME", help="The namespace that gets the memories.")
+@click.option("--undo", is_flag=True, help="Restore NAME, and move its memories back.")
 @click.option("--dry-run", is_flag=True, help="Only show what would be moved.")
 @click.option("-y", "--yes", is_flag=True, help="Do not ask.")
 @click.pass_context
-def merge(ctx: click.Context, name: str, into: str, dry_run: bool, yes: bool) -> None:
-    """Move all memories of NAME into another namespace, with histories, relations and usage, and delete NAME.
-
-    It cannot be undone; `folklore export` before it keeps NAME as it was.
-    """
-    request = requests.MergeNamespacesRequest(name=name, into=into, dry_run=dry_run)
-    if not dry_run and not yes and sys.stdin.isatty():
+def merge(ctx: click.Context, name: str, into: str, undo: bool, dry_run: bool, yes: bool) -> None:
+    """Move all memories of NAME into another namespace, with histories, relations and usage, and delete NAME."""
+    request = requests.MergeNamespacesRequest(name=name, into=into, undo=undo, dry_run=dry_run)
+    if not dry_run and not undo and not yes and sys.stdin.isatty():
         preview = call(ctx, request.model_copy(update={"dry_run": True}))
         click.confirm(f"Move {_moved(preview)} into {preview.into} and delete {preview.name}?", abort=True, err=True)
     done = call(ctx, request)

@@ -120,18 +120,23 @@ async def _erase(context: RequestContext, ids: Sequence[UUID]) -> None:
 async def restore_namespace(context: RequestContext, request: RestoreNamespaceRequest) -> str:
     """Restore the namespace of this name that was deleted last. Raises NotFound, Conflict."""
     require_owner(context.caller)
-    store = context.memory.namespaces
-    deleted = await store.deleted(names.normalise(request.name))
-    if not deleted:
-        hint = "`folklore namespaces list --deleted` shows deleted ones."
-        raise NotFound(f"No namespace {request.name!r} was deleted.", hint=hint)
-    last = deleted[0]
-    if last.deleted_at is not None and last.deleted_at < context.now - context.retention:
-        raise Conflict(f"The namespace {last.name} was deleted more than {context.retention.days} days ago.")
-    if not await store.restore(last.id, caller=context.caller, now=context.now):
+    last = await restorable(context, request.name)
+    if not await context.memory.namespaces.restore(last.id, caller=context.caller, now=context.now):
         raise Conflict(f"Another namespace has the name {last.name!r} now.", hint="Rename that one first.")
     context.memory.changed()
     return last.name
+
+
+async def restorable(context: RequestContext, name: str) -> Namespace:
+    """Return the namespace of this name that was deleted last. Raises NotFound; Conflict if its time is over."""
+    deleted = await context.memory.namespaces.deleted(names.normalise(name))
+    if not deleted:
+        hint = "`folklore namespaces list --deleted` shows deleted ones."
+        raise NotFound(f"No namespace {name!r} was deleted.", hint=hint)
+    last = deleted[0]
+    if last.deleted_at is not None and last.deleted_at < context.now - context.retention:
+        raise Conflict(f"The namespace {last.name} was deleted more than {context.retention.days} days ago.")
+    return last
 
 
 async def administered(context: RequestContext, name: str, *, dry_run: bool = False) -> NamespaceInfo:

@@ -301,10 +301,11 @@ class DeleteNamespaceRequest(Request, Returns[results.DeletedNamespace]):
 
 
 class MergeNamespacesRequest(Request, Returns[results.MergedNamespaces]):
-    """Move all memories of a namespace into another, and delete it."""
+    """Move all memories of a namespace into another, and delete it; with `undo`, take that back."""
 
     name: str
     into: str
+    undo: bool = False
     dry_run: bool = False
 
 

@@ -17,6 +17,8 @@ from folklore.model import Caller
 
 # Memories that one statement moves, so that it ends before its timeout.
 _BATCH = 500
+# The reason in the revision of a memory that was superseded because it was merged into another one.
+MERGED = "merged"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,20 +36,27 @@ class Plan:
 
 
 class Merge:
-    """Transaction that merges one namespace into another; both are locked."""
+    """Transaction that moves memories from one namespace into another; both are locked."""
 
     def __init__(
         self, session: Session, source: NamespaceInfo, target: NamespaceInfo, caller: Caller, now: datetime
     ) -> None:
+        self.source = NamespaceTransaction(session, source.id, caller, now)
+        self.target = NamespaceTransaction(session, target.id, caller, now)
         self._session = session
-        self._source = source
-        self._target = target
+        self._names = {"namespace": source.id, "into": target.id}
+        self._from, self._into = source, target
         self._caller = caller
         self._now = now
 
-    async def plan(self) -> Plan:
-        """Compare the two namespaces. One statement."""
-        rows = await self._session.rows("merging/plan", namespace=self._source.id, into=self._target.id)
+    async def moved_from(self, name: str, at: datetime) -> list[UUID]:
+        """Return the memories of the source that moved there from a namespace at a time. One statement."""
+        rows = await self._session.rows("merging/moved", namespace=self._from.id, reason=_reason(name), at=at)
+        return [row["id"] for row in rows]
+
+    async def plan(self, only: Sequence[UUID] | None = None) -> Plan:
+        """Compare the memories of the source, or some of them, with those of the target. One statement."""
+        rows = await self._session.rows("merging/plan", **self._names, ids=None if only is None else list(only))
         return Plan(
             moved=[row["id"] for row in rows if row["state"] is None],
             duplicates={row["id"]: row["duplicate"] for row in rows if row["state"] is None and row["duplicate"]},
@@ -56,57 +65,55 @@ class Merge:
         )
 
     async def move(self, plan: Plan) -> None:
-        """Move memories and delete the source. The number of statements grows with batches of 500, not with rows."""
-        source = NamespaceTransaction(self._session, self._source.id, self._caller, self._now)
-        target = NamespaceTransaction(self._session, self._target.id, self._caller, self._now)
-        await self._close_duplicates(source, list(plan.duplicates))
-        for language in self._source.languages:
-            await target.add_language(language)
-        offsets = await self._session.rows("merging/sessions", namespace=self._source.id, into=self._target.id)
+        """Move memories. The number of statements grows with batches of 500, not with rows."""
+        await self._close_duplicates(list(plan.duplicates))
+        for language in self._from.languages:
+            await self.target.add_language(language)
+        sessions = await self._session.rows("merging/sessions", **self._names)
         batches = [plan.moved[start : start + _BATCH] for start in range(0, len(plan.moved), _BATCH)]
         for batch in batches:
-            await source.record(batch, "move", [], reasons=dict.fromkeys(batch, f"from {self._source.name}"))
+            await self.source.record(batch, "move", [], reasons=dict.fromkeys(batch, _reason(self._from.name)))
             duplicates = {id_: plan.duplicates[id_] for id_ in batch if id_ in plan.duplicates}
             await self._session.rows(
                 "merging/memories",
-                namespace=self._source.id,
-                into=self._target.id,
+                **self._names,
                 ids=list(batch),
                 duplicates=list(duplicates),
                 of=list(duplicates.values()),
-                sessions=[row["session"] for row in offsets],
-                positions=[row["position"] for row in offsets],
+                sessions=[row["session"] for row in sessions],
+                positions=[row["position"] for row in sessions],
             )
-            await self._session.rows("postings/insert", namespace=self._target.id, ids=list(batch))
+            await self._session.rows("postings/insert", namespace=self._into.id, ids=list(batch))
             for part in ("embeddings", "revisions", "keys", "usage"):
-                await self._copy(part, batch)
+                await self._session.rows(f"merging/{part}", **self._names, ids=list(batch))
         for batch in batches:  # a relation needs both of its memories
-            await self._copy("relations", batch)
-        await self._delete(plan, batches)
-        for namespace, other in ((self._source, self._target), (self._target, self._source)):
+            await self._session.rows("merging/relations", **self._names, ids=list(batch))
+        await self._session.rows("merging/clear_successors", namespace=self._into.id)
+        for batch in batches:
+            await self._session.rows("memories/clear_successor", namespace=self._from.id, ids=list(batch))
+            await self._session.rows("postings/delete", namespace=self._from.id, ids=list(batch))
+            await self._session.rows("memories/delete", namespace=self._from.id, ids=list(batch))
+        for namespace, other in ((self._from, self._into), (self._into, self._from)):
             entry = NewEntry(namespace.id, "namespace_merge", amount=len(plan.moved), detail=other.name)
             await log_entry(self._session, entry, caller=self._caller, now=self._now)
 
-    async def _close_duplicates(self, source: NamespaceTransaction, ids: Sequence[UUID]) -> None:
+    async def delete_source(self) -> None:
+        """Hide the source with what stayed behind. One statement."""
+        await self._session.rows(
+            "namespaces/delete", namespace=self._from.id, author=self._caller.author, now=self._now
+        )
+
+    async def _close_duplicates(self, ids: Sequence[UUID]) -> None:
         """Supersede memories before they move; the target has what supersedes them."""
         if ids:
-            reasons = dict.fromkeys(ids, "merged")
-            await source.record(ids, "supersede", ["superseded_at", "superseded_by"], reasons=reasons)
-            await source.close([Closing(id_, superseded_at=self._now) for id_ in ids])
+            reasons = dict.fromkeys(ids, MERGED)
+            await self.source.record(ids, "supersede", ["superseded_at", "superseded_by"], reasons=reasons)
+            await self.source.close([Closing(id_, superseded_at=self._now) for id_ in ids])
 
-    async def _copy(self, part: str, ids: Sequence[UUID]) -> None:
-        await self._session.rows(f"merging/{part}", namespace=self._source.id, into=self._target.id, ids=list(ids))
 
-    async def _delete(self, plan: Plan, batches: Sequence[Sequence[UUID]]) -> None:
-        """Delete what was moved, and hide the source with what stayed behind."""
-        for batch in batches:
-            if plan.known:  # which may name a successor that moved
-                await self._session.rows("memories/clear_successor", namespace=self._source.id, ids=list(batch))
-            await self._session.rows("postings/delete", namespace=self._source.id, ids=list(batch))
-            await self._session.rows("memories/delete", namespace=self._source.id, ids=list(batch))
-        await self._session.rows(
-            "namespaces/delete", namespace=self._source.id, author=self._caller.author, now=self._now
-        )
+def _reason(name: str) -> str:
+    """Return the reason in the revisions of memories that move from a namespace."""
+    return f"from {name}"
 
 
 class Merging:
@@ -117,10 +124,15 @@ class Merging:
 
     @asynccontextmanager
     async def of(
-        self, source: NamespaceInfo, target: NamespaceInfo, *, caller: Caller, now: datetime
+        self, source: NamespaceInfo, target: NamespaceInfo, *, caller: Caller, now: datetime, restore: bool = False
     ) -> AsyncIterator[Merge]:
-        """Open a transaction with an exclusive lock on both namespaces; commit at the end. Raises NotFound."""
+        """Open a transaction with an exclusive lock on both namespaces; commit at the end.
+
+        `restore` restores the target first. Raises NotFound, or ConcurrentChange if its name is in use.
+        """
         async with self._database.transaction() as session:
+            if restore:
+                await session.rows("namespaces/restore", namespace=target.id)
             for namespace in sorted((source, target), key=lambda item: item.id):  # two merges never deadlock
                 locked = await session.row("namespaces/lock", namespace=namespace.id)
                 if locked is None or locked["deleted_at"] is not None:

@@ -8,8 +8,9 @@ from uuid import UUID
 
 from folklore.db.rows import columns_of
 from folklore.db.stores.audit import Write
-from folklore.db.stores.changes import NamespaceTransaction, Patch, State
+from folklore.db.stores.changes import NamespaceTransaction, Patch, State, Superseded
 from folklore.db.stores.memories import Vectors
+from folklore.db.stores.merging import MERGED
 from folklore.db.stores.namespaces import NamespaceInfo
 from folklore.errors import ConcurrentChange, Conflict, InvalidInput
 from folklore.memory.context import RequestContext, locate, unknown_memories
@@ -22,9 +23,8 @@ from folklore.model import Draft, Memory, Revision
 from folklore.text import tags as tag_rules
 
 MAX_MERGED = 50
-# The action of the target's revision, and the reason of those of the memories merged into it.
+# The action of the target's revision.
 MERGE: Write = "merge"
-MERGED = "merged"
 # What belongs to a text, and comes with it.
 _OF_TEXT = ("content", "summary", "language", "occurred_at")
 _TRIES = 5
@@ -61,15 +61,18 @@ async def unmerge(change: NamespaceTransaction, target: UUID, last: Revision) ->
 
     Raises Conflict if another memory has the text of one.
     """
-    merged = await change.superseded_at(target, last.changed_at, reason=MERGED)
+    await restore_merged(change, await change.superseded_at(last.changed_at, reason=MERGED, by=target))
+    await change.unrelate_since(target, last)
+
+
+async def restore_merged(change: NamespaceTransaction, merged: Sequence[Superseded]) -> None:
+    """Put superseded memories in force again. Raises Conflict if another memory has the text of one."""
     if merged and (holder := await change.in_force(*(item.digest for item in merged))) is not None:
         raise text_in_use(holder)
     ids = [item.id for item in merged]
-    await change.record(
-        ids, "undo", ["superseded_at", "superseded_by"], undoes={item.id: item.revision for item in merged}
-    )
+    undoes = {item.id: item.revision for item in merged}
+    await change.record(ids, "undo", ["superseded_at", "superseded_by"], undoes=undoes)
     await change.patch([Patch(id_, {"superseded_at": None, "superseded_by": None}) for id_ in ids])
-    await change.unrelate_since(target, last)
 
 
 def _check(request: UpdateRequest, others: Sequence[UUID]) -> None:

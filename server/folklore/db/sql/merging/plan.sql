@@ -1,4 +1,4 @@
--- The memories of a namespace, before they move to :into: `state` is null for those that can. Others are there under the
+-- The memories of a namespace (:ids null: all), before they move to :into: `state` is null for those that can. Others are there under the
 -- same id: "known" with the same text, in force if this one is, else "differing". `duplicate` is a memory in force there
 -- that has the text of one in force here.
 select m.id, case
@@ -9,5 +9,5 @@ select m.id, case
 from memories m
 left join memories same on same.namespace_id = :into::uuid and same.id = m.id
 left join memories text on text.namespace_id = :into::uuid and text.live_digest = m.live_digest
-where m.namespace_id = :namespace::uuid
+where m.namespace_id = :namespace::uuid and (:ids::uuid[] is null or m.id = any(:ids::uuid[]))
 order by m.id
