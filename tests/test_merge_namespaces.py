@@ -255,6 +255,8 @@ async def test_a_merge_needs_the_role_of_an_admin_in_both_and_is_logged(owner: P
     assert (await admin.call(request)).memories == 1
 
     assert len(contents(await owner.list_memories(namespaces=("board",)))) == 2
+    before, after = [await audited(owner, "board", action=action) for action in ("store", "move")]
+    assert [entry.amount for entry in (*before, *after)] == [1, 1, 1], "the log of the other namespace moved too"
     [entry] = await audited(owner, "board", action="namespace_merge")
     assert (entry.principal, entry.amount, entry.detail) == ("admin", 1, "payments")
 

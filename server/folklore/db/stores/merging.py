@@ -93,12 +93,13 @@ class Merge:
             await self._session.rows("memories/clear_successor", namespace=self._from.id, ids=list(batch))
             await self._session.rows("postings/delete", namespace=self._from.id, ids=list(batch))
             await self._session.rows("memories/delete", namespace=self._from.id, ids=list(batch))
-        for namespace, other in ((self._from, self._into), (self._into, self._from)):
-            entry = NewEntry(namespace.id, "namespace_merge", amount=len(plan.moved), detail=other.name)
-            await log_entry(self._session, entry, caller=self._caller, now=self._now)
+        entry = NewEntry(self._into.id, "namespace_merge", amount=len(plan.moved), detail=self._from.name)
+        await log_entry(self._session, entry, caller=self._caller, now=self._now)
 
     async def delete_source(self) -> None:
-        """Hide the source with what stayed behind. One statement."""
+        """Hide the source with what stayed behind, but for its audit log, which moves. Three statements."""
+        await self._session.rows("merging/audit", **self._names)
+        await self._session.rows("namespaces/erase_audit", namespace=self._from.id)
         await self._session.rows(
             "namespaces/delete", namespace=self._from.id, author=self._caller.author, now=self._now
         )

@@ -52,28 +52,36 @@ def each_of(questions: Sequence[Question]) -> list[Question]:
 
 def joined(questions: Sequence[Question], answers: Sequence[Answer]) -> Answer:
     """Join the answers to questions: the best result of each, then the second of each, and so on."""
-    first, before = questions[0], each_of(questions)[0].before
-    ranked = _numbered(answers, expanded=False)
-    expanded = {key: item for key, item in _numbered(answers, expanded=True).items() if key not in ranked}
-    results = in_order(list(ranked.values())[: first.limit], first.sort)
-    kept, cut = within_budget([*results, *expanded.values()], first.max_tokens)
-    more = cut or len(ranked) > first.limit or any(answer.truncated for answer in answers)
-    cursor, notes = None, [f"queries[{place}]: {item.note}" for place, item in enumerate(answers) if item.note]
-    if more and len(before) + len(kept) <= MAX_PAGED:
-        given = [id_ for item in kept for id_ in (item.memory.id, *(other.id for other in item.variants))]
-        cursor = given_cursor(given, before, key_of(questions))
-    elif more:
-        notes.append(NO_FURTHER_PAGES)
+    kept, more = _results(questions[0], answers)
+    notes = [f"queries[{place}]: {item.note}" for place, item in enumerate(answers) if item.note]
+    cursor = _cursor(questions, kept) if more else None
     return Answer(
         memories=tuple(kept),
         searched=answers[0].searched,
         degraded=tuple(dict.fromkeys(item for answer in answers for item in answer.degraded)),
         truncated=more,
         cursor=cursor,
-        note=" ".join(notes) or None,
+        note=" ".join([*notes, *([NO_FURTHER_PAGES] if more and cursor is None else [])]) or None,
         explain=_by_question({place: item.explain for place, item in enumerate(answers)}),
         found_by=sum((Counter(answer.found_by) for answer in answers), Counter()),
     )
+
+
+def _results(question: Question, answers: Sequence[Answer]) -> tuple[list[Recalled], bool]:
+    """Return the results that fit the whole answer, what was added by expansion last; True if there are more."""
+    ranked = _numbered(answers, expanded=False)
+    expanded = {key: item for key, item in _numbered(answers, expanded=True).items() if key not in ranked}
+    results = in_order(list(ranked.values())[: question.limit], question.sort)
+    kept, cut = within_budget([*results, *expanded.values()], question.max_tokens)
+    return kept, cut or len(ranked) > question.limit or any(answer.truncated for answer in answers)
+
+
+def _cursor(questions: Sequence[Question], kept: Sequence[Recalled]) -> str | None:
+    """Return the cursor of the next page; None at the end of paging."""
+    key = key_of(questions)
+    before = given_before(questions[0].cursor, key)
+    given = [id_ for item in kept for id_ in (item.memory.id, *(other.id for other in item.variants))]
+    return given_cursor(given, before, key) if len(before) + len(kept) <= MAX_PAGED else None
 
 
 def _numbered(answers: Sequence[Answer], *, expanded: bool) -> dict[_Key, Recalled]:
