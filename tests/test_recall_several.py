@@ -16,6 +16,7 @@ from folklore.memory.requests import FiltersRequest, RankingRequest, RecallReque
 from folklore.model import Answer, Draft
 from tests.commands import CommandLine, command_line  # noqa: F401 - the fixture `folklore`
 from tests.person import NOON, Person, contents, ids
+from tests.test_cli_confirmed import where  # noqa: F401 - a fixture
 
 CAT, DOG, LEASE = "The cat is called Turing.", "The dog is called Hopper.", "The lease ends in March."
 ASKED = ("what is the cat called", "when does the lease end")
@@ -184,12 +185,15 @@ async def test_the_tool_takes_several_questions(client: Client) -> None:
     assert refused.is_error
 
 
-async def test_the_command_takes_several_questions(folklore: CommandLine) -> None:
+async def test_the_command_takes_several_questions_here_and_at_a_server(
+    folklore: CommandLine,
+    where: tuple[str, ...],  # noqa: F811
+) -> None:
     for text in (CAT, LEASE):
-        await folklore.done("store", text)
+        await folklore.done("store", text, "-n", "notes", *where)
 
-    found = await folklore.json("recall", ASKED[0], "--also", ASKED[1])
-    shown = await folklore.done("recall", ASKED[0], "--also", ASKED[1], "--explain")
+    found = await folklore.json("recall", ASKED[0], "--also", ASKED[1], *where)
+    shown = await folklore.done("recall", ASKED[0], "--also", ASKED[1], "--explain", *where)
 
     assert [memory["content"] for memory in found["memories"]] == [CAT, LEASE]
     assert "(question 1" in shown

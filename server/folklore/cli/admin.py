@@ -120,7 +120,9 @@ def merge(ctx: click.Context, name: str, into: str, undo: bool, dry_run: bool, y
     request = requests.MergeNamespacesRequest(name=name, into=into, undo=undo, dry_run=dry_run)
     if not dry_run and not undo and not yes and sys.stdin.isatty():
         preview = call(ctx, request.model_copy(update={"dry_run": True}))
-        click.confirm(f"Move {_moved(preview)} into {preview.into} and delete {preview.name}?", abort=True, err=True)
+        click.confirm(
+            f"Move {_moved(preview)} into {preview.into}, after which {preview.name} is deleted?", abort=True, err=True
+        )
     done = call(ctx, request)
     print_line(f"{'would move' if dry_run else 'moved'} {_moved(done)} from {done.name} into {done.into}")
 

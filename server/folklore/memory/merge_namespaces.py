@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from folklore.db.stores.merging import MERGED, Plan
+from folklore.db.stores.merging import Plan
 from folklore.db.stores.namespaces import NamespaceInfo
 from folklore.errors import Conflict, InvalidInput, NotFound
 from folklore.memory.context import RequestContext
@@ -64,7 +64,7 @@ async def _take_back(context: RequestContext, request: MergeNamespacesRequest) -
             raise NotFound(f"{target.name} was not merged into {source.name}.", hint=hint)
         plan = await merging.plan(ids)
         await merging.move(plan)
-        await restore_merged(merging.target, await merging.target.superseded_at(deleted.deleted_at, reason=MERGED))
+        await restore_merged(merging.target, await merging.closed_at(deleted.deleted_at))
     context.memory.changed()
     return MergedNamespaces(source.name, target.name, len(plan.moved), len(plan.duplicates), len(plan.known))
 

@@ -299,8 +299,8 @@ class NamespaceTransaction:
         )
         await self.audit("unrelate", sorted({row[end] for row in rows for end in ("from_id", "to_id")}), len(rows))
 
-    async def superseded_at(self, at: datetime, *, reason: str, by: UUID | None = None) -> list[Superseded]:
-        """Return the memories that were superseded at a time, and still are. One statement."""
+    async def superseded_at(self, by: UUID, at: datetime, *, reason: str) -> list[Superseded]:
+        """Return the memories that a memory superseded at a time, and still does. One statement."""
         rows = await self._session.rows("revisions/superseded", namespace=self.namespace, by=by, at=at, reason=reason)
         return [made(Superseded, row) for row in rows]
 

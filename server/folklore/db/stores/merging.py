@@ -9,8 +9,9 @@ from datetime import datetime
 from uuid import UUID
 
 from folklore.db.database import Database, Session
+from folklore.db.rows import made
 from folklore.db.stores.audit import NewEntry, log_entry
-from folklore.db.stores.changes import Closing, NamespaceTransaction
+from folklore.db.stores.changes import Closing, NamespaceTransaction, Superseded
 from folklore.db.stores.namespaces import NamespaceInfo
 from folklore.errors import NotFound
 from folklore.model import Caller
@@ -53,6 +54,11 @@ class Merge:
         """Return the memories of the source that moved there from a namespace at a time. One statement."""
         rows = await self._session.rows("merging/moved", namespace=self._from.id, reason=_reason(name), at=at)
         return [row["id"] for row in rows]
+
+    async def closed_at(self, at: datetime) -> list[Superseded]:
+        """Return the memories of the target that a merge superseded, before it moved them from there. One statement."""
+        rows = await self._session.rows("merging/superseded", namespace=self._into.id, reason=MERGED, at=at)
+        return [made(Superseded, row) for row in rows]
 
     async def plan(self, only: Sequence[UUID] | None = None) -> Plan:
         """Compare the memories of the source, or some of them, with those of the target. One statement."""

@@ -61,7 +61,7 @@ async def unmerge(change: NamespaceTransaction, target: UUID, last: Revision) ->
 
     Raises Conflict if another memory has the text of one.
     """
-    await restore_merged(change, await change.superseded_at(last.changed_at, reason=MERGED, by=target))
+    await restore_merged(change, await change.superseded_at(target, last.changed_at, reason=MERGED))
     await change.unrelate_since(target, last)
 
 
