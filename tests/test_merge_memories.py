@@ -232,8 +232,17 @@ async def test_a_merged_history_is_exported_and_undone_after_an_import(folklore:
     assert sorted(memory["content"] for memory in listed["memories"]) == sorted([OLD, NEW])
 
 
-async def test_pinned_memories_stay_found_by_their_filter_after_a_merge(person: Person, three: list[UUID]) -> None:
-    await person.update(three[0], pinned=True)
-    await merge(later(person), *three)
+async def test_the_target_is_pinned_if_one_of_them_is_and_expires_with_its_new_text(
+    person: Person, three: list[UUID]
+) -> None:
+    old, new, other = three
+    await person.update(other, pinned=True)
+    await person.update(old, expires_at=NOON + timedelta(days=20))
+    await person.update(new, expires_at=NOON + timedelta(days=30))
 
+    merged = await merge(later(person), *three)
+
+    assert (merged.pinned, merged.expires_at) == (True, NOON + timedelta(days=30))
     assert contents(await person.list_memories(filters=FILTER)) == [NEW]
+    undone = await later(person, 10).undo(old)
+    assert (undone.pinned, undone.expires_at) == (False, NOON + timedelta(days=20))

@@ -26,7 +26,7 @@ MAX_MERGED = 50
 # The action of the target's revision.
 MERGE: Write = "merge"
 # What belongs to a text, and comes with it.
-_OF_TEXT = ("content", "summary", "language", "occurred_at")
+_OF_TEXT = ("content", "summary", "language", "occurred_at", "expires_at")
 _TRIES = 5
 
 
@@ -34,8 +34,8 @@ async def merge(context: RequestContext, request: UpdateRequest, values: Mapping
     """Merge memories into the memory `request.id`, in one transaction, and return its namespace.
 
     The target gets the text of the newest and the tags of all, unless `values` has others, and copies of their
-    relations; the others are superseded by it. What was merged into it before is left as it is. Raises InvalidInput,
-    NotFound, Refused, Conflict.
+    relations; it is pinned if one is. The others are superseded by it. What was merged into it before is left as it is.
+    Raises InvalidInput, NotFound, Refused, Conflict.
     """
     others = list(dict.fromkeys(request.merge))
     _check(request, others)
@@ -106,12 +106,19 @@ async def _read(context: RequestContext, namespace: NamespaceInfo, ids: Sequence
 
 
 def _united(target: Memory, others: Sequence[Memory], values: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the tags of all these memories and the text of the newest, if that is not the target, unless given."""
+    """Return what these memories have in common, unless given: all tags, the text of the newest, pinned if one is."""
     everyone = [target, *others]
-    tags = tag_rules.normalise((tag for memory in everyone for tag in memory.tags), field="tags")
     newest = max(everyone, key=lambda memory: (memory.when, memory.id))
-    united = Draft(newest.content, newest.summary, tags=tags, occurred_at=newest.when, language=newest.language)
-    kept = ["tags"] if newest is target or "content" in values else ["tags", *_OF_TEXT]
+    united = Draft(
+        newest.content,
+        newest.summary,
+        tags=tag_rules.normalise((tag for memory in everyone for tag in memory.tags), field="tags"),
+        language=newest.language,
+        occurred_at=newest.when,
+        expires_at=newest.expires_at,
+        pinned=any(memory.pinned for memory in everyone),
+    )
+    kept = ("tags", "pinned") if newest is target or "content" in values else ("tags", "pinned", *_OF_TEXT)
     return {**{name: value for name, value in columns_of(united).items() if name in kept}, **values}
 
 
