@@ -309,7 +309,8 @@ class Revision:
 class Filters:
     """Conditions on the memories of an answer. Both branches apply them before their limit.
 
-    `equal` holds the declared fields that must have a value. `reflections`: True for reflections alone, False for none.
+    `equal` holds the declared fields that must have a value. `metadata` is a predicate of the SQL/JSON path language,
+    made by memory/filters.py. `reflections`: True for reflections alone, False for none.
     """
 
     kinds: tuple[str, ...] = ()
@@ -320,6 +321,7 @@ class Filters:
     source_prefix: str | None = None
     author: str | None = None
     paths: tuple[str, ...] = ()
+    metadata: str | None = None
     since: datetime | None = None
     until: datetime | None = None
     as_of: datetime | None = None
@@ -365,7 +367,8 @@ class Recalled:
     """A memory in an answer.
 
     `expanded` names the expansion that added it: relations or entities. `contradicts` are visible memories with that
-    relation to it, in either direction.
+    relation to it, in either direction. `queries` are the numbers, from 0, of the questions that it answers, if there
+    were several.
     """
 
     memory: Memory
@@ -374,6 +377,7 @@ class Recalled:
     expanded: str | None = None
     variants: tuple[Variant, ...] = ()
     contradicts: tuple[UUID, ...] = ()
+    queries: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

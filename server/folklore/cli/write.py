@@ -1,4 +1,4 @@
-"""Commands that change memories: store, edit, forget, undo, relate."""
+"""Commands that change memories: store, edit, forget, undo, merge, pin, relate."""
 
 from __future__ import annotations
 
@@ -273,6 +273,50 @@ def undo(
             for item in undone
         ]
         print_json({"undone": changes})
+
+
+@click.command()
+@click.argument("memories", nargs=-1, required=True, metavar="ID OTHER…")
+@click.option("--content", help="The text of the merged memory. Default: that of the newest.")
+@namespace_option
+@context_and_json
+def merge(
+    ctx: click.Context, memories: tuple[str, ...], content: str | None, namespaces: tuple[str, ...], as_json: bool
+) -> None:
+    """Merge memories into the first one: it gets the text of the newest, and the tags and relations of all.
+
+    The others are superseded by it. `folklore undo ID` takes it back.
+    """
+    id_, *others = [id_of(text) for text in dict.fromkeys(memories)]
+    if not others:
+        raise InvalidInput("ID", "needs another one.", hint="Name first the memory that remains.")
+    changes = changes_from({} if content is None else {"content": content})
+    request = requests.UpdateRequest(id=id_, changes=changes, merge=tuple(others), namespaces=namespaces)
+    now = call(ctx, request)
+    print_either(serializers.record(now), f"merged into {id_}, revision {now.revision}", as_json=as_json)
+
+
+@click.command()
+@click.argument("memories", nargs=-1, required=True, metavar="ID…")
+@click.option("--remove", is_flag=True, help="Pin them no longer.")
+@namespace_option
+@context_and_json
+def pin(
+    ctx: click.Context, memories: tuple[str, ...], remove: bool, namespaces: tuple[str, ...], as_json: bool
+) -> None:
+    """Pin memories: they never expire or fade, and come first where a session starts."""
+    ids = [id_of(text) for text in dict.fromkeys(memories)]
+    changes = changes_from({"pinned": not remove})
+
+    async def work(operations: Operations) -> list[Memory]:
+        wanted = [requests.UpdateRequest(id=id_, changes=changes, namespaces=namespaces) for id_ in ids]
+        return [await operations.call(request) for request in wanted]
+
+    pinned = with_operations(ctx, work)
+    if as_json:
+        print_json({"memories": [serializers.record(memory) for memory in pinned]})
+    for memory in () if as_json else pinned:
+        print_line(f"{'unpinned' if remove else 'pinned'} {memory.id}")
 
 
 @click.command()

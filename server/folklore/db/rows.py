@@ -142,6 +142,7 @@ def visibility(filters: Filters, now: datetime) -> dict[str, object]:
         "source_prefix": filters.source_prefix,
         "author": filters.author,
         "paths": list(filters.paths) or None,
+        "metadata": filters.metadata,
         "since": filters.since,
         "until": filters.until,
         **{name: filters.equal.get(name) for name in _FILTERS},

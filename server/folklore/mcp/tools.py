@@ -69,7 +69,10 @@ class StoreArguments(Part):
 class RecallArguments(Part):
     """Arguments of memory_recall."""
 
-    query: Annotated[str, Field(description="A question or topic in plain words; * lists what is trending")]
+    query: Annotated[str | None, Field(description="A question or topic in plain words; * lists what is trending")] = (
+        None
+    )
+    queries: Annotated[Texts, Field(description="Instead of query: up to 8 questions, answered at once")] = ()
     namespaces: Namespaces = ()
     limit: Limit = 10
     filters: FiltersRequest = Field(default_factory=FiltersRequest)
@@ -113,6 +116,13 @@ _UPDATE: dict[str, Any] = {
     "id": (UUID, ...),
     **{name: (VALUE_TYPES[FIELDS[name].type] | None, None) for name in CHANGEABLE},
     "clear": (Annotated[Texts, Field(description="fields to empty")], ()),
+    "merge": (
+        Annotated[
+            tuple[UUID, ...],
+            Field(description="memories that this one replaces; it gets the newest text and all tags, unless given"),
+        ],
+        (),
+    ),
     "if_revision": (Annotated[int | None, Field(description="refuse if it changed since this revision")], None),
 }
 # Arguments of memory_update: every changeable field.
@@ -186,7 +196,11 @@ async def memory_update(service: Operations, arguments: Any, _meta: Meta) -> Jso
     """
     changes = {name: value for name in CHANGEABLE if (value := getattr(arguments, name)) is not None}
     request = UpdateRequest(
-        id=arguments.id, changes=Changes(**changes), clear=arguments.clear, if_revision=arguments.if_revision
+        id=arguments.id,
+        changes=Changes(**changes),
+        clear=arguments.clear,
+        merge=arguments.merge,
+        if_revision=arguments.if_revision,
     )
     return serializers.record(await service.call(request))
 

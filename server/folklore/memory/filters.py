@@ -6,6 +6,7 @@ from datetime import datetime, tzinfo
 
 from folklore.errors import InvalidInput
 from folklore.memory.context import RequestContext
+from folklore.memory.metadata_filter import metadata_predicate
 from folklore.memory.requests import FiltersRequest
 from folklore.memory.validation import kind_of, with_zone
 from folklore.model import FIELDS, Filters
@@ -35,6 +36,7 @@ def resolve_filters(request: FiltersRequest, context: RequestContext) -> Filters
         source_prefix=_text(request.source_prefix, "source_prefix"),
         author=_text(request.author, "author"),
         paths=tuple(_path(path, place) for place, path in enumerate(request.paths, start=1)),
+        metadata=metadata_predicate(request.metadata),
         since=since,
         until=until,
         as_of=with_zone(request.as_of, zone, "filters.as_of"),

@@ -95,6 +95,10 @@ class _Filters(Part):
     source_prefix: str | None = None
     author: str | None = None
     paths: Words = ()
+    metadata: Annotated[
+        dict[str, JsonValue],
+        Field(description='by path: {"team": "x", "ticket.id": {"in": [1, 2]}, "draft": {"exists": false}}'),
+    ] = {}
     time: Annotated[str | None, Field(description="e.g. last week, in March 2025, 2025-03-01..2025-03-09")] = None
     since: Time | None = None
     until: Time | None = None
@@ -158,9 +162,10 @@ class StoreRequest(Request, Returns[results.StoreResult]):
 
 
 class RecallRequest(Request, Returns[Answer]):
-    """Find memories that answer a question."""
+    """Find memories that answer a question, or several: `query` or `queries`."""
 
-    query: str
+    query: str | None = None
+    queries: Words = ()
     namespaces: Words = ()
     limit: int = 10
     filters: FiltersRequest = Field(default_factory=FiltersRequest)
@@ -206,11 +211,12 @@ class HistoryRequest(Request, Returns[results.History]):
 
 
 class UpdateRequest(Request, Returns[Memory]):
-    """Change fields of a memory; `clear` names fields to empty."""
+    """Change fields of a memory; `clear` names fields to empty, `merge` memories to be merged into it."""
 
     id: UUID
     changes: Changes = Field(default_factory=Changes)
     clear: Words = ()
+    merge: tuple[UUID, ...] = ()
     if_revision: int | None = None
     namespaces: Words = ()
 
@@ -239,6 +245,16 @@ class RelateRequest(Request, Returns[results.RelateResult]):
 
     relations: tuple[RelationChange, ...]
     namespaces: Words = ()
+
+
+class RenameTagRequest(Request, Returns[results.RenamedTag]):
+    """Rename a tag, and those below it, on the memories of a namespace; with `undo`, take the last such call back."""
+
+    tag: str
+    to: str
+    namespace: str | None = None
+    undo: bool = False
+    dry_run: bool = False
 
 
 class StatusRequest(Request, Returns[results.Status]):
@@ -283,6 +299,15 @@ class DeleteNamespaceRequest(Request, Returns[results.DeletedNamespace]):
     """Delete a namespace; it can be restored for a while."""
 
     name: str
+
+
+class MergeNamespacesRequest(Request, Returns[results.MergedNamespaces]):
+    """Move all memories of a namespace into another, and delete it; with `undo`, take that back."""
+
+    name: str
+    into: str
+    undo: bool = False
+    dry_run: bool = False
 
 
 class EraseNamespaceRequest(Request, Returns[results.ErasedNamespaces]):

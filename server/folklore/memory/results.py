@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from uuid import UUID
@@ -136,6 +137,34 @@ class Stats:
     namespaces: tuple[NamespaceStats, ...]
     model: str | None
     engine: str
+
+
+@dataclass(frozen=True, slots=True)
+class RenamedTag:
+    """Tags that were renamed in a namespace, or would be, each with its new name, and the number of memories.
+
+    `kept` counts memories that an undo left as they are, since they were changed in between.
+    """
+
+    namespace: str
+    tags: Mapping[str, str]
+    memories: int
+    kept: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class MergedNamespaces:
+    """Namespaces that were merged, or would be, and how many memories were moved.
+
+    `duplicates` of them are superseded by a memory of the same text in the other namespace; `known` stayed behind,
+    since the other namespace has them under the same id.
+    """
+
+    name: str
+    into: str
+    memories: int
+    duplicates: int
+    known: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,6 +45,7 @@ def recalled(result: Recalled, form: Format) -> JsonDict:
         superseded_by=_plain(memory.superseded_by),
         # The memory that superseded it may have been erased.
         superseded_at=_plain(memory.superseded_at) if memory.superseded_by is None else None,
+        queries=list(result.queries) or None,
         expanded=result.expanded,
         variants=_variants(result) or None,
         contradicts=[str(id_) for id_ in result.contradicts] or None,

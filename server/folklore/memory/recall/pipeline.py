@@ -30,6 +30,7 @@ from folklore.memory.recall.rank import (
     rerank,
     score_candidates,
 )
+from folklore.memory.recall.several import each_of, joined, queries_of
 from folklore.memory.recall.values import DenseResult, Found, KeywordResult, Question, Search, Statistics
 from folklore.memory.records.listing import ListPage, list_page
 from folklore.memory.requests import RecallRequest, Reflections, SearchRequest
@@ -49,11 +50,11 @@ _REFLECTIONS: Mapping[Reflections, bool | None] = {"include": None, "exclude": F
 
 
 async def recall(context: RequestContext, request: RecallRequest) -> Answer:
-    """Find memories that answer a question, best first. Raises InvalidInput, NotFound, Unavailable."""
-    asked = request.ranking
+    """Find memories that answer a question, best first, or several. Raises InvalidInput, NotFound, Unavailable."""
+    queries, asked = queries_of(request), request.ranking
     filters = resolve_filters(request.filters, context)
     question = Question(
-        query=request.query,
+        query=queries[0],
         namespaces=request.namespaces,
         limit=request.limit,
         filters=replace(filters, reflections=_REFLECTIONS[asked.reflections]),
@@ -71,7 +72,22 @@ async def recall(context: RequestContext, request: RecallRequest) -> Answer:
         explain=request.explain,
         embedding=asked.embedding,
     )
-    return await answer(context, question)
+    if not request.queries:
+        return await answer(context, question)
+    return await _answer_each(context, [replace(question, query=query) for query in queries])
+
+
+async def _answer_each(context: RequestContext, questions: Sequence[Question]) -> Answer:
+    """Answer several questions at the same time, and join their answers."""
+    each = each_of(questions)
+    if namespaces := await context.memory.find_namespaces(questions[0].namespaces):
+        # Before the others start: otherwise each would measure a scope that is not cached.
+        await read_statistics(context.memory, search_of(context, each[0], namespaces))
+    outcomes = await asyncio.gather(*(answer(context, question) for question in each), return_exceptions=True)
+    for outcome in outcomes:
+        if isinstance(outcome, BaseException):
+            raise outcome
+    return joined(questions, [outcome for outcome in outcomes if isinstance(outcome, Answer)])
 
 
 async def search(context: RequestContext, request: SearchRequest) -> Answer:
@@ -121,7 +137,7 @@ def search_of(context: RequestContext, question: Question, namespaces: Sequence[
     text = clean(question.query[: 2 * _READ_OF_QUERY]).text.strip()[:_READ_OF_QUERY]
     query, ranking = parse(text), question.ranking
     key = (text, question.namespaces, without_clock(question.filters), ranking, question.branches, question.embedding)
-    before = frozenset() if text in ("", "*") else given_before(question.cursor, key)
+    before = question.before if text in ("", "*") else question.before | given_before(question.cursor, key)
     filled = [namespace for namespace in namespaces if not namespace.empty] or namespaces
     return Search(
         question=question,

@@ -21,5 +21,6 @@
     and (:paths::text[] is null or exists (
         select from unnest(m.paths) held, unnest(:paths::text[]) requested
         where held = requested or starts_with(held, requested || '/')))
+    and (:metadata::jsonpath is null or coalesce(m.metadata, '{}') @@ :metadata::jsonpath)
     and (:since::timestamptz is null or coalesce(m.occurred_at, m.created_at) >= :since::timestamptz)
     and (:until::timestamptz is null or coalesce(m.occurred_at, m.created_at) < :until::timestamptz)
