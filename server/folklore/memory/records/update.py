@@ -7,7 +7,7 @@ from typing import Any
 from uuid import UUID
 
 from folklore.db.rows import columns_of
-from folklore.db.stores.changes import NamespaceTransaction
+from folklore.db.stores.changes import NamespaceTransaction, State
 from folklore.db.stores.memories import Vectors
 from folklore.db.stores.namespaces import NamespaceInfo
 from folklore.errors import ConcurrentChange, Conflict, InvalidInput, NotFound
