@@ -9,8 +9,6 @@ from pathlib import Path
 
 from folklore.text import names
 
-DEFAULT = "default"
-
 
 def project_namespace(directory: Path) -> str:
     """Return the namespace of the repository that holds `directory`: from its remote, else its common directory's name.
@@ -23,8 +21,8 @@ def project_namespace(directory: Path) -> str:
     common = _git(directory, "rev-parse", "--path-format=absolute", "--git-common-dir")
     if common:
         path = Path(common)
-        return names.from_directory(str(path.parent if path.name == ".git" else path)) or DEFAULT
-    return DEFAULT
+        return names.from_directory(str(path.parent if path.name == ".git" else path)) or names.DEFAULT
+    return names.DEFAULT
 
 
 def working_directory(environ: Mapping[str, str]) -> Path:

@@ -22,6 +22,7 @@ from folklore.model import FIELDS, Field
 Command = TypeVar("Command", bound=Callable[..., Any])
 Option = Callable[[Any], Any]
 Given = dict[str, Any]
+Names = tuple[str, ...] | None  # of namespaces
 Pairs = Sequence[tuple[str, str]]
 
 # The form of a value that a field takes, for error messages; a text otherwise.
@@ -63,6 +64,17 @@ namespaces_option = click.option(
     multiple=True,
     metavar="NAME",
     help="Only this namespace; repeatable. Default: all.",
+    callback=lambda _ctx, _option, names: names or None,
+)
+# The same for questions, which are asked in the project first.
+project_first_option = click.option(
+    "-n",
+    "--namespace",
+    "namespaces",
+    multiple=True,
+    metavar="NAME",
+    help="Only this namespace; repeatable; '*' for all. Default: the project's, others where clearly better.",
+    callback=lambda _ctx, _option, names: names or None,
 )
 # Once, for an id that several namespaces hold. The command gets the namespaces to search: the given one (an empty name
 # is refused later), or all.
@@ -72,7 +84,7 @@ namespace_option = click.option(
     "namespaces",
     metavar="NAME",
     help="The namespace, if several hold the id.",
-    callback=lambda _ctx, _option, name: () if name is None else (name,),
+    callback=lambda _ctx, _option, name: None if name is None else (name,),
 )
 
 

@@ -218,7 +218,8 @@ def _print_result(place: int, result: Recalled, form: Format, zone: tzinfo) -> N
         print_line(f"{memory.id}  {score}".rstrip())
         return
     head = f"{place:>2}. {paint(score, fg='green')}{'  ' if score else ''}"
-    print_line(head + paint(_headline(memory, zone), bold=True))
+    elsewhere = " · elsewhere" if result.elsewhere else ""
+    print_line(head + paint(_headline(memory, zone) + elsewhere, bold=True))
     if form == "detailed":
         print_memory(memory, zone)
     else:

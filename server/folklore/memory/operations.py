@@ -26,7 +26,8 @@ USE_CASES: Mapping[str, UseCase] = {
     "history": read_history, "update": update, "undo": undo, "forget": forget, "relate": relate,
     "status": read_status, "stats": read_stats, "list_namespaces": namespaces.list_namespaces,
     "create_namespace": namespaces.create_namespace, "rename_namespace": namespaces.rename_namespace,
-    "describe_namespace": namespaces.describe_namespace, "delete_namespace": namespaces.delete_namespace,
+    "describe_namespace": namespaces.describe_namespace, "share_namespace": namespaces.share_namespace,
+    "delete_namespace": namespaces.delete_namespace,
     "erase_namespace": namespaces.erase_namespace, "restore_namespace": namespaces.restore_namespace,
     "create_token": create_token, "list_tokens": list_tokens, "revoke_tokens": revoke_tokens, "audit": read_audit,
 }  # fmt: skip

@@ -14,6 +14,8 @@ from folklore.errors import InvalidInput
 from folklore.text.clean import nfc
 
 MAX_LENGTH = 100
+# The namespace of a process outside any repository.
+DEFAULT = "default"
 _PUNCTUATION = "._-:/@"
 _LEVELS = re.compile(r"[:/]")
 _WORDS = re.compile(r"[._\-:/@]")
