@@ -129,7 +129,7 @@ class MemoryContext:
         self.statistics.clear_small()
 
     async def find_namespaces(self, requested_names: Sequence[str]) -> list[NamespaceInfo]:
-        """Return the namespaces of these names, or all readable ones (no name, or *). At most one statement if all exist.
+        """Return the namespaces of these names, all readable ones for none or *. At most one statement if all exist.
 
         Raises NotFound with the nearest names for an unknown name: a misspelt name must not look empty.
         """
@@ -168,8 +168,8 @@ def _no_namespace() -> str:
 class RequestContext:
     """Request: the memory as its caller may see it, the caller, the time, and the caller's time zone.
 
-    `namespace` returns the namespace of a request that names none, or raises InvalidInput; `project` returns it or None.
-    `retention` is the time in which forgotten memories and deleted namespaces can be restored. `engine` is
+    `namespace` returns the namespace of a request that names none, or raises InvalidInput; `project` returns it or
+    None. `retention` is the time in which forgotten memories and deleted namespaces can be restored. `engine` is
     "embedded" or "server".
     """
 
