@@ -25,6 +25,7 @@ from folklore.cli.options import (
     filters_from,
     id_of,
     namespace_option,
+    several_namespaces,
 )
 from folklore.cli.output import paint, print_either, print_json, print_line
 from folklore.errors import FolkloreError, InvalidInput, error_from_code
@@ -179,14 +180,7 @@ def _kept(id_: UUID, text: str) -> Path:
 
 @click.command()
 @click.argument("memories", nargs=-1, metavar="[ID…]")
-@click.option(
-    "-n",
-    "--namespace",
-    "namespaces",
-    multiple=True,
-    metavar="NAME",
-    help="Only this namespace; repeatable. Default: the project's; for an ID, all.",
-)
+@several_namespaces("the project's; for an ID, all")
 @filter_options
 @click.option("--erase", is_flag=True, help="Delete permanently, with every trace; it cannot be undone.")
 @click.option("--dry-run", is_flag=True, help="Only show what would be forgotten.")
