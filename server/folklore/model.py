@@ -353,10 +353,22 @@ class Degraded:
 
 
 @dataclass(frozen=True, slots=True)
-class Recalled:
-    """A memory in an answer. `expanded` names the expansion that added it: relations or entities.
+class Variant:
+    """A near-duplicate that a newer memory represents in an answer; `differs` are its words that the other lacks."""
 
-    `elsewhere`: it is not of the project in which the question was asked.
+    id: UUID
+    namespace: str
+    when: datetime
+    author: str
+    differs: str
+
+
+@dataclass(frozen=True, slots=True)
+class Recalled:
+    """A memory in an answer.
+
+    `expanded` names the expansion that added it: relations or entities. `elsewhere`: it is not of the project in which
+    the question was asked. `contradicts` are visible memories with that relation to it, in either direction.
     """
 
     memory: Memory
@@ -364,6 +376,8 @@ class Recalled:
     explain: JsonObject | None = None
     expanded: str | None = None
     elsewhere: bool = False
+    variants: tuple[Variant, ...] = ()
+    contradicts: tuple[UUID, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,8 @@ JsonDict = dict[str, Any]
 _BEGINNING = 200
 # Searched namespaces that are named.
 _NAMED = 12
+# Near-duplicates that are shown by themselves.
+_VARIANTS = 5
 
 
 def answer(found: Answer, form: Format) -> JsonDict:
@@ -58,8 +60,22 @@ def recalled(result: Recalled, form: Format) -> JsonDict:
         score=result.score,
         expanded=result.expanded,
         elsewhere=result.elsewhere or None,
+        variants=_variants(result) or None,
+        contradicts=[str(id_) for id_ in result.contradicts] or None,
         explain=None if result.explain is None else dict(result.explain),
     )
+
+
+def _variants(result: Recalled) -> list[JsonDict]:
+    """Serialize the newest variants, the namespace only where it is another; the last entry counts the rest."""
+    shown = [
+        _fields(item, "id when author")
+        | _set(namespace=item.namespace if item.namespace != result.memory.namespace else None)
+        | _set(differs=item.differs or None)
+        for item in result.variants[:_VARIANTS]
+    ]
+    more = len(result.variants) - len(shown)
+    return [*shown, {"more": more}] if more else shown
 
 
 def _concise(memory: Memory) -> JsonDict:

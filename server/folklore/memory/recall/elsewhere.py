@@ -63,7 +63,7 @@ def asked_elsewhere(question: Question) -> Question:
     return replace(question, limit=_AT_MOST, max_tokens=tokens, ranking=ranking, sort="score", cursor=None)
 
 
-async def joined(
+async def with_elsewhere(
     memory: MemoryContext,
     home: tuple[Search, Found, Ranked],
     elsewhere: Search,

@@ -19,7 +19,7 @@ from folklore.memory.filters import resolve_filters
 from folklore.memory.pagination import given_before, without_clock
 from folklore.memory.recall.corpus_statistics import read_statistics, unavailable
 from folklore.memory.recall.dense import dense_branch
-from folklore.memory.recall.elsewhere import asked_elsewhere, divided, joined, project_of
+from folklore.memory.recall.elsewhere import asked_elsewhere, divided, project_of, with_elsewhere
 from folklore.memory.recall.keyword import keyword_branch
 from folklore.memory.recall.page import page
 from folklore.memory.recall.rank import (
@@ -115,7 +115,7 @@ async def answer(context: RequestContext, question: Question) -> Answer:
     outcomes = await asyncio.gather(ranked(memory, search), ranked(memory, elsewhere), return_exceptions=True)
     if isinstance(outcomes[0], BaseException):
         raise outcomes[0]
-    return await joined(memory, (search, *outcomes[0]), elsewhere, outcomes[1])
+    return await with_elsewhere(memory, (search, *outcomes[0]), elsewhere, outcomes[1])
 
 
 async def ranked(memory: MemoryContext, search: Search) -> tuple[Found, Ranked]:
@@ -128,7 +128,7 @@ async def ranked(memory: MemoryContext, search: Search) -> tuple[Found, Ranked]:
         leading = score_candidates(search, fused, features)
         if memory.reranker is not None and "dense" in found.hits:
             leading = await rerank(memory.reranker, search, leading, features)
-        redundancy = diversify(search, leading, features)
+        redundancy = diversify(search, found, leading, features)
         confidence = confident_results(search, found, features, redundancy)
     return found, Ranked(fused, features, leading, redundancy, confidence)
 
