@@ -9,6 +9,9 @@ from pathlib import Path
 
 from folklore.text import names
 
+# Variables that git sets for its hooks, by which every command would work in the hook's repository.
+_OF_A_HOOK = frozenset({"GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR"})
+
 
 def project_namespace(directory: Path) -> str:
     """Return the namespace of the repository that holds `directory`: from its remote, else its common directory's name.
@@ -54,6 +57,7 @@ def _git(directory: Path, *arguments: str) -> str | None:
             timeout=5,
             check=False,
             stdin=subprocess.DEVNULL,
+            env={name: value for name, value in os.environ.items() if name not in _OF_A_HOOK},
         )
     except (OSError, subprocess.SubprocessError, UnicodeDecodeError):
         return None
