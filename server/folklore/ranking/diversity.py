@@ -112,6 +112,18 @@ def _significant(text: str) -> Iterator[str]:
     return (word for word in words(text) if word not in _ARTICLES)
 
 
+def word_overlap(texts: Sequence[str]) -> NDArray[np.float32]:
+    """Return the Jaccard index of the words of every two texts (n, n): the share of their words that both have."""
+    places: dict[str, int] = {}
+    rows = [[places.setdefault(word, len(places)) for word in words(text)] for text in texts]
+    held = np.zeros((len(texts), max(len(places), 1)), dtype=np.float32)
+    for row, columns in zip(held, rows, strict=True):
+        row[columns] = 1.0
+    both, each = held @ held.T, held.sum(axis=1)
+    overlap: NDArray[np.float32] = both / np.maximum(each[:, None] + each[None, :] - both, 1.0)
+    return overlap
+
+
 def newest_first(order: Sequence[Id], newer: Mapping[Id, Sequence[Id]]) -> list[Id]:
     """Move the newer ids on a subject before the first older one.
 

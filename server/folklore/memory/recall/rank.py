@@ -23,6 +23,7 @@ from folklore.ranking.diversity import (
     group_near_duplicates,
     maximal_marginal_relevance,
     newest_first,
+    word_overlap,
 )
 from folklore.ranking.features import nearness_factors, recency, session_links, signal_factors, spread_share
 from folklore.ranking.fusion import (
@@ -49,9 +50,10 @@ log = structlog.get_logger(__name__)
 _REFLECTIONS = 0.3
 _REFLECTION = "reflection"
 _LOWEST_PRIORITY = 4
-# Two texts are on the same subject from this cosine on, if the newer one holds this share of the question's words that
-# the older one holds, and neither is longer than a statement (in characters): a long text is near to any other.
-_SAME_SUBJECT, _COVERED, _STATEMENT = 0.66, 0.5, 300
+# Two texts are on the same subject from this cosine or this overlap of words on, if the newer one holds this share of
+# the question's words that the older one holds, and neither is longer than a statement (in characters): a long text is
+# near to any other.
+_SAME_SUBJECT, _SAME_WORDS, _COVERED, _STATEMENT = 0.66, 0.5, 0.5, 300
 _OCCASION = timedelta(days=1)
 # Characters of a question that a reranker reads.
 _RERANKED_QUESTION = 4_000
@@ -306,7 +308,8 @@ def _newer_on_subject(
     vectors = features.vectors[[features.rows[id_] for id_ in ids]]
     bits, weights = _bits(found)
     newer: dict[UUID, list[UUID]] = {}
-    for first, second in np.argwhere(vectors @ vectors.T >= _SAME_SUBJECT).tolist():
+    overlap = word_overlap([candidates[id_].content for id_ in ids])
+    for first, second in np.argwhere((vectors @ vectors.T >= _SAME_SUBJECT) | (overlap >= _SAME_WORDS)).tolist():
         id_, other = ids[first], ids[second]
         apart = features.time_of(other) - features.time_of(id_)
         if apart <= (timedelta() if other in results else _OCCASION):
