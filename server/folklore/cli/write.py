@@ -117,7 +117,9 @@ def edit(ctx: click.Context, memory: str, namespaces: Names, as_json: bool) -> N
     now = before
     if edited is not None and edited.strip() not in ("", text.strip()):
         try:
-            request = edit_request(before, edited).model_copy(update={"namespaces": namespaces or ()})
+            request = edit_request(before, edited)
+            if namespaces:
+                request = request.model_copy(update={"namespaces": namespaces})
             now = call(ctx, request)
         except FolkloreError as error:
             error.hint = f"{error.hint or ''} Your text is kept in {_kept(id_, edited)}.".lstrip()
