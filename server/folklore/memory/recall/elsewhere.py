@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from uuid import UUID
 
 import structlog
 
@@ -50,9 +51,16 @@ def divided(
     if project is None:
         return list(namespaces), []
     key = names.key(project)
-    own = [space for space in namespaces if names.key(space.name) == key]
-    shared = [space for space in namespaces if space.shared and space not in own]
-    others = [space for space in namespaces if not (space.shared or space.empty or space in own)]
+    own: list[NamespaceInfo] = []
+    shared: list[NamespaceInfo] = []
+    others: list[NamespaceInfo] = []
+    for space in namespaces:
+        if names.key(space.name) == key:
+            own.append(space)
+        elif space.shared:
+            shared.append(space)
+        elif not space.empty:
+            others.append(space)
     return own + shared, others
 
 
@@ -81,12 +89,13 @@ async def with_elsewhere(
         return replace(answer, degraded=(*answer.degraded, Degraded("elsewhere", outcome.message)))
     if isinstance(outcome, BaseException):
         raise outcome
-    needed = _needed(ranked, literal=search.question.literal)
-    best = max(outcome[1].confidence.values(), default=0.0)
+    there = _fits(elsewhere, *outcome)
+    best, needed = max(there.values(), default=0.0), _needed(search, found, ranked)
     others = await page(memory, elsewhere, *outcome) if best >= needed else Answer((), ())
     limit = search.question.limit
     places = min(_AT_MOST, max(limit // 2, limit - len(ranked.confidence)))
-    chosen = [replace(result, elsewhere=True) for result in others.memories if (result.score or 0.0) >= needed][:places]
+    better = [result for result in others.memories if there[result.memory.id] >= needed]
+    chosen = [replace(result, elsewhere=True) for result in better[:places]]
     answer = await page(memory, _with_less_room(search, chosen), found, ranked)
     note = answer.note
     if not answer.memories:
@@ -95,8 +104,8 @@ async def with_elsewhere(
         note = f"{note or ''} {outcome_there}".strip()
     explain = answer.explain
     if explain is not None:
-        there = {"namespaces": len(elsewhere.namespaces), "best": round(best, 3), "needed": round(needed, 3)}
-        explain = {**explain, "elsewhere": there}
+        asked = {"namespaces": len(elsewhere.namespaces), "best": round(best, 3), "needed": round(needed, 3)}
+        explain = {**explain, "elsewhere": asked}
     counts = Counter(answer.found_by) + Counter(outcome[0].counts([result.memory.id for result in chosen]))
     return replace(
         answer,
@@ -109,13 +118,21 @@ async def with_elsewhere(
     )
 
 
-def _needed(ranked: Ranked, *, literal: bool) -> float:
-    """Return the confidence from which a result from elsewhere is clearly better than the best of the project.
+def _fits(search: Search, found: Found, ranked: Ranked) -> Mapping[UUID, float]:
+    """Return how well each result fits, 0 to 1, comparable between scopes.
 
-    Of exact words (`literal`), any suffices that the project does not have.
+    It is the confidence of the result; in a search for exact words, the share of them that the result holds.
     """
-    least = max(ranked.confidence.values(), default=0.0) + _MARGIN
-    return least if literal else max(least, _STRONG)
+    if not search.question.literal:
+        return ranked.confidence
+    coverage = found.coverage()
+    return {id_: coverage.get(id_, 1.0) for id_ in ranked.confidence}
+
+
+def _needed(search: Search, found: Found, ranked: Ranked) -> float:
+    """Return the fit from which a result from elsewhere is clearly better than the best of the project."""
+    least = max(_fits(search, found, ranked).values(), default=0.0) + _MARGIN
+    return least if search.question.literal else max(least, _STRONG)
 
 
 def _with_less_room(search: Search, taken: Sequence[Recalled]) -> Search:
