@@ -23,8 +23,9 @@ log = structlog.get_logger(__name__)
 
 # Most results from elsewhere.
 _AT_MOST = 3
-# Confidence that a result from elsewhere needs, and by how much it must exceed the best of the project.
-_STRONG, _MARGIN = 0.5, 0.2
+# Confidence that a result from elsewhere needs, and by how much it must exceed the best of the project: among 40 other
+# namespaces the project's questions then find their answers as if it were alone.
+_CLEAR, _MARGIN = 0.5, 0.3
 
 
 def project_of(question: Question, namespaces: Sequence[NamespaceInfo], caller: Caller) -> str | None:
@@ -132,7 +133,7 @@ def _fits(search: Search, found: Found, ranked: Ranked) -> Mapping[UUID, float]:
 def _needed(search: Search, found: Found, ranked: Ranked) -> float:
     """Return the fit from which a result from elsewhere is clearly better than the best of the project."""
     least = max(_fits(search, found, ranked).values(), default=0.0) + _MARGIN
-    return least if search.question.literal else max(least, _STRONG)
+    return least if search.question.literal else max(least, _CLEAR)
 
 
 def _with_less_room(search: Search, taken: Sequence[Recalled]) -> Search:
