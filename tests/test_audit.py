@@ -21,6 +21,7 @@ async def test_an_action_that_is_never_logged_is_refused_with_the_known_ones(fol
     await folklore.done("forget", other, "--erase")
     await folklore.done("namespaces", "create", "team")
     await folklore.done("namespaces", "describe", "team", "What the team knows.")
+    await folklore.done("namespaces", "share", "team")
     await folklore.done("namespaces", "rename", "team", "crew")
     await folklore.done("tokens", "create", "--name", "ann", "--grant", "crew:reader")
     await folklore.done("tokens", "revoke", "--name", "ann")

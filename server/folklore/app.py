@@ -69,14 +69,20 @@ class App:
     def service(self) -> Service:
         """The operations for the user who started this process."""
         return Service(
-            open=lambda: self.context(self.caller, self.namespace),
+            open=lambda: self.context(self.caller, self.namespace, self.namespace),
             caller=lambda: self.caller,
             namespace=self.namespace,
             usage=self.usage,
         )
 
-    async def context(self, caller: Caller, namespace: Callable[[], str], zone: tzinfo | None = None) -> RequestContext:
-        """Return the context of one request, once the parts run; `namespace` returns its current namespace.
+    async def context(
+        self,
+        caller: Caller,
+        namespace: Callable[[], str],
+        project: Callable[[], str | None] = lambda: None,
+        zone: tzinfo | None = None,
+    ) -> RequestContext:
+        """Return the context of one request, once the parts run; `namespace` and `project` as RequestContext has them.
 
         `zone` is the caller's; default: that of the setting or of this machine. Raises DatabaseUnavailable,
         EngineFailed, ConfigInvalid.
@@ -89,6 +95,7 @@ class App:
             now=self.now(),
             zone=zone or self.zone,
             namespace=namespace,
+            project=project,
             retention=self.retention,
             engine=runtime.where,
         )

@@ -17,6 +17,8 @@ TagMode = Literal["any", "all"]
 TagMatch = Literal["prefix", "exact"]
 Sort = Literal["score", "time_asc", "time_desc", "updated_asc", "updated_desc"]
 Role = Literal["reader", "writer", "admin"]
+# always: a question in any project is asked in the namespace too.
+Shared = Literal["never", "always"]
 # When a request over HTTP needs a token: as soon as a token exists, always, never.
 Demand = Literal["auto", "always", "never"]
 SecretPolicy = Literal["refuse", "redact", "off"]
@@ -90,6 +92,7 @@ class Namespace:
     name: str
     language: str = DEFAULT_LANGUAGE
     description: str | None = None
+    shared: Shared = "never"
     memories: int | None = None
     created_at: datetime | None = None
     updated_at: datetime | None = None
@@ -366,15 +369,16 @@ class Variant:
 class Recalled:
     """A memory in an answer.
 
-    `expanded` names the expansion that added it: relations or entities. `contradicts` are visible memories with that
-    relation to it, in either direction. `queries` are the numbers, from 0, of the questions that it answers, if there
-    were several.
+    `expanded` names the expansion that added it: relations or entities. `elsewhere`: it is not of the project in which
+    the question was asked. `contradicts` are visible memories with that relation to it, in either direction. `queries`
+    are the numbers, from 0, of the questions that it answers, if there were several.
     """
 
     memory: Memory
     score: float | None = None
     explain: JsonObject | None = None
     expanded: str | None = None
+    elsewhere: bool = False
     variants: tuple[Variant, ...] = ()
     contradicts: tuple[UUID, ...] = ()
     queries: tuple[int, ...] = ()

@@ -8,7 +8,7 @@ from typing import Any, get_args
 import click
 
 from folklore.cli.context import call, zone_of
-from folklore.cli.options import context_and_json, id_of, namespaces_option
+from folklore.cli.options import Names, context_and_json, id_of, namespaces_option
 from folklore.cli.output import local_time, print_json, print_line, print_rows, row_of
 from folklore.memory import requests
 from folklore.memory.requests import without_nulls
@@ -17,7 +17,7 @@ from folklore.model import Role
 
 # Names in the output, and the attributes that they show.
 _TOKEN_TIMES = {"expires_at": "expires_at", "used_at": "last_used_at", "revoked_at": "revoked_at"}
-_NAMESPACE = {name: name for name in ("name", "memories", "language", "created_at", "description")}
+_NAMESPACE = {name: name for name in ("name", "memories", "language", "shared", "created_at", "description")}
 _DELETION = {name: name for name in ("deleted_at", "deleted_by")}
 _AUDITED = ("at", "name", "agent", "action", "outcome", "namespace", "amount", "detail")
 _ENTRY = {name: name for name in (*_AUDITED[:7], "memories", "token", "detail")} | {"name": "principal"}
@@ -73,6 +73,16 @@ def describe(ctx: click.Context, name: str, description: str | None) -> None:
     """Set the description of a namespace; without DESCRIPTION, remove it."""
     call(ctx, requests.DescribeNamespaceRequest(name=name, description=description))
     print_line(f"described {name}")
+
+
+@namespaces.command()
+@click.argument("name")
+@click.option("--off", is_flag=True, help="No longer.")
+@click.pass_context
+def share(ctx: click.Context, name: str, off: bool) -> None:
+    """Search the namespace NAME in every project too, as the project's own (such as rules of the whole team)."""
+    call(ctx, requests.ShareNamespaceRequest(name=name, off=off))
+    print_line(f"{name} is {'no longer ' if off else ''}searched in every project")
 
 
 @namespaces.command()
@@ -145,7 +155,7 @@ def restore(ctx: click.Context, name: str) -> None:
 @click.command()
 @namespaces_option
 @context_and_json
-def stats(ctx: click.Context, namespaces: tuple[str, ...], as_json: bool) -> None:
+def stats(ctx: click.Context, namespaces: Names, as_json: bool) -> None:
     """Count what is stored, exactly; reads every memory of the namespaces."""
     found, zone = call(ctx, requests.StatsRequest(namespaces=namespaces)), zone_of(ctx)
     # Without a model no embedding is pending.

@@ -23,6 +23,7 @@ from folklore.model import FIELDS, Field
 Command = TypeVar("Command", bound=Callable[..., Any])
 Option = Callable[[Any], Any]
 Given = dict[str, Any]
+Names = tuple[str, ...] | None  # of namespaces
 Pairs = Sequence[tuple[str, str]]
 
 _METADATA = "metadata."
@@ -61,23 +62,30 @@ def context_and_json(command: Callable[..., Any]) -> Callable[..., Any]:
     return click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")(click.pass_context(command))
 
 
-namespaces_option = click.option(
-    "-n",
-    "--namespace",
-    "namespaces",
-    multiple=True,
-    metavar="NAME",
-    help="Only this namespace; repeatable. Default: all.",
-)
-# Once, for an id that several namespaces hold. The command gets the namespaces to search: the given one (an empty name
-# is refused later), or all.
+def several_namespaces(default: str) -> Option:
+    """Return the option that names namespaces; a command that is not given it gets None."""
+    return click.option(
+        "-n",
+        "--namespace",
+        "namespaces",
+        multiple=True,
+        metavar="NAME",
+        help=f"Only this namespace; repeatable. Default: {default}.",
+        callback=lambda _ctx, _option, names: names or None,
+    )
+
+
+namespaces_option = several_namespaces("all")
+project_first_option = several_namespaces("the project's, others only where clearly better; '*' for all")
+# Once, for an id that several namespaces hold. The command gets the one to search (an empty name is refused later), or
+# None for all.
 namespace_option = click.option(
     "-n",
     "--namespace",
     "namespaces",
     metavar="NAME",
     help="The namespace, if several hold the id.",
-    callback=lambda _ctx, _option, name: () if name is None else (name,),
+    callback=lambda _ctx, _option, name: None if name is None else (name,),
 )
 
 

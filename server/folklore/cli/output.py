@@ -235,7 +235,8 @@ def _print_result(place: int, result: Recalled, form: Format, zone: tzinfo) -> N
         return
     head = f"{place:>2}. {paint(score, fg='green')}{'  ' if score else ''}"
     answers = f"  (question {', '.join(str(number + 1) for number in result.queries)})" if result.queries else ""
-    print_line(head + paint(_headline(memory, zone), bold=True) + answers)
+    elsewhere = " · elsewhere" if result.elsewhere else ""
+    print_line(head + paint(_headline(memory, zone) + elsewhere, bold=True) + answers)
     if form == "detailed":
         print_memory(memory, zone)
     else:

@@ -9,6 +9,7 @@ import click
 from folklore.cli.context import call, zone_of
 from folklore.cli.options import (
     Given,
+    Names,
     context_and_json,
     filter_options,
     filters_from,
@@ -16,6 +17,7 @@ from folklore.cli.options import (
     id_of,
     namespace_option,
     namespaces_option,
+    project_first_option,
     ranking_from,
     ranking_options,
 )
@@ -28,7 +30,7 @@ from folklore.memory.serializers import Format
 @click.command()
 @click.argument("query", nargs=-1, required=True)
 @click.option("--also", multiple=True, metavar="QUERY", help="Another question for the same answer; repeatable.")
-@namespaces_option
+@project_first_option
 @click.option("--limit", type=click.IntRange(1, 100), default=10, show_default=True)
 @filter_options
 @ranking_options
@@ -59,7 +61,7 @@ def recall(ctx: click.Context, /, filters: Given, ranking: Given, form: Format, 
 
 @click.command()
 @click.argument("query", nargs=-1, required=True)
-@namespaces_option
+@project_first_option
 @click.option("--limit", type=click.IntRange(1, 100), default=10, show_default=True)
 @filter_options
 @format_option
@@ -118,7 +120,7 @@ def show(ctx: click.Context, ids: tuple[str, ...], as_json: bool) -> None:
 @click.argument("memory", metavar="ID")
 @namespace_option
 @context_and_json
-def history(ctx: click.Context, memory: str, namespaces: tuple[str, ...], as_json: bool) -> None:
+def history(ctx: click.Context, memory: str, namespaces: Names, as_json: bool) -> None:
     """Show the changes of a memory, their authors and the former values; the last change first."""
     found, zone = call(ctx, requests.HistoryRequest(id=id_of(memory), namespaces=namespaces)), zone_of(ctx)
     now = found.memory

@@ -16,6 +16,7 @@ import yaml
 from folklore.cli.context import call, with_operations
 from folklore.cli.options import (
     Given,
+    Names,
     changes_from,
     context_and_json,
     field_options,
@@ -24,6 +25,7 @@ from folklore.cli.options import (
     filters_from,
     id_of,
     namespace_option,
+    several_namespaces,
 )
 from folklore.cli.output import paint, print_either, print_json, print_line
 from folklore.errors import FolkloreError, InvalidInput, error_from_code
@@ -102,7 +104,7 @@ def _stdin() -> str:
 @click.argument("memory", metavar="ID")
 @namespace_option
 @context_and_json
-def edit(ctx: click.Context, memory: str, namespaces: tuple[str, ...], as_json: bool) -> None:
+def edit(ctx: click.Context, memory: str, namespaces: Names, as_json: bool) -> None:
     """Change a memory in your editor ($VISUAL, $EDITOR): its fields above, its text below.
 
     A file that is not saved, or saved unchanged or empty, changes nothing, and so does one whose memory was changed
@@ -115,7 +117,9 @@ def edit(ctx: click.Context, memory: str, namespaces: tuple[str, ...], as_json: 
     now = before
     if edited is not None and edited.strip() not in ("", text.strip()):
         try:
-            request = edit_request(before, edited).model_copy(update={"namespaces": namespaces})
+            request = edit_request(before, edited)
+            if namespaces:
+                request = request.model_copy(update={"namespaces": namespaces})
             now = call(ctx, request)
         except FolkloreError as error:
             error.hint = f"{error.hint or ''} Your text is kept in {_kept(id_, edited)}.".lstrip()
@@ -178,14 +182,7 @@ def _kept(id_: UUID, text: str) -> Path:
 
 @click.command()
 @click.argument("memories", nargs=-1, metavar="[ID…]")
-@click.option(
-    "-n",
-    "--namespace",
-    "namespaces",
-    multiple=True,
-    metavar="NAME",
-    help="Only this namespace; repeatable. Default: the project's; for an ID, all.",
-)
+@several_namespaces("the project's; for an ID, all")
 @filter_options
 @click.option("--erase", is_flag=True, help="Delete permanently, with every trace; it cannot be undone.")
 @click.option("--dry-run", is_flag=True, help="Only show what would be forgotten.")
@@ -247,7 +244,11 @@ def _print_forgotten(result: ForgetResult, outcome: str) -> None:
 )
 @context_and_json
 def undo(
-    ctx: click.Context, memories: tuple[str, ...], namespaces: tuple[str, ...], revision: int | None, as_json: bool
+    ctx: click.Context,
+    memories: tuple[str, ...],
+    namespaces: Names,
+    revision: int | None,
+    as_json: bool,
 ) -> None:
     """Undo the last change of each memory: an edit, a forget, a supersede. Repeat it for the previous change."""
     ids = [id_of(text) for text in dict.fromkeys(memories)]
@@ -328,7 +329,14 @@ def pin(
 @namespace_option
 @context_and_json
 def relate(
-    ctx: click.Context, /, from_: str, type_: str, to: str, namespaces: tuple[str, ...], as_json: bool, **options: Any
+    ctx: click.Context,
+    /,
+    from_: str,
+    type_: str,
+    to: str,
+    namespaces: Names,
+    as_json: bool,
+    **options: Any,
 ) -> None:
     """Relate one memory to another: relates_to, contradicts, derived_from, part_of, depends_on, causes, exemplifies,
     prefers_over, precedes, supersedes, or another word.

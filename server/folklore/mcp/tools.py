@@ -22,6 +22,7 @@ from folklore.memory.requests import (
     ForgetRequest,
     GetRequest,
     ListRequest,
+    NamespaceNames,
     NewMemory,
     Part,
     RankingRequest,
@@ -45,7 +46,10 @@ _CHANGES = ToolAnnotations(read_only_hint=False, destructive_hint=True, idempote
 
 Meta = Mapping[str, Any]
 Texts = tuple[str, ...]
-Namespaces = Annotated[Texts, Field(description="default: all you may read")]
+Namespaces = Annotated[NamespaceNames, Field(description="default: all you may read")]
+ProjectFirst = Annotated[
+    NamespaceNames, Field(description='default: the project\'s, others only where clearly better; ["*"]: all')
+]
 Limit = Annotated[int, Field(ge=1, le=100)]
 Ids = Annotated[tuple[UUID, ...], Field(min_length=1, max_length=100)]
 
@@ -73,7 +77,7 @@ class RecallArguments(Part):
         None
     )
     queries: Annotated[Texts, Field(description="Instead of query: up to 8 questions, answered at once")] = ()
-    namespaces: Namespaces = ()
+    namespaces: ProjectFirst = ()
     limit: Limit = 10
     filters: FiltersRequest = Field(default_factory=FiltersRequest)
     ranking: RankingRequest = Field(default_factory=RankingRequest)
@@ -88,7 +92,7 @@ class SearchArguments(Part):
     """Arguments of search_keywords."""
 
     query: str
-    namespaces: Namespaces = ()
+    namespaces: ProjectFirst = ()
     limit: Limit = 10
     filters: FiltersRequest = Field(default_factory=FiltersRequest)
     format: Format = "concise"
@@ -134,7 +138,7 @@ class ForgetArguments(Part):
 
     ids: Ids | None = None
     filters: FiltersRequest | None = None
-    namespaces: Annotated[Texts, Field(description="for filters; default: the project's")] = ()
+    namespaces: Annotated[NamespaceNames, Field(description="for filters; default: the project's")] = ()
     erase: Annotated[bool, Field(description="delete permanently")] = False
     dry_run: Annotated[bool, Field(description="only list what would be forgotten")] = False
 
@@ -143,7 +147,7 @@ class RelateArguments(Part):
     """Arguments of memory_relate."""
 
     relations: tuple[RelationChange, ...]
-    namespaces: Annotated[Texts, Field(description="where the memories are; default: all")] = ()
+    namespaces: Annotated[NamespaceNames, Field(description="where the memories are; default: all")] = ()
 
 
 async def memory_store(service: Operations, arguments: StoreArguments, meta: Meta) -> JsonDict:

@@ -1,4 +1,4 @@
-"""Operations on namespaces: list, create, rename, describe, delete, erase, restore."""
+"""Operations on namespaces: list, create, rename, describe, share, delete, erase, restore."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from folklore.memory.requests import (
     ListNamespacesRequest,
     RenameNamespaceRequest,
     RestoreNamespaceRequest,
+    ShareNamespaceRequest,
 )
 from folklore.memory.results import DeletedNamespace, ErasedNamespaces
 from folklore.memory.secret_guard import guard_fields
@@ -74,6 +75,14 @@ async def describe_namespace(context: RequestContext, request: DescribeNamespace
     description = short_text(request.description, "description", MAX_DESCRIPTION)
     store = context.memory.root.namespaces
     await store.describe(namespace.id, description, caller=context.caller, now=context.now)
+
+
+async def share_namespace(context: RequestContext, request: ShareNamespaceRequest) -> None:
+    """Mark a namespace that every project asks too, or remove the mark. Raises NotFound."""
+    namespace = await administered(context, request.name)
+    store = context.memory.root.namespaces
+    await store.share(namespace.id, "never" if request.off else "always", caller=context.caller, now=context.now)
+    context.memory.changed()
 
 
 async def delete_namespace(context: RequestContext, request: DeleteNamespaceRequest) -> DeletedNamespace:

@@ -29,7 +29,8 @@ USE_CASES: Mapping[str, UseCase] = {
     "rename_tag": rename_tag, "status": read_status, "stats": read_stats,
     "list_namespaces": namespaces.list_namespaces, "create_namespace": namespaces.create_namespace,
     "rename_namespace": namespaces.rename_namespace, "describe_namespace": namespaces.describe_namespace,
-    "merge_namespaces": merge_namespaces, "delete_namespace": namespaces.delete_namespace,
+    "share_namespace": namespaces.share_namespace, "merge_namespaces": merge_namespaces,
+    "delete_namespace": namespaces.delete_namespace,
     "erase_namespace": namespaces.erase_namespace, "restore_namespace": namespaces.restore_namespace,
     "create_token": create_token, "list_tokens": list_tokens, "revoke_tokens": revoke_tokens, "audit": read_audit,
 }  # fmt: skip

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, Literal, Ty
 from uuid import UUID
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
     BeforeValidator,
     ConfigDict,
@@ -58,7 +59,15 @@ def without_nulls(value: object) -> object:
     return value
 
 
+def _not_empty(names: Words) -> Words:
+    if not names:
+        raise ValueError('names none; leave it out for the default, or give ["*"] for all')
+    return names
+
+
 NewMemory = Annotated[Draft, BeforeValidator(without_nulls)]
+# Names of namespaces, or ["*"] for all that the caller may read. An empty list would be taken for either none or all.
+NamespaceNames = Annotated[Words, AfterValidator(_not_empty)]
 
 
 class Part(BaseModel):
@@ -166,7 +175,7 @@ class RecallRequest(Request, Returns[Answer]):
 
     query: str | None = None
     queries: Words = ()
-    namespaces: Words = ()
+    namespaces: NamespaceNames = ()
     limit: int = 10
     filters: FiltersRequest = Field(default_factory=FiltersRequest)
     ranking: RankingRequest = Field(default_factory=RankingRequest)
@@ -180,7 +189,7 @@ class SearchRequest(Request, Returns[Answer]):
     """Find memories by exact words."""
 
     query: str
-    namespaces: Words = ()
+    namespaces: NamespaceNames = ()
     limit: int = 10
     filters: FiltersRequest = Field(default_factory=FiltersRequest)
     cursor: str | None = None
@@ -189,7 +198,7 @@ class SearchRequest(Request, Returns[Answer]):
 class ListRequest(Request, Returns[Answer]):
     """List memories in order of time."""
 
-    namespaces: Words = ()
+    namespaces: NamespaceNames = ()
     filters: FiltersRequest = Field(default_factory=FiltersRequest)
     sort: ListSort = "time_desc"
     limit: int = 20
@@ -207,7 +216,7 @@ class HistoryRequest(Request, Returns[results.History]):
     """Read the changes of a memory."""
 
     id: UUID
-    namespaces: Words = ()
+    namespaces: NamespaceNames = ()
 
 
 class UpdateRequest(Request, Returns[Memory]):
@@ -218,7 +227,7 @@ class UpdateRequest(Request, Returns[Memory]):
     clear: Words = ()
     merge: tuple[UUID, ...] = ()
     if_revision: int | None = None
-    namespaces: Words = ()
+    namespaces: NamespaceNames = ()
 
 
 class UndoRequest(Request, Returns[results.Undone]):
@@ -226,7 +235,7 @@ class UndoRequest(Request, Returns[results.Undone]):
 
     id: UUID
     revision: int | None = None
-    namespaces: Words = ()
+    namespaces: NamespaceNames = ()
 
 
 class ForgetRequest(Request, Returns[results.ForgetResult]):
@@ -234,7 +243,7 @@ class ForgetRequest(Request, Returns[results.ForgetResult]):
 
     ids: tuple[UUID, ...] = ()
     filters: FiltersRequest | None = None
-    namespaces: Words = ()
+    namespaces: NamespaceNames = ()
     erase: bool = False
     dry_run: bool = False
     only: tuple[UUID, ...] | None = None
@@ -244,7 +253,7 @@ class RelateRequest(Request, Returns[results.RelateResult]):
     """Write and remove relations."""
 
     relations: tuple[RelationChange, ...]
-    namespaces: Words = ()
+    namespaces: NamespaceNames = ()
 
 
 class RenameTagRequest(Request, Returns[results.RenamedTag]):
@@ -264,7 +273,7 @@ class StatusRequest(Request, Returns[results.Status]):
 class StatsRequest(Request, Returns[results.Stats]):
     """Count the memories of namespaces."""
 
-    namespaces: Words = ()
+    namespaces: NamespaceNames = ()
 
 
 class ListNamespacesRequest(Request, Returns[tuple[Namespace, ...]]):
@@ -293,6 +302,13 @@ class DescribeNamespaceRequest(Request, Returns[None]):
 
     name: str
     description: str | None = None
+
+
+class ShareNamespaceRequest(Request, Returns[None]):
+    """Search a namespace in every project too, or with `off` no longer."""
+
+    name: str
+    off: bool = False
 
 
 class DeleteNamespaceRequest(Request, Returns[results.DeletedNamespace]):
@@ -352,7 +368,7 @@ class RevokeTokensRequest(Request, Returns[tuple[results.RevokedToken, ...]]):
 class AuditRequest(Request, Returns[tuple[results.AuditEntry, ...]]):
     """Read the audit log, newest first; `since` is a period such as 7d."""
 
-    namespaces: Words = ()
+    namespaces: NamespaceNames = ()
     principal: str | None = None
     denied: bool = False
     action: str | None = None
@@ -363,7 +379,7 @@ class AuditRequest(Request, Returns[tuple[results.AuditEntry, ...]]):
 class ExportRequest(Request):
     """Export namespaces, or all that the caller may read; the result is a stream of JSON Lines."""
 
-    namespaces: Words = ()
+    namespaces: NamespaceNames = ()
     embeddings: bool = False
 
 

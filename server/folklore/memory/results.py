@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from folklore.model import Degraded, Memory, NamespaceStats, Relation, Revision, Role, Stored
+from folklore.model import Degraded, Memory, NamespaceStats, Relation, Revision, Role, Shared, Stored
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +112,7 @@ class NamespaceStatus:
     memories: int
     role: Role
     pending_embeddings: int
+    shared: Shared = "never"
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from uuid import UUID
 
@@ -41,7 +41,7 @@ def key_of(questions: Sequence[Question]) -> object:
     """Return what identifies these questions in a cursor."""
     first = questions[0]
     texts = tuple(question.query for question in questions)
-    return texts, first.namespaces, without_clock(first.filters), first.ranking
+    return texts, first.project or first.namespaces, without_clock(first.filters), first.ranking
 
 
 def each_of(questions: Sequence[Question]) -> list[Question]:
@@ -68,9 +68,14 @@ def joined(questions: Sequence[Question], answers: Sequence[Answer]) -> Answer:
 
 
 def _results(question: Question, answers: Sequence[Answer]) -> tuple[list[Recalled], bool]:
-    """Return the results that fit the whole answer, what was added by expansion last; True if there are more."""
-    ranked = _numbered(answers, expanded=False)
-    expanded = {key: item for key, item in _numbered(answers, expanded=True).items() if key not in ranked}
+    """Return the results that fit the whole answer, then those from elsewhere, then those by expansion.
+
+    Also True if there are more.
+    """
+    ranked = _numbered(answers, lambda item: item.expanded is None and not item.elsewhere)
+    ranked |= _numbered(answers, lambda item: item.elsewhere)
+    every = _numbered(answers, lambda item: item.expanded is not None)
+    expanded = {key: item for key, item in every.items() if key not in ranked}
     results = in_order(list(ranked.values())[: question.limit], question.sort)
     kept, cut = within_budget([*results, *expanded.values()], question.max_tokens)
     return kept, cut or len(ranked) > question.limit or any(answer.truncated for answer in answers)
@@ -84,9 +89,9 @@ def _cursor(questions: Sequence[Question], kept: Sequence[Recalled]) -> str | No
     return given_cursor(given, before, key) if len(before) + len(kept) <= MAX_PAGED else None
 
 
-def _numbered(answers: Sequence[Answer], *, expanded: bool) -> dict[_Key, Recalled]:
+def _numbered(answers: Sequence[Answer], belongs: Callable[[Recalled], bool]) -> dict[_Key, Recalled]:
     """Return the results by rank, each with the numbers of the questions that found it or a variant of it."""
-    lists = [[item for item in answer.memories if (item.expanded is not None) is expanded] for answer in answers]
+    lists = [list(filter(belongs, answer.memories)) for answer in answers]
     everything = [item for results in lists for item in results]
     shown = {(other.namespace, other.id): _key(item) for item in everything for other in item.variants}
     found: dict[_Key, dict[int, Recalled]] = {}
