@@ -71,7 +71,10 @@ REFUSED: dict[str, tuple[str, dict[str, Any], str]] = {
 
 def checked_drafts(drafts: Sequence[Draft], zone: tzinfo = UTC) -> list[Draft]:
     """The drafts as they will be stored."""
-    return check_batch(drafts, now=NOON, zone=zone).drafts
+    valid = check_batch(drafts, now=NOON, zone=zone)
+    for error in valid.refused.values():
+        raise error
+    return list(valid.drafts.values())
 
 
 refused = pytest.mark.parametrize(("field", "wrong", "said"), REFUSED.values(), ids=REFUSED.keys())

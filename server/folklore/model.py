@@ -231,6 +231,14 @@ class Draft(Stated):
     created_at: datetime | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """An entry of a batch that has not the form of a memory: the wrong field, and the reason."""
+
+    field: str
+    reason: str
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Memory(Stated):
     """A stored memory."""

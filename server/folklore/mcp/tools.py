@@ -35,7 +35,7 @@ from folklore.memory.requests import (
 )
 from folklore.memory.serializers import Format, JsonDict
 from folklore.memory.service import Operations
-from folklore.model import FIELDS, Draft, Sort, Time
+from folklore.model import FIELDS, Draft, Sort, Time, Unreadable
 
 # The id that Claude Code gives a call in the request's `_meta`.
 _CALL_ID = "claudecode/toolUseId"
@@ -145,7 +145,7 @@ async def memory_store(service: Operations, arguments: StoreArguments, meta: Met
     if arguments.memories is None:
         if arguments.content is None:
             raise InvalidInput("content", "is missing.", hint="Give content for one memory, or memories for several.")
-        drafts: tuple[Draft, ...] = (Draft(arguments.content, **single),)
+        drafts: tuple[NewMemory, ...] = (Draft(arguments.content, **single),)
     elif single or arguments.content is not None:
         raise InvalidInput("memories", "excludes content and its fields.", hint="Put them into each memory.")
     else:
@@ -217,13 +217,15 @@ def _given(arguments: Part) -> dict[str, Any]:
     return {name: getattr(arguments, name) for name in arguments.model_fields_set - {"format"}}
 
 
-def _with_keys(drafts: tuple[Draft, ...], meta: Meta) -> tuple[Draft, ...]:
+def _with_keys(drafts: tuple[NewMemory, ...], meta: Meta) -> tuple[NewMemory, ...]:
     """Derive idempotency keys from the client's id of the call, so that a repeated call stores nothing twice."""
     call = meta.get(_CALL_ID)
     if not isinstance(call, str) or not 0 < len(call) <= 100:
         return drafts
     return tuple(
-        draft if draft.idempotency_key else replace(draft, idempotency_key=f"call:{call}:{place}")
+        draft
+        if isinstance(draft, Unreadable) or draft.idempotency_key
+        else replace(draft, idempotency_key=f"call:{call}:{place}")
         for place, draft in enumerate(drafts)
     )
 

@@ -16,6 +16,8 @@ from pydantic import (
     JsonValue,
     TypeAdapter,
     ValidationError,
+    ValidatorFunctionWrapHandler,
+    WrapValidator,
     create_model,
     model_validator,
 )
@@ -35,6 +37,7 @@ from folklore.model import (
     TagMode,
     Time,
     Token,
+    Unreadable,
 )
 
 Result = TypeVar("Result")
@@ -58,7 +61,21 @@ def without_nulls(value: object) -> object:
     return value
 
 
-NewMemory = Annotated[Draft, BeforeValidator(without_nulls)]
+def _readable(value: object, read: ValidatorFunctionWrapHandler) -> object:
+    """Return a memory, or what is wrong with it: one of a batch is refused without the others."""
+    if isinstance(value, Unreadable):
+        return value
+    try:
+        return read(value)
+    except ValidationError as error:
+        [(field, reason), *_] = field_errors(error)
+        return Unreadable("" if field == "arguments" else field, reason)
+
+
+if TYPE_CHECKING:
+    NewMemory = Draft | Unreadable
+else:
+    NewMemory = Annotated[Draft, BeforeValidator(without_nulls), WrapValidator(_readable)]
 
 
 class Part(BaseModel):

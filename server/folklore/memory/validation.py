@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, tzinfo
 from typing import Any
 
-from folklore.errors import InvalidInput
+from folklore.errors import FolkloreError, InvalidInput
 from folklore.memory.secret_guard import guard_draft
-from folklore.model import FIELDS, Draft, Field, FieldType, JsonObject, Link, SecretPolicy
+from folklore.model import FIELDS, Draft, Field, FieldType, JsonObject, Link, SecretPolicy, Unreadable
 from folklore.text import tags as tag_rules
 from folklore.text.clean import clean, cleaned
 from folklore.text.languages import language
@@ -32,6 +32,8 @@ _WITH_TEXT = [
     "idempotency_key",
     "supersede_reason",
 ]
+# Fields that only an import may state.
+_IMPORTED = ("id", "author", "created_at", "position")
 # Notes of one kind that an answer shows.
 _NOTES = 10
 
@@ -47,15 +49,15 @@ class _Check:
 
 @dataclass(frozen=True, slots=True)
 class ValidBatch:
-    """Checked drafts, the prefix of each in errors, and notes on what was changed before storing."""
+    """Checked drafts by place in the batch, the errors of the others, and notes on what was changed before storing."""
 
-    drafts: list[Draft]
-    prefixes: list[str]
+    drafts: dict[int, Draft]
+    refused: dict[int, FolkloreError]
     notes: list[str]
 
 
 def check_batch(
-    drafts: Sequence[Draft],
+    drafts: Sequence[Draft | Unreadable],
     *,
     now: datetime,
     zone: tzinfo = UTC,
@@ -64,32 +66,52 @@ def check_batch(
 ) -> ValidBatch:
     """Return the drafts as they will be stored: cleaned, without secrets, normalised.
 
-    With `single`, errors name fields without their place in the batch. Raises InvalidInput or Refused for the first bad
-    draft.
+    With `single`, errors name fields without their place in the batch. Raises InvalidInput for a batch that is empty or
+    too large.
     """
     if not drafts:
         raise InvalidInput("memories", "is empty.", hint="Give content, or memories with one object each.")
     if len(drafts) > MAX_BATCH:
         problem = f"must hold at most {MAX_BATCH} memories, got {len(drafts)}."
         raise InvalidInput("memories", problem, hint="Split them over several calls.")
-    prefixes = [""] if single else [f"memories[{place}]." for place in range(len(drafts))]
-    checked: list[Draft] = []
+    checked: dict[int, Draft] = {}
+    refused: dict[int, FolkloreError] = {}
     removed: list[str] = []
     redacted: list[str] = []
-    for given, prefix in zip(drafts, prefixes, strict=True):
-        draft, invisible = clean_draft(given, prefix)
-        draft, replaced = guard_draft(draft, secrets, prefix=prefix)
-        checked.append(check_cleaned(draft, prefix=prefix, now=now, zone=zone))
-        removed += invisible
-        redacted += replaced
+    for place, given in enumerate(drafts):
+        prefix = prefix_of(place, single=single)
+        try:
+            draft, invisible = clean_draft(_stated(given, prefix), prefix)
+            draft, replaced = guard_draft(draft, secrets, prefix=prefix)
+            checked[place] = check_cleaned(draft, prefix=prefix, now=now, zone=zone)
+        except FolkloreError as error:
+            refused[place] = error
+        else:
+            removed += invisible
+            redacted += replaced
     return ValidBatch(
         checked,
-        prefixes,
+        refused,
         [
             *_note("Secrets were replaced by a marker before storing", redacted),
             *_note("Invisible characters were removed before storing", removed),
         ],
     )
+
+
+def prefix_of(place: int, *, single: bool) -> str:
+    """Return what precedes the name of a field in the errors of a memory."""
+    return "" if single else f"memories[{place}]."
+
+
+def _stated(given: Draft | Unreadable, prefix: str) -> Draft:
+    """Return a memory that its author may state. Raises InvalidInput."""
+    if isinstance(given, Unreadable):
+        raise InvalidInput(f"{prefix}{given.field}".removesuffix("."), given.reason)
+    for name in _IMPORTED:
+        if getattr(given, name) is not None:
+            raise InvalidInput(f"{prefix}{name}", "is set by the server.", hint="Only an import may state it.")
+    return given
 
 
 def clean_draft(draft: Draft, prefix: str = "") -> tuple[Draft, list[str]]:

@@ -34,7 +34,9 @@ _NAMES = {
     "pw": "password",
 }  # fmt: skip
 # Words for passwords that begin with "pass". `pass` alone is a verb, unless it ends an identifier (DB_PASS) or is one.
-_PASS_WORD = re.compile(r"pass[_-]?(?:word|wd|wort|phrase|code)|passw(?:or)?d|(?<=[_.-])pass(?=[_-]?\d|\b)|pass(?=[\"'\]]*\s{0,3}[:=])")
+_PASS_WORD = re.compile(
+    r"pass[_-]?(?:word|wd|wort|phrase|code)|passw(?:or)?d|(?<=[_.-])pass(?=[_-]?\d|\b)|pass(?=[\"'\]]*\s{0,3}[:=])"
+)
 _QUALIFIER = re.compile(
     r"(?:api|access|auth|authentication|authorization|secret|private|signing|signature|encryption|decryption|account|master"
     r"|service|deploy|app|application|license|licence|storage|subscription|shared|webhook|jwt|session|admin|client"
@@ -61,10 +63,10 @@ _SEPARATOR = re.compile(
       | (?P<pair>(?<=[\"'])[ \t]*,[ \t]*(?=[\"']))
       | (?P<tag>>(?=[^<>\s]{4,200}</))
       | (?P<cell>[ \t]+\|[ \t]+(?=[^|\n]{4,200}\|))
-      | (?P<colon>[ \t]*(?::|%3a|->|→|–|—)\**[ \t]*\s?[ \t]*)
+      | (?P<colon>[ \t]*(?::(?!:)|%3a|->|→|–|—)\**[ \t]*\s?[ \t]*)
       | (?P<prose>
           (?:[ \t]+(?:for|of|on|in|to|at|from|by|with|as)[ \t]+[^\n.;:!?=]{1,60}?)?
-          [ \t]+(?:is|was|are|be|became|equals|reads|set[ \t]+to|changed[ \t]+to|ist|lautet|es|est)
+          [ \t]+(?:is|was|are|be|became|equals|reads|to|set[ \t]+to|changed[ \t]+to|ist|lautet|es|est)
           (?:[ \t]+(?:now|currently|still|simply|just|(?:re)?set[ \t]+to|(?:changed|rotated|updated)[ \t]+to|called))?
           [ \t]*:?[ \t]+ )
       | (?P<purpose>[ \t]+(?:for|of|on)[ \t]+[\w .'-]{1,40}?:[ \t]*)
@@ -93,7 +95,9 @@ _HEADERS = tuple(
 _COOKIE = re.compile(r"cookie\\?[\"'`]?[ \t]*[:=][ \t]*\\?[\"'`]?[\w.-]{1,60}=(?P<value>[a-z0-9%._~+/=-]{20,2000})")
 _JWK = re.compile(r"\\?\"d\\?\"\s{0,9}:\s{0,9}\\?\"(?P<value>[A-Za-z0-9_-]{20,})")
 _DOCKER_LOGIN = re.compile(r"\\?[\"']_?auth\\?[\"']\s{0,9}:\s{0,9}\\?[\"'](?P<value>[A-Za-z0-9+/]{8,500}={0,2})")
-_MANIFEST_SECTION = re.compile(r"^(?P<name>data|stringdata):[ \t]*\r?\n(?P<entries>(?:[ \t]+\S[^\n]*(?:\n|\Z)){1,200})", re.MULTILINE)
+_MANIFEST_SECTION = re.compile(
+    r"^(?P<name>data|stringdata):[ \t]*\r?\n(?P<entries>(?:[ \t]+\S[^\n]*(?:\n|\Z)){1,200})", re.MULTILINE
+)
 _MANIFEST_ENTRY = re.compile(r"^[ \t]+[\w.\"'-]{1,100}:[ \t]*[\"']?(?P<value>[^\s\"']{6,10000})", re.MULTILINE)
 _BASE64 = re.compile(r"[A-Za-z0-9+/]+={0,2}")
 _SEED_PHRASE = re.compile(
@@ -101,7 +105,9 @@ _SEED_PHRASE = re.compile(
     r"(?P<words>[a-z]{3,8}(?:[ ][a-z]{3,8}){11,23})(?![ ]?[a-z])"
 )
 # Words of sentences; none is in the list of words of BIP 39.
-_FUNCTION_WORDS = frozenset({"the", "and", "for", "from", "with", "was", "are", "not", "has", "have", "which", "must", "you"})
+_FUNCTION_WORDS = frozenset(
+    {"the", "and", "for", "from", "with", "was", "are", "not", "has", "have", "which", "must", "you"}
+)
 # Commands and statements: literals, a pattern, and whether any password is accepted there as a stated one.
 _COMMANDS = (
     ("curl ", r"curl [^\n]{0,200}?(?<= )(?:-u|--user)[ =]?[\"']?[^\s:\"']{1,80}:(?P<value>[^\s\"'@]{4,200})", False),
@@ -211,7 +217,13 @@ def _value(text: str, lower: str, start: int) -> _Value | None:
         return None
     value = _cut(unquoted.group(), form)
     shell = form == "set" and text[start : start + 2] == "=" + value[:1] and text[start - 1].isupper()
-    return _Value(value, begin, begin + len(value), form, form == "tag" or (shell and _LINE_END.match(text, begin + len(value)) is not None))
+    return _Value(
+        value,
+        begin,
+        begin + len(value),
+        form,
+        form == "tag" or (shell and _LINE_END.match(text, begin + len(value)) is not None),
+    )
 
 
 def _cut(value: str, form: str | None) -> str:
@@ -260,7 +272,12 @@ def _password_of(text: str, userinfo: re.Match[str]) -> Iterator[Secret]:
     start = userinfo.start("value")
     end = start + (before_path[-1] if before_path else ats[0])
     password, user = unquote(text[start:end]), unquote(userinfo["user"])
-    if len(password) >= 3 and password.lower() != user and not is_placeholder(text[start:end]) and is_generated(password):
+    if (
+        len(password) >= 3
+        and password.lower() != user
+        and not is_placeholder(text[start:end])
+        and is_generated(password)
+    ):
         yield Secret("password in a URL", start, end)
 
 
@@ -334,7 +351,11 @@ def _kubernetes_secrets(text: str, lower: str) -> Iterator[Secret]:
         for entry in _MANIFEST_ENTRY.finditer(text, section.start("entries"), section.end("entries")):
             value = entry["value"]
             plain = value if section["name"] == "stringdata" else decoded(value)
-            secret = len(value) >= 24 and bool(_BASE64.fullmatch(value)) if plain is None else is_password(plain, stated=True)
+            secret = (
+                len(value) >= 24 and bool(_BASE64.fullmatch(value))
+                if plain is None
+                else is_password(plain, stated=True)
+            )
             if secret or (plain is not None and "PRIVATE KEY" in plain):
                 yield Secret("Kubernetes secret", *entry.span("value"))
 
@@ -363,7 +384,7 @@ _SEARCHES: tuple[tuple[tuple[str, ...], Callable[[str, str], Iterator[Secret]]],
     ),
     ((" is ", " was "), _before_the_name),
     (('"kty', '\\"kty'), _json_web_keys),
-    (('auth\"', "auth'"), _docker_logins),
+    (('auth"', 'auth\\"'), _docker_logins),
     (("kind: secret", "kind: 'secret", 'kind: "secret'), _kubernetes_secrets),
     (("phrase", "mnemonic"), _seed_phrases),
 )

@@ -23,8 +23,9 @@ class Secret(NamedTuple):
 # Placeholders of documentation, variables, and regular expressions.
 _PLACEHOLDER = re.compile(
     r"""(?xi)
-    ^[<{\[(]{1,2}[^>}\])]*[>}\])]*$ | ^\$[a-z_]\w*(?:$|->|::|[.\[({]) | ^\$[({] | \$\{[a-z_] | ^%\w+%$ | ^%[(] | ^%[sdrfvq]$
-    | ^@\w+@$ | ^![a-z]+$ | ^\#\{ | \.\.\. | … | \*{3} | •{2} | ^[x*.\-_#?0]+$ | x{6} | \{\{ | ^\\ | ^<
+    ^[<{\[(]{1,2}[^>}\])]*[>}\])]*$ | ^\$[a-z_]\w*(?:$|->|::|[.\[({]) | ^\$[({] | \$\{[a-z_]
+    | ^%\w+%$ | ^%[(] | ^%[sdrfvq]$ | ^@\w+@$ | ^![a-z]+$ | ^\#\{
+    | \.\.\. | … | \*{3} | •{2} | ^[x*.\-_#?0]+$ | x{6} | \{\{ | ^\\ | ^<
     | \[\^ | \][+*{] | \\[xudw&] | ^[$€£]\s?\d[\d.,]*(?:/\w+)?$
     | ^(?:a|an|the|my|our|your|some|any)[-_ ] | (?:^|[^a-z0-9])your[-_ ]?
     | (?:^|[^a-z0-9])(?:example|placeholder|redacted|replace[-_ ]|change[-_ ]?(?:me|it|this)|dummy|lorem)
@@ -38,7 +39,9 @@ _KEY_PLACEHOLDER = re.compile(
 _SAMPLE_CLAIMS = re.compile(r"1234567890\"|John Doe|\"payload\"|\"bar\"")
 # Samples: such a word, also spelt with digits and signs, and little around it.
 _LEET = str.maketrans("430$@1!57", "aeosaiist")
-_SAMPLE = re.compile(r"passw(?:or)?[dt]|passphrase|secret|changeme|letmein|qwerty|asdf|foo|bar|baz|abcd?(?=\d)|admin|test")
+_SAMPLE = re.compile(
+    r"passw(?:or)?[dt]|passphrase|secret|changeme|letmein|qwerty|asdf|foo|bar|baz|abcd?(?=\d)|admin|test"
+)
 # Names of secrets within a value that consists of words: `user_password`, `Ed25519PrivateKey`.
 _NAMES_A_SECRET = re.compile(r"(?i)pass|pwd|secret|token|key|credential|auth")
 # Words, types and algorithms that often follow "password" or "token", also with a number behind them.
@@ -64,8 +67,9 @@ _EXPRESSION = re.compile(
     ^[A-Za-z_$][\w-]*(?:(?:\.|::|->|\?\.)[A-Za-z_][\w-]*)+\(?\)?;?$    # settings.password, config.api_key
     | ^[*&]?[A-Za-z_$](?:[\w.:]|->)*[(\[]                        # getpass(), os.environ["X"]
     | ^[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+$                         # OPENAI_API_KEY
-    | ^-{1,2}[A-Za-z] | ^[A-Za-z_][\w-]*=(?!=*$)              # --flag, strict=True
-    | ^/?(?:[a-z][a-z0-9._-]*/)+[\w.*-]{0,24}$ | ^(?:\.\.?|~)/ | ^[A-Za-z]:\\   # a path
+    | ^-{1,2}[A-Za-z][A-Za-z.-]*(?:$|[=,:]) | ^[A-Za-z_]\w*=(?!=*$)              # --flag, strict=True
+    | ^/(?:[\w.-]{1,20}/)*[\w.*-]{0,20}$ | ^(?:[a-z][a-z0-9._-]*/)+[\w.*-]{0,24}$   # a path
+    | ^(?:\.\.?|~)/ | ^[A-Za-z]:\\
     | ^[\w-]+\.(?:ya?ml|json|txt|pem|key|crt|env|toml|ini|conf|cfg|py|js|ts|go|rs|java|md|sh|sql|gpg|enc|asc|pub)$
     | ^[\w.+-]+@(?:[\w-]+\.)+[A-Za-z]{2,}$                    # an address
     | ://                                                     # a URL; a password in it is found by its position
@@ -128,7 +132,7 @@ def is_mixed(body: str) -> bool:
 
 
 def is_placeholder(value: str) -> bool:
-    """Return whether a value is a placeholder or sample of documentation, or an expression that the program evaluates."""
+    """Return whether a value is a placeholder, a sample of documentation, or an expression that a program evaluates."""
     bare = value.strip("'\"`")
     word = bare.lower().rstrip("0123456789")
     return bool(
@@ -158,7 +162,7 @@ def is_generated(value: str) -> bool:
         return False
     if not re.search(r"\d", inner):
         return _is_gibberish(inner) or bool(re.search(r"\w[!$^~]+\w", inner))
-    if _WORD_AND_NUMBER.fullmatch(inner):
+    if _WORD_AND_NUMBER.fullmatch(inner) or _is_gibberish(inner.strip("0123456789")):
         return True
     return not all(map(_PART_OF_A_NAME.fullmatch, re.split(r"[-_./:+,@#&=<>|]", inner)))
 
@@ -206,8 +210,9 @@ def _is_plain_password(value: str) -> bool:
 def _is_gibberish(value: str) -> bool:
     """Return whether letters have consonants or cases in an order that no word and no name has."""
     pieces = _PIECE.findall(value)
-    short = len(pieces) >= 4 and sum(map(len, pieces)) < 3.2 * len(pieces) and value.isalpha()
-    return short or any(_CONSONANTS.search(piece) for piece in pieces if not piece.isupper())
+    cases = len(pieces) >= 4 and sum(map(len, pieces)) < 3.2 * len(pieces) and value.isalpha() and len(value) >= 10
+    odd = [piece for piece in pieces if len(piece) < 3 or piece.isupper()]
+    return (cases and len(odd) > 1) or any(_CONSONANTS.search(piece) for piece in pieces if not piece.isupper())
 
 
 def _is_random(value: str) -> bool:
