@@ -138,8 +138,8 @@ class RelateArguments(Part):
 
 async def memory_store(service: Operations, arguments: StoreArguments, meta: Meta) -> JsonDict:
     """Keep what the team should know later: a decision and its reason, a convention, a bug's cause and fix, a how-to, a
-    preference. One fact per memory, understandable without this conversation. Never secrets. Known text is stored once.
-    Supersede outdated ones in `similar`.
+    preference. One fact per memory, understandable without this conversation. Never secrets. Supersede outdated
+    ones in `similar`.
     """
     single = arguments.model_dump(exclude={"content", "memories", "namespace"}, exclude_none=True)
     if arguments.memories is None:

@@ -32,8 +32,6 @@ _WITH_TEXT = [
     "idempotency_key",
     "supersede_reason",
 ]
-# Fields that only an import may state.
-_IMPORTED = ("id", "author", "created_at", "position")
 # Notes of one kind that an answer shows.
 _NOTES = 10
 
@@ -67,7 +65,7 @@ def check_batch(
     """Return the drafts as they will be stored: cleaned, without secrets, normalised.
 
     With `single`, errors name fields without their place in the batch. Raises InvalidInput for a batch that is empty or
-    too large.
+    too large; if all drafts are refused, the first error.
     """
     if not drafts:
         raise InvalidInput("memories", "is empty.", hint="Give content, or memories with one object each.")
@@ -89,6 +87,8 @@ def check_batch(
         else:
             removed += invisible
             redacted += replaced
+    if not checked:
+        raise refused[min(refused)]
     return ValidBatch(
         checked,
         refused,
@@ -105,12 +105,9 @@ def prefix_of(place: int, *, single: bool) -> str:
 
 
 def _stated(given: Draft | Unreadable, prefix: str) -> Draft:
-    """Return a memory that its author may state. Raises InvalidInput."""
+    """Return a memory that could be read. Raises InvalidInput."""
     if isinstance(given, Unreadable):
         raise InvalidInput(f"{prefix}{given.field}".removesuffix("."), given.reason)
-    for name in _IMPORTED:
-        if getattr(given, name) is not None:
-            raise InvalidInput(f"{prefix}{name}", "is set by the server.", hint="Only an import may state it.")
     return given
 
 

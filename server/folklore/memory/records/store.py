@@ -72,7 +72,6 @@ class _Batch:
                 batch.refused[place] = batch.used_key(place, "occurs earlier in this batch with another request.")
             else:
                 batch.memories[place] = item
-        batch.check()
         return batch
 
     def refuse(self, errors: Mapping[int, FolkloreError]) -> None:
@@ -81,10 +80,6 @@ class _Batch:
         self.refused |= errors
         self.vectors = self.vectors and self.vectors.select(row for row, _ in left)
         self.memories = {place: self.memories[place] for _, place in left}
-        self.check()
-
-    def check(self) -> None:
-        """Raise the first error if no memory is left."""
         if not self.memories:
             raise self.refused[min(self.refused)]
 
