@@ -35,7 +35,7 @@ from folklore.memory.requests import (
 )
 from folklore.memory.serializers import Format, JsonDict
 from folklore.memory.service import Operations
-from folklore.model import FIELDS, Draft, Sort, Time, Unreadable
+from folklore.model import FIELDS, Draft, Number, Sort, Time, Unreadable, Whole
 
 # The id that Claude Code gives a call in the request's `_meta`.
 _CALL_ID = "claudecode/toolUseId"
@@ -61,7 +61,7 @@ class StoreArguments(Part):
     source: str | None = None
     session: str | None = None
     occurred_at: Time | None = None
-    importance: Annotated[float | None, Field(description=FIELDS["importance"].about)] = None
+    importance: Annotated[Number | None, Field(description=FIELDS["importance"].about)] = None
     supersedes: Annotated[UUID | None, Field(description="id of the memory it replaces")] = None
     idempotency_key: str | None = None
 
@@ -113,7 +113,7 @@ _UPDATE: dict[str, Any] = {
     "id": (UUID, ...),
     **{name: (VALUE_TYPES[FIELDS[name].type] | None, None) for name in CHANGEABLE},
     "clear": (Annotated[Texts, Field(description="fields to empty")], ()),
-    "if_revision": (Annotated[int | None, Field(description="refuse if it changed since this revision")], None),
+    "if_revision": (Annotated[Whole | None, Field(description="refuse if it changed since this revision")], None),
 }
 # Arguments of memory_update: every changeable field.
 UpdateArguments: Any = create_model("UpdateArguments", __base__=Part, **_UPDATE)

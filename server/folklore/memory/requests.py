@@ -32,12 +32,14 @@ from folklore.model import (
     FieldType,
     Memory,
     Namespace,
+    Number,
     Sort,
     TagMatch,
     TagMode,
     Time,
     Token,
     Unreadable,
+    Whole,
 )
 
 Result = TypeVar("Result")
@@ -49,7 +51,7 @@ OnConflict = Literal["skip", "overwrite", "fail"]
 
 # The type that a declared field has in JSON.
 VALUE_TYPES: Mapping[FieldType, Any] = {
-    "text": str, "kind": str, "language": str, "tags": Words, "paths": Words, "share": float, "integer": int,
+    "text": str, "kind": str, "language": str, "tags": Words, "paths": Words, "share": Number, "integer": Whole,
     "time": Time, "json": dict[str, JsonValue], "flag": bool,
 }  # fmt: skip
 
@@ -145,12 +147,12 @@ class RankingRequest(Part):
     preset: Annotated[str, Field(description="balanced, keyword, semantic, roaming, rrf or a configured one")] = (
         "balanced"
     )
-    weights: Annotated[dict[str, float], Field(description="of dense, keyword, relations, nearness or a signal")] = {}
-    min_score: Annotated[float | None, Field(description="leave out results of lower confidence, 0 to 1")] = None
-    mmr_lambda: float | None = None
+    weights: Annotated[dict[str, Number], Field(description="of dense, keyword, relations, nearness or a signal")] = {}
+    min_score: Annotated[Number | None, Field(description="leave out results of lower confidence, 0 to 1")] = None
+    mmr_lambda: Number | None = None
     reflections: Reflections = "include"
     expand: tuple[Expansion, ...] = ()
-    embedding: tuple[float, ...] | None = None
+    embedding: tuple[Number, ...] | None = None
 
 
 class RelationChange(Part):
@@ -159,7 +161,7 @@ class RelationChange(Part):
     from_id: Annotated[UUID, Field(alias="from")]
     to_id: Annotated[UUID, Field(alias="to")]
     type: str = DEFAULT_RELATION
-    strength: Annotated[float, Field(description="0 to 1")] = 1.0
+    strength: Annotated[Number, Field(description="0 to 1")] = 1.0
     remove: bool = False
 
     model_config = ConfigDict(populate_by_name=True, serialize_by_alias=True)
@@ -178,11 +180,11 @@ class RecallRequest(Request, Returns[Answer]):
 
     query: str
     namespaces: Words = ()
-    limit: int = 10
+    limit: Whole = 10
     filters: FiltersRequest = Field(default_factory=FiltersRequest)
     ranking: RankingRequest = Field(default_factory=RankingRequest)
     sort: Sort = "score"
-    max_tokens: int | None = None
+    max_tokens: Whole | None = None
     explain: bool = False
     cursor: str | None = None
 
@@ -192,7 +194,7 @@ class SearchRequest(Request, Returns[Answer]):
 
     query: str
     namespaces: Words = ()
-    limit: int = 10
+    limit: Whole = 10
     filters: FiltersRequest = Field(default_factory=FiltersRequest)
     cursor: str | None = None
 
@@ -203,7 +205,7 @@ class ListRequest(Request, Returns[Answer]):
     namespaces: Words = ()
     filters: FiltersRequest = Field(default_factory=FiltersRequest)
     sort: ListSort = "time_desc"
-    limit: int = 20
+    limit: Whole = 20
     cursor: str | None = None
 
 
@@ -227,7 +229,7 @@ class UpdateRequest(Request, Returns[Memory]):
     id: UUID
     changes: Changes = Field(default_factory=Changes)
     clear: Words = ()
-    if_revision: int | None = None
+    if_revision: Whole | None = None
     namespaces: Words = ()
 
 
@@ -235,7 +237,7 @@ class UndoRequest(Request, Returns[results.Undone]):
     """Take back the last change of a memory, only if it is at `revision` where that is given."""
 
     id: UUID
-    revision: int | None = None
+    revision: Whole | None = None
     namespaces: Words = ()
 
 
@@ -348,7 +350,7 @@ class AuditRequest(Request, Returns[tuple[results.AuditEntry, ...]]):
     denied: bool = False
     action: str | None = None
     since: str | None = None
-    limit: int = 50
+    limit: Whole = 50
 
 
 class ExportRequest(Request):

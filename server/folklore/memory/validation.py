@@ -11,7 +11,7 @@ from typing import Any
 
 from folklore.errors import FolkloreError, InvalidInput
 from folklore.memory.secret_guard import guard_draft
-from folklore.model import FIELDS, Draft, Field, FieldType, JsonObject, Link, SecretPolicy, Unreadable
+from folklore.model import FIELDS, Draft, Field, FieldType, JsonObject, Link, SecretPolicy, Unreadable, number
 from folklore.text import tags as tag_rules
 from folklore.text.clean import clean, cleaned
 from folklore.text.languages import language
@@ -213,7 +213,10 @@ def share(value: float, field: str) -> float:
     """Return a number from 0 to 1. Raises InvalidInput."""
     if not 0 <= value <= 1:  # also refuses NaN
         raise InvalidInput(field, f"must be between 0 and 1, got {value}.")
-    return value
+    try:
+        return number(value)
+    except ValueError as error:
+        raise InvalidInput(field, f"{error}.") from None
 
 
 def _text(value: str, check: _Check) -> str | None:
