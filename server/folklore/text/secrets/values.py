@@ -20,6 +20,8 @@ class Secret(NamedTuple):
     end: int
 
 
+# Characters of a password, and those that distinguish a longer key from a placeholder.
+_LONGEST = 100
 # Placeholders of documentation, variables, and regular expressions.
 _PLACEHOLDER = re.compile(
     r"""(?xi)
@@ -133,6 +135,7 @@ def is_mixed(body: str) -> bool:
 
 def is_placeholder(value: str) -> bool:
     """Return whether a value is a placeholder, a sample of documentation, or an expression that a program evaluates."""
+    value = value[:_LONGEST]
     bare = value.strip("'\"`")
     word = bare.lower().rstrip("0123456789")
     return bool(
@@ -146,7 +149,7 @@ def is_password(value: str, *, stated: bool) -> bool:
     A `stated` value is a literal by its form, such as a text in quotes after an equals sign, so that a plain word can
     be one. Any other value counts as a word or an identifier unless it looks generated.
     """
-    if len(value) < 6 or _NOT_A_PASSWORD.search(value) or is_placeholder(value):
+    if not 6 <= len(value) <= _LONGEST or _NOT_A_PASSWORD.search(value) or is_placeholder(value):
         return False
     return is_generated(value) or (stated and _is_plain_password(value))
 
