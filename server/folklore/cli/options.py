@@ -18,7 +18,7 @@ from pydantic import BaseModel, ValidationError
 
 from folklore.errors import InvalidInput
 from folklore.memory.requests import CHANGEABLE, Changes, FiltersRequest, RankingRequest
-from folklore.model import FIELDS, Field
+from folklore.model import FIELDS, Field, number
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 Option = Callable[[Any], Any]
@@ -55,6 +55,20 @@ class NameValue(click.ParamType[tuple[str, str]]):
         if name.startswith(_METADATA):  # a key of metadata may have a dash
             return name.strip(), text
         return name.strip().replace("-", "_"), text
+
+
+class Share(click.FloatRange):
+    """A number from 0 to 1."""
+
+    def __init__(self) -> None:
+        super().__init__(0, 1)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Refuse NaN, which no comparison does, and numbers that the database cannot hold."""
+        try:
+            return number(super().convert(value, param, ctx))
+        except ValueError as error:
+            self.fail(f"{error}.", param, ctx)
 
 
 def context_and_json(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -155,7 +169,7 @@ _FILTERS = [*_COMMON_FILTERS, _pairs_option("--filter", _FILTER_HELP)]
 
 _RANKING = [
     _option("preset", "--preset", metavar="NAME", help="balanced, keyword, semantic, roaming, rrf, or yours."),
-    _option("min_score", "--min-score", type=click.FloatRange(0, 1), help="Leave out lower confidence."),
+    _option("min_score", "--min-score", type=Share(), help="Leave out lower confidence."),
     _pairs_option(
         "--ranking",
         "Another number: mmr_lambda, reflections (include, exclude, only), expand (relations, entities), or the weight"

@@ -17,6 +17,7 @@ from folklore.cli.context import call, with_operations
 from folklore.cli.options import (
     Given,
     Names,
+    Share,
     changes_from,
     context_and_json,
     field_options,
@@ -324,7 +325,7 @@ def pin(
 @click.argument("from_", metavar="FROM")
 @click.argument("type_", metavar="TYPE")
 @click.argument("to", metavar="TO")
-@click.option("--strength", type=click.FloatRange(0, 1), default=1.0, show_default=True)
+@click.option("--strength", type=Share(), default=1.0, show_default=True)
 @click.option("--remove", is_flag=True, help="Remove the relation.")
 @namespace_option
 @context_and_json

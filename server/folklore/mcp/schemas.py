@@ -33,6 +33,7 @@ STORE_RESULT = _object(
     ("namespace", "stored"),
     namespace=_TEXT,
     stored={"type": "array", "items": _object(("id", "status"), id=_TEXT, status=_TEXT, similar={"type": "array"})},
+    refused={"type": "array"},
     note=_TEXT,
 )
 ANSWER = _object(

@@ -36,7 +36,7 @@ from folklore.memory.requests import (
 )
 from folklore.memory.serializers import Format, JsonDict
 from folklore.memory.service import Operations
-from folklore.model import FIELDS, Draft, Sort, Time
+from folklore.model import FIELDS, Draft, Number, Sort, Time, Unreadable, Whole
 
 # The id that Claude Code gives a call in the request's `_meta`.
 _CALL_ID = "claudecode/toolUseId"
@@ -65,7 +65,7 @@ class StoreArguments(Part):
     source: str | None = None
     session: str | None = None
     occurred_at: Time | None = None
-    importance: Annotated[float | None, Field(description=FIELDS["importance"].about)] = None
+    importance: Annotated[Number | None, Field(description=FIELDS["importance"].about)] = None
     supersedes: Annotated[UUID | None, Field(description="id of the memory it replaces")] = None
     idempotency_key: str | None = None
 
@@ -127,7 +127,7 @@ _UPDATE: dict[str, Any] = {
         ],
         (),
     ),
-    "if_revision": (Annotated[int | None, Field(description="refuse if it changed since this revision")], None),
+    "if_revision": (Annotated[Whole | None, Field(description="refuse if it changed since this revision")], None),
 }
 # Arguments of memory_update: every changeable field.
 UpdateArguments: Any = create_model("UpdateArguments", __base__=Part, **_UPDATE)
@@ -152,14 +152,14 @@ class RelateArguments(Part):
 
 async def memory_store(service: Operations, arguments: StoreArguments, meta: Meta) -> JsonDict:
     """Keep what the team should know later: a decision and its reason, a convention, a bug's cause and fix, a how-to, a
-    preference. One fact per memory, understandable without this conversation. Never secrets. Known text is stored once.
-    Supersede outdated ones in `similar`.
+    preference. One fact per memory, understandable without this conversation. Never secrets. Supersede outdated
+    ones in `similar`.
     """
     single = arguments.model_dump(exclude={"content", "memories", "namespace"}, exclude_none=True)
     if arguments.memories is None:
         if arguments.content is None:
             raise InvalidInput("content", "is missing.", hint="Give content for one memory, or memories for several.")
-        drafts: tuple[Draft, ...] = (Draft(arguments.content, **single),)
+        drafts: tuple[NewMemory, ...] = (Draft(arguments.content, **single),)
     elif single or arguments.content is not None:
         raise InvalidInput("memories", "excludes content and its fields.", hint="Put them into each memory.")
     else:
@@ -236,13 +236,15 @@ def _given(arguments: Part) -> dict[str, Any]:
     return {name: getattr(arguments, name) for name in arguments.model_fields_set - {"format"}}
 
 
-def _with_keys(drafts: tuple[Draft, ...], meta: Meta) -> tuple[Draft, ...]:
+def _with_keys(drafts: tuple[NewMemory, ...], meta: Meta) -> tuple[NewMemory, ...]:
     """Derive idempotency keys from the client's id of the call, so that a repeated call stores nothing twice."""
     call = meta.get(_CALL_ID)
     if not isinstance(call, str) or not 0 < len(call) <= 100:
         return drafts
     return tuple(
-        draft if draft.idempotency_key else replace(draft, idempotency_key=f"call:{call}:{place}")
+        draft
+        if isinstance(draft, Unreadable) or draft.idempotency_key
+        else replace(draft, idempotency_key=f"call:{call}:{place}")
         for place, draft in enumerate(drafts)
     )
 

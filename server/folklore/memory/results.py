@@ -7,12 +7,29 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from uuid import UUID
 
+from folklore.errors import FolkloreError
 from folklore.model import Degraded, Memory, NamespaceStats, Relation, Revision, Role, Shared, Stored
 
 
 @dataclass(frozen=True, slots=True)
+class RefusedMemory:
+    """A memory of a batch that was not stored: its place, the wrong field, the reason, and the code of the error."""
+
+    index: int
+    field: str
+    reason: str
+    code: str
+
+    @classmethod
+    def of(cls, index: int, error: FolkloreError) -> RefusedMemory:
+        """Read the field from the message of an error: `memories[2].kind: …` or `kind: …`."""
+        field, _, reason = error.message.removeprefix(f"memories[{index}]").lstrip(".").partition(": ")
+        return cls(index, field, f"{reason} {error.hint}" if error.hint else reason, error.code)
+
+
+@dataclass(frozen=True, slots=True)
 class StoreResult:
-    """Outcome for each draft, in the order given.
+    """Outcome for each memory that was stored, in the order given, and the refused ones.
 
     `note` reports what was stored otherwise than given, and what could not be checked.
     """
@@ -20,6 +37,7 @@ class StoreResult:
     namespace: str
     stored: tuple[Stored, ...]
     note: str | None = None
+    refused: tuple[RefusedMemory, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

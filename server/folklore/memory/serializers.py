@@ -109,7 +109,8 @@ def stored(result: StoreResult) -> JsonDict:
         _fields(item, "id status") | _set(similar=[_similar(near) for near in item.similar] or None)
         for item in result.stored
     ]
-    return _set(namespace=result.namespace, stored=items, note=result.note)
+    refused = [_fields(item, "index field reason") for item in result.refused] or None
+    return _set(namespace=result.namespace, stored=items, refused=refused, note=result.note)
 
 
 def _similar(near: Similar) -> JsonDict:

@@ -18,7 +18,7 @@ from typing import Any
 from folklore.db.stores.usage import UsageEntry
 from folklore.errors import FolkloreError
 from folklore.memory.ids import new_id
-from folklore.model import Answer, Caller, Draft
+from folklore.model import Answer, Caller, Draft, Unreadable
 from folklore.text import names
 from folklore.text.clean import digest
 from folklore.text.words import unquoted
@@ -158,7 +158,7 @@ class UsageRecorder:
         if self.queue is not None:
             self.queue.add(answer, *queries, caller=caller, now=now)
 
-    def unquote(self, namespace: str, drafts: Sequence[Draft]) -> list[Draft]:
+    def unquote(self, namespace: str, drafts: Sequence[Draft | Unreadable]) -> list[Draft | Unreadable]:
         """Take quotation marks, a bullet or the like off each draft that wraps a memory recalled here.
 
         A store then confirms that memory as a duplicate. Only signs around the whole text are taken off, never a word.
@@ -166,7 +166,7 @@ class UsageRecorder:
         if not self._recalled:
             return list(drafts)
         key = names.key(namespace.strip())
-        return [self._unquoted(key, draft) for draft in drafts]
+        return [draft if isinstance(draft, Unreadable) else self._unquoted(key, draft) for draft in drafts]
 
     def _unquoted(self, namespace: str, draft: Draft) -> Draft:
         if (namespace, digest(draft.content)) in self._recalled:

@@ -54,28 +54,32 @@ def is_done(replacement: Replacement, states: Mapping[UUID, State]) -> bool:
     return states[replacement.old].superseded_by == replacement.new
 
 
-async def supersede(change: NamespaceTransaction, replacements: Sequence[Replacement], *, now: datetime) -> None:
-    """Supersede memories. A constant number of statements.
-
-    Raises NotFound, Conflict, InvalidInput for the first replacement that is not possible.
-    """
+async def supersede(
+    change: NamespaceTransaction, replacements: Mapping[int, Replacement], *, now: datetime
+) -> dict[int, FolkloreError]:
+    """Supersede memories. A constant number of statements. Returns the errors of replacements that are not possible."""
     if not replacements:
-        return
-    states = await change.states([*(item.old for item in replacements), *(item.new for item in replacements)])
-    _check(replacements, states)
-    await write_replacements(change, [item for item in replacements if not is_done(item, states)], now=now)
+        return {}
+    states = await change.states([id_ for item in replacements.values() for id_ in (item.old, item.new)])
+    if errors := _errors(replacements, states):
+        return errors
+    await write_replacements(change, [item for item in replacements.values() if not is_done(item, states)], now=now)
+    return {}
 
 
-def _check(replacements: Sequence[Replacement], states: Mapping[UUID, State]) -> None:
+def _errors(replacements: Mapping[int, Replacement], states: Mapping[UUID, State]) -> dict[int, FolkloreError]:
+    errors: dict[int, FolkloreError] = {}
     successors: dict[UUID, UUID] = {}
-    new = {item.new for item in replacements}
-    for item in replacements:
+    new = {item.new for item in replacements.values()}
+    for place, item in replacements.items():
         if item.old in new and item.old != item.new:
-            raise InvalidInput(item.field, f"{item.old} is stored by this call.", hint="Use two calls.")
-        if error := refusal(item, states):
-            raise error
-        if successors.setdefault(item.old, item.new) != item.new:
-            raise InvalidInput(item.field, f"two memories would supersede {item.old}.", hint="Keep one of them.")
+            errors[place] = InvalidInput(item.field, f"{item.old} is stored by this call.", hint="Use two calls.")
+        elif error := refusal(item, states):
+            errors[place] = error
+        elif successors.setdefault(item.old, item.new) != item.new:
+            hint = "Keep one of them."
+            errors[place] = InvalidInput(item.field, f"two memories would supersede {item.old}.", hint=hint)
+    return errors
 
 
 async def write_replacements(
