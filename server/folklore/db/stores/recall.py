@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
+from math import hypot
 from uuid import UUID
 
 import numpy as np
@@ -212,7 +213,7 @@ class RecallStatements:
         postings = min(query.corpus.total, sum(query.documents.get(lexeme, 0) for lexeme in bm25.weights))
         values = {
             **_weighed(bm25),
-            "damping": bm25.saturation / max(query.corpus.mean_length + bm25.prior, 1.0),
+            "damping": bm25.saturation / max(hypot(query.corpus.mean_length, bm25.prior), 1.0),
             "mean_score": bm25.mean_score,
             "score_slope": bm25.score_slope,
             "mean_size": query.corpus.mean_size,
@@ -270,7 +271,7 @@ def _weighed(bm25: Bm25) -> dict[str, object]:
     """Return the parameters that weigh lexemes."""
     return {
         "lexemes": list(bm25.weights.keys()),
-        "weights": list(bm25.weights.values()),
+        "weights": [weight * bm25.repetitions.get(lexeme, 1.0) for lexeme, weight in bm25.weights.items()],
         "stems": [bm25.query.stems.get(lexeme) for lexeme in bm25.weights],
         "saturation": bm25.saturation,
         "prior": bm25.prior,
