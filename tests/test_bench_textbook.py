@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import pytest
 from benchmarks.textbook import Textbook, textbook
 
 from tests.benchmark_commands import Benchmarks, benchmark_commands  # noqa: F401 - the fixture `benchmarks`
 
-SET = [
+SET: list[dict[str, Any]] = [
     {"type": "memory", "namespace": "home", "source": "cat", "content": "Ada keeps two cats and a canary."},
     {"type": "memory", "namespace": "home", "source": "dog", "content": "Bo walks the dogs of the street."},
     {"type": "memory", "namespace": "home", "source": "tea", "content": "Cy drinks tea."},

@@ -51,7 +51,7 @@ async def plain_scores(connection: asyncpg.Connection, bm25: Bm25) -> tuple[dict
     for row in rows:
         count = row["frequency"] + math.exp(-row["first_position"] / 10)
         longer = math.hypot(row["length"], bm25.prior) / math.hypot(mean, bm25.prior)
-        weight = bm25.weights.get(row["lexeme"], 0.0) * bm25.repetitions.get(row["lexeme"], 1.0)
+        weight = bm25.scored_weights.get(row["lexeme"], 0.0)
         scores[row["memory_id"]] += weight * count * (bm25.saturation + 1) / (count + bm25.saturation * longer)
     return {id_: scores[id_] for id_ in sizes}, sizes
 

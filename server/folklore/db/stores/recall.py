@@ -271,7 +271,7 @@ def _weighed(bm25: Bm25) -> dict[str, object]:
     """Return the parameters that weigh lexemes."""
     return {
         "lexemes": list(bm25.weights.keys()),
-        "weights": [weight * bm25.repetitions.get(lexeme, 1.0) for lexeme, weight in bm25.weights.items()],
+        "weights": list(bm25.scored_weights.values()),
         "stems": [bm25.query.stems.get(lexeme) for lexeme in bm25.weights],
         "saturation": bm25.saturation,
         "prior": bm25.prior,

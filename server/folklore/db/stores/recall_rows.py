@@ -208,6 +208,11 @@ class Bm25:
     score_slope: float = 0.0
     repetitions: Mapping[str, float] = field(default_factory=dict)
 
+    @property
+    def scored_weights(self) -> dict[str, float]:
+        """The weights times the factors of repeated words."""
+        return {lexeme: weight * self.repetitions.get(lexeme, 1.0) for lexeme, weight in self.weights.items()}
+
 
 @dataclass(frozen=True, slots=True)
 class TermForm:

@@ -216,8 +216,7 @@ def weighted_words(query: QueryStatistics, ranking: Ranking, bound: int, terms: 
     weights = lexeme_weights(query.documents, total=corpus.total, budget=ranking.postings_budget, bound=bound)
     weights |= {term: weights[term] * share for term, share in terms.items() if term in weights}
     weights |= {word: weights[stem] for word, stem in query.stems.items() if stem in weights}
-    repetitions = {lexeme: repetition_factor(len(places)) for lexeme, places in query.places.items() if len(places) > 1}
-    repetitions |= {word: repetitions[stem] for word, stem in query.stems.items() if stem in repetitions}
+    repetitions = _repetition_factors(query)
     # All words count, held by a memory or not, without the date terms.
     total_weight = sum(
         inverse_document_frequency(count, corpus.total) * repetitions.get(lexeme, 1.0)
@@ -232,3 +231,9 @@ def weighted_words(query: QueryStatistics, ranking: Ranking, bound: int, terms: 
         size_variance=corpus.size_variance,
     )
     return Bm25(weights, total_weight, query, ranking.saturation, ranking.length_prior, mean, slope, repetitions)
+
+
+def _repetition_factors(query: QueryStatistics) -> dict[str, float]:
+    """Return the factors of the words that the question repeats, as they are spelled too."""
+    factors = {lexeme: repetition_factor(len(places)) for lexeme, places in query.places.items() if len(places) > 1}
+    return factors | {word: factors[stem] for word, stem in query.stems.items() if stem in factors}
