@@ -73,7 +73,7 @@ class Ranking:
     expand: tuple[Expansion, ...] = ()
     reflection_boost: float = 1.0
     # BM25's k1, and the length in lexemes below which texts count as nearly equally long (in place of its b).
-    saturation: float = 2.0
+    saturation: float = 1.5
     length_prior: float = 40.0
     # Postings that a question may read; its rarest words are read first.
     postings_budget: int = 20_000
