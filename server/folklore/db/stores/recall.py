@@ -293,7 +293,7 @@ def _weighed(bm25: Bm25) -> dict[str, object]:
     """Return the parameters that weigh lexemes."""
     return {
         "lexemes": list(bm25.weights.keys()),
-        "weights": list(bm25.weights.values()),
+        "weights": list(bm25.scored_weights.values()),
         "stems": [bm25.query.stems.get(lexeme) for lexeme in bm25.weights],
         "saturation": bm25.saturation,
         "prior": bm25.prior,
