@@ -304,7 +304,7 @@ def _lined(bm25: Bm25) -> dict[str, object]:
     """Return the parameters by which the score of a lexeme, and that of a memory, depend on length."""
     corpus = bm25.query.corpus
     return {
-        "damping": bm25.saturation / max(corpus.mean_length + bm25.prior, 1.0),
+        "damping": bm25.saturation / max(hypot(corpus.mean_length, bm25.prior), 1.0),
         "mean_score": bm25.mean_score,
         "score_slope": bm25.score_slope,
         "mean_size": corpus.mean_size,
