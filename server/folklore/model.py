@@ -15,6 +15,7 @@ JsonObject = Mapping[str, object]
 StoreStatus = Literal["stored", "duplicate", "superseded_old"]
 TagMode = Literal["any", "all"]
 TagMatch = Literal["prefix", "exact"]
+Match = Literal["strong", "fair", "weak"]
 Sort = Literal["score", "time_asc", "time_desc", "updated_asc", "updated_desc"]
 Role = Literal["reader", "writer", "admin"]
 # When a request over HTTP needs a token: as soon as a token exists, always, never.
@@ -364,12 +365,14 @@ class Variant:
 class Recalled:
     """A memory in an answer.
 
+    `score` is the confidence that it answers the question, and `match` says how great that is; a search has neither.
     `expanded` names the expansion that added it: relations or entities. `contradicts` are visible memories with that
     relation to it, in either direction.
     """
 
     memory: Memory
     score: float | None = None
+    match: Match | None = None
     explain: JsonObject | None = None
     expanded: str | None = None
     variants: tuple[Variant, ...] = ()

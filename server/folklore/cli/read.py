@@ -38,7 +38,7 @@ from folklore.memory.serializers import Format
     show_default=True,
 )
 @format_option
-@click.option("--max-tokens", type=click.IntRange(50, 100_000), help="Keep the answer within this many tokens.")
+@click.option("--max-tokens", type=click.IntRange(50, 100_000), help="Keep the answer within this many tokens; default: 2,000 if concise.")
 @click.option("--cursor", help="Continue an answer; repeat its other options.")
 @click.option("--explain", is_flag=True, help="Show the terms of every score, and what each branch did.")
 @context_and_json
@@ -48,6 +48,7 @@ def recall(ctx: click.Context, /, filters: Given, ranking: Given, form: Format, 
     Quote it: the shell removes "…" from a phrase and expands *. A query that begins with a dash comes after --.
     """
     query = " ".join(options.pop("query"))
+    options["max_tokens"] = serializers.budget(form, options["max_tokens"])
     request = requests.RecallRequest(
         query=query, filters=filters_from(filters), ranking=ranking_from(ranking), **options
     )

@@ -12,6 +12,8 @@ from folklore.model import FIELDS, Answer, Memory, Namespace, Recalled, Relation
 
 Format = Literal["concise", "detailed", "ids"]
 JsonDict = dict[str, Any]
+# Tokens of a concise answer, if the caller states no number.
+_CONCISE_TOKENS = 2_000
 # Characters by which a text is recognised.
 _BEGINNING = 200
 # Near-duplicates that are shown by themselves.
@@ -31,6 +33,11 @@ def answer(found: Answer, form: Format) -> JsonDict:
     )
 
 
+def budget(form: Format, max_tokens: int | None) -> int | None:
+    """Return the token budget of an answer: as stated, or else 2,000 for a concise one and none for another."""
+    return _CONCISE_TOKENS if max_tokens is None and form == "concise" else max_tokens
+
+
 def recalled(result: Recalled, form: Format) -> JsonDict:
     """Serialize one result: `ids` is its id and score, `concise` what a reader needs, `detailed` everything."""
     if form == "ids":
@@ -41,6 +48,7 @@ def recalled(result: Recalled, form: Format) -> JsonDict:
         value = record(result.memory)
     return value | _set(
         score=result.score,
+        match=result.match,
         expanded=result.expanded,
         variants=_variants(result) or None,
         contradicts=[str(id_) for id_ in result.contradicts] or None,

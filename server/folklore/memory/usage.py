@@ -72,11 +72,13 @@ class UsageQueue:
         self.dropped = 0
 
     def add(self, answer: Answer, query: str, *, caller: Caller, now: datetime) -> None:
-        """Queue the scored memories of an answer without waiting. Memories of a listing have no score."""
+        """Queue the found memories of an answer without waiting. Branches find no memories of a listing."""
+        if not answer.found_by:
+            return
         answer_id = new_id()
         digest_of_query = query_digest(query)
         for rank, result in enumerate(answer.memories, start=1):
-            if result.score is None:
+            if result.expanded is not None:
                 continue
             if len(self._entries) >= self._capacity or self._closing.is_set():
                 self.dropped += 1

@@ -111,9 +111,9 @@ async def answer(context: RequestContext, question: Question) -> Answer:
         leading = score_candidates(search, fused, features)
         if memory.reranker is not None and "dense" in found.hits:
             leading = await rerank(memory.reranker, search, leading, features)
-        redundancy = diversify(search, found, leading, features)
-        confidence = confident_results(search, found, features, redundancy)
-    return await page(memory, search, found, Ranked(fused, features, leading, redundancy, confidence))
+        redundancy, newer = diversify(search, found, leading, features)
+        scores = confident_results(search, found, features, list(redundancy), newer)
+    return await page(memory, search, found, Ranked(fused, features, leading, redundancy, scores))
 
 
 def search_of(context: RequestContext, question: Question, namespaces: Sequence[NamespaceInfo]) -> Search:
