@@ -38,7 +38,11 @@ from folklore.memory.serializers import Format
     show_default=True,
 )
 @format_option
-@click.option("--max-tokens", type=click.IntRange(50, 100_000), help="Keep the answer within this many tokens; default: 2,000 if concise.")
+@click.option(
+    "--max-tokens",
+    type=click.IntRange(50, 100_000),
+    help="Keep the answer within this many tokens; default: 2,000 if concise.",
+)
 @click.option("--cursor", help="Continue an answer; repeat its other options.")
 @click.option("--explain", is_flag=True, help="Show the terms of every score, and what each branch did.")
 @context_and_json

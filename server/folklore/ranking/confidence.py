@@ -21,7 +21,7 @@ _COVERAGE, _COSINE, _SEQUENCE, _NO_NAME, _BIAS = 5.0, 9.0, 4.0, -4.0, -4.9
 _USUAL = 0.3
 # Least confidence of a strong and of a fair match, and the levels to which a score is rounded down: within a level the
 # order is that of relevance, which is the better one.
-_STRONG, _FAIR = 0.9, 0.25
+_STRONG, _FAIR = 0.95, 0.25
 _LEVELS = (_STRONG, 0.5, _FAIR)
 
 
@@ -42,10 +42,10 @@ def confidence(coverage: float, sequence: float, cosine: float | None, *, unname
 
 
 def match_of(score: float) -> Match:
-    """Return the match that a confidence is: strong from 0.9, fair from 0.25, else weak."""
+    """Return the match that a confidence is: strong from 0.95, fair from 0.25, else weak."""
     return "strong" if score >= _STRONG else "fair" if score >= _FAIR else "weak"
 
 
 def rounded(value: float) -> float:
-    """Return the score of a confidence: rounded down to 0.25, 0.5 or 0.9; below, to hundredths."""
+    """Return the score of a confidence: rounded down to 0.25, 0.5 or 0.95; below, to hundredths."""
     return next((level for level in _LEVELS if value >= level), math.floor(value * 100) / 100)
