@@ -37,7 +37,7 @@ def test_confidence_lies_between_0_and_1_and_rises_with_every_term(
 def test_a_score_is_never_above_its_confidence_and_is_the_same_match(value: float) -> None:
     assert rounded(value) <= value
     assert match_of(rounded(value)) == match_of(value)
-    assert rounded(rounded(value)) == pytest.approx(rounded(value), abs=0.0101)
+    assert rounded(rounded(value)) == rounded(value)
 
 
 def test_a_short_question_is_covered_less_than_a_long_one() -> None:
@@ -145,9 +145,8 @@ async def test_a_question_without_an_answer_gets_at_most_three_lines_and_a_note(
 
 
 async def test_weak_results_are_shown_by_their_summary(person: Person) -> None:
-    await person.keep(
-        *(Draft(f"{text} " * 30, summary=f"About {subject}") for text, subject in zip(PROJECT, SUBJECTS, strict=True))
-    )
+    pairs = zip(PROJECT, SUBJECTS, strict=True)
+    await person.keep(*(Draft(f"{text} " * 30, summary=f"About {subject}") for text, subject in pairs))
 
     answer = await asked(person, "Which colour has the whale in Melanie's aquarium?")
 
@@ -228,7 +227,7 @@ async def test_confidence_is_greater_for_a_reply_after_its_question(person: Pers
     await person.keep(*said, *fillers, namespace="apart")
     await person.keep(*(Draft(text, session="s") for text in said), *fillers, namespace="together")
 
-    asked_ = "Who showed Ada the submarine, and when?"
+    asked_ = "Who showed Ada the submarine, and was it in Lagos?"
 
     apart = await person.recall(asked_, namespaces=("apart",))
     together = await person.recall(asked_, namespaces=("together",))

@@ -213,7 +213,7 @@ def _cell(value: object) -> str:
 
 def _print_result(place: int, result: Recalled, form: Format, zone: tzinfo) -> None:
     memory = result.memory
-    score = "" if result.score is None else f"{result.score:.4f}"
+    score = " ".join(f"{part}" for part in (result.match, result.score) if part is not None)
     if form == "ids":
         print_line(f"{memory.id}  {score}".rstrip())
         return

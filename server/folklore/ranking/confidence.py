@@ -22,7 +22,7 @@ _USUAL = 0.3
 # Least confidence of a strong and of a fair match, and the levels to which a score is rounded down: within a level the
 # order is that of relevance, which is the better one.
 _STRONG, _FAIR = 0.95, 0.25
-_LEVELS = (_STRONG, 0.5, _FAIR)
+_LEVELS = (_STRONG, 0.5, _FAIR, 0.1)
 
 
 def share(held: float, total: float) -> float:
@@ -47,5 +47,5 @@ def match_of(score: float) -> Match:
 
 
 def rounded(value: float) -> float:
-    """Return the score of a confidence: rounded down to 0.25, 0.5 or 0.95; below, to hundredths."""
-    return next((level for level in _LEVELS if value >= level), math.floor(value * 100) / 100)
+    """Return the score of a confidence: rounded down to 0.95, 0.5, 0.25, 0.1 or 0."""
+    return next((level for level in _LEVELS if value >= level), 0.0)

@@ -39,8 +39,8 @@ async def page(memory: MemoryContext, search: Search, found: Found, ranked: Rank
         results = [_in_a_line(result, words) if result.match == "weak" else result for result in results]
     if search.ranking.expand and results:
         results += await _expanded(memory, search, results)
-    kept, cut = within_budget(results, question.max_tokens, search.query.bag)
-    more = len(kept) < len(results) or len(fresh) > question.limit
+    kept, left_out = within_budget(results, question.max_tokens, search.query.bag)
+    more = left_out or len(fresh) > question.limit
     ids = [id_ for result in kept for id_ in (result.memory.id, *(variant.id for variant in result.variants))]
     cursor, note = None, None
     if more and len(before) + len(kept) <= MAX_PAGED:
@@ -55,7 +55,7 @@ async def page(memory: MemoryContext, search: Search, found: Found, ranked: Rank
         memories=tuple(kept),
         searched=tuple(namespace.name for namespace in search.namespaces),
         degraded=(*found.degraded, *ranked.leading.degraded),
-        truncated=more or cut,
+        truncated=more,
         cursor=cursor,
         note=note,
         explain=_explain_answer(search, found) if question.explain else None,
@@ -112,7 +112,7 @@ async def _expanded(memory: MemoryContext, search: Search, results: Sequence[Rec
 
 
 def within_budget(results: Sequence[Recalled], max_tokens: int | None, query: str = "") -> tuple[list[Recalled], bool]:
-    """Return the leading results that fit, and True if any was left out or shortened.
+    """Return the leading results that fit, and True if any was left out.
 
     A text longer than its share of the budget is replaced by its summary if there is one, else by what matches the
     query. The first result always fits.
@@ -132,12 +132,12 @@ def within_budget(results: Sequence[Recalled], max_tokens: int | None, query: st
         result if words is None or cost <= share else _shortened(result, words, share)
         for result, cost in zip(results, texts, strict=False)
     ]
-    return shown, kept < len(results) or words is not None
+    return shown, kept < len(results)
 
 
 def _share(costs: Sequence[int], room: int) -> int:
-    """Return the greatest cost that each text may have if all fit together: short ones leave theirs to the others."""
-    left = max(room, 1)
+    """Return the greatest cost that each text may have: short ones leave theirs to the others, and one has 20."""
+    left = max(room, _SHORTEST_TEXT // 2)
     for place, cost in enumerate(ordered := sorted(costs)):
         if cost * (len(ordered) - place) > left:
             return max(left // (len(ordered) - place), 1)

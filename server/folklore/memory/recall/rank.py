@@ -429,7 +429,7 @@ def _plain_cosines(found: Found, features: Features, adjacent: Mapping[UUID, Seq
     joined = weights @ vectors
     lengths = np.maximum(np.sqrt(np.einsum("ij,ij->i", joined, joined)), 1e-9)
     cosines = (joined @ question / lengths - found.dense.unrelated) / (1.0 - found.dense.unrelated)
-    embedded: list[bool] = vectors[[rows[id_] for id_ in adjacent]].any(axis=1).tolist()
+    embedded = np.abs(vectors[[rows[id_] for id_ in adjacent]]).max(axis=1).tolist()
     return {id_: cosine for id_, cosine, has in zip(adjacent, cosines.tolist(), embedded, strict=True) if has}
 
 
