@@ -71,10 +71,10 @@ def print_answer(answer: Answer, form: Format, *, as_json: bool, zone: tzinfo) -
         print_line(f"There is more: --cursor {answer.cursor}", dim=True)
 
 
-_TERMS = ("rrf", "own", "signals", "neighbours", "nearness", "relevance", "redundancy")
+_TERMS = ("rrf", "own", "signals", "neighbours", "nearness", "relevance", "redundancy", "confidence")
 _EXPLAINED = (
     *("#", "score", "dense", "cosine", "evid.", "keyword", "idf held", "evid."),
-    *("RRF", "own", "signals", "nbrs", "nearness", "relevance", "repeats"),
+    *("RRF", "own", "signals", "nbrs", "nearness", "relevance", "repeats", "confidence"),
 )
 
 

@@ -23,6 +23,8 @@ from folklore.text.words import differing_words
 _ENVELOPE = 42
 # Tokens to which a long text is shortened before a result is left out; characters of a line.
 _SHORTEST_TEXT, _LINE = 40, 160
+# Share of a budget for the results; the rest is for the cursor, the note and the names of namespaces.
+_OF_RESULTS = 0.95
 _MAX_EXPANDED, _MAX_TAGS = 25, 64
 _ENTITY = "entity:"
 _NOTHING_FITS = "Nothing stored here fits the question well; these are the nearest. min_score 0 shows more of them."
@@ -119,14 +121,15 @@ def within_budget(results: Sequence[Recalled], max_tokens: int | None, query: st
     """
     if max_tokens is None:
         return list(results), False
-    left, kept = max_tokens, 0
+    room = int(max_tokens * _OF_RESULTS)
+    left, kept = room, 0
     for result in results:
         left -= _envelope(result) + min(_cost(result.memory.content), _SHORTEST_TEXT)
         if left < 0 and kept:
             break
         kept += 1
     texts = [_cost(result.memory.content) for result in results[:kept]]
-    share = _share(texts, max_tokens - sum(map(_envelope, results[:kept])))
+    share = _share(texts, room - sum(map(_envelope, results[:kept])))
     words = QuestionWords.of(query.split()) if max(texts, default=0) > share else None
     shown = [
         result if words is None or cost <= share else _shortened(result, words, share)
@@ -216,6 +219,7 @@ def _explain_result(id_: UUID, found: Found, ranked: Ranked) -> JsonObject:
         "nearness": round(features.nearness.get(id_, 1.0), 3),
         "relevance": round(scored.relevance[id_], 3),
         "redundancy": round(ranked.redundancy[id_], 3),
+        "confidence": round(ranked.confidence.get(id_, 0.0), 3),
     }
 
 

@@ -106,6 +106,7 @@ class Ranked:
     leading: Leading
     redundancy: Mapping[UUID, float]
     scores: Mapping[UUID, float]
+    confidence: Mapping[UUID, float]
 
 
 def fuse_branches(search: Search, found: Found) -> Fused[UUID]:
@@ -350,15 +351,15 @@ def _weight(bits: int, weights: Sequence[float]) -> float:
 
 def confident_results(
     search: Search, found: Found, features: Features, order: Sequence[UUID], newer: Mapping[UUID, Sequence[UUID]]
-) -> dict[UUID, float]:
-    """Return the results with their scores, in order: those wanted, and one more if there is one.
+) -> tuple[dict[UUID, float], Mapping[UUID, float]]:
+    """Return the results with their scores, in order, and all confidences: those wanted, and one more if there is one.
 
     Results of a lower level of confidence come after those of a higher one. Without `min_score` three weak ones are
     left, the most relevant.
     """
     ranking = search.ranking
     if search.question.literal:
-        return dict.fromkeys(order[: search.wanted + 1], 0.0)
+        return dict.fromkeys(order[: search.wanted + 1], 0.0), {}
     exact = confidences_of(search, found, features, order)
     for older, others in newer.items():
         # What replaces an answer is one.
@@ -374,7 +375,7 @@ def confident_results(
                 scores = {id_: scores[id_] for id_ in wanted if id_ not in weak}
         wanted = sorted(scores.keys() & wanted, key=lambda id_: (-scores[id_], order.index(id_)))
     further = list(scores)[len(wanted) : search.wanted + 1]
-    return {id_: scores[id_] for id_ in [*wanted, *further]}
+    return {id_: scores[id_] for id_ in [*wanted, *further]}, exact
 
 
 def confidences_of(search: Search, found: Found, features: Features, ids: Sequence[UUID]) -> dict[UUID, float]:
