@@ -112,7 +112,7 @@ async def answer(context: RequestContext, question: Question) -> Answer:
         if memory.reranker is not None and "dense" in found.hits:
             leading = await rerank(memory.reranker, search, leading, features)
         redundancy, newer = diversify(search, found, leading, features)
-        scores, confidence = confident_results(search, found, features, list(redundancy), newer)
+        scores, confidence = await confident_results(memory, search, found, features, list(redundancy), newer)
     return await page(memory, search, found, Ranked(fused, features, leading, redundancy, scores, confidence))
 
 

@@ -66,7 +66,10 @@ _CHARACTERS_PER_LEXEME = 8
 
 @dataclass(frozen=True, slots=True)
 class Features:
-    """The candidates and their features. `vectors` (n, dimensions) and `cosines` (n,) have a row each, by `rows`."""
+    """The candidates and their features. `vectors` (n, dimensions) and `cosines` (n,) have a row each, by `rows`.
+
+    Of the candidates in `surrounded`, the memories before and after in the session are candidates too.
+    """
 
     candidates: Mapping[UUID, Candidate]
     signals: Mapping[UUID, float]
@@ -75,6 +78,7 @@ class Features:
     rows: Mapping[UUID, int]
     vectors: NDArray[np.float32]
     cosines: NDArray[np.float32] | None
+    surrounded: Collection[UUID]
 
     def time_of(self, id_: UUID) -> datetime:
         """Return the time of a candidate: when it was true, or else when it was stored."""
@@ -160,10 +164,12 @@ async def read_features(memory: MemoryContext, search: Search, found: Found, fus
     vectors = _unit_rows([candidate.vector for candidate in candidates.values()])
     cosines = _cosines(found, vectors)
     if plain:
-        return Features(candidates, dict.fromkeys(candidates, 1.0), (), {}, rows, vectors, cosines)
+        return Features(candidates, dict.fromkeys(candidates, 1.0), (), {}, rows, vectors, cosines, ())
     own = {id_: candidate for id_, candidate in candidates.items() if id_ in fused.own}
     signals, links = _signals(search, found, own), _links(search, candidates)
-    return Features(candidates, signals, links, _nearness(search, found, candidates, cosines), rows, vectors, cosines)
+    nearness = _nearness(search, found, candidates, cosines)
+    surrounded = query.spreading if query.reach > 0 else ()
+    return Features(candidates, signals, links, nearness, rows, vectors, cosines, surrounded)
 
 
 def _cosines(found: Found, vectors: NDArray[np.float32]) -> NDArray[np.float32] | None:
@@ -349,8 +355,13 @@ def _weight(bits: int, weights: Sequence[float]) -> float:
     return sum(weight for place, weight in enumerate(weights) if bits >> place & 1)
 
 
-def confident_results(
-    search: Search, found: Found, features: Features, order: Sequence[UUID], newer: Mapping[UUID, Sequence[UUID]]
+async def confident_results(
+    memory: MemoryContext,
+    search: Search,
+    found: Found,
+    features: Features,
+    order: Sequence[UUID],
+    newer: Mapping[UUID, Sequence[UUID]],
 ) -> tuple[dict[UUID, float], Mapping[UUID, float]]:
     """Return the results with their scores, in order, and all confidences: those wanted, and one more if there is one.
 
@@ -360,6 +371,7 @@ def confident_results(
     ranking = search.ranking
     if search.question.literal:
         return dict.fromkeys(order[: search.wanted + 1], 0.0), {}
+    features = await _with_adjacent(memory, search, features, order)
     exact = confidences_of(search, found, features, order)
     for older, others in newer.items():
         # What replaces an answer is one.
@@ -399,6 +411,38 @@ def confidences_of(search: Search, found: Found, features: Features, ids: Sequen
             unnamed=words.has_names and not named,
         )
     return values
+
+
+async def _with_adjacent(
+    memory: MemoryContext, search: Search, features: Features, results: Sequence[UUID]
+) -> Features:
+    """Return the features with the memories before and after each result; at most one statement.
+
+    Which were read before depends on the ranking, and so on other memories; confidence must not.
+    """
+    at = {candidate.place for candidate in features.candidates.values()}
+    lacking = []
+    for id_ in results:
+        place = features.candidates[id_].place
+        if place is not None and id_ not in features.surrounded:
+            session, position = place
+            if (position > 0 and (session, position - 1) not in at) or (session, position + 1) not in at:
+                lacking.append(id_)
+    if not lacking:
+        return features
+    model = None if features.cosines is None or search.embedder is None else (await search.embedder.model()).id
+    query = CandidateQuery(ids=lacking, spreading=lacking, reach=1, related=False, model=model)
+    read = await memory.statements.candidates(search.scope, query)
+    further = {id_: candidate for id_, candidate in read.items() if id_ not in features.candidates}
+    vectors = _unit_rows([candidate.vector for candidate in further.values()])
+    if vectors.shape[1] != features.vectors.shape[1]:  # none has one
+        vectors = np.zeros((len(further), features.vectors.shape[1]), dtype=np.float32)
+    return replace(
+        features,
+        candidates={**features.candidates, **further},
+        rows={**features.rows, **{id_: len(features.rows) + place for place, id_ in enumerate(further)}},
+        vectors=np.concatenate([features.vectors, vectors]),
+    )
 
 
 def _adjacent(candidate: Candidate, at: Mapping[tuple[tuple[UUID, str], int], UUID]) -> list[UUID]:
