@@ -9,12 +9,14 @@ import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import pairwise
 
 from folklore.text.dates.date_terms import date_terms, pieces_with_dates
 
 _MAX_WORDS = 64
+# Places in a long text that are compared.
+_MAX_PLACES = 500
 _WORD = re.compile(r"[^\W_]+")
 _POSSESSIVE = re.compile(r"['\u2019]s\b")
 _SENTENCE_ENDS = ".?!:;"
@@ -51,6 +53,11 @@ class QuestionWords:
     @classmethod
     def of(cls, pieces: Sequence[str]) -> QuestionWords:
         """Return the words of a question that was split at white space; those of a date are replaced by its terms."""
+        return cls._of(tuple(pieces))
+
+    @classmethod
+    @lru_cache(64)  # an answer needs them several times
+    def _of(cls, pieces: tuple[str, ...]) -> QuestionWords:
         dates = date_terms(" ".join(pieces))
         dated = pieces_with_dates(pieces) if dates else set()
         found: dict[str, QuestionWord] = {}
@@ -60,9 +67,10 @@ class QuestionWords:
             for match in _WORD.finditer(_POSSESSIVE.sub("", piece)):
                 if place in dated or len(found) >= _MAX_WORDS:
                     break
-                for word in _words(match.group(), opening=opening):
+                folded = _folded(match.group())
+                for word in _words(match.group(), folded, opening=opening):
                     found.setdefault(word.start, word)
-                    spelled.append((plain(match.group()).strip(), word.weight))
+                    spelled.append((folded, word.weight))
                 opening = False
             opening = piece[-1:] in _SENTENCE_ENDS
         pairs = {f" {left} {right} ": min(weight, other) for (left, weight), (right, other) in pairwise(spelled)}
@@ -105,36 +113,39 @@ class QuestionWords:
         """The weight of all pairs."""
         return sum(weight for _, weight in self.pairs)
 
-    @cached_property
-    def _pattern(self) -> re.Pattern[str] | None:
-        starts = [re.escape(word.start.strip()) + (r"\b" if word.start.endswith(" ") else "") for word in self.words]
-        return re.compile(rf"(?:{'|'.join(starts)})", re.IGNORECASE) if starts else None
-
     def places(self, text: str) -> list[tuple[int, int, str, float]]:
         """Return where a text holds words of the question, in order: begin, end, the word and its weight."""
-        if self._pattern is None:
-            return []
-        weights = {word.start.strip(): word.weight for word in self.words}
-        return [
-            (match.start(), match.end(), (word := match.group().casefold()), weights.get(word, _LEAST))
-            for match in self._pattern.finditer(text)
-            if match.start() == 0 or not text[match.start() - 1].isalnum() or _UNSPACED.match(match.group())
-        ]
+        lower = text.lower()
+        if len(lower) != len(text):  # a few letters have longer forms, and the places would be wrong
+            lower = text
+        found: list[tuple[int, int, str, float]] = []
+        for word in self.words:
+            start = word.start.strip()
+            place = lower.find(start)
+            while place >= 0 and len(found) < _MAX_PLACES:
+                if place == 0 or not lower[place - 1].isalnum() or _UNSPACED.match(start):
+                    found.append((place, place + len(start), start, word.weight))
+                place = lower.find(start, place + len(start))
+        return sorted(found)
 
 
 def plain(text: str) -> str:
     """Return a text in lower case, without accents and punctuation, with one space around every word."""
+    return f" {' '.join(_folded(text).translate(_SEPARATORS).split())} "
+
+
+def _folded(text: str) -> str:
+    """Return a text in lower case and without accents."""
     folded = text.casefold()
-    if not folded.isascii():
-        folded = "".join(char for char in unicodedata.normalize("NFKD", folded) if not unicodedata.combining(char))
-        folded = unicodedata.normalize("NFC", folded)
-    return f" {' '.join(folded.translate(_SEPARATORS).split())} "
+    if folded.isascii():
+        return folded
+    bare = "".join(char for char in unicodedata.normalize("NFKD", folded) if not unicodedata.combining(char))
+    return unicodedata.normalize("NFC", bare)
 
 
-def _words(text: str, *, opening: bool) -> Iterable[QuestionWord]:
+def _words(text: str, folded: str, *, opening: bool) -> Iterable[QuestionWord]:
     """Yield a word of a question, or the pairs of letters of a script without spaces; `opening` begins a sentence."""
-    folded = plain(text).strip()
-    if _UNSPACED.search(folded):
+    if not folded.isascii() and _UNSPACED.search(folded):
         for run in _UNSPACED.findall(folded):
             for at in range(max(len(run) - 1, 1)):
                 yield QuestionWord(run[at : at + 2], len(run[at : at + 2]))
