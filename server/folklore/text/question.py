@@ -19,6 +19,7 @@ _MAX_WORDS = 64
 _MAX_PLACES = 500
 _WORD = re.compile(r"[^\W_]+")
 _POSSESSIVE = re.compile(r"['\u2019]s\b")
+_ACCENTS = re.compile("[\u0300-\u036f]+")
 _SENTENCE_ENDS = ".?!:;"
 _SEPARATORS = str.maketrans(dict.fromkeys(string.punctuation + "\u2018\u2019\u201c\u201d\u2013\u2014\u2026", " "))
 # Scripts without spaces between words, and Korean, which joins particles to them: their words are pairs of letters.
@@ -139,8 +140,7 @@ def _folded(text: str) -> str:
     folded = text.casefold()
     if folded.isascii():
         return folded
-    bare = "".join(char for char in unicodedata.normalize("NFKD", folded) if not unicodedata.combining(char))
-    return unicodedata.normalize("NFC", bare)
+    return unicodedata.normalize("NFC", _ACCENTS.sub("", unicodedata.normalize("NFKD", folded)))
 
 
 def _words(text: str, folded: str, *, opening: bool) -> Iterable[QuestionWord]:

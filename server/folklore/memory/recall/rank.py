@@ -371,7 +371,7 @@ async def confident_results(
     ranking = search.ranking
     if search.question.literal:
         return dict.fromkeys(order[: search.wanted + 1], 0.0), {}
-    features = await _with_adjacent(memory, search, features, order)
+    features = await _with_adjacent(memory, search, features, order if ranking.min_score else order[: search.wanted])
     exact = confidences_of(search, found, features, order)
     for older, others in newer.items():
         # What replaces an answer is one.
