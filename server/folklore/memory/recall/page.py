@@ -28,7 +28,7 @@ _OF_RESULTS = 0.95
 _MAX_EXPANDED, _MAX_TAGS = 25, 64
 _ENTITY = "entity:"
 _NOTHING_FITS = "Nothing stored here fits the question well; these are the nearest. min_score 0 shows more of them."
-_NO_FURTHER_PAGES = f"Paging ends after about {MAX_PAGED:,} results; ask a narrower question, or list with filters."
+NO_FURTHER_PAGES = f"Paging ends after about {MAX_PAGED:,} results; ask a narrower question, or list with filters."
 
 
 async def page(memory: MemoryContext, search: Search, found: Found, ranked: Ranked) -> Answer:
@@ -48,7 +48,7 @@ async def page(memory: MemoryContext, search: Search, found: Found, ranked: Rank
     if more and len(before) + len(kept) <= MAX_PAGED:
         cursor = given_cursor(ids, before, search.key)
     elif more:
-        note = _NO_FURTHER_PAGES
+        note = NO_FURTHER_PAGES
     elif not ranked.scores:
         note = _why_empty(search, found)
     elif not before and all(result.match == "weak" for result in kept):
@@ -182,9 +182,15 @@ def _in_a_line(result: Recalled, words: QuestionWords) -> Recalled:
     return replace(result, memory=replace(memory, content=line(memory.summary or memory.content, words, _LINE)))
 
 
+def result_tokens(result: Recalled) -> int:
+    """Return the number of tokens that a result takes, estimated."""
+    return _envelope(result) + _cost(result.memory.content)
+
+
 def _why_empty(search: Search, found: Found) -> str:
     if all(namespace.empty for namespace in search.namespaces):
-        return f"Empty so far: {', '.join(namespace.name for namespace in search.namespaces[:5])}."
+        empty = [namespace.name for namespace in search.namespaces[:5]] or [search.question.project or ""]
+        return f"Empty so far: {', '.join(empty)}."
     if search.ranking.min_score and any(hits.ids for hits in found.hits.values()):
         return f"Nothing reaches the confidence asked for (min_score {search.ranking.min_score})."
     if found.degraded:
