@@ -41,7 +41,7 @@ def test_a_score_is_never_above_its_confidence_and_is_the_same_match(value: floa
 
 
 def test_a_short_question_is_covered_less_than_a_long_one() -> None:
-    assert share(4.0, 4.0) < share(12.0, 12.0) < 1
+    assert share(4.0, 4.0) < share(8.0, 8.0) < share(12.0, 12.0) < 1
     assert share(0.0, 0.0) == 0
 
 

@@ -13,7 +13,8 @@ from folklore.model import Match
 
 # Share of a word that only a neighbour in the session holds.
 NEIGHBOUR = 0.9
-# Weight of a word that is never held, added to every question: one of few words would soon be covered whole.
+# Weight of a word that is never held, added to every question, at most its own weight: one of few words would soon be
+# covered whole.
 _UNCOVERED = 5.0
 # Logistic regression. The cosine is 0 for an unrelated text.
 _COVERAGE, _COSINE, _SEQUENCE, _NO_NAME, _BIAS = 5.0, 9.0, 4.0, -4.0, -4.9
@@ -27,7 +28,7 @@ _LEVELS = (_STRONG, 0.5, _FAIR, 0.1)
 
 def share(held: float, total: float) -> float:
     """Return the share of a question's weight that is held, as if the question had one more long word."""
-    return held / (total + _UNCOVERED)
+    return held / (total + min(total, _UNCOVERED)) if total > 0 else 0.0
 
 
 def confidence(coverage: float, sequence: float, cosine: float | None, *, unnamed: bool) -> float:
