@@ -36,9 +36,7 @@ async def page(memory: MemoryContext, search: Search, found: Found, ranked: Rank
     question, before = search.question, search.before
     fresh = [id_ for id_ in ranked.scores if not is_given(id_, before)]
     results = in_order([_result(id_, search, found, ranked) for id_ in fresh[: question.limit]], question.sort)
-    if search.ranking.min_score is None and any(result.match == "weak" for result in results):
-        words = QuestionWords.of(search.pieces)
-        results = [_in_a_line(result, words) if result.match == "weak" else result for result in results]
+    results = _weak_in_a_line(results, search)
     if search.ranking.expand and results:
         results += await _expanded(memory, search, results)
     kept, left_out = within_budget(results, question.max_tokens, search.query.bag)
@@ -49,10 +47,8 @@ async def page(memory: MemoryContext, search: Search, found: Found, ranked: Rank
         cursor = given_cursor(ids, before, search.key)
     elif more:
         note = NO_FURTHER_PAGES
-    elif not ranked.scores:
-        note = _why_empty(search, found)
-    elif not before and all(result.match == "weak" for result in kept):
-        note = _NOTHING_FITS
+    else:
+        note = _note(search, found, ranked, kept)
     return Answer(
         memories=tuple(kept),
         searched=tuple(namespace.name for namespace in search.namespaces),
@@ -185,6 +181,21 @@ def _in_a_line(result: Recalled, words: QuestionWords) -> Recalled:
 def result_tokens(result: Recalled) -> int:
     """Return the number of tokens that a result takes, estimated."""
     return _envelope(result) + _cost(result.memory.content)
+
+
+def _weak_in_a_line(results: list[Recalled], search: Search) -> list[Recalled]:
+    """Return the results, the weak ones with one line of text unless the request has a `min_score`."""
+    if search.ranking.min_score is not None or all(result.match != "weak" for result in results):
+        return results
+    words = QuestionWords.of(search.pieces)
+    return [_in_a_line(result, words) if result.match == "weak" else result for result in results]
+
+
+def _note(search: Search, found: Found, ranked: Ranked, kept: Sequence[Recalled]) -> str | None:
+    """Return why there is no result, or no good one."""
+    if not ranked.scores:
+        return _why_empty(search, found)
+    return _NOTHING_FITS if not search.before and all(result.match == "weak" for result in kept) else None
 
 
 def _why_empty(search: Search, found: Found) -> str:

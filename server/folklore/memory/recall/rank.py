@@ -380,14 +380,19 @@ async def confident_results(
     if ranking.min_score:
         scores = {id_: score_ for id_, score_ in scores.items() if score_ >= ranking.min_score}
     wanted = list(scores)[: search.wanted]
+    further = list(scores)[search.wanted : search.wanted + 1]
     if search.sorted_by_score:
-        if ranking.min_score is None:
-            weak = [id_ for id_ in wanted if match_of(scores[id_]) == "weak"][_MOST_WEAK:]
-            if weak:
-                scores = {id_: scores[id_] for id_ in wanted if id_ not in weak}
-        wanted = sorted(scores.keys() & wanted, key=lambda id_: (-scores[id_], order.index(id_)))
-    further = list(scores)[len(wanted) : search.wanted + 1]
+        shown = wanted if ranking.min_score is not None else _with_few_weak(wanted, scores)
+        if len(shown) < len(wanted):
+            further = []
+        wanted = sorted(shown, key=lambda id_: -scores[id_])
     return {id_: scores[id_] for id_ in [*wanted, *further]}, exact
+
+
+def _with_few_weak(order: Sequence[UUID], scores: Mapping[UUID, float]) -> list[UUID]:
+    """Return the order without weak matches but the first three."""
+    weak = [id_ for id_ in order if match_of(scores[id_]) == "weak"][_MOST_WEAK:]
+    return [id_ for id_ in order if id_ not in weak]
 
 
 def confidences_of(search: Search, found: Found, features: Features, ids: Sequence[UUID]) -> dict[UUID, float]:
