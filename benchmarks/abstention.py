@@ -1,7 +1,7 @@
 """Abstention: does the score of an answer separate questions that have an answer from questions that have none?
 
-A question of one conversation, asked of another one with the names of its speakers, has no answer there: the style
-and the names are the same, and no memory holds the answer.
+A question of one conversation has no answer in another one. It is asked there as it is, and with the names of that
+one's speakers: then the style and the names are the same, and no memory holds the answer.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import asyncio
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -32,9 +32,10 @@ _SHARE = 0.2
 
 @dataclass(frozen=True, slots=True)
 class Foreign:
-    """Questions without an answer, or the reason why a set has none."""
+    """Questions without an answer: with the names of the hosts and as they are, or the reason why a set has none."""
 
     questions: list[Question]
+    as_they_are: list[Question] = field(default_factory=list)
     reason: str | None = None
 
 
@@ -70,34 +71,42 @@ def with_names(text: str, names: Mapping[str, str]) -> str:
 def foreign_questions(given: RetrievalSet, questions: Sequence[Question]) -> Foreign:
     """Return each question of one conversation, asked of the next one of the set (of the first after the last)."""
     if len(given.memories) < 2:
-        return Foreign([], "the set has one namespace: there is no other conversation to ask")
+        return Foreign([], reason="the set has one namespace: there is no other conversation to ask")
     speakers = {
         name: found
         for name, memories in given.memories.items()
         if (found := speakers_of([str(memory["content"]) for memory in memories]))
     }
     if len(speakers) < 2:
-        return Foreign([], "the memories name no speakers (Name: …), so these are not conversations")
+        return Foreign([], reason="the memories name no speakers (Name: …), so these are not conversations")
     names = list(speakers)
     following = dict(zip(names, [*names[1:], names[0]], strict=True))
-    asked = []
+    asked, as_they_are = [], []
     for question in questions:
         own = question.namespaces[0] if len(question.namespaces) == 1 else None
         if own in following:
             host = following[own]
             query = with_names(question.query, renamed(speakers[own], speakers[host]))
             asked.append(replace(question, query=query, namespaces=(host,)))
-    return Foreign(asked) if asked else Foreign([], "no question is asked of one conversation alone")
+            as_they_are.append(replace(question, namespaces=(host,)))
+    if not asked:
+        return Foreign([], reason="no question is asked of one conversation alone")
+    return Foreign(asked, as_they_are)
 
 
 @dataclass(frozen=True, slots=True)
 class Scored:
-    """A question, the best score and the first score of its answer (0 if it is empty), and its R@10."""
+    """A question, the best score and the first score of its answer (0 if it is empty), its R@10, and its match.
+
+    `fits` is true if any result is a strong or fair match; `tokens` are those of the answer as JSON.
+    """
 
     question: Question
     best: float
     first: float
     recall: float
+    fits: bool
+    tokens: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +129,8 @@ class Floor:
 @dataclass(frozen=True, slots=True)
 class Abstained:
     """Result of a run: scores of the answerable and of the foreign questions, and the floors; the first one keeps 95 %
-    of the answerable questions."""
+    of the answerable questions. `as_they_are` are foreign questions with their own names, `whole` the answerable ones
+    without any floor."""
 
     name: str
     stored: int
@@ -128,10 +138,13 @@ class Abstained:
     real: list[Scored]
     foreign: list[Scored]
     floors: list[Floor]
+    as_they_are: list[Scored] = field(default_factory=list)
+    whole: list[Scored] = field(default_factory=list)
 
     def areas(self) -> dict[str, float]:
         """Return the AUROC by the best score, by the first score, and by the best score in each category."""
         found = {
+            "as they are": auroc([one.best for one in self.real], [one.best for one in self.as_they_are]),
             "best score": auroc([one.best for one in self.real], [one.best for one in self.foreign]),
             "first score": auroc([one.first for one in self.real], [one.first for one in self.foreign]),
         }
@@ -139,6 +152,24 @@ class Abstained:
             sides = [[one.best for one in side if one.question.category == name] for side in (self.real, self.foreign)]
             found[name] = auroc(*sides)
         return found
+
+    def silence(self) -> list[dict[str, Any]]:
+        """Return, for each kind of question, the share with a strong or fair match, the mean tokens, and R@10."""
+        kinds = {
+            "answerable": self.real,
+            "answerable, without the floor": self.whole,
+            "foreign, as they are": self.as_they_are,
+            "foreign, with the names": self.foreign,
+        }
+        return [
+            {
+                "questions": name,
+                "strong or fair": mean([float(one.fits) for one in asked]),
+                "tokens": mean([one.tokens for one in asked]),
+                "R@10": mean([one.recall for one in asked]),
+            }
+            for name, asked in kinds.items()
+        ]
 
     def as_json(self) -> dict[str, Any]:
         """Return everything."""
@@ -151,6 +182,7 @@ class Abstained:
             "foreign": len(self.foreign),
             "AUROC": self.areas(),
             "R@10": mean([one.recall for one in self.real]),
+            "silence": self.silence(),
             "at_95_answered": floors[0],
             "floors": floors[1:],
         }
@@ -172,12 +204,15 @@ async def abstain(given: RetrievalSet, options: Options, floors: Sequence[float]
         await store.fill(given)
         real = await _ask(store, questions, options.limit, options.arguments)
         strange = await _ask(store, foreign.questions, options.limit, options.arguments)
+        as_they_are = await _ask(store, foreign.as_they_are, options.limit, options.arguments)
+        lifted = {"ranking": {**options.ranking, "min_score": 0.0}}
+        whole = await _ask(store, questions, options.limit, options.arguments | lifted)
         lowest = max(floor_keeping(_ANSWERED, [one.best for one in real]) - _ROUNDING, 0.0)
         found = []
         for min_score in (lowest, *floors):
             ranking = {"ranking": {**options.ranking, "min_score": min_score}}
             found.append(_floor(min_score, real, strange, await _ask(store, questions, options.limit, ranking)))
-        return Abstained(given.name, store.counts.stored, None, real, strange, found)
+        return Abstained(given.name, store.counts.stored, None, real, strange, found, as_they_are, whole)
 
 
 def _floor(min_score: float, real: Sequence[Scored], foreign: Sequence[Scored], again: Sequence[Scored]) -> Floor:
@@ -190,9 +225,10 @@ def _floor(min_score: float, real: Sequence[Scored], foreign: Sequence[Scored], 
 async def _ask(store: Store, questions: Sequence[Question], limit: int, options: Arguments) -> list[Scored]:
     found = []
     for question in track(questions, "Asking"):
-        answer = await store.ask(question.query, question.namespaces, limit, options)
+        answer = await store.ask(question.query, question.namespaces, limit, options | {"format": "concise"})
         recall = recall_at(10, answer.sources, question.evidence)
-        found.append(Scored(question, max(answer.scores, default=0.0), next(iter(answer.scores), 0.0), recall))
+        best, first = max(answer.scores, default=0.0), next(iter(answer.scores), 0.0)
+        found.append(Scored(question, best, first, recall, answer.fits, answer.tokens))
     return found
 
 
@@ -204,9 +240,9 @@ async def _ask(store: Store, questions: Sequence[Question], limit: int, options:
 def abstention(set_: Path, floors: tuple[float, ...], options: Options) -> None:
     """Compare the scores of questions that SET answers with those of questions that it does not answer.
 
-    The unanswerable questions are the set's own, each asked of the next conversation (namespace) of the set with the
-    names of its speakers replaced by that one's. Speakers are the names before a colon that at least a fifth of a
-    namespace's memories begin with. A set with one namespace or without speakers cannot be measured.
+    The unanswerable questions are the set's own, each asked of the next conversation (namespace) of the set, as it is
+    and with the names of its speakers replaced by that one's. Speakers are the names before a colon that at least a
+    fifth of a namespace's memories begin with. A set with one namespace or without speakers cannot be measured.
 
     The score of an answer is that of its best result, 0 if it is empty. AUROC is the probability that the score of a
     real question is above that of an unanswerable one. For each floor: the share of real questions answered and of the
@@ -219,6 +255,7 @@ def abstention(set_: Path, floors: tuple[float, ...], options: Options) -> None:
         click.echo(f"{found.name}: does not apply: {found.reason}.")
     else:
         click.echo(f"{found.name}: {len(found.real):,} questions, {len(found.foreign):,} without an answer")
+        print_table(found.silence())
         print_table([{"by": name, "AUROC": value} for name, value in found.areas().items()])
         click.echo(f"At 95 % answered {found.floors[0].refused:.1%} of the others are refused")
         print_table([asdict(floor) for floor in found.floors])

@@ -31,6 +31,7 @@ from folklore.mcp.server import build_server
 from folklore.memory.validation import MAX_BATCH
 
 Arguments = dict[str, Any]
+_CHARACTERS_PER_TOKEN = 4
 
 
 @dataclass(slots=True)
@@ -49,12 +50,17 @@ class Counts:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Sources and scores of the results, best first; `seconds` as an MCP client waits."""
+    """Sources and scores of the results, best first; `seconds` as an MCP client waits.
+
+    `fits` is true if any result is a strong or fair match; `tokens` are those of the answer as JSON.
+    """
 
     sources: list[str]
     scores: list[float]
     seconds: float
     degraded: bool
+    fits: bool
+    tokens: float
 
 
 @dataclass(slots=True)
@@ -102,10 +108,12 @@ class Store:
         answer = await self.call(tool, arguments)
         seconds = time.perf_counter() - began
         return Answer(
-            sources=[memory["source"] for memory in answer["memories"]],
+            sources=[memory.get("source", "") for memory in answer["memories"]],
             scores=[float(memory.get("score", 0.0)) for memory in answer["memories"]],
             seconds=seconds,
             degraded=bool(answer.get("degraded")),
+            fits=any(memory.get("match") in ("strong", "fair") for memory in answer["memories"]),
+            tokens=len(json.dumps(answer, ensure_ascii=False)) / _CHARACTERS_PER_TOKEN,
         )
 
     async def call(self, tool: str, arguments: Arguments) -> dict[str, Any]:

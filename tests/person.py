@@ -112,8 +112,14 @@ class Person:
         return list((await self.call(GetRequest(ids=(id_,)))).found[0].relations)
 
     async def recall(self, query: str, **asked: Any) -> Answer:
-        """Answer a question with any ranking, of which the operation takes presets and some numbers."""
-        return await answer(self.context, Question(query, **asked))
+        """Answer a question with any ranking, of which the operation takes presets and some numbers.
+
+        Without `min_score` weak matches are left as they are: most tests are about order, not about silence.
+        """
+        question = Question(query, **asked)
+        if question.ranking.min_score is None:
+            question = replace(question, ranking=replace(question.ranking, min_score=0.0))
+        return await answer(self.context, question)
 
     async def search(self, query: str, filters: FiltersRequest | None = None, **asked: Any) -> Answer:
         return await self.call(SearchRequest(query=query, filters=filters or FiltersRequest(), **asked))

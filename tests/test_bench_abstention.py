@@ -111,6 +111,10 @@ def test_a_question_is_asked_of_the_next_conversation_in_its_names(benchmarks: B
         (("two",), "Which kitten was adopted by Cy?"),
         (("one",), "What leaks at Ada's, a sailing boat?"),
     ]
+    assert [(one.namespaces, one.query) for one in found.as_they_are] == [
+        (("two",), "Which kitten was adopted by Ada?"),
+        (("one",), "What leaks at Cy's, a sailing boat?"),
+    ]
 
 
 async def test_abstention_is_measured_end_to_end(benchmarks: Benchmarks) -> None:
@@ -121,7 +125,11 @@ async def test_abstention_is_measured_end_to_end(benchmarks: Benchmarks) -> None
 
     assert found["applies"]
     assert (found["questions"], found["foreign"]) == (2, 2)
-    assert found["AUROC"] == {"best score": 1.0, "first score": 1.0, "all": 1.0}
+    assert found["AUROC"] == {"as they are": 1.0, "best score": 1.0, "first score": 1.0, "all": 1.0}
+    silence = {kind.pop("questions"): kind for kind in found["silence"]}
+    assert silence["answerable"]["strong or fair"] == silence["answerable, without the floor"]["R@10"] == 1.0
+    assert silence["foreign, as they are"]["strong or fair"] == 0.0
+    assert 0 < silence["foreign, as they are"]["tokens"] < 500
     assert found["R@10"] == 1.0
     assert found["at_95_answered"]["answered"] == found["at_95_answered"]["refused"] == 1.0
     nothing, everything = found["floors"]

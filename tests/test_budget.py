@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from uuid import UUID
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -47,7 +48,7 @@ def test_an_answer_never_exceeds_its_budget(found: list[Recalled], budget: int) 
     assert sum(tokens.estimate(item.memory.content) for item in kept) <= budget
     assert bool(kept) == bool(found), "the first always fits"
     assert [item.memory.id for item in kept] == [item.memory.id for item in found[: len(kept)]]
-    assert cut == (kept != found)
+    assert cut == (len(kept) < len(found))
 
 
 @given(results, st.integers(50, 1_000))
@@ -59,23 +60,31 @@ def test_a_larger_budget_never_gives_fewer_results(found: list[Recalled], budget
 
 
 def test_a_long_text_is_given_by_its_summary() -> None:
-    kept, cut = within_budget([result("long " * 1_000, "short"), result("plain")], 100)
+    kept, cut = within_budget([result("long " * 1_000, "short"), result("plain")], 150)
 
     assert [item.memory.content for item in kept] == ["short", "plain"]
-    assert cut
+    assert not cut
 
 
-def test_a_later_text_that_does_not_fit_ends_the_answer() -> None:
-    kept, cut = within_budget([result("first"), result("long " * 1_000), result("third")], 200)
+def test_a_long_text_leaves_room_for_the_others() -> None:
+    kept, cut = within_budget([result("first"), result("long " * 1_000), result("third")], 300)
+
+    assert [len(item.memory.content) < 700 for item in kept] == [True, True, True]
+    assert kept[2].memory.content == "third"
+    assert not cut
+
+
+def test_results_are_left_out_where_even_short_texts_do_not_fit() -> None:
+    kept, cut = within_budget([result("first"), result("long " * 1_000), result("third")], 90)
 
     assert [item.memory.content for item in kept] == ["first"]
     assert cut
 
 
 def test_the_fields_around_each_text_count_towards_the_budget() -> None:
-    kept, cut = within_budget([result("x")] * 10, 100)
+    kept, cut = within_budget([result("x")] * 10, 150)
 
-    assert len(kept) == 3, "an id, a namespace, a kind and a time cost about thirty tokens"
+    assert len(kept) == 3, "an id, a namespace, an author, a time, a score and a match cost about forty tokens"
     assert cut
 
 
@@ -84,4 +93,17 @@ def test_the_first_result_is_cut_if_it_exceeds_the_budget() -> None:
 
     assert kept[0].memory.content.endswith("…")
     assert kept[0].score == 1.0
-    assert cut
+    assert not cut
+
+
+@pytest.mark.parametrize("place", [0, 400, 799])
+def test_a_long_text_is_cut_around_what_matches_the_question(place: int) -> None:
+    sentences = [f"Paragraph number {number} is about nothing in particular." for number in range(800)]
+    sentences[place] = "The harbour crane was repaired by Okonkwo."
+
+    kept, _ = within_budget([result(" ".join(sentences))], 100, "who repaired the harbour crane?")
+
+    shown = kept[0].memory.content
+    assert "The harbour crane was repaired by Okonkwo." in shown
+    assert shown.startswith("…") is (place > 0)
+    assert shown.endswith("…") is (place < 799)

@@ -16,7 +16,7 @@ from folklore.memory.requests import FiltersRequest
 from folklore.model import Draft, Filters, Sort
 from folklore.ranking.weights import Ranking, chosen
 from folklore.text import tokens
-from tests.person import NOON, Person, contents
+from tests.person import NOON, Person, contents, ids
 
 
 async def tie(connection: asyncpg.Connection, *pairs: tuple[UUID, UUID], strength: float = 1.0) -> None:
@@ -188,18 +188,18 @@ async def test_a_budget_holds_without_a_question_and_the_rest_waits_behind_the_c
     await person.keep(*(f"Paragraph {number}: " + "gardens and parks, " * 20 for number in range(12)))
     whole = await person.recall("*", limit=100, sort=sort)
 
-    given: list[str] = []
+    given: list[UUID] = []
     cursor = None
     for _ in range(12):
         page = await person.recall("*", limit=5, sort=sort, max_tokens=300, cursor=cursor)
         assert sum(tokens.estimate(text) for text in contents(page)) <= 300
-        given += contents(page)
+        given += ids(page)
         cursor = page.cursor
         assert page.truncated == (cursor is not None)
         if cursor is None:
             break
 
-    assert given == contents(whole)
+    assert given == ids(whole)
 
 
 async def test_explain_tells_what_signals_neighbours_and_likeness_made_of_a_result(person: Person) -> None:

@@ -111,9 +111,9 @@ async def test_each_response_format_has_its_fields(client: Client) -> None:
     concise = await call(client, "memory_recall", query="invoices numbered per year")
     detailed = await call(client, "memory_recall", query="invoices numbered per year", format="detailed")
 
-    assert all(memory.keys() == {"id", "score"} for memory in ids["memories"])
+    assert all(memory.keys() == {"id", "score", "match"} for memory in ids["memories"])
     first, plain = concise["memories"]
-    assert {"id", "content", "namespace", "kind", "tags", "source", "author", "when", "score"} == first.keys()
+    assert {"id", "content", "namespace", "kind", "tags", "source", "author", "when", "score", "match"} == first.keys()
     assert "kind" not in plain, "a note is a note"
     assert first["when"] == "2026-03-01T09:00:00Z"
     whole, bare = detailed["memories"]

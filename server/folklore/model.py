@@ -15,6 +15,7 @@ JsonObject = Mapping[str, object]
 StoreStatus = Literal["stored", "duplicate", "superseded_old"]
 TagMode = Literal["any", "all"]
 TagMatch = Literal["prefix", "exact"]
+Match = Literal["strong", "fair", "weak"]
 Sort = Literal["score", "time_asc", "time_desc", "updated_asc", "updated_desc"]
 Role = Literal["reader", "writer", "admin"]
 # always: a question in any project is asked in the namespace too.
@@ -396,6 +397,7 @@ class Variant:
 class Recalled:
     """A memory in an answer.
 
+    `score` is the confidence that it answers the question, and `match` says how great that is; a search has neither.
     `expanded` names the expansion that added it: relations or entities. `elsewhere`: it is not of the project in which
     the question was asked. `contradicts` are visible memories with that relation to it, in either direction. `queries`
     are the numbers, from 0, of the questions that it answers, if there were several.
@@ -403,6 +405,7 @@ class Recalled:
 
     memory: Memory
     score: float | None = None
+    match: Match | None = None
     explain: JsonObject | None = None
     expanded: str | None = None
     elsewhere: bool = False

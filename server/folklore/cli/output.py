@@ -71,10 +71,10 @@ def print_answer(answer: Answer, form: Format, *, as_json: bool, zone: tzinfo) -
         print_line(f"There is more: --cursor {answer.cursor}", dim=True)
 
 
-_TERMS = ("rrf", "own", "signals", "neighbours", "nearness", "relevance", "redundancy")
+_TERMS = ("rrf", "own", "signals", "neighbours", "nearness", "relevance", "redundancy", "confidence")
 _EXPLAINED = (
     *("#", "score", "dense", "cosine", "evid.", "keyword", "idf held", "evid."),
-    *("RRF", "own", "signals", "nbrs", "nearness", "relevance", "repeats"),
+    *("RRF", "own", "signals", "nbrs", "nearness", "relevance", "repeats", "confidence"),
 )
 
 
@@ -228,7 +228,7 @@ def _cell(value: object) -> str:
 
 def _print_result(place: int, result: Recalled, form: Format, zone: tzinfo) -> None:
     memory = result.memory
-    score = "" if result.score is None else f"{result.score:.4f}"
+    score = " ".join(f"{part}" for part in (result.match, result.score) if part is not None)
     replaced = f", superseded by {memory.superseded_by}" if memory.superseded_by else ""
     if form == "ids":
         print_line(f"{memory.id}  {score}".rstrip() + replaced)

@@ -41,7 +41,11 @@ from folklore.memory.serializers import Format
     show_default=True,
 )
 @format_option
-@click.option("--max-tokens", type=click.IntRange(50, 100_000), help="Keep the answer within this many tokens.")
+@click.option(
+    "--max-tokens",
+    type=click.IntRange(50, 100_000),
+    help="Keep the answer within this many tokens; default: 2,000 if concise.",
+)
 @click.option("--cursor", help="Continue an answer; repeat its other options.")
 @click.option("--explain", is_flag=True, help="Show the terms of every score, and what each branch did.")
 @context_and_json
@@ -52,6 +56,7 @@ def recall(ctx: click.Context, /, filters: Given, ranking: Given, form: Format, 
     """
     query, also = " ".join(options.pop("query")), options.pop("also")
     asked: dict[str, Any] = {"queries": (query, *also)} if also else {"query": query}
+    options["max_tokens"] = serializers.budget(form, options["max_tokens"])
     request = requests.RecallRequest(**asked, filters=filters_from(filters), ranking=ranking_from(ranking), **options)
     answer = call(ctx, request)
     print_answer(answer, form, as_json=as_json, zone=zone_of(ctx))

@@ -12,6 +12,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 from tokenizers import Tokenizer
 
@@ -24,6 +25,8 @@ class StaticModel:
     def __init__(self, table: Vectors, tokenizer: Tokenizer) -> None:
         self._table = table
         self._tokenizer = tokenizer
+        self._last: tuple[tuple[str, ...], NDArray[np.int32], NDArray[np.intp]]
+        self._last = (), np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.intp)
 
     @classmethod
     def load(cls) -> StaticModel:
@@ -58,15 +61,22 @@ class StaticModel:
 
     def embed_question(self, pieces: Sequence[str], weights: Sequence[float]) -> Vectors:
         """Return the unit vector (dimensions,) of a question in pieces, each with a weight."""
-        lower = [piece.lower() for piece in pieces]
-        encoding = self._tokenizer.encode(" ".join(lower), add_special_tokens=False)
-        if not encoding.ids:
+        tokens, of_piece = self._tokens(tuple(pieces))
+        if len(tokens) == 0:
             return np.zeros(self._table.shape[1], dtype=np.float32)
-        ends = np.cumsum([len(piece) + 1 for piece in lower])
-        # A token begins with the space before its word, so its last character determines its piece.
-        last = np.asarray([max(end - 1, 0) for _, end in encoding.offsets])
-        of_piece = np.searchsorted(ends, last, side="right")
-        weight = np.asarray(weights, dtype=np.float32)[np.minimum(of_piece, len(pieces) - 1)]
-        vector: Vectors = weight @ self._table[np.asarray(encoding.ids, dtype=np.int32)]
+        weight = np.asarray(weights, dtype=np.float32)[of_piece]
+        vector: Vectors = weight @ self._table[tokens]
         unit: Vectors = normalized(vector[None])[0]
         return unit
+
+    def _tokens(self, pieces: tuple[str, ...]) -> tuple[NDArray[np.int32], NDArray[np.intp]]:
+        """Return the tokens of a question and the piece of each; those of the last question are kept."""
+        if pieces != self._last[0]:
+            lower = [piece.lower() for piece in pieces]
+            encoding = self._tokenizer.encode(" ".join(lower), add_special_tokens=False)
+            ends = np.cumsum([len(piece) + 1 for piece in lower])
+            # A token begins with the space before its word, so its last character determines its piece.
+            last = np.asarray([max(end - 1, 0) for _, end in encoding.offsets])
+            of_piece = np.minimum(np.searchsorted(ends, last, side="right"), len(pieces) - 1)
+            self._last = pieces, np.asarray(encoding.ids, dtype=np.int32), of_piece
+        return self._last[1:]

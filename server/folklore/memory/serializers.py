@@ -20,6 +20,8 @@ from folklore.model import FIELDS, Answer, Memory, Namespace, Recalled, Relation
 
 Format = Literal["concise", "detailed", "ids"]
 JsonDict = dict[str, Any]
+# Tokens of a concise answer, if the caller states no number.
+_CONCISE_TOKENS = 2_000
 # Characters by which a text is recognised.
 _BEGINNING = 200
 # Searched namespaces that are named.
@@ -41,6 +43,11 @@ def answer(found: Answer, form: Format) -> JsonDict:
     )
 
 
+def budget(form: Format, max_tokens: int | None) -> int | None:
+    """Return the token budget of an answer: as stated, or else 2,000 for a concise one and none for another."""
+    return _CONCISE_TOKENS if max_tokens is None and form == "concise" else max_tokens
+
+
 def _searched(names: Sequence[str]) -> list[str]:
     """Return the names of the namespaces, the last of very many as their number."""
     if len(names) <= _NAMED:
@@ -59,6 +66,7 @@ def recalled(result: Recalled, form: Format) -> JsonDict:
     memory = result.memory
     return value | _set(
         score=result.score,
+        match=result.match,
         superseded_by=_plain(memory.superseded_by),
         # The memory that superseded it may have been erased.
         superseded_at=_plain(memory.superseded_at) if memory.superseded_by is None else None,

@@ -72,14 +72,16 @@ class UsageQueue:
         self.dropped = 0
 
     def add(self, answer: Answer, *queries: str, caller: Caller, now: datetime) -> None:
-        """Queue the scored memories of an answer without waiting. Memories of a listing have no score.
+        """Queue the found memories of an answer without waiting. Branches find no memories of a listing.
 
         A memory that answers several questions is counted once, for the first of them.
         """
+        if not answer.found_by:
+            return
         answer_id = new_id()
         digests = [query_digest(query) for query in queries]
         for rank, result in enumerate(answer.memories, start=1):
-            if result.score is None:
+            if result.expanded is not None:
                 continue
             if len(self._entries) >= self._capacity or self._closing.is_set():
                 self.dropped += 1

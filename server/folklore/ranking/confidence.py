@@ -1,108 +1,52 @@
-"""Confidence that a result answers its question, from the words of the question that it covers and from its cosine.
+"""Confidence that a memory answers a question: a function of the two and of the memory's neighbours in its session.
 
-Ranking needs to know which memory is better; confidence, whether any is good. Fitted on questions of one conversation
-asked of another (benchmarks/RESULTS.md).
+No term depends on what else is stored or on other results, so that the same memory has the same confidence in every
+answer. Ranking needs to know which memory is better; confidence, whether any is good. Fitted on questions that were
+asked of memories that cannot answer them (benchmarks/RESULTS.md).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import islice
-from types import MappingProxyType
 
-from folklore.ranking.statistics import inverse_document_frequency
+from folklore.model import Match
 
-# Number of the rarest words of a question that are distinguished: one bit each, in a bigint.
-MAX_WORDS = 62
-# Weight of a word that a neighbour holds, in words of the memory itself.
-_NEIGHBOUR = 0.8
-# Share of a word that no memory holds, added to every question: one of few words would soon be covered whole.
-_UNCOVERED = 0.75
-# Weight of the cosine in words' coverage.
-_COSINE = 0.5
-# Logistic regression on as many questions with an answer as without.
-_SLOPE, _BIAS = 10.5, -6.3
+# Share of a word that only a neighbour in the session holds.
+NEIGHBOUR = 0.9
+# Weight of a word that is never held, added to every question, at most its own weight: one of few words would soon be
+# covered whole.
+_UNCOVERED = 5.0
+# Logistic regression. The cosine is 0 for an unrelated text.
+_COVERAGE, _COSINE, _SEQUENCE, _NO_NAME, _BIAS = 5.0, 9.0, 4.0, -4.0, -4.9
+# Cosine of a usual result, where there is no vector.
+_USUAL = 0.3
+# Least confidence of a strong and of a fair match, and the levels to which a score is rounded down: within a level the
+# order is that of relevance, which is the better one.
+_STRONG, _FAIR = 0.95, 0.25
+_LEVELS = (_STRONG, 0.5, _FAIR, 0.1)
 
 
-@dataclass(frozen=True, slots=True)
-class QuestionTerms:
-    """The words and date terms of a question that some memory holds, as (bits, weight); any of its bits means held.
+def share(held: float, total: float) -> float:
+    """Return the share of a question's weight that is held, as if the question had one more long word."""
+    return held / (total + min(total, _UNCOVERED)) if total > 0 else 0.0
 
-    `total` is the weight of all words, also of those that no memory holds, and of the time that the question names.
+
+def confidence(coverage: float, sequence: float, cosine: float | None, *, unnamed: bool) -> float:
+    """Return 1 / (1 + exp(-(5 coverage + 9 cosine + 4 sequence - 4 unnamed - 4.9))).
+
+    `coverage` is the share of the question's words, `sequence` that of its pairs of words, `unnamed` whether it names
+    someone or something that neither the memory nor a neighbour mentions. Without a vector (None) the cosine is 0.3.
     """
-
-    words: Sequence[tuple[int, float]]
-    dates: Sequence[tuple[int, float]]
-    total: float
-
-    @classmethod
-    def of(
-        cls,
-        weights: Mapping[str, float],
-        documents: Mapping[str, int],
-        dated: Collection[str],
-        total: int,
-        stems: Mapping[str, str] = MappingProxyType({}),
-    ) -> QuestionTerms:
-        """Make them from the `weights` of lexemes, in the order of their bits, and all `documents`, zeros included.
-
-        A time counts once, as its date term (`@...`), which needs no word in the text; the lexemes that spell it,
-        `dated`, are left out. A word as it is spelled counts as its stem (`stems`): either suffices.
-        """
-        bits = _bits(weights, stems)
-        words = [(bit, weights[word]) for word, bit in bits.items() if not _is_date_term(word) and word not in dated]
-        dates = [(bit, weights[word]) for word, bit in bits.items() if _is_date_term(word)]
-        absent = [lexeme for lexeme, count in documents.items() if count == 0 and lexeme not in dated]
-        # A lexeme that no memory holds has this weight.
-        rarest = inverse_document_frequency(0, total)
-        absent_dates = len(list(filter(_is_date_term, absent)))
-        of_words = sum(weight for _, weight in words) + rarest * (len(absent) - absent_dates)
-        of_date = max((weight for _, weight in dates), default=rarest * min(absent_dates, 1))
-        whole = of_words + of_date
-        return cls(words, dates, whole + _UNCOVERED * rarest if whole > 0 else 0.0)
-
-    def coverage(self, own: int, neighbours: int) -> float:
-        """Return the share of the question, 0 to 1, that a memory with these bits and its neighbours cover."""
-        if self.total <= 0:
-            return 0.0
-        covered = 0.0
-        for bit, weight in self.words:
-            if own & bit:
-                covered += weight
-            elif neighbours & bit:
-                covered += _NEIGHBOUR * weight
-        date = 0.0
-        for bit, weight in self.dates:
-            date = max(date, weight if own & bit else _NEIGHBOUR * weight if neighbours & bit else 0.0)
-        return (covered + date) / self.total
+    near = _USUAL if cosine is None else cosine
+    value = _COVERAGE * coverage + _COSINE * near + _SEQUENCE * sequence + _NO_NAME * unnamed + _BIAS
+    return 1.0 / (1.0 + math.exp(-value))
 
 
-def _bits(weights: Mapping[str, float], stems: Mapping[str, str]) -> dict[str, int]:
-    """Return the bits of the rarest lexemes, those of a spelled word with those of its stem."""
-    bits: dict[str, int] = {}
-    for place, lexeme in enumerate(islice(weights, MAX_WORDS)):
-        stem = stems.get(lexeme, lexeme)
-        bits[stem] = bits.get(stem, 0) | 1 << place
-    return bits
+def match_of(score: float) -> Match:
+    """Return the match that a confidence is: strong from 0.95, fair from 0.25, else weak."""
+    return "strong" if score >= _STRONG else "fair" if score >= _FAIR else "weak"
 
 
-def _is_date_term(lexeme: str) -> bool:
-    return lexeme.startswith("@")
-
-
-def confidences(
-    coverages: Sequence[float | None], cosines: Sequence[float], *, among: int | None = None
-) -> list[float]:
-    """Return 1 / (1 + exp(-(10.5 * (value + best) / 2 - 6.3))) for each result, value = coverage + 0.5 * cosine.
-
-    `best` is the greatest value of the first `among` results, or of all: any result may show that there is an answer.
-    Without coverage (None) the cosine takes its place.
-    """
-    values = [
-        (cosine if coverage is None else coverage) + _COSINE * cosine
-        for coverage, cosine in zip(coverages, cosines, strict=True)
-    ]
-    best = max(values[:among], default=0.0)
-    return [1.0 / (1.0 + math.exp(-(_SLOPE * (value + best) / 2 + _BIAS))) for value in values]
+def rounded(value: float) -> float:
+    """Return the score of a confidence: rounded down to 0.95, 0.5, 0.25, 0.1 or 0."""
+    return next((level for level in _LEVELS if value >= level), 0.0)

@@ -67,8 +67,8 @@ class Ranking:
     significance: float = 1.1
     signals: Signals = Signals()
     mmr_lambda: float = 0.7
-    # Results of lower confidence are left out.
-    min_score: float = 0.0
+    # Results of lower confidence are left out; 0 leaves all, None shortens weak ones and leaves three of them.
+    min_score: float | None = None
     # Memories that are added after the results: related to several of them, or naming the same entities.
     expand: tuple[Expansion, ...] = ()
     reflection_boost: float = 1.0

@@ -35,16 +35,21 @@ async def dense_branch(memory: MemoryContext, search: Search, statistics: Statis
         return DenseResult(NOTHING)
     with stage("recall.dense"):
         if search.question.embedding is not None:
-            vector = _unit_vector(search.question.embedding, model)
+            vector = plain = _unit_vector(search.question.embedding, model)
         else:
-            vector = await embedder.embed_question(search.pieces, _weights(search, statistics, embedder))
+            vector = plain = await embedder.embed_question(search.pieces, _weights(search, statistics, embedder))
+            if embedder.weighs_words:
+                plain = await embedder.embed_question(search.pieces, [1.0] * len(search.pieces))
+        # A model may give unrelated texts a cosine far above 0.
+        unrelated = 0.0 if embedder.weighs_words else max(float(plain @ await embedder.probe()), 0.0)
         if not vector.any():
             return DenseResult(NOTHING, model=model, vector=vector)
         query, line = _query(statistics, vector)
         hits = await memory.statements.dense(search.scope, query, search.ranking.fetch(search.wanted))
     if line is not None:
         hits = replace(hits, scores=tuple(score - line.expected for score in hits.scores))
-    return DenseResult(hits, (perf_counter() - started) * 1e3, model, vector, line, query.total or 0)
+    milliseconds = (perf_counter() - started) * 1e3
+    return DenseResult(hits, milliseconds, model, vector, line, query.total or 0, plain, unrelated)
 
 
 def _query(statistics: Statistics, vector: NDArray[np.float32]) -> tuple[DenseQuery, QuestionLine | None]:

@@ -94,7 +94,7 @@ async def with_elsewhere(
     best, needed = max(there.values(), default=0.0), _needed(search, found, ranked)
     others = await page(memory, elsewhere, *outcome) if best >= needed else Answer((), ())
     limit = search.question.limit
-    places = min(_AT_MOST, max(limit // 2, limit - len(ranked.confidence)))
+    places = min(_AT_MOST, max(limit // 2, limit - len(ranked.scores)))
     better = [result for result in others.memories if there[result.memory.id] >= needed]
     chosen = [replace(result, elsewhere=True) for result in better[:places]]
     answer = await page(memory, _with_less_room(search, chosen), found, ranked)
@@ -125,9 +125,9 @@ def _fits(search: Search, found: Found, ranked: Ranked) -> Mapping[UUID, float]:
     It is the confidence of the result; in a search for exact words, the share of them that the result holds.
     """
     if not search.question.literal:
-        return ranked.confidence
+        return {id_: ranked.confidence[id_] for id_ in ranked.scores}
     coverage = found.coverage()
-    return {id_: coverage.get(id_, 1.0) for id_ in ranked.confidence}
+    return {id_: coverage.get(id_, 1.0) for id_ in ranked.scores}
 
 
 def _needed(search: Search, found: Found, ranked: Ranked) -> float:

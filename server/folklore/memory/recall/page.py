@@ -12,34 +12,43 @@ from folklore.memory.pagination import MAX_PAGED, given_cursor, is_given
 from folklore.memory.recall.rank import Ranked
 from folklore.memory.recall.values import Found, Search
 from folklore.model import Answer, JsonObject, Memory, Recalled, Sort, Variant
+from folklore.ranking.confidence import match_of
 from folklore.text import tokens
 from folklore.text.entities.finder import find_entities
+from folklore.text.question import QuestionWords
+from folklore.text.snippet import line, snippet
 from folklore.text.words import differing_words
 
 # Tokens of a result besides its text: id, namespace, kind, time.
-_ENVELOPE = 30
+_ENVELOPE = 42
+# Tokens to which a long text is shortened before a result is left out; characters of a line.
+_SHORTEST_TEXT, _LINE = 40, 160
+# Share of a budget for the results; the rest is for the cursor, the note and the names of namespaces.
+_OF_RESULTS = 0.95
 _MAX_EXPANDED, _MAX_TAGS = 25, 64
 _ENTITY = "entity:"
+_NOTHING_FITS = "Nothing stored here fits the question well; these are the nearest. min_score 0 shows more of them."
 NO_FURTHER_PAGES = f"Paging ends after about {MAX_PAGED:,} results; ask a narrower question, or list with filters."
 
 
 async def page(memory: MemoryContext, search: Search, found: Found, ranked: Ranked) -> Answer:
     """Return the page of a ranked answer. One statement if the ranking asks for expansion, else none."""
     question, before = search.question, search.before
-    fresh = [id_ for id_ in ranked.confidence if not is_given(id_, before)]
+    fresh = [id_ for id_ in ranked.scores if not is_given(id_, before)]
     results = in_order([_result(id_, search, found, ranked) for id_ in fresh[: question.limit]], question.sort)
+    results = _weak_in_a_line(results, search)
     if search.ranking.expand and results:
         results += await _expanded(memory, search, results)
-    kept, cut = within_budget(results, question.max_tokens)
-    more = cut or len(fresh) > question.limit
+    kept, left_out = within_budget(results, question.max_tokens, search.query.bag)
+    more = left_out or len(fresh) > question.limit
     ids = [id_ for result in kept for id_ in (result.memory.id, *(variant.id for variant in result.variants))]
     cursor, note = None, None
     if more and len(before) + len(kept) <= MAX_PAGED:
         cursor = given_cursor(ids, before, search.key)
     elif more:
         note = NO_FURTHER_PAGES
-    elif not ranked.confidence:
-        note = _why_empty(search, found)
+    else:
+        note = _note(search, found, ranked, kept)
     return Answer(
         memories=tuple(kept),
         searched=tuple(namespace.name for namespace in search.namespaces),
@@ -56,9 +65,11 @@ def _result(id_: UUID, search: Search, found: Found, ranked: Ranked) -> Recalled
     candidate = ranked.features.candidates[id_]
     memory = memory_of(candidate.row, candidate.namespace)
     explanation = _explain_result(id_, found, ranked) if search.question.explain else None
+    score = ranked.scores[id_]
     return Recalled(
         memory,
-        round(ranked.confidence[id_], 3),
+        score if search.sorted_by_score else None,
+        None if search.question.literal else match_of(score),
         explanation,
         variants=tuple(_variant(other, memory, ranked) for other in ranked.leading.variants.get(id_, ())),
         contradicts=tuple(candidate.row["contradicts"]),
@@ -98,42 +109,100 @@ async def _expanded(memory: MemoryContext, search: Search, results: Sequence[Rec
     return [result for result in found if not is_given(result.memory.id, search.before)]
 
 
-def within_budget(results: Sequence[Recalled], max_tokens: int | None) -> tuple[list[Recalled], bool]:
-    """Return the leading results that fit, and True if any was left out or shortened.
+def within_budget(results: Sequence[Recalled], max_tokens: int | None, query: str = "") -> tuple[list[Recalled], bool]:
+    """Return the leading results that fit, and True if any was left out.
 
-    A result whose text does not fit has its summary instead, if there is one. The first result is cut to fit.
+    A text longer than its share of the budget is replaced by its summary if there is one, else by what matches the
+    query. The first result always fits.
     """
     if max_tokens is None:
         return list(results), False
-    kept: list[Recalled] = []
-    left, cut = max_tokens, False
+    room = int(max_tokens * _OF_RESULTS)
+    left, kept = room, 0
     for result in results:
-        room = left - _ENVELOPE
-        text = result.memory.content
-        if tokens.estimate(text) > room and result.memory.summary is not None:
-            text = result.memory.summary
-        if tokens.estimate(text) > room:
-            if kept:
-                return kept, True
-            text = tokens.fit(text, max(room, 1))
-        if text is not result.memory.content:
-            cut = True
-            result = replace(result, memory=replace(result.memory, content=text))
-        kept.append(result)
-        left -= result_tokens(result)
-    return kept, cut
+        left -= _envelope(result) + min(_cost(result.memory.content), _SHORTEST_TEXT)
+        if left < 0 and kept:
+            break
+        kept += 1
+    texts = [_cost(result.memory.content) for result in results[:kept]]
+    share = _share(texts, room - sum(map(_envelope, results[:kept])))
+    words = QuestionWords.of(query.split()) if max(texts, default=0) > share else None
+    shown = [
+        result if words is None or cost <= share else _shortened(result, words, share)
+        for result, cost in zip(results, texts, strict=False)
+    ]
+    return shown, kept < len(results)
+
+
+def _share(costs: Sequence[int], room: int) -> int:
+    """Return the greatest cost that each text may have: short ones leave theirs to the others, and one has 20."""
+    left = max(room, _SHORTEST_TEXT // 2)
+    for place, cost in enumerate(ordered := sorted(costs)):
+        if cost * (len(ordered) - place) > left:
+            return max(left // (len(ordered) - place), 1)
+        left -= cost
+    return max(costs, default=0)
+
+
+def _cost(text: str) -> int:
+    """Return the tokens of a text in JSON, which escapes lines and quotation marks."""
+    return -(-(len(text) + text.count("\n") + text.count('"')) // tokens.CHARACTERS_PER_TOKEN)
+
+
+def _envelope(result: Recalled) -> int:
+    """Return the tokens of a concise result besides its text."""
+    memory = result.memory
+    fields = (memory.namespace, memory.author, *memory.tags, memory.source or "", *map(_of_variant, result.variants))
+    return _ENVELOPE + sum(map(len, fields)) // tokens.CHARACTERS_PER_TOKEN
+
+
+def _of_variant(variant: Variant) -> str:
+    return " " * _ENVELOPE * 2 + variant.differs
+
+
+def _shortened(result: Recalled, words: QuestionWords, share: int) -> Recalled:
+    """Return a result with its summary, or with what matches the question, in this many tokens."""
+    memory = result.memory
+    room = share * tokens.CHARACTERS_PER_TOKEN
+    text = memory.content if memory.summary is None else memory.summary
+    shown = snippet(text, words, room)
+    while _cost(shown) > share and len(shown) > 1:
+        room -= (_cost(shown) - share) * tokens.CHARACTERS_PER_TOKEN
+        shown = snippet(text, words, max(room, 1))
+    return replace(result, memory=replace(memory, content=shown))
+
+
+def _in_a_line(result: Recalled, words: QuestionWords) -> Recalled:
+    """Return a result with one line of text: its summary, or what matches the question."""
+    memory = result.memory
+    return replace(result, memory=replace(memory, content=line(memory.summary or memory.content, words, _LINE)))
 
 
 def result_tokens(result: Recalled) -> int:
     """Return the number of tokens that a result takes, estimated."""
-    return _ENVELOPE + tokens.estimate(result.memory.content)
+    return _envelope(result) + _cost(result.memory.content)
+
+
+def _weak_in_a_line(results: list[Recalled], search: Search) -> list[Recalled]:
+    """Return the results, the weak ones with one line of text unless the request has a `min_score`."""
+    if search.ranking.min_score is not None or all(result.match != "weak" for result in results):
+        return results
+    words = QuestionWords.of(search.pieces)
+    return [_in_a_line(result, words) if result.match == "weak" else result for result in results]
+
+
+def _note(search: Search, found: Found, ranked: Ranked, kept: Sequence[Recalled]) -> str | None:
+    """Return why there is no result, or no good one."""
+    if not ranked.scores:
+        return _why_empty(search, found)
+    return _NOTHING_FITS if not search.before and all(result.match == "weak" for result in kept) else None
 
 
 def _why_empty(search: Search, found: Found) -> str:
     if all(namespace.empty for namespace in search.namespaces):
         empty = [namespace.name for namespace in search.namespaces[:5]] or [search.question.project or ""]
         return f"Empty so far: {', '.join(empty)}."
-    if search.ranking.min_score > 0 and any(hits.ids for hits in found.hits.values()):
+    if search.ranking.min_score and any(hits.ids for hits in found.hits.values()):
         return f"Nothing reaches the confidence asked for (min_score {search.ranking.min_score})."
     if found.degraded:
         return "Nothing was found, but a branch of the search could not take part (degraded)."
@@ -167,6 +236,7 @@ def _explain_result(id_: UUID, found: Found, ranked: Ranked) -> JsonObject:
         "nearness": round(features.nearness.get(id_, 1.0), 3),
         "relevance": round(scored.relevance[id_], 3),
         "redundancy": round(ranked.redundancy[id_], 3),
+        "confidence": round(ranked.confidence.get(id_, 0.0), 3),
     }
 
 

@@ -145,9 +145,9 @@ async def ranked(memory: MemoryContext, search: Search) -> tuple[Found, Ranked]:
         leading = score_candidates(search, fused, features)
         if memory.reranker is not None and "dense" in found.hits:
             leading = await rerank(memory.reranker, search, leading, features)
-        redundancy = diversify(search, found, leading, features)
-        confidence = confident_results(search, found, features, redundancy)
-    return found, Ranked(fused, features, leading, redundancy, confidence)
+        redundancy, newer = diversify(search, found, leading, features)
+        scores, confidence = await confident_results(memory, search, found, features, list(redundancy), newer)
+    return found, Ranked(fused, features, leading, redundancy, scores, confidence)
 
 
 def search_of(context: RequestContext, question: Question, namespaces: Sequence[NamespaceInfo]) -> Search:

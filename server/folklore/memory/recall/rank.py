@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from itertools import chain
 from uuid import UUID
 
 import numpy as np
@@ -17,7 +18,7 @@ from folklore.errors import RerankerUnavailable
 from folklore.memory.context import MemoryContext
 from folklore.memory.recall.values import Found, Search
 from folklore.model import Degraded
-from folklore.ranking.confidence import QuestionTerms, confidences
+from folklore.ranking.confidence import NEIGHBOUR, confidence, match_of, rounded, share
 from folklore.ranking.diversity import (
     discounted_relevance,
     group_near_duplicates,
@@ -40,8 +41,8 @@ from folklore.ranking.fusion import (
 from folklore.ranking.statistics import rarest_weights
 from folklore.telemetry import stage
 from folklore.text.clean import clean
-from folklore.text.dates.date_terms import pieces_with_dates
 from folklore.text.exact import ExactMatch
+from folklore.text.question import QuestionWords, plain
 from folklore.text.words import is_question
 
 log = structlog.get_logger(__name__)
@@ -55,6 +56,8 @@ _LOWEST_PRIORITY = 4
 # near to any other.
 _SAME_SUBJECT, _SAME_WORDS, _COVERED, _STATEMENT = 0.66, 0.5, 0.5, 300
 _OCCASION = timedelta(days=1)
+# Results without confidence in an answer, and the weight of an adjacent memory's vector in that of a memory.
+_MOST_WEAK, _CONTEXT = 3, 0.5
 # Characters of a question that a reranker reads.
 _RERANKED_QUESTION = 4_000
 # Characters per lexeme, about, of a text that has no vector and so no measured length.
@@ -63,7 +66,10 @@ _CHARACTERS_PER_LEXEME = 8
 
 @dataclass(frozen=True, slots=True)
 class Features:
-    """The candidates and their features. `vectors` (n, dimensions) and `cosines` (n,) have a row each, by `rows`."""
+    """The candidates and their features. `vectors` (n, dimensions) and `cosines` (n,) have a row each, by `rows`.
+
+    Of the candidates in `surrounded`, the memories before and after in the session are candidates too.
+    """
 
     candidates: Mapping[UUID, Candidate]
     signals: Mapping[UUID, float]
@@ -72,6 +78,7 @@ class Features:
     rows: Mapping[UUID, int]
     vectors: NDArray[np.float32]
     cosines: NDArray[np.float32] | None
+    surrounded: Collection[UUID]
 
     def time_of(self, id_: UUID) -> datetime:
         """Return the time of a candidate: when it was true, or else when it was stored."""
@@ -96,12 +103,13 @@ class Leading:
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """A ranked answer: the confidence of each result, best first, and the values that lead to it."""
+    """A ranked answer: the score of each result, best first, and the values that lead to it."""
 
     fused: Fused[UUID]
     features: Features
     leading: Leading
     redundancy: Mapping[UUID, float]
+    scores: Mapping[UUID, float]
     confidence: Mapping[UUID, float]
 
 
@@ -156,10 +164,12 @@ async def read_features(memory: MemoryContext, search: Search, found: Found, fus
     vectors = _unit_rows([candidate.vector for candidate in candidates.values()])
     cosines = _cosines(found, vectors)
     if plain:
-        return Features(candidates, dict.fromkeys(candidates, 1.0), (), {}, rows, vectors, cosines)
+        return Features(candidates, dict.fromkeys(candidates, 1.0), (), {}, rows, vectors, cosines, ())
     own = {id_: candidate for id_, candidate in candidates.items() if id_ in fused.own}
     signals, links = _signals(search, found, own), _links(search, candidates)
-    return Features(candidates, signals, links, _nearness(search, found, candidates, cosines), rows, vectors, cosines)
+    nearness = _nearness(search, found, candidates, cosines)
+    surrounded = query.spreading if query.reach > 0 else ()
+    return Features(candidates, signals, links, nearness, rows, vectors, cosines, surrounded)
 
 
 def _cosines(found: Found, vectors: NDArray[np.float32]) -> NDArray[np.float32] | None:
@@ -281,19 +291,25 @@ async def rerank(reranker: Reranker, search: Search, leading: Leading, features:
     return replace(leading, order=[leading.order[place] for place in places], relevance=relevance)
 
 
-def diversify(search: Search, found: Found, leading: Leading, features: Features) -> Mapping[UUID, float]:
-    """Return the ids of the results with their redundancy, best first, but the newer one first on one subject."""
+def diversify(
+    search: Search, found: Found, leading: Leading, features: Features
+) -> tuple[Mapping[UUID, float], Mapping[UUID, Sequence[UUID]]]:
+    """Return the ids of the results with their redundancy, best first, but the newer one first on one subject.
+
+    Return also, for a candidate, the newer ones on its subject.
+    """
     ranking = search.ranking
     vectors = features.vectors[[features.rows[id_] for id_ in leading.order]]
     # A result below min_score leaves its place to the next one.
-    limit = len(leading.order) if ranking.min_score > 0 else search.wanted + 1
+    limit = len(leading.order) if ranking.min_score else search.wanted + 1
     pick = maximal_marginal_relevance if ranking.fusion == "rrf" else discounted_relevance
     picked = pick(leading.relevance, vectors @ vectors.T, limit, ranking.mmr_lambda)
     redundancy = {leading.order[place]: value for place, value in picked}
     if ranking.fusion == "rrf" or search.question.literal:
-        return redundancy
-    order = newest_first(list(redundancy), _newer_on_subject(found, leading, features, redundancy))
-    return {id_: redundancy.get(id_, 0.0) for id_ in order[: len(redundancy)]}
+        return redundancy, {}
+    newer = _newer_on_subject(found, leading, features, redundancy)
+    order = newest_first(list(redundancy), newer)
+    return {id_: redundancy.get(id_, 0.0) for id_ in order[: len(redundancy)]}, newer
 
 
 def _newer_on_subject(
@@ -339,49 +355,132 @@ def _weight(bits: int, weights: Sequence[float]) -> float:
     return sum(weight for place, weight in enumerate(weights) if bits >> place & 1)
 
 
-def confident_results(
-    search: Search, found: Found, features: Features, redundancy: Mapping[UUID, float]
-) -> dict[UUID, float]:
-    """Return the results of sufficient confidence, in order: those wanted, and one more if there is one."""
-    ids, cosines = list(redundancy), features.cosines
-    similarities = [0.0 if cosines is None else float(cosines[features.rows[id_]]) for id_ in ids]
-    values = _answer_confidences(search, found, ids, similarities, features.links)
-    sufficient = [pair for pair in zip(ids, values, strict=True) if pair[1] >= search.ranking.min_score]
-    return dict(sufficient[: search.wanted + 1])
-
-
-def _answer_confidences(
+async def confident_results(
+    memory: MemoryContext,
     search: Search,
     found: Found,
-    results: Sequence[UUID],
-    cosines: Sequence[float],
-    links: Iterable[tuple[UUID, UUID, float]],
-) -> list[float]:
-    """Return the confidence of each result, half of it that of the best among those wanted and one more.
+    features: Features,
+    order: Sequence[UUID],
+    newer: Mapping[UUID, Sequence[UUID]],
+) -> tuple[dict[UUID, float], Mapping[UUID, float]]:
+    """Return the results with their scores, in order, and all confidences: those wanted, and one more if there is one.
 
-    Words that a neighbour holds count (`links` are (from, to, strength)): a reply follows what it answers.
+    Results of a lower level of confidence come after those of a higher one. Without `min_score` three weak ones are
+    left, the most relevant.
     """
-    hits, terms, among = found.hits.get("keyword"), _question_terms(search, found), search.wanted + 1
-    if hits is None or terms is None or terms.total <= 0:
-        return confidences([None] * len(results), cosines, among=among)
-    own = dict(zip(hits.ids, hits.words, strict=True))
-    neighbours = dict.fromkeys(results, 0)
-    for from_, to, _ in links:
-        if to in neighbours:
-            neighbours[to] |= own.get(from_, 0)
-    return confidences([terms.coverage(own.get(id_, 0), neighbours[id_]) for id_ in results], cosines, among=among)
+    ranking = search.ranking
+    if search.question.literal:
+        return dict.fromkeys(order[: search.wanted + 1], 0.0), {}
+    features = await _with_adjacent(memory, search, features, order if ranking.min_score else order[: search.wanted])
+    exact = confidences_of(search, found, features, order)
+    for older, others in newer.items():
+        # What replaces an answer is one.
+        exact |= {id_: max(exact[id_], exact[older]) for id_ in others if id_ in exact and older in exact}
+    scores = {id_: rounded(value) for id_, value in exact.items()}
+    if ranking.min_score:
+        scores = {id_: score_ for id_, score_ in scores.items() if score_ >= ranking.min_score}
+    wanted = list(scores)[: search.wanted]
+    further = list(scores)[search.wanted : search.wanted + 1]
+    if search.sorted_by_score:
+        shown = wanted if ranking.min_score is not None else _with_few_weak(wanted, scores)
+        if len(shown) < len(wanted):
+            further = []
+        wanted = sorted(shown, key=lambda id_: -scores[id_])
+    return {id_: scores[id_] for id_ in [*wanted, *further]}, exact
 
 
-def _question_terms(search: Search, found: Found) -> QuestionTerms | None:
-    words = found.keyword.words
-    if words is None:
-        return None
-    query = words.query
-    dated: set[str] = set()
-    if any(lexeme[:1] == "@" for lexeme in query.documents):
-        dates = pieces_with_dates(search.pieces)
-        dated = {lexeme for lexeme, places in query.places.items() if places and dates.issuperset(places)}
-    return QuestionTerms.of(words.weights, query.documents, dated, query.corpus.total, query.stems)
+def _with_few_weak(order: Sequence[UUID], scores: Mapping[UUID, float]) -> list[UUID]:
+    """Return the order without weak matches but the first three."""
+    weak = [id_ for id_ in order if match_of(scores[id_]) == "weak"][_MOST_WEAK:]
+    return [id_ for id_ in order if id_ not in weak]
+
+
+def confidences_of(search: Search, found: Found, features: Features, ids: Sequence[UUID]) -> dict[UUID, float]:
+    """Return the confidence that each of these candidates answers the question.
+
+    A reply follows what it answers: the memories before and after it in its session count too.
+    """
+    words = QuestionWords.of(search.pieces)
+    at = {candidate.place: id_ for id_, candidate in features.candidates.items() if candidate.place is not None}
+    adjacent = {id_: _adjacent(features.candidates[id_], at) for id_ in ids}
+    texts = {id_: _searched_text(features.candidates[id_]) for id_ in {*ids, *chain(*adjacent.values())}}
+    cosines = _plain_cosines(found, features, adjacent)
+    values = {}
+    for id_ in ids:
+        text, neighbours = texts[id_], [texts[other] for other in adjacent[id_]]
+        held, named = words.held(text, neighbours, features.time_of(id_), NEIGHBOUR)
+        values[id_] = confidence(
+            share(held, words.weight),
+            share(words.in_sequence(text), words.pair_weight),
+            cosines.get(id_),
+            unnamed=words.has_names and not named,
+        )
+    return values
+
+
+async def _with_adjacent(
+    memory: MemoryContext, search: Search, features: Features, results: Sequence[UUID]
+) -> Features:
+    """Return the features with the memories before and after each result; at most one statement.
+
+    Which were read before depends on the ranking, and so on other memories; confidence must not.
+    """
+    at = {candidate.place for candidate in features.candidates.values()}
+    lacking = []
+    for id_ in results:
+        place = features.candidates[id_].place
+        if place is not None and id_ not in features.surrounded:
+            session, position = place
+            if (position > 0 and (session, position - 1) not in at) or (session, position + 1) not in at:
+                lacking.append(id_)
+    if not lacking:
+        return features
+    model = None if features.cosines is None or search.embedder is None else (await search.embedder.model()).id
+    query = CandidateQuery(ids=lacking, spreading=lacking, reach=1, related=False, model=model)
+    read = await memory.statements.candidates(search.scope, query)
+    further = {id_: candidate for id_, candidate in read.items() if id_ not in features.candidates}
+    vectors = _unit_rows([candidate.vector for candidate in further.values()])
+    if vectors.shape[1] != features.vectors.shape[1]:  # none has one
+        vectors = np.zeros((len(further), features.vectors.shape[1]), dtype=np.float32)
+    return replace(
+        features,
+        candidates={**features.candidates, **further},
+        rows={**features.rows, **{id_: len(features.rows) + place for place, id_ in enumerate(further)}},
+        vectors=np.concatenate([features.vectors, vectors]),
+    )
+
+
+def _adjacent(candidate: Candidate, at: Mapping[tuple[tuple[UUID, str], int], UUID]) -> list[UUID]:
+    """Return the candidates directly before and after one in its session."""
+    if candidate.place is None:
+        return []
+    session, position = candidate.place
+    return [at[session, near] for near in (position - 1, position + 1) if (session, near) in at]
+
+
+def _searched_text(candidate: Candidate) -> str:
+    row = candidate.row
+    return plain(" ".join((candidate.content, row["summary"] or "", *row["tags"], row["source"] or "", row["author"])))
+
+
+def _plain_cosines(found: Found, features: Features, adjacent: Mapping[UUID, Sequence[UUID]]) -> dict[UUID, float]:
+    """Return the cosine of each memory with the question, 0 for an unrelated text; nothing without a vector.
+
+    The vector of a memory is added to half of those of the adjacent ones.
+    """
+    question = found.dense.plain
+    if features.cosines is None or question is None or not adjacent:
+        return {}
+    rows, vectors = features.rows, features.vectors
+    weights = np.zeros((len(adjacent), len(vectors)), dtype=np.float32)
+    for place, (id_, others) in enumerate(adjacent.items()):
+        weights[place, rows[id_]] = 1.0
+        weights[place, [rows[other] for other in others]] = _CONTEXT
+    joined = weights @ vectors
+    lengths = np.maximum(np.sqrt(np.einsum("ij,ij->i", joined, joined)), 1e-9)
+    cosines = (joined @ question / lengths - found.dense.unrelated) / (1.0 - found.dense.unrelated)
+    embedded = np.abs(vectors[[rows[id_] for id_ in adjacent]]).max(axis=1).tolist()
+    return {id_: cosine for id_, cosine, has in zip(adjacent, cosines.tolist(), embedded, strict=True) if has}
 
 
 def _unit_rows(vectors: Sequence[bytes | None]) -> NDArray[np.float32]:

@@ -52,7 +52,7 @@ def each_of(questions: Sequence[Question]) -> list[Question]:
 
 def joined(questions: Sequence[Question], answers: Sequence[Answer]) -> Answer:
     """Join the answers to questions: the best result of each, then the second of each, and so on."""
-    kept, more = _results(questions[0], answers)
+    kept, more = _results(questions, answers)
     notes = [f"queries[{place}]: {item.note}" for place, item in enumerate(answers) if item.note]
     cursor = _cursor(questions, kept) if more else None
     return Answer(
@@ -67,17 +67,20 @@ def joined(questions: Sequence[Question], answers: Sequence[Answer]) -> Answer:
     )
 
 
-def _results(question: Question, answers: Sequence[Answer]) -> tuple[list[Recalled], bool]:
+def _results(questions: Sequence[Question], answers: Sequence[Answer]) -> tuple[list[Recalled], bool]:
     """Return the results that fit the whole answer, then those from elsewhere, then those by expansion.
 
     Also True if there are more.
     """
+    question = questions[0]
     ranked = _numbered(answers, lambda item: item.expanded is None and not item.elsewhere)
     ranked |= _numbered(answers, lambda item: item.elsewhere)
     every = _numbered(answers, lambda item: item.expanded is not None)
     expanded = {key: item for key, item in every.items() if key not in ranked}
     results = in_order(list(ranked.values())[: question.limit], question.sort)
-    kept, cut = within_budget([*results, *expanded.values()], question.max_tokens)
+    kept, cut = within_budget(
+        [*results, *expanded.values()], question.max_tokens, " ".join(item.query for item in questions)
+    )
     return kept, cut or len(ranked) > question.limit or any(answer.truncated for answer in answers)
 
 

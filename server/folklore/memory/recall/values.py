@@ -84,6 +84,11 @@ class Search:
         return len(self.before) + self.question.limit
 
     @property
+    def sorted_by_score(self) -> bool:
+        """True if results come in the order of their scores: not those of ranks alone, and not literal ones."""
+        return self.ranking.fusion != "rrf" and not self.question.literal
+
+    @property
     def ranking(self) -> Ranking:
         """The numbers of the ranking."""
         return self.question.ranking
@@ -117,7 +122,11 @@ class Statistics:
 
 @dataclass(frozen=True, slots=True)
 class DenseResult:
-    """Result of the dense branch: its list, the question's vector (dimensions,) and model, the line over size."""
+    """Result of the dense branch: its list, the question's vector (dimensions,) and model, the line over size.
+
+    `plain` is the question's vector without weights of words, which depend on what is stored; `unrelated` is the cosine
+    of an unrelated text with it.
+    """
 
     hits: Hits
     milliseconds: float = 0.0
@@ -125,6 +134,8 @@ class DenseResult:
     vector: NDArray[np.float32] | None = None
     line: QuestionLine | None = None
     total: int = 0
+    plain: NDArray[np.float32] | None = None
+    unrelated: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,12 +56,12 @@ async def list_page(
         order=ListingOrder.of(page.sort),
         after=page_of(page.cursor, question),
     )
-    kept, cut = within_budget([Recalled(memory) for memory in listing.memories], page.max_tokens)
-    more = listing.more or len(kept) < len(listing.memories)
+    kept, left_out = within_budget([Recalled(memory) for memory in listing.memories], page.max_tokens)
+    more = listing.more or left_out
     return Answer(
         memories=tuple(kept),
         searched=tuple(names.values()),
-        truncated=more or cut,
+        truncated=more,
         cursor=page_cursor(listing.places[len(kept) - 1], question) if more else None,
         note=None if listing.memories or page.cursor else "Nothing matches.",
     )

@@ -1,0 +1,167 @@
+"""Words of a question as they are looked for in a text, with weights that do not depend on what else is stored."""
+
+from __future__ import annotations
+
+import math
+import re
+import string
+import unicodedata
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import cached_property, lru_cache
+from itertools import pairwise
+
+from folklore.text.dates.date_terms import date_terms, pieces_with_dates
+
+_MAX_WORDS = 64
+# Places in a long text that are compared.
+_MAX_PLACES = 500
+_WORD = re.compile(r"[^\W_]+")
+_POSSESSIVE = re.compile(r"['\u2019]s\b")
+_ACCENTS = re.compile("[\u0300-\u036f]+")
+_SENTENCE_ENDS = ".?!:;"
+_SEPARATORS = str.maketrans(dict.fromkeys(string.punctuation + "\u2018\u2019\u201c\u201d\u2013\u2014\u2026", " "))
+# Scripts without spaces between words, and Korean, which joins particles to them: their words are pairs of letters.
+_UNSPACED = re.compile("[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u2e80-\u9fff\uac00-\ud7af\uf900-\ufaff\uff66-\uff9f]+")
+# A word weighs its letters, beyond the first two, up to so many: short words are common in every language.
+_LONGEST, _SHORTEST = 8, 2
+_LEAST = 0.1
+# Least weight of names, numbers and words with digits or capitals within, however short.
+_SPECIFIC = 4.0
+# Share of the letters in which the forms of a word agree, and the least number of letters.
+_STEM, _SHORTEST_STEM = 0.62, 4
+_DATE = 7.5
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionWord:
+    """A word of a question: the beginning by which its forms are found in a plain text, its weight, its kind."""
+
+    start: str
+    weight: float
+    name: bool = False
+
+
+@dataclass(frozen=True)
+class QuestionWords:
+    """The distinct words of a question, its pairs of adjacent words, and its date terms with their shares."""
+
+    words: tuple[QuestionWord, ...]
+    pairs: tuple[tuple[str, float], ...] = ()
+    dates: Mapping[str, float] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, pieces: Sequence[str]) -> QuestionWords:
+        """Return the words of a question that was split at white space; those of a date are replaced by its terms."""
+        return cls._of(tuple(pieces))
+
+    @classmethod
+    @lru_cache(64)  # an answer needs them several times
+    def _of(cls, pieces: tuple[str, ...]) -> QuestionWords:
+        dates = date_terms(" ".join(pieces))
+        dated = pieces_with_dates(pieces) if dates else set()
+        found: dict[str, QuestionWord] = {}
+        spelled: list[tuple[str, float]] = []
+        opening = True
+        for place, piece in enumerate(pieces):
+            for match in _WORD.finditer(_POSSESSIVE.sub("", piece)):
+                if place in dated or len(found) >= _MAX_WORDS:
+                    break
+                folded = _folded(match.group())
+                for word in _words(match.group(), folded, opening=opening):
+                    found.setdefault(word.start, word)
+                    spelled.append((folded, word.weight))
+                opening = False
+            opening = piece[-1:] in _SENTENCE_ENDS
+        pairs = {f" {left} {right} ": min(weight, other) for (left, weight), (right, other) in pairwise(spelled)}
+        return cls(tuple(found.values()), tuple(pairs.items()), dates)
+
+    @property
+    def has_names(self) -> bool:
+        """True if any word is a name."""
+        return any(word.name for word in self.words)
+
+    @cached_property
+    def weight(self) -> float:
+        """The weight of all words and of the date."""
+        return sum(word.weight for word in self.words) + (_DATE if self.dates else 0.0)
+
+    def held(self, text: str, neighbours: Iterable[str], when: datetime, share: float) -> tuple[float, bool]:
+        """Return the weight that a plain text holds, and True if it or a neighbour holds a name of the question.
+
+        A word that only a neighbour holds counts by `share`. A date counts by the nearness of `when`.
+        """
+        others = tuple(neighbours)
+        weight, named = 0.0, False
+        for word in self.words:
+            if word.start in text:
+                weight += word.weight
+                named |= word.name
+            elif any(word.start in other for other in others):
+                weight += share * word.weight
+                named |= word.name
+        if self.dates:
+            weight += _DATE * max(self.dates.get(term, 0.0) for term in _terms_of(when))
+        return weight, named
+
+    def in_sequence(self, text: str) -> float:
+        """Return the weight of the pairs of adjacent words that a plain text has in sequence, and of all pairs."""
+        return sum(weight for pair, weight in self.pairs if pair in text)
+
+    @cached_property
+    def pair_weight(self) -> float:
+        """The weight of all pairs."""
+        return sum(weight for _, weight in self.pairs)
+
+    def places(self, text: str) -> list[tuple[int, int, str, float]]:
+        """Return where a text holds words of the question, in order: begin, end, the word and its weight."""
+        lower = text.lower()
+        if len(lower) != len(text):  # a few letters have longer forms, and the places would be wrong
+            lower = text
+        found: list[tuple[int, int, str, float]] = []
+        for word in self.words:
+            start = word.start.strip()
+            place = lower.find(start)
+            while place >= 0 and len(found) < _MAX_PLACES:
+                if place == 0 or not lower[place - 1].isalnum() or _UNSPACED.match(start):
+                    found.append((place, place + len(start), start, word.weight))
+                place = lower.find(start, place + len(start))
+        return sorted(found)
+
+
+def plain(text: str) -> str:
+    """Return a text in lower case, without accents and punctuation, with one space around every word."""
+    return f" {' '.join(_folded(text).translate(_SEPARATORS).split())} "
+
+
+def _folded(text: str) -> str:
+    """Return a text in lower case and without accents."""
+    folded = text.casefold()
+    if folded.isascii():
+        return folded
+    return unicodedata.normalize("NFC", _ACCENTS.sub("", unicodedata.normalize("NFKD", folded)))
+
+
+def _words(text: str, folded: str, *, opening: bool) -> Iterable[QuestionWord]:
+    """Yield a word of a question, or the pairs of letters of a script without spaces; `opening` begins a sentence."""
+    if not folded.isascii() and _UNSPACED.search(folded):
+        for run in _UNSPACED.findall(folded):
+            for at in range(max(len(run) - 1, 1)):
+                yield QuestionWord(run[at : at + 2], len(run[at : at + 2]))
+        return
+    letters = len(folded)
+    weight = max(float(min(letters, _LONGEST) - _SHORTEST), _LEAST)
+    name = text[:1].isupper() and text[1:].islower() and not opening
+    digits = any(char.isdigit() for char in folded)
+    if name or digits or (not text[1:].islower() and letters > 1):
+        weight = max(weight, _SPECIFIC)
+    if digits or letters < _SHORTEST_STEM:
+        yield QuestionWord(f" {folded} ", weight, name)
+    else:
+        yield QuestionWord(" " + folded[: max(_SHORTEST_STEM, math.ceil(_STEM * letters))], weight, name)
+
+
+def _terms_of(when: datetime) -> tuple[str, ...]:
+    """Return the date terms of a time, from its day to its year."""
+    return f"@{when:%Y-%m-%d}", f"@{when:%m-%d}", f"@{when:%Y-%m}", f"@{when:%m}", f"@{when:%Y}"

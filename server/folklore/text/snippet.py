@@ -1,0 +1,78 @@
+"""Snippets: the part of a long text that holds most of a question's words, with an ellipsis where it was cut."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+
+from folklore.text.question import QuestionWords
+from folklore.text.tokens import ELLIPSIS
+
+# Begin of a sentence, a line or a list entry.
+_SENTENCE = re.compile(r"(?<=[.!?\u3002\uff01\uff1f])\s+|\n+")
+# Share of the room before the first matching word, if no sentence begins there.
+_LEAD = 0.25
+
+
+def snippet(text: str, words: QuestionWords, room: int) -> str:
+    """Return at most `room` characters of a text, around the words of the question that weigh most together.
+
+    A text that fits is returned unchanged; one without any of the words is cut at its end.
+    """
+    if len(text) <= room:
+        return text
+    room = max(room - 2 * len(ELLIPSIS), 1)
+    begin, end = _best_span(words.places(text), room)
+    begin = _start(text, begin, end, room)
+    end = min(begin + room, len(text))
+    if end < len(text):
+        end = _last_space(text, begin, end)
+    cut = text[begin:end].strip()
+    return f"{ELLIPSIS if begin > 0 else ''}{cut}{ELLIPSIS if end < len(text) else ''}"
+
+
+def line(text: str, words: QuestionWords, room: int) -> str:
+    """Return the snippet of a text in one line."""
+    return snippet(" ".join(text.split()), words, room)
+
+
+def _best_span(places: Sequence[tuple[int, int, str, float]], room: int) -> tuple[int, int]:
+    """Return the begin of the first and the end of the last of the places that fit and have most weight.
+
+    A word counts once in a span, and the first of equal spans is taken.
+    """
+    best, span, first, weight = 0.0, (0, 0), 0, 0.0
+    inside: Counter[str] = Counter()
+    for begin, end, word, value in places:
+        weight += 0.0 if inside[word] else value
+        inside[word] += 1
+        while places[first][0] < end - room and places[first][0] < begin:
+            _, _, left, lost = places[first]
+            inside[left] -= 1
+            weight -= 0.0 if inside[left] else lost
+            first += 1
+        if weight > best + 1e-9:
+            best, span = weight, (places[first][0], end)
+    return span
+
+
+def _start(text: str, begin: int, end: int, room: int) -> int:
+    """Return where a snippet begins: at the sentence of its first word if it fits, else some words before it."""
+    earliest = max(end - room, 0)
+    starts = [match.end() for match in _SENTENCE.finditer(text, earliest, begin)]
+    if starts:
+        return starts[-1] if end - starts[-1] <= room else begin
+    if earliest == 0:
+        return 0
+    wanted = max(begin - int(room * _LEAD), earliest)
+    space = text.find(" ", wanted, begin)
+    return space + 1 if space >= 0 else wanted
+
+
+def _last_space(text: str, begin: int, end: int) -> int:
+    """Return the last end of a word in the second half of a snippet, else its end."""
+    for position in range(end, begin + (end - begin) // 2, -1):
+        if text[position].isspace():
+            return position
+    return end

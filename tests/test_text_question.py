@@ -1,0 +1,89 @@
+"""Words of a question: forms of a word agree, dates count once, scripts without spaces are read by pairs of letters."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from folklore.text.question import QuestionWords, plain
+from folklore.text.snippet import line, snippet
+
+DAY = datetime(2025, 7, 8, tzinfo=UTC)
+texts = st.text("abc .\n,öé漢字", max_size=300)
+
+
+def coverage(question: str, text: str, *neighbours: str, when: datetime = DAY) -> float:
+    """Return the share of the weight of a question that a text holds."""
+    words = QuestionWords.of(question.split())
+    held, _ = words.held(plain(text), [plain(other) for other in neighbours], when, 0.9)
+    return held / words.weight
+
+
+@pytest.mark.parametrize(
+    ("question", "text"),
+    [
+        ("deployed", "Our deployments are on Tuesday."),
+        ("organize", "The organization is small."),
+        ("painted", "painting"),
+        ("café", "The cafe opens."),
+        ("PAY_1042", "error pay-1042"),
+        ("データベース", "本番データベースは毎晩復元される"),
+        ("데이터베이스는", "데이터베이스 복구"),
+    ],
+)
+def test_forms_and_spellings_of_a_word_agree(question: str, text: str) -> None:
+    assert coverage(question, text) >= 0.5
+
+
+@pytest.mark.parametrize(("question", "text"), [("cat", "category"), ("12", "123"), ("harbour", "hardware")])
+def test_other_words_do_not(question: str, text: str) -> None:
+    assert coverage(question, text) == 0
+
+
+def test_long_words_weigh_more_than_short_ones() -> None:
+    assert coverage("who is the administrator", "administrator") > 0.7
+    assert coverage("who is the administrator", "who is the") < 0.3
+
+
+def test_a_word_of_a_neighbour_counts_nearly_as_much() -> None:
+    own = coverage("submarine visit", "submarine visit")
+
+    assert 0.8 * own < coverage("submarine visit", "The one in Lagos", "Which submarine did you visit?") < own
+
+
+def test_a_date_is_held_by_the_day_of_a_memory_and_not_by_its_spelling() -> None:
+    question = "harbour on 8 July 2025"
+
+    assert coverage(question, "harbour") == pytest.approx(coverage(question, "harbour 8 July 2025"))
+    assert coverage(question, "harbour", when=DAY.replace(year=2020)) < coverage(question, "harbour")
+
+
+@given(texts)
+def test_a_question_holds_its_own_words(text: str) -> None:
+    words = QuestionWords.of(text.split())
+
+    held, _ = words.held(plain(text), (), DAY, 0.9)
+
+    assert held == pytest.approx(words.weight)
+    assert words.in_sequence(plain(text)) <= words.pair_weight + 1e-9
+
+
+@given(texts, st.integers(3, 80), texts)
+def test_a_snippet_is_a_part_of_the_text_and_fits(text: str, room: int, question: str) -> None:
+    shown = snippet(text, QuestionWords.of(question.split()), room)
+
+    assert len(shown) <= room
+    assert shown.removeprefix("…").removesuffix("…") in text
+    assert shown == text or "…" in shown
+
+
+def test_a_snippet_shows_the_place_with_most_of_the_question() -> None:
+    text = "The harbour is old. " * 50 + "The harbour crane was repaired by Okonkwo in May. " + "It rains. " * 80
+    words = QuestionWords.of(["who", "repaired", "the", "crane", "in", "the", "harbour"])
+
+    assert "crane was repaired by Okonkwo" in snippet(text, words, 80)
+    assert snippet(text, QuestionWords.of([]), 80).startswith("The harbour is old.")
+    assert "\n" not in line(text.replace(" ", "\n"), words, 80)
