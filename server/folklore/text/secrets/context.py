@@ -298,7 +298,7 @@ def _is_basic(value: str) -> bool:
     """Return whether a value is the base64 of `user:password`."""
     pair = decoded(value) or ""
     user, _, password = pair.partition(":")
-    return bool(password) and "\n" not in pair and not is_placeholder(password) and user != password
+    return "\n" not in pair and user != password and is_password(password, stated=True)
 
 
 def _headers(text: str, lower: str) -> Iterator[Secret]:
