@@ -17,6 +17,8 @@ TagMode = Literal["any", "all"]
 TagMatch = Literal["prefix", "exact"]
 Sort = Literal["score", "time_asc", "time_desc", "updated_asc", "updated_desc"]
 Role = Literal["reader", "writer", "admin"]
+# always: a question in any project is asked in the namespace too.
+Shared = Literal["never", "always"]
 # When a request over HTTP needs a token: as soon as a token exists, always, never.
 Demand = Literal["auto", "always", "never"]
 SecretPolicy = Literal["refuse", "redact", "off"]
@@ -109,6 +111,7 @@ class Namespace:
     name: str
     language: str = DEFAULT_LANGUAGE
     description: str | None = None
+    shared: Shared = "never"
     memories: int | None = None
     created_at: datetime | None = None
     updated_at: datetime | None = None
@@ -336,7 +339,8 @@ class Revision:
 class Filters:
     """Conditions on the memories of an answer. Both branches apply them before their limit.
 
-    `equal` holds the declared fields that must have a value. `reflections`: True for reflections alone, False for none.
+    `equal` holds the declared fields that must have a value. `metadata` is a predicate of the SQL/JSON path language,
+    made by memory/filters.py. `reflections`: True for reflections alone, False for none.
     """
 
     kinds: tuple[str, ...] = ()
@@ -347,6 +351,7 @@ class Filters:
     source_prefix: str | None = None
     author: str | None = None
     paths: tuple[str, ...] = ()
+    metadata: str | None = None
     since: datetime | None = None
     until: datetime | None = None
     as_of: datetime | None = None
@@ -391,16 +396,19 @@ class Variant:
 class Recalled:
     """A memory in an answer.
 
-    `expanded` names the expansion that added it: relations or entities. `contradicts` are visible memories with that
-    relation to it, in either direction.
+    `expanded` names the expansion that added it: relations or entities. `elsewhere`: it is not of the project in which
+    the question was asked. `contradicts` are visible memories with that relation to it, in either direction. `queries`
+    are the numbers, from 0, of the questions that it answers, if there were several.
     """
 
     memory: Memory
     score: float | None = None
     explain: JsonObject | None = None
     expanded: str | None = None
+    elsewhere: bool = False
     variants: tuple[Variant, ...] = ()
     contradicts: tuple[UUID, ...] = ()
+    queries: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,7 @@ from folklore.memory.requests import (
     ForgetRequest,
     GetRequest,
     ListRequest,
+    NamespaceNames,
     NewMemory,
     Part,
     RankingRequest,
@@ -45,7 +46,10 @@ _CHANGES = ToolAnnotations(read_only_hint=False, destructive_hint=True, idempote
 
 Meta = Mapping[str, Any]
 Texts = tuple[str, ...]
-Namespaces = Annotated[Texts, Field(description="default: all you may read")]
+Namespaces = Annotated[NamespaceNames, Field(description="default: all you may read")]
+ProjectFirst = Annotated[
+    NamespaceNames, Field(description='default: the project\'s, others only where clearly better; ["*"]: all')
+]
 Limit = Annotated[int, Field(ge=1, le=100)]
 Ids = Annotated[tuple[UUID, ...], Field(min_length=1, max_length=100)]
 
@@ -69,8 +73,11 @@ class StoreArguments(Part):
 class RecallArguments(Part):
     """Arguments of memory_recall."""
 
-    query: Annotated[str, Field(description="A question or topic in plain words; * lists what is trending")]
-    namespaces: Namespaces = ()
+    query: Annotated[str | None, Field(description="A question or topic in plain words; * lists what is trending")] = (
+        None
+    )
+    queries: Annotated[Texts, Field(description="Instead of query: up to 8 questions, answered at once")] = ()
+    namespaces: ProjectFirst = ()
     limit: Limit = 10
     filters: FiltersRequest = Field(default_factory=FiltersRequest)
     ranking: RankingRequest = Field(default_factory=RankingRequest)
@@ -85,7 +92,7 @@ class SearchArguments(Part):
     """Arguments of search_keywords."""
 
     query: str
-    namespaces: Namespaces = ()
+    namespaces: ProjectFirst = ()
     limit: Limit = 10
     filters: FiltersRequest = Field(default_factory=FiltersRequest)
     format: Format = "concise"
@@ -113,6 +120,13 @@ _UPDATE: dict[str, Any] = {
     "id": (UUID, ...),
     **{name: (VALUE_TYPES[FIELDS[name].type] | None, None) for name in CHANGEABLE},
     "clear": (Annotated[Texts, Field(description="fields to empty")], ()),
+    "merge": (
+        Annotated[
+            tuple[UUID, ...],
+            Field(description="memories that this one replaces; it gets the newest text and all tags, unless given"),
+        ],
+        (),
+    ),
     "if_revision": (Annotated[Whole | None, Field(description="refuse if it changed since this revision")], None),
 }
 # Arguments of memory_update: every changeable field.
@@ -124,7 +138,7 @@ class ForgetArguments(Part):
 
     ids: Ids | None = None
     filters: FiltersRequest | None = None
-    namespaces: Annotated[Texts, Field(description="for filters; default: the project's")] = ()
+    namespaces: Annotated[NamespaceNames, Field(description="for filters; default: the project's")] = ()
     erase: Annotated[bool, Field(description="delete permanently")] = False
     dry_run: Annotated[bool, Field(description="only list what would be forgotten")] = False
 
@@ -133,7 +147,7 @@ class RelateArguments(Part):
     """Arguments of memory_relate."""
 
     relations: tuple[RelationChange, ...]
-    namespaces: Annotated[Texts, Field(description="where the memories are; default: all")] = ()
+    namespaces: Annotated[NamespaceNames, Field(description="where the memories are; default: all")] = ()
 
 
 async def memory_store(service: Operations, arguments: StoreArguments, meta: Meta) -> JsonDict:
@@ -186,14 +200,19 @@ async def memory_update(service: Operations, arguments: Any, _meta: Meta) -> Jso
     """
     changes = {name: value for name in CHANGEABLE if (value := getattr(arguments, name)) is not None}
     request = UpdateRequest(
-        id=arguments.id, changes=Changes(**changes), clear=arguments.clear, if_revision=arguments.if_revision
+        id=arguments.id,
+        changes=Changes(**changes),
+        clear=arguments.clear,
+        merge=arguments.merge,
+        if_revision=arguments.if_revision,
     )
     return serializers.record(await service.call(request))
 
 
 async def memory_forget(service: Operations, arguments: ForgetArguments, _meta: Meta) -> JsonDict:
-    """Forget memories that are wrong or unwanted, by ids or by filters. A person can undo it for a while
-    (`folklore undo`), unless erase. With filters, dry_run first. For facts that changed, store with supersedes instead.
+    """Forget memories that are wrong or unwanted, by ids or by filters. What they superseded is in force again
+    (`restored`). A person can undo it for a while (`folklore undo`), unless erase. With filters, dry_run first. For
+    facts that changed, store with supersedes instead.
     """
     result = await service.call(ForgetRequest(**_given(arguments)))
     return serializers.forgotten(result, erase=arguments.erase, dry_run=arguments.dry_run)

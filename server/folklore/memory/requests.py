@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, Literal, Ty
 from uuid import UUID
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
     BeforeValidator,
     ConfigDict,
@@ -63,6 +64,16 @@ def without_nulls(value: object) -> object:
     return value
 
 
+def _not_empty(names: Words) -> Words:
+    if not names:
+        raise ValueError('names none; leave it out for the default, or give ["*"] for all')
+    return names
+
+
+# Names of namespaces, or ["*"] for all that the caller may read. An empty list would be taken for either none or all.
+NamespaceNames = Annotated[Words, AfterValidator(_not_empty)]
+
+
 def _readable(value: object, read: ValidatorFunctionWrapHandler) -> object:
     """Return a memory, or what is wrong with it: one of a batch is refused without the others."""
     if isinstance(value, Unreadable):
@@ -114,11 +125,16 @@ class _Filters(Part):
     source_prefix: str | None = None
     author: str | None = None
     paths: Words = ()
+    metadata: Annotated[
+        dict[str, JsonValue],
+        Field(description='by path: {"team": "x", "ticket.id": {"in": [1, 2]}, "draft": {"exists": false}}'),
+    ] = {}
     time: Annotated[str | None, Field(description="e.g. last week, in March 2025, 2025-03-01..2025-03-09")] = None
     since: Time | None = None
     until: Time | None = None
     as_of: Time | None = None
     include_superseded: bool = False
+    time_zone: Annotated[str | None, Field(description="of these times; default: yours")] = None
 
 
 def _with_fields(name: str, base: type[BaseModel], fields: list[str], doc: str) -> Any:
@@ -176,10 +192,11 @@ class StoreRequest(Request, Returns[results.StoreResult]):
 
 
 class RecallRequest(Request, Returns[Answer]):
-    """Find memories that answer a question."""
+    """Find memories that answer a question, or several: `query` or `queries`."""
 
-    query: str
-    namespaces: Words = ()
+    query: str | None = None
+    queries: Words = ()
+    namespaces: NamespaceNames = ()
     limit: Whole = 10
     filters: FiltersRequest = Field(default_factory=FiltersRequest)
     ranking: RankingRequest = Field(default_factory=RankingRequest)
@@ -193,7 +210,7 @@ class SearchRequest(Request, Returns[Answer]):
     """Find memories by exact words."""
 
     query: str
-    namespaces: Words = ()
+    namespaces: NamespaceNames = ()
     limit: Whole = 10
     filters: FiltersRequest = Field(default_factory=FiltersRequest)
     cursor: str | None = None
@@ -202,7 +219,7 @@ class SearchRequest(Request, Returns[Answer]):
 class ListRequest(Request, Returns[Answer]):
     """List memories in order of time."""
 
-    namespaces: Words = ()
+    namespaces: NamespaceNames = ()
     filters: FiltersRequest = Field(default_factory=FiltersRequest)
     sort: ListSort = "time_desc"
     limit: Whole = 20
@@ -220,17 +237,18 @@ class HistoryRequest(Request, Returns[results.History]):
     """Read the changes of a memory."""
 
     id: UUID
-    namespaces: Words = ()
+    namespaces: NamespaceNames = ()
 
 
 class UpdateRequest(Request, Returns[Memory]):
-    """Change fields of a memory; `clear` names fields to empty."""
+    """Change fields of a memory; `clear` names fields to empty, `merge` memories to be merged into it."""
 
     id: UUID
     changes: Changes = Field(default_factory=Changes)
     clear: Words = ()
+    merge: tuple[UUID, ...] = ()
     if_revision: Whole | None = None
-    namespaces: Words = ()
+    namespaces: NamespaceNames = ()
 
 
 class UndoRequest(Request, Returns[results.Undone]):
@@ -238,7 +256,7 @@ class UndoRequest(Request, Returns[results.Undone]):
 
     id: UUID
     revision: Whole | None = None
-    namespaces: Words = ()
+    namespaces: NamespaceNames = ()
 
 
 class ForgetRequest(Request, Returns[results.ForgetResult]):
@@ -246,7 +264,7 @@ class ForgetRequest(Request, Returns[results.ForgetResult]):
 
     ids: tuple[UUID, ...] = ()
     filters: FiltersRequest | None = None
-    namespaces: Words = ()
+    namespaces: NamespaceNames = ()
     erase: bool = False
     dry_run: bool = False
     only: tuple[UUID, ...] | None = None
@@ -256,7 +274,17 @@ class RelateRequest(Request, Returns[results.RelateResult]):
     """Write and remove relations."""
 
     relations: tuple[RelationChange, ...]
-    namespaces: Words = ()
+    namespaces: NamespaceNames = ()
+
+
+class RenameTagRequest(Request, Returns[results.RenamedTag]):
+    """Rename a tag, and those below it, on the memories of a namespace; with `undo`, take the last such call back."""
+
+    tag: str
+    to: str
+    namespace: str | None = None
+    undo: bool = False
+    dry_run: bool = False
 
 
 class StatusRequest(Request, Returns[results.Status]):
@@ -266,7 +294,7 @@ class StatusRequest(Request, Returns[results.Status]):
 class StatsRequest(Request, Returns[results.Stats]):
     """Count the memories of namespaces."""
 
-    namespaces: Words = ()
+    namespaces: NamespaceNames = ()
 
 
 class ListNamespacesRequest(Request, Returns[tuple[Namespace, ...]]):
@@ -297,10 +325,26 @@ class DescribeNamespaceRequest(Request, Returns[None]):
     description: str | None = None
 
 
+class ShareNamespaceRequest(Request, Returns[None]):
+    """Search a namespace in every project too, or with `off` no longer."""
+
+    name: str
+    off: bool = False
+
+
 class DeleteNamespaceRequest(Request, Returns[results.DeletedNamespace]):
     """Delete a namespace; it can be restored for a while."""
 
     name: str
+
+
+class MergeNamespacesRequest(Request, Returns[results.MergedNamespaces]):
+    """Move all memories of a namespace into another, and delete it; with `undo`, take that back."""
+
+    name: str
+    into: str
+    undo: bool = False
+    dry_run: bool = False
 
 
 class EraseNamespaceRequest(Request, Returns[results.ErasedNamespaces]):
@@ -345,7 +389,7 @@ class RevokeTokensRequest(Request, Returns[tuple[results.RevokedToken, ...]]):
 class AuditRequest(Request, Returns[tuple[results.AuditEntry, ...]]):
     """Read the audit log, newest first; `since` is a period such as 7d."""
 
-    namespaces: Words = ()
+    namespaces: NamespaceNames = ()
     principal: str | None = None
     denied: bool = False
     action: str | None = None
@@ -356,7 +400,7 @@ class AuditRequest(Request, Returns[tuple[results.AuditEntry, ...]]):
 class ExportRequest(Request):
     """Export namespaces, or all that the caller may read; the result is a stream of JSON Lines."""
 
-    namespaces: Words = ()
+    namespaces: NamespaceNames = ()
     embeddings: bool = False
 
 

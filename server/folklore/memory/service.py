@@ -74,7 +74,9 @@ class Service:
 
     def _record(self, request: object, result: Any, context: RequestContext) -> None:
         if isinstance(request, RecallRequest | SearchRequest):
-            self.usage.record(result, request.query, caller=context.caller, now=context.now)
+            several = request.queries if isinstance(request, RecallRequest) else ()
+            queries = several or (request.query or "",)
+            self.usage.record(result, *queries, caller=context.caller, now=context.now)
         elif isinstance(request, StoreRequest):
             self.usage.metrics.stored(len(result.stored))
             for item in result.refused:

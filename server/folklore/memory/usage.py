@@ -71,10 +71,13 @@ class UsageQueue:
         self.written = 0
         self.dropped = 0
 
-    def add(self, answer: Answer, query: str, *, caller: Caller, now: datetime) -> None:
-        """Queue the scored memories of an answer without waiting. Memories of a listing have no score."""
+    def add(self, answer: Answer, *queries: str, caller: Caller, now: datetime) -> None:
+        """Queue the scored memories of an answer without waiting. Memories of a listing have no score.
+
+        A memory that answers several questions is counted once, for the first of them.
+        """
         answer_id = new_id()
-        digest_of_query = query_digest(query)
+        digests = [query_digest(query) for query in queries]
         for rank, result in enumerate(answer.memories, start=1):
             if result.score is None:
                 continue
@@ -88,7 +91,7 @@ class UsageQueue:
                 at=now,
                 rank=rank,
                 score=result.score,
-                query=digest_of_query,
+                query=digests[result.queries[0] if result.queries else 0],
                 session=self._session,
                 caller=caller.author,
             )
@@ -142,7 +145,7 @@ class UsageRecorder:
         # (namespace, digest of the text) of the memories recalled in this process, the latest last.
         self._recalled: OrderedDict[tuple[str, bytes], None] = OrderedDict()
 
-    def record(self, answer: Answer, query: str, *, caller: Caller, now: datetime) -> None:
+    def record(self, answer: Answer, *queries: str, caller: Caller, now: datetime) -> None:
         """Record the answer of a recall or keyword search without waiting."""
         self.metrics.answered(answer)
         for result in answer.memories:
@@ -153,7 +156,7 @@ class UsageRecorder:
         while len(self._recalled) > _REMEMBERED:
             self._recalled.popitem(last=False)
         if self.queue is not None:
-            self.queue.add(answer, query, caller=caller, now=now)
+            self.queue.add(answer, *queries, caller=caller, now=now)
 
     def unquote(self, namespace: str, drafts: Sequence[Draft | Unreadable]) -> list[Draft | Unreadable]:
         """Take quotation marks, a bullet or the like off each draft that wraps a memory recalled here.

@@ -1,4 +1,6 @@
-"""Supersede: a newer memory replaces an older one, which recall hides and an undo restores."""
+"""Supersede: a newer memory replaces an older one, which recall hides. An undo restores it, and so does forgetting the
+newer one.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from folklore.db.stores.changes import Closing, NamespaceTransaction, State
+from folklore.db.stores.changes import Closing, NamespaceTransaction, Patch, State
 from folklore.errors import Conflict, FolkloreError, InvalidInput, NotFound
 from folklore.model import Relation
 
@@ -91,3 +93,13 @@ async def write_replacements(
     await change.record(list(by_old), "supersede", ["superseded_at", "superseded_by"], reasons=reasons)
     await change.close([Closing(item.old, superseded_at=now, superseded_by=item.new) for item in by_old.values()])
     await change.relate([Relation(item.new, SUPERSEDES, item.old) for item in by_old.values()])
+
+
+async def restore(change: NamespaceTransaction, hidden: Mapping[UUID, UUID], reason: str) -> None:
+    """Put superseded memories in force again, each given with its successor. Five statements with the audit lines."""
+    if not hidden:
+        return
+    fields = ["superseded_at", "superseded_by"]
+    await change.record(list(hidden), "restore", fields, reasons=dict.fromkeys(hidden, reason))
+    await change.unrelate([Relation(new, SUPERSEDES, old) for old, new in hidden.items()])
+    await change.patch([Patch(id_, dict.fromkeys(fields)) for id_ in hidden])
