@@ -178,25 +178,29 @@ async def _write(context: RequestContext, name: str, batch: _Batch) -> tuple[UUI
             zip(batch.memories, await change.key_answers([draft.idempotency_key for draft in drafts]), strict=True)
         )
         outcome = _answered(batch, answers)
-        new = {place: row for row, place in enumerate(batch.memories) if place not in outcome}
-        inserted = await change.insert(
-            [batch.memories[place] for place in new], batch.vectors and batch.vectors.select(new.values())
-        )
-        stored = dict(zip(new, inserted, strict=True))
-        await change.remember_keys(
-            {
-                key: KeyAnswer(item.id, batch.memories[place].request)
-                for place, item in stored.items()
-                if (key := batch.memories[place].draft.idempotency_key) is not None
-            }
-        )
+        stored = await _insert(change, batch, outcome)
         errors = await supersede(change, _replacements(batch, stored), now=context.now)
         if errors := errors | await _relate(change, batch, stored):
             raise _RefusedItems(errors)
         outcome |= stored
         ids = {item.id for item in outcome.values()}
-        await change.audit("store", [item.id for item in inserted if item.new], len(ids))
+        await change.audit("store", [item.id for item in stored.values() if item.new], len(ids))
     return change.namespace, {place: outcome[place] for place in batch.memories}
+
+
+async def _insert(change: NamespaceTransaction, batch: _Batch, answered: Mapping[int, Inserted]) -> dict[int, Inserted]:
+    """Store the memories of requests that were not answered before, and record their keys."""
+    new = {place: row for row, place in enumerate(batch.memories) if place not in answered}
+    vectors = batch.vectors and batch.vectors.select(new.values())
+    stored = dict(zip(new, await change.insert([batch.memories[place] for place in new], vectors), strict=True))
+    await change.remember_keys(
+        {
+            key: KeyAnswer(item.id, batch.memories[place].request)
+            for place, item in stored.items()
+            if (key := batch.memories[place].draft.idempotency_key) is not None
+        }
+    )
+    return stored
 
 
 def _answered(batch: _Batch, answers: Mapping[int, KeyAnswer | None]) -> dict[int, Inserted]:

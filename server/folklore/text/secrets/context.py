@@ -117,7 +117,7 @@ _COMMANDS = (
     (" -p, -a, -w", r"(?:docker|podman|helm|oc|redis-cli|smbclient|mongo\w*|ldapsearch|sqlcmd|unzip|7z)\b[^\n]{0,200}? -[paw][ ]?[\"']?(?P<value>[^\s\"']{6,200})", False),
     ("--", r"--[a-z-]{0,20}(?:pass(?:word|wd|phrase)?|pwd|token|secret|(?:api|access|secret)-?key)[ ]+[\"']?(?P<value>[^\s\"'-][^\s\"']{5,200})", False),
     ("machine ,login ", r"login[ ]+\S{1,100}\s+password[ ]+(?P<value>\S{4,200})", False),
-    ("identified", r"(?:user|grant)[ ][^\n]{1,200}?identified[ ]+(?:with[ ]+\S{1,40}[ ]+)?by[ ]+(?:password[ ]+)?['\"](?P<value>[^'\"\n]{4,200})['\"]", True),
+    ("identified", r"identified[ ]+(?:with[ ]+\S{1,40}[ ]+)?by[ ]+(?:password[ ]+)?['\"](?P<value>[^'\"\n]{4,200})['\"]", False),
     ("password '", r"(?:user|role)[ ][^\n]{1,100}? password '(?P<value>[^'\n]{4,200})'", True),
     ("requirepass,masterauth", r"(?:requirepass|masterauth)[ ]+[\"']?(?P<value>[^\s\"']{4,200})", True),
     (":5432:,:*:,:6432:,:5433:", r"^[\w.*-]{1,100}:(?:\d{2,5}|\*):[\w*-]{1,60}:[\w*-]{1,60}:(?P<value>[^\s:]{4,100})$", True),
@@ -298,7 +298,7 @@ def _is_basic(value: str) -> bool:
     """Return whether a value is the base64 of `user:password`."""
     pair = decoded(value) or ""
     user, _, password = pair.partition(":")
-    return bool(password) and "\n" not in pair and not is_placeholder(password) and user != password
+    return "\n" not in pair and user != password and is_password(password, stated=True)
 
 
 def _headers(text: str, lower: str) -> Iterator[Secret]:

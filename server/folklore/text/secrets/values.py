@@ -137,7 +137,7 @@ def is_placeholder(value: str) -> bool:
     """Return whether a value is a placeholder, a sample of documentation, or an expression that a program evaluates."""
     value = value[:_LONGEST]
     bare = value.strip("'\"`")
-    word = bare.lower().rstrip("0123456789")
+    word = bare.lower().strip("-@").rstrip("0123456789")
     return bool(
         _PLACEHOLDER.search(value) or _EXPRESSION.search(value) or word in _WORDS or bare.lower() in _WORDS
     ) or _is_sample(bare)
