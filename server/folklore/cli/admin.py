@@ -1,9 +1,9 @@
-"""Commands that administer a store: `folklore namespaces`, `stats`, `tokens` and `audit`."""
+"""Commands that administer a store: `folklore namespaces`, `tags`, `stats`, `tokens` and `audit`."""
 
 from __future__ import annotations
 
 import sys
-from typing import get_args
+from typing import Any, get_args
 
 import click
 
@@ -12,7 +12,7 @@ from folklore.cli.options import Names, context_and_json, id_of, namespaces_opti
 from folklore.cli.output import local_time, print_json, print_line, print_rows, row_of
 from folklore.memory import requests
 from folklore.memory.requests import without_nulls
-from folklore.memory.results import ErasedNamespaces
+from folklore.memory.results import ErasedNamespaces, MergedNamespaces
 from folklore.model import Role
 
 # Names in the output, and the attributes that they show.
@@ -120,6 +120,32 @@ def _erase(ctx: click.Context, name: str, *, ask: bool) -> None:
 
 @namespaces.command()
 @click.argument("name")
+@click.option("--into", required=True, metavar="NAME", help="The namespace that gets the memories.")
+@click.option("--undo", is_flag=True, help="Restore NAME, and move its memories back.")
+@click.option("--dry-run", is_flag=True, help="Only show what would be moved.")
+@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+@click.pass_context
+def merge(ctx: click.Context, name: str, into: str, undo: bool, dry_run: bool, yes: bool) -> None:
+    """Move all memories of NAME into another namespace, with histories, relations and usage, and delete NAME."""
+    request = requests.MergeNamespacesRequest(name=name, into=into, undo=undo, dry_run=dry_run)
+    if not dry_run and not undo and not yes and sys.stdin.isatty():
+        preview = call(ctx, request.model_copy(update={"dry_run": True}))
+        click.confirm(
+            f"Move {_moved(preview)} into {preview.into}, after which {preview.name} is deleted?", abort=True, err=True
+        )
+    done = call(ctx, request)
+    print_line(f"{'would move' if dry_run else 'moved'} {_moved(done)} from {done.name} into {done.into}")
+
+
+def _moved(merged: MergedNamespaces) -> str:
+    notes = [f"{merged.duplicates:,} superseded by the same text"] if merged.duplicates else []
+    notes += [f"{merged.known:,} more are there already"] if merged.known else []
+    memories = f"{merged.memories:,} {'memory' if merged.memories == 1 else 'memories'}"
+    return f"{memories} ({', '.join(notes)})" if notes else memories
+
+
+@namespaces.command()
+@click.argument("name")
 @click.pass_context
 def restore(ctx: click.Context, name: str) -> None:
     """Restore the namespace of this name that was deleted last."""
@@ -148,6 +174,32 @@ def stats(ctx: click.Context, namespaces: Names, as_json: bool) -> None:
 def _summary(erased: ErasedNamespaces) -> str:
     several = f" ({len(erased.ids):,} deleted namespaces)" if len(erased.ids) > 1 else ""
     return f"{erased.name}{several} with {erased.memories:,} {'memory' if erased.memories == 1 else 'memories'}"
+
+
+@click.group()
+def tags() -> None:
+    """Manage the tags of a namespace."""
+
+
+@tags.command("rename")
+@click.argument("tag")
+@click.argument("to")
+@click.option("-n", "--namespace", metavar="NAME", help="Default: the project's namespace.")
+@click.option("--undo", is_flag=True, help="Take back the last renaming of TAG to TO.")
+@click.option("--dry-run", is_flag=True, help="Only show what would be renamed.")
+@context_and_json
+def rename_tag(ctx: click.Context, /, as_json: bool, **options: Any) -> None:
+    """Rename TAG to TO, with the tags below it, on all memories of a namespace; TO may be in use."""
+    done = call(ctx, requests.RenameTagRequest(**options))
+    if as_json:
+        value = {"namespace": done.namespace, "tags": dict(done.tags), "memories": done.memories}
+        print_json(value | ({"kept": done.kept} if done.kept else {}))
+        return
+    renamed = ", ".join(f"{old} → {new}" for old, new in done.tags.items())
+    outcome = "would be renamed" if options["dry_run"] else "renamed"
+    print_line(f"{renamed}: {outcome} on {done.memories:,} {'memory' if done.memories == 1 else 'memories'}")
+    if done.kept:
+        print_line(f"{done.kept:,} were changed since and kept; `folklore undo ID` goes back by single changes")
 
 
 @click.group()

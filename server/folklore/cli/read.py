@@ -29,6 +29,7 @@ from folklore.memory.serializers import Format
 
 @click.command()
 @click.argument("query", nargs=-1, required=True)
+@click.option("--also", multiple=True, metavar="QUERY", help="Another question for the same answer; repeatable.")
 @project_first_option
 @click.option("--limit", type=click.IntRange(1, 100), default=10, show_default=True)
 @filter_options
@@ -49,10 +50,9 @@ def recall(ctx: click.Context, /, filters: Given, ranking: Given, form: Format, 
 
     Quote it: the shell removes "…" from a phrase and expands *. A query that begins with a dash comes after --.
     """
-    query = " ".join(options.pop("query"))
-    request = requests.RecallRequest(
-        query=query, filters=filters_from(filters), ranking=ranking_from(ranking), **options
-    )
+    query, also = " ".join(options.pop("query")), options.pop("also")
+    asked: dict[str, Any] = {"queries": (query, *also)} if also else {"query": query}
+    request = requests.RecallRequest(**asked, filters=filters_from(filters), ranking=ranking_from(ranking), **options)
     answer = call(ctx, request)
     print_answer(answer, form, as_json=as_json, zone=zone_of(ctx))
     if request.explain and not as_json:

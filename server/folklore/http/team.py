@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 
 from folklore.app import App
 from folklore.db.stores.audit import Audit
 from folklore.errors import DatabaseUnavailable, FolkloreError, InvalidInput
 from folklore.http.namespace import HEADER, PARAMETER, requested_namespace
+from folklore.http.time_zone import requested_zone
 from folklore.memory.auth.authenticator import Issuer, TokenAuthenticator
 from folklore.memory.auth.current_caller import current_caller
 from folklore.memory.auth.denial_log import Denial, DenialLog
@@ -35,7 +36,7 @@ class Team:
             return (await app.ready()).memory
 
         async def open_context() -> RequestContext:
-            return await app.context(_identified(current_caller()), namespace, project)
+            return await app.context(_identified(current_caller()), namespace, project, requested_zone() or zone)
 
         async def record(denial: Denial, count: int, at: datetime) -> None:
             if not app.settings.read_only:
@@ -53,6 +54,9 @@ class Team:
 
         def namespace() -> str:
             return current_namespace(_identified(current_caller()), app.settings.namespace)
+
+        # Without the setting UTC: the machine's zone is not that of the callers.
+        zone = UTC if app.settings.time_zone is None else app.zone
 
         def project() -> str | None:
             return named_namespace(_identified(current_caller()), app.settings.namespace)

@@ -16,6 +16,7 @@ from folklore.db.database import Database
 from folklore.db.stores.changes import Changes
 from folklore.db.stores.embeddings import Embeddings
 from folklore.db.stores.memories import Memories
+from folklore.db.stores.merging import Merging
 from folklore.db.stores.namespaces import NamespaceInfo, Namespaces
 from folklore.db.stores.recall import RecallStatements
 from folklore.embedding.protocol import Embedder, Reranker
@@ -54,6 +55,7 @@ class MemoryContext:
     statements: RecallStatements
     changes: Changes
     embeddings: Embeddings
+    merging: Merging
     active_model: ActiveModel
     reranker: Reranker | None = None
     secrets: SecretPolicy = "refuse"
@@ -81,6 +83,7 @@ class MemoryContext:
             RecallStatements(database),
             Changes(database),
             Embeddings(database),
+            Merging(database),
             embedder if isinstance(embedder, ActiveModel) else ActiveModel(embedder),
             reranker,
             secrets,
@@ -108,6 +111,7 @@ class MemoryContext:
             statements=RecallStatements(database),
             changes=Changes(database),
             embeddings=Embeddings(database),
+            merging=Merging(database),
             known_namespaces=_namespace_cache(),
             whole=self,
         )

@@ -56,8 +56,13 @@ def recalled(result: Recalled, form: Format) -> JsonDict:
         value = _concise(result.memory)
     else:
         value = record(result.memory)
+    memory = result.memory
     return value | _set(
         score=result.score,
+        superseded_by=_plain(memory.superseded_by),
+        # The memory that superseded it may have been erased.
+        superseded_at=_plain(memory.superseded_at) if memory.superseded_by is None else None,
+        queries=list(result.queries) or None,
         expanded=result.expanded,
         elsewhere=result.elsewhere or None,
         variants=_variants(result) or None,
@@ -104,7 +109,8 @@ def stored(result: StoreResult) -> JsonDict:
         _fields(item, "id status") | _set(similar=[_similar(near) for near in item.similar] or None)
         for item in result.stored
     ]
-    return _set(namespace=result.namespace, stored=items, note=result.note)
+    refused = [_fields(item, "index field reason") for item in result.refused] or None
+    return _set(namespace=result.namespace, stored=items, refused=refused, note=result.note)
 
 
 def _similar(near: Similar) -> JsonDict:
@@ -168,6 +174,10 @@ def forgotten(result: ForgetResult, *, erase: bool, dry_run: bool) -> JsonDict:
         erased=erased or None,
         dry_run=dry_run or None,
         more=result.more or None,
+        restored=[
+            _fields(memory, "id namespace") | {"content": beginning(memory.content)} for memory in result.restored
+        ]
+        or None,
     )
 
 

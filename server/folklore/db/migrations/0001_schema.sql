@@ -362,6 +362,8 @@ create table revisions (
     constraint revisions_memory_fkey foreign key (namespace_id, memory_id)
         references memories (namespace_id, id) on delete cascade
 );
+-- For `as_of`: the changes since a time.
+create index revisions_time_idx on revisions (namespace_id, changed_at);
 alter table revisions alter column reason set statistics 0;
 alter table revisions alter column before set statistics 0;
 

@@ -20,7 +20,7 @@ from folklore.text.words import differing_words
 _ENVELOPE = 30
 _MAX_EXPANDED, _MAX_TAGS = 25, 64
 _ENTITY = "entity:"
-_NO_FURTHER_PAGES = f"Paging ends after about {MAX_PAGED:,} results; ask a narrower question, or list with filters."
+NO_FURTHER_PAGES = f"Paging ends after about {MAX_PAGED:,} results; ask a narrower question, or list with filters."
 
 
 async def page(memory: MemoryContext, search: Search, found: Found, ranked: Ranked) -> Answer:
@@ -37,7 +37,7 @@ async def page(memory: MemoryContext, search: Search, found: Found, ranked: Rank
     if more and len(before) + len(kept) <= MAX_PAGED:
         cursor = given_cursor(ids, before, search.key)
     elif more:
-        note = _NO_FURTHER_PAGES
+        note = NO_FURTHER_PAGES
     elif not ranked.confidence:
         note = _why_empty(search, found)
     return Answer(

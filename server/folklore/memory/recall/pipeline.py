@@ -31,6 +31,7 @@ from folklore.memory.recall.rank import (
     rerank,
     score_candidates,
 )
+from folklore.memory.recall.several import each_of, joined, queries_of
 from folklore.memory.recall.values import DenseResult, Found, KeywordResult, Question, Search, Statistics
 from folklore.memory.records.listing import ListPage, list_page
 from folklore.memory.requests import RecallRequest, Reflections, SearchRequest
@@ -50,11 +51,11 @@ _REFLECTIONS: Mapping[Reflections, bool | None] = {"include": None, "exclude": F
 
 
 async def recall(context: RequestContext, request: RecallRequest) -> Answer:
-    """Find memories that answer a question, best first. Raises InvalidInput, NotFound, Unavailable."""
-    asked = request.ranking
+    """Find memories that answer a question, best first, or several. Raises InvalidInput, NotFound, Unavailable."""
+    queries, asked = queries_of(request), request.ranking
     filters = resolve_filters(request.filters, context)
     question = Question(
-        query=request.query,
+        query=queries[0],
         namespaces=() if request.namespaces == (ALL,) else request.namespaces,
         project=None if request.namespaces else context.project(),
         limit=request.limit,
@@ -73,7 +74,23 @@ async def recall(context: RequestContext, request: RecallRequest) -> Answer:
         explain=request.explain,
         embedding=asked.embedding,
     )
-    return await answer(context, question)
+    if not request.queries:
+        return await answer(context, question)
+    return await _answer_each(context, [replace(question, query=query) for query in queries])
+
+
+async def _answer_each(context: RequestContext, questions: Sequence[Question]) -> Answer:
+    """Answer several questions at the same time, and join their answers."""
+    each = each_of(questions)
+    if namespaces := await context.memory.find_namespaces(questions[0].namespaces):
+        # Before the others start: otherwise each would measure a scope that is not cached.
+        home, _ = divided(namespaces, project_of(each[0], namespaces, context.caller))
+        await read_statistics(context.memory, search_of(context, each[0], home))
+    outcomes = await asyncio.gather(*(answer(context, question) for question in each), return_exceptions=True)
+    for outcome in outcomes:
+        if isinstance(outcome, BaseException):
+            raise outcome
+    return joined(questions, [outcome for outcome in outcomes if isinstance(outcome, Answer)])
 
 
 async def search(context: RequestContext, request: SearchRequest) -> Answer:
@@ -139,7 +156,7 @@ def search_of(context: RequestContext, question: Question, namespaces: Sequence[
     query, ranking = parse(text), question.ranking
     asked = question.project or question.namespaces
     key = (text, asked, without_clock(question.filters), ranking, question.branches, question.embedding)
-    before = frozenset() if text in ("", "*") else given_before(question.cursor, key)
+    before = question.before if text in ("", "*") else question.before | given_before(question.cursor, key)
     filled = [namespace for namespace in namespaces if not namespace.empty] or namespaces
     return Search(
         question=question,
