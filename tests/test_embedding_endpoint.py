@@ -22,6 +22,7 @@ from folklore.embedding.request_formats import OllamaFormat, OpenAIFormat
 from folklore.errors import ConfigInvalid, EmbedderUnavailable
 from folklore.memory.context import MemoryContext
 from folklore.memory.models.active_model import ActiveModel, ModelSource
+from folklore.memory.requests import RecallRequest
 from tests.person import Person
 
 Handler = Callable[[httpx.Request], httpx.Response] | Callable[[httpx.Request], Coroutine[None, None, httpx.Response]]
@@ -449,3 +450,30 @@ async def test_a_store_needs_one_request_a_recall_one_and_a_repeated_question_no
     assert requests == [120, 1]
     await person.keep("One more.", "And another.")
     assert requests == [120, 1, 2]
+
+
+async def test_a_question_that_is_asked_in_its_project_and_elsewhere_is_embedded_once(database: Database) -> None:
+    questions: list[str] = []
+
+    async def record(request: httpx.Request) -> httpx.Response:
+        [text, *more] = json.loads(request.content)["input"]
+        if not more:
+            questions.append(text)
+        await asyncio.wait([asyncio.ensure_future(asyncio.Event().wait())], timeout=0.3)  # both searches have begun
+        return vectors(request)
+
+    service = embedder(record)
+    choice = ModelChoice("openai", "some-model")
+    person = Person(
+        MemoryContext.of(database, ActiveModel(service, ModelSource(Models(database), choice, lambda _: service))),
+        project="harbour",
+    )
+    for namespace in ("harbour", "airport"):
+        await person.keep("The ship came in.", "The ferry left.", namespace=namespace)
+    await person.call(RecallRequest(query="which ferry left"))  # opens the connections
+    questions.clear()
+
+    answer = await person.call(RecallRequest(query="which ship came in"))
+
+    assert set(answer.searched) == {"harbour", "airport"}
+    assert len(questions) == 1

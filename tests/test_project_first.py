@@ -188,6 +188,18 @@ async def test_outside_a_repository_all_are_searched_until_default_holds_memorie
     assert {result.memory.namespace for result in (await asked(outside, "cold attic")).memories} == {"default"}
 
 
+async def test_several_questions_of_a_project_share_the_places_for_results_from_elsewhere(person: Person) -> None:
+    shop = await filled(person)
+    gates = [GATE.replace("Monday", day) for day in ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday")]
+    await person.keep(*gates, namespace="harbour")
+
+    first = await shop.call(RecallRequest(queries=(QUESTIONS[0], ABOUT_GATE, "Who has the code of the gate?"), limit=5))
+
+    assert len(first.memories) == 5
+    assert [result.elsewhere for result in first.memories] == [False, False, False, True, True]
+    assert contents(first)[0] == SHOP[0]
+
+
 async def test_the_pages_of_an_answer_are_the_projects_and_repeat_nothing(person: Person) -> None:
     shop = await filled(person)
     await person.keep(GATE, namespace="harbour")

@@ -13,7 +13,7 @@ from folklore.db.stores.namespaces import NamespaceInfo
 from folklore.errors import Unavailable
 from folklore.memory.context import MemoryContext
 from folklore.memory.permissions import role_in
-from folklore.memory.recall.page import page, result_tokens
+from folklore.memory.recall.page import page, result_tokens, within_budget
 from folklore.memory.recall.rank import Ranked
 from folklore.memory.recall.values import Found, Question, Search
 from folklore.model import Answer, Caller, Degraded, Recalled
@@ -67,9 +67,8 @@ def divided(
 
 def asked_elsewhere(question: Question) -> Question:
     """Return a question of a project as the other namespaces are asked it: for its few best results."""
-    tokens = None if question.max_tokens is None else question.max_tokens // 2
     ranking = replace(question.ranking, expand=())
-    return replace(question, limit=_AT_MOST, max_tokens=tokens, ranking=ranking, sort="score", cursor=None)
+    return replace(question, limit=_AT_MOST, max_tokens=None, ranking=ranking, sort="score", cursor=None)
 
 
 async def with_elsewhere(
@@ -80,8 +79,7 @@ async def with_elsewhere(
 ) -> Answer:
     """Return the page of the project, and after its results those from elsewhere that answer clearly better.
 
-    They take places and tokens of the page, at most half of them and those that the project leaves. Without the other
-    namespaces the answer is degraded. Raises every error that is not their unavailability.
+    Without the other namespaces the answer is degraded. Raises every error that is not their unavailability.
     """
     search, found, ranked = home
     if isinstance(outcome, Unavailable):
@@ -93,11 +91,11 @@ async def with_elsewhere(
     there = _fits(elsewhere, *outcome)
     best, needed = max(there.values(), default=0.0), _needed(search, found, ranked)
     others = await page(memory, elsewhere, *outcome) if best >= needed else Answer((), ())
-    limit = search.question.limit
-    places = min(_AT_MOST, max(limit // 2, limit - len(ranked.scores)))
     better = [result for result in others.memories if there[result.memory.id] >= needed]
-    chosen = [replace(result, elsewhere=True) for result in better[:places]]
-    answer = await page(memory, _with_less_room(search, chosen), found, ranked)
+    chosen, limit, max_tokens = within_room(search.question, better, len(ranked.scores))
+    chosen = [replace(result, elsewhere=True) for result in chosen]
+    question = replace(search.question, limit=limit, max_tokens=max_tokens)
+    answer = await page(memory, replace(search, question=question), found, ranked)
     note = answer.note
     if not answer.memories:
         project, count = search.question.project, len(elsewhere.namespaces)
@@ -125,7 +123,7 @@ def _fits(search: Search, found: Found, ranked: Ranked) -> Mapping[UUID, float]:
     It is the confidence of the result; in a search for exact words, the share of them that the result holds.
     """
     if not search.question.literal:
-        return {id_: ranked.confidence[id_] for id_ in ranked.scores}
+        return ranked.scores
     coverage = found.coverage()
     return {id_: coverage.get(id_, 1.0) for id_ in ranked.scores}
 
@@ -136,11 +134,16 @@ def _needed(search: Search, found: Found, ranked: Ranked) -> float:
     return least if search.question.literal else max(least, _CLEAR)
 
 
-def _with_less_room(search: Search, taken: Sequence[Recalled]) -> Search:
-    """Return a search whose page leaves room for these results."""
-    question = search.question
-    tokens = question.max_tokens
-    if tokens is not None:
-        tokens = max(tokens - sum(map(result_tokens, taken)), 1)
-    limit = question.limit - len(taken)
-    return replace(search, question=replace(question, limit=limit, max_tokens=tokens)) if taken else search
+def within_room(
+    question: Question, results: Sequence[Recalled], found: int
+) -> tuple[Sequence[Recalled], int, int | None]:
+    """Return the results from elsewhere that have room on a page, and the limit and the tokens that are left.
+
+    They take at most half of both, and the places that `found` results of the project leave.
+    """
+    limit, tokens = question.limit, question.max_tokens
+    places = min(_AT_MOST, max(limit // 2, limit - found))
+    kept, _ = within_budget(results[:places], None if tokens is None else tokens // 2)
+    if tokens is not None and kept:
+        tokens = max(tokens - sum(map(result_tokens, kept)), 1)
+    return kept, limit - len(kept), tokens

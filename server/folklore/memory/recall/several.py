@@ -9,6 +9,7 @@ from uuid import UUID
 
 from folklore.errors import InvalidInput
 from folklore.memory.pagination import MAX_PAGED, given_before, given_cursor, without_clock
+from folklore.memory.recall.elsewhere import within_room
 from folklore.memory.recall.page import NO_FURTHER_PAGES, in_order, within_budget
 from folklore.memory.recall.values import Question
 from folklore.memory.requests import RecallRequest
@@ -68,20 +69,21 @@ def joined(questions: Sequence[Question], answers: Sequence[Answer]) -> Answer:
 
 
 def _results(questions: Sequence[Question], answers: Sequence[Answer]) -> tuple[list[Recalled], bool]:
-    """Return the results that fit the whole answer, then those from elsewhere, then those by expansion.
+    """Return the results that fit the whole answer, those by expansion, then those from elsewhere.
 
     Also True if there are more.
     """
     question = questions[0]
     ranked = _numbered(answers, lambda item: item.expanded is None and not item.elsewhere)
-    ranked |= _numbered(answers, lambda item: item.elsewhere)
     every = _numbered(answers, lambda item: item.expanded is not None)
     expanded = {key: item for key, item in every.items() if key not in ranked}
-    results = in_order(list(ranked.values())[: question.limit], question.sort)
-    kept, cut = within_budget(
-        [*results, *expanded.values()], question.max_tokens, " ".join(item.query for item in questions)
-    )
-    return kept, cut or len(ranked) > question.limit or any(answer.truncated for answer in answers)
+    others = list(_numbered(answers, lambda item: item.elsewhere).values())
+    elsewhere, limit, max_tokens = within_room(question, others, len(ranked))
+    results = in_order(list(ranked.values())[:limit], question.sort)
+    words = " ".join(item.query for item in questions)
+    kept, cut = within_budget([*results, *expanded.values()], max_tokens, words)
+    more = cut or len(ranked) > limit or any(answer.truncated for answer in answers)
+    return [*kept, *elsewhere], more
 
 
 def _cursor(questions: Sequence[Question], kept: Sequence[Recalled]) -> str | None:
