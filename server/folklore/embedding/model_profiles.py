@@ -56,3 +56,9 @@ def profile_of(name: str) -> ModelProfile:
     """Return the profile of a model; an empty one for an unknown name."""
     lower = name.lower()
     return next((profile for pattern, profile in _PROFILES if re.search(pattern, lower)), ModelProfile())
+
+
+def passage_size(name: str) -> int:
+    """Return the usual length in characters of the passages that a model embeds besides a long text."""
+    import os
+    return int(os.environ.get("P_SIZE", "1000"))

@@ -56,12 +56,16 @@ class CorpusStatistics:
 class Sample:
     """A sample of a scope's vectors (n, dimensions) in one model, with the sizes (n,) of their texts.
 
-    `many`: the scope holds 1,000 memories or more. `texts` is a sample of them, if requested and there are many.
-    `indexed`: the scope is one namespace, and an HNSW index covers its vectors.
+    A long text has two: one of the whole and one of its first passage. `passages` estimates how many vectors a memory
+    has, `length_ratio` how long what is compared with a question is on average, against whole texts: 1 and 1 if no text
+    is long. `many`: the scope holds 1,000 memories or more. `texts` is a sample of them, if requested and there are
+    many. `indexed`: the scope is one namespace, and an HNSW index covers its vectors.
     """
 
     vectors: NDArray[np.float32]
     sizes: NDArray[np.float32]
+    passages: float
+    length_ratio: float
     many: bool
     indexed: bool
     texts: Sequence[str] | None
@@ -70,16 +74,37 @@ class Sample:
     def of(cls, row: Row) -> Sample:
         """Make it from the row of recall/sample.sql."""
         sample: bytes = row["vectors"] or b""
-        # Two bytes of length; then halfvec's wire form: its dimension, a reserved field, and big-endian half floats.
-        dimensions = int.from_bytes(sample[2:4], "big")
-        drawn = np.frombuffer(sample, dtype=[("length", ">i2"), ("head", ">i4"), ("vector", ">f2", (dimensions,))])
+        # Six bytes; then halfvec's wire form: its dimension, a reserved field, and big-endian half floats.
+        dimensions = int.from_bytes(sample[6:8], "big")
+        fields = [("passage", ">i2"), ("characters", ">i2"), ("length", ">i2"), ("head", ">i4")]
+        drawn = np.frombuffer(sample, dtype=[*fields, ("vector", ">f2", (dimensions,))])
+        length = drawn["length"].astype(np.float32)
+        passages, length_ratio = _passages(drawn["passage"] == 0, drawn["characters"].astype(np.float32), length)
         return cls(
             drawn["vector"].astype(np.float32),
-            np.log(drawn["length"].astype(np.float32) + 30),
+            np.log(length + 30),
+            passages,
+            length_ratio,
             row["many"],
             bool(row["indexed"]),
             row["texts"],
         )
+
+
+def _passages(
+    whole: NDArray[np.bool_], characters: NDArray[np.float32], length: NDArray[np.float32]
+) -> tuple[float, float]:
+    """Return the vectors of a memory, and the length of what is compared against that of whole texts, on average.
+
+    `characters` and `length` are those of rows (n,): of whole texts, which have 0 characters if they have no passages,
+    and of first passages.
+    """
+    if whole.all():
+        return 1.0, 1.0
+    long_ = whole & (characters > 0)
+    passages = characters[long_].mean() / characters[~whole].mean()
+    compared = length[whole & ~long_].sum() + long_.sum() * length[~whole].mean()
+    return float(1 + passages * long_.sum() / whole.sum()), float(compared / max(length[whole].sum(), 1.0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +127,8 @@ class DenseQuery:
     """A question's vector (dimensions,) in one model, and the line of similarities over size, if it was measured.
 
     A memory scores cosine - slope * size. `score_of_best` returns the score that a share of all memories exceed.
-    `indexed`: an HNSW index covers the scope. `total` is the number of memories in scope, None if unknown.
+    `indexed`: an HNSW index covers the scope. `total` is the number of memories in scope, None if unknown, and
+    `passages` the number of vectors that one has on average.
     """
 
     model: UUID
@@ -111,21 +137,22 @@ class DenseQuery:
     score_of_best: Callable[[float], float] | None = None
     indexed: bool = False
     total: int | None = None
+    passages: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
 class CandidateQuery:
     """Candidates to be read whole, `ids`, and the memories linked to any of `spreading`.
 
-    Linked are memories at most `reach` places away in a session and, if `related`, those with a relation. Without a
-    `model` vectors are not read.
+    Linked are memories at most `reach` places away in a session and, if `related`, those with a relation. `near` gives
+    the model, the question's vector and the slope of the dense branch; without it, vectors are not read.
     """
 
     ids: Sequence[UUID]
     spreading: Sequence[UUID]
     reach: int
     related: bool
-    model: UUID | None
+    near: DenseQuery | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,11 +248,20 @@ class TermForm:
     stems: tuple[str | None, ...] = ()
 
 
+class NearestPassage(NamedTuple):
+    """The passage of a long text that is nearest to a question: its characters, its length in lexemes, its cosine."""
+
+    characters: tuple[int, int]
+    length: int
+    cosine: float
+
+
 class Candidate(NamedTuple):
     """A memory that may be in the answer; `row` holds all of it. (A NamedTuple: most of sixty are discarded.)
 
     `place` is (namespace and session, position); `length` is in lexemes, None without a vector; `linked` has the
-    candidates with a relation to it, and the strengths; `vector` is big-endian half floats.
+    candidates with a relation to it, and the strengths; `vector` is big-endian half floats. `nearest` is the passage of
+    a long text that is nearest to the question.
     """
 
     id: UUID
@@ -237,6 +273,14 @@ class Candidate(NamedTuple):
     length: int | None
     linked: Sequence[tuple[UUID, float]]
     vector: bytes | None
+    nearest: NearestPassage | None = None
+
+    @property
+    def texts(self) -> Sequence[str]:
+        """The text and, of a long one, the passage nearest to the question."""
+        if self.nearest is None:
+            return (self.content,)
+        return (self.content, self.content[slice(*self.nearest.characters)])
 
     @classmethod
     def of(cls, row: Row, namespace: str) -> Candidate:
@@ -253,6 +297,9 @@ class Candidate(NamedTuple):
             () if ids is None else list(zip(ids, row["strengths"], strict=True)),
             # halfvec's wire form begins with its dimension and a reserved field, two bytes each.
             None if vector is None else vector[4:],
+            None
+            if row["ends"] is None
+            else NearestPassage((row["begins"], row["ends"]), row["passage_length"], row["cosine"]),
         )
 
 

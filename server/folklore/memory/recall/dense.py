@@ -39,12 +39,13 @@ async def dense_branch(memory: MemoryContext, search: Search, statistics: Statis
         else:
             vector = await embedder.embed_question(search.pieces, _weights(search, statistics, embedder))
         if not vector.any():
-            return DenseResult(NOTHING, model=model, vector=vector)
+            return DenseResult(NOTHING, model=model, query=DenseQuery(model.id, vector))
         query, line = _query(statistics, vector)
         hits = await memory.statements.dense(search.scope, query, search.ranking.fetch(search.wanted))
     if line is not None:
         hits = replace(hits, scores=tuple(score - line.expected for score in hits.scores))
-    return DenseResult(hits, (perf_counter() - started) * 1e3, model, vector, line, query.total or 0)
+    total = 0.0 if query.total is None else query.total * query.passages
+    return DenseResult(hits, (perf_counter() - started) * 1e3, model, query, line, total, sample.length_ratio)
 
 
 def _query(statistics: Statistics, vector: NDArray[np.float32]) -> tuple[DenseQuery, QuestionLine | None]:
@@ -52,7 +53,7 @@ def _query(statistics: Statistics, vector: NDArray[np.float32]) -> tuple[DenseQu
     corpus, sample, model = statistics.corpus, statistics.sample, statistics.model
     assert sample is not None
     assert model is not None
-    query = DenseQuery(model.id, vector, indexed=sample.indexed)
+    query = DenseQuery(model.id, vector, indexed=sample.indexed, passages=sample.passages)
     if corpus is None or sample.line is None:
         return replace(query, total=None if corpus is None else corpus.total), None
     line = sample.line.of(vector)

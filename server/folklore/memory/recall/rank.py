@@ -105,7 +105,8 @@ def _dense_factor(search: Search, found: Found, coverage: float) -> float:
     model, words, line, hits = found.dense.model, found.keyword.words, found.dense.line, found.dense.hits
     factor = 1.0
     if model is not None:
-        trust = model_trust(model.blurs_beyond, 0.0 if words is None else words.query.corpus.mean_length)
+        mean_length = 0.0 if words is None else words.query.corpus.mean_length
+        trust = model_trust(model.blurs_beyond, mean_length * found.dense.length_ratio)
         factor = trust * dense_weight(model.weight, coverage)
     if line is not None and hits.scores:
         significance = search.ranking.significance
@@ -127,13 +128,13 @@ async def read_features(memory: MemoryContext, search: Search, found: Found, fus
         reach=0 if plain else len(ranking.neighbours),
         related=not plain and ranking.relations > 0,
         # Where the dense branch failed, the table of vectors may be locked.
-        model=dense.model.id if dense.model is not None and "dense" in found.hits else None,
+        near=None if "dense" not in found.hits else dense.query,
     )
     with stage("recall.pool", candidates=len(ids)):
         candidates = await memory.statements.candidates(search.scope, query) if ids else {}
     rows = {id_: row for row, id_ in enumerate(candidates)}
     vectors = _unit_rows([candidate.vector for candidate in candidates.values()])
-    cosines = _cosines(found, vectors)
+    cosines = _cosines(found, candidates, vectors)
     if plain:
         return Features(candidates, dict.fromkeys(candidates, 1.0), (), {}, rows, vectors, cosines)
     own = {id_: candidate for id_, candidate in candidates.items() if id_ in fused.own}
@@ -141,12 +142,20 @@ async def read_features(memory: MemoryContext, search: Search, found: Found, fus
     return Features(candidates, signals, links, _nearness(search, found, candidates, cosines), rows, vectors, cosines)
 
 
-def _cosines(found: Found, vectors: NDArray[np.float32]) -> NDArray[np.float32] | None:
-    """Return the cosine (n,) of each row (n, dimensions) with the question; None without the question's vector."""
+def _cosines(
+    found: Found, candidates: Mapping[UUID, Candidate], vectors: NDArray[np.float32]
+) -> NDArray[np.float32] | None:
+    """Return the cosine (n,) of each candidate with the question; None without the question's vector.
+
+    `vectors` (n, dimensions) are those of whole texts; a long text counts with its nearest passage.
+    """
     question = found.dense.vector
     if "dense" not in found.hits or question is None or vectors.shape[1] != len(question):
         return None
     cosines: NDArray[np.float32] = vectors @ question
+    for row, candidate in enumerate(candidates.values()):
+        if candidate.nearest is not None:
+            cosines[row] = candidate.nearest.cosine
     return cosines
 
 
@@ -157,7 +166,9 @@ def _nearness(
     if cosines is None:
         return {}
     line = (0.0, 0.0) if found.dense.line is None else (found.dense.line.slope, found.dense.line.expected)
-    lengths = [candidate.length for candidate in candidates.values()]
+    lengths = [
+        candidate.length if candidate.nearest is None else candidate.nearest.length for candidate in candidates.values()
+    ]
     return dict(zip(candidates, nearness_factors(cosines, lengths, line, search.ranking.nearness), strict=False))
 
 
@@ -175,7 +186,7 @@ def _signals(search: Search, found: Found, candidates: Mapping[UUID, Candidate])
         value = _ratings(candidate)
         value["overlap"] = coverage.get(id_, 0.0)
         if signals.exact > 0 and exact.total > 0:
-            value["exact"] = exact.score(candidate.content)
+            value["exact"] = max(map(exact.score, candidate.texts))
         if signals.tags > 0:
             parts = {part for tag in candidate.row["tags"] for part in (tag, *tag.replace("/", ":").split(":"))}
             value["tags"] = len(spoken & parts) / max(len(spoken), 1)

@@ -10,7 +10,7 @@ from uuid import UUID
 import numpy as np
 from numpy.typing import NDArray
 
-from folklore.db.stores.memories import Vectors
+from folklore.db.stores.memories import Embedded, Vectors
 from folklore.db.stores.models import KnownModel
 from folklore.db.stores.transfer import HALF_BYTES, MODEL_IDENTITY, ModelVector, TransferredMemory, Transfers
 from folklore.errors import EmbedderUnavailable
@@ -78,10 +78,10 @@ class ImportedVectors:
             return None
 
 
-def _merge(batch: Sequence[TransferredMemory], embedded: Vectors | None) -> list[Row | None]:
+def _merge(batch: Sequence[TransferredMemory], embedded: Vectors | None) -> list[Embedded | None]:
     """Return the vectors of a batch in order: its own, and the next embedded one for a memory without."""
     rest = repeat(None) if embedded is None else iter(embedded.vectors)
-    return [next(rest) if memory.vector is None else _rows([memory.vector])[0] for memory in batch]
+    return [next(rest) if memory.vector is None else Embedded(_rows([memory.vector])[0]) for memory in batch]
 
 
 def _usable(batch: Sequence[TransferredMemory], model: KnownModel) -> frozenset[int]:

@@ -11,6 +11,7 @@ select n.name,
             and not exists (
                 select from embeddings e
                 where e.namespace_id = n.id and e.model_id = :model::uuid and e.memory_id = m.id
+                    and e.passage = 0
             )
         limit 50000
     ) bounded) as without_vector

@@ -1,0 +1,38 @@
+"""Passages of a long text: ranges of characters that end at headings, paragraphs, lines or sentences."""
+
+from __future__ import annotations
+
+import re
+
+# Ends of a part of a text, the best place to divide it first: before a heading, after a paragraph, a line, a sentence,
+# a word.
+_ENDS = tuple(
+    re.compile(pattern)
+    for pattern in (r"\n(?=#{1,6} )", r"\n\s*\n", r"\n", r"[.!?;。！？]['\")\]]*\s|[。！？]", r"\s")
+)
+# A passage has at least this share of the usual size, and at most 1 / this share.
+_LEAST = 0.6
+
+
+def passages(text: str, size: int) -> list[tuple[int, int]]:
+    """Return the ranges (begin, end) of passages of about `size` characters, which cover the text without gap.
+
+    A text of at most twice that size is one passage: then nothing is returned.
+    """
+    if len(text) <= 2 * size:
+        return []
+    found, begin = [], 0
+    while len(text) - begin > size / _LEAST:
+        end = _end(text, begin + int(size * _LEAST), begin + size)
+        found.append((begin, end))
+        begin = end
+    return [*found, (begin, len(text))]
+
+
+def _end(text: str, least: int, most: int) -> int:
+    """Return the last place in this range to divide the text, of the best kind that there is."""
+    for ends in _ENDS:
+        places = [match.end() for match in ends.finditer(text, least, most)]
+        if places:
+            return places[-1]
+    return most
