@@ -72,7 +72,7 @@ class RecallStatements:
     def _session(self, plans: Plans = "kept") -> AbstractAsyncContextManager[Session]:
         if self._pinned is not None and plans == "kept":
             return self._pinned
-        return self._database.session(plans, release_later=plans == "scan")
+        return self._database.session(plans, release_later=plans == "scan", guarded=True)
 
     async def lexemes(
         self, scope: Scope, query: LexemeQuery, corpus: CorpusStatistics | None
