@@ -351,12 +351,17 @@ class Degraded:
 
 @dataclass(frozen=True, slots=True)
 class Recalled:
-    """A memory in an answer. `expanded` names the expansion that added it: relations or entities."""
+    """A memory in an answer. `expanded` names the expansion that added it: relations or entities.
+
+    `passage` has the first character of the passage of a long text that is nearest to the question, and the one after
+    its last.
+    """
 
     memory: Memory
     score: float | None = None
     explain: JsonObject | None = None
     expanded: str | None = None
+    passage: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True, slots=True)

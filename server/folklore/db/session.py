@@ -98,9 +98,7 @@ class PooledSession:
                 await self._enter(self._begin)
         except DRIVER_ERRORS as error:
             raise translate(error) from error
-        return Session(
-            self._connection, row_security=self._begin is not None, cancel_locked=self._cancel_locked
-        )
+        return Session(self._connection, row_security=self._begin is not None, cancel_locked=self._cancel_locked)
 
     async def __aexit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         """End the transaction, release the connection and translate errors."""

@@ -61,4 +61,5 @@ def profile_of(name: str) -> ModelProfile:
 def passage_size(name: str) -> int:
     """Return the usual length in characters of the passages that a model embeds besides a long text."""
     import os
+
     return int(os.environ.get("P_SIZE", "1000"))

@@ -40,6 +40,7 @@ def recalled(result: Recalled, form: Format) -> JsonDict:
     return value | _set(
         score=result.score,
         expanded=result.expanded,
+        passage=None if result.passage is None or form != "detailed" else list(result.passage),
         explain=None if result.explain is None else dict(result.explain),
     )
 

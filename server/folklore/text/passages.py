@@ -7,8 +7,7 @@ import re
 # Ends of a part of a text, the best place to divide it first: before a heading, after a paragraph, a line, a sentence,
 # a word.
 _ENDS = tuple(
-    re.compile(pattern)
-    for pattern in (r"\n(?=#{1,6} )", r"\n\s*\n", r"\n", r"[.!?;。！？]['\")\]]*\s|[。！？]", r"\s")
+    re.compile(pattern) for pattern in (r"\n(?=#{1,6} )", r"\n\s*\n", r"\n", r"[.!?;。！？]['\")\]]*\s|[。！？]", r"\s")
 )
 # A passage has at least this share of the usual size, and at most 1 / this share.
 _LEAST = 0.6
@@ -20,6 +19,7 @@ def passages(text: str, size: int) -> list[tuple[int, int]]:
     A text of at most twice that size is one passage: then nothing is returned.
     """
     import os
+
     if len(text) <= int(os.environ.get("P_FROM", 2 * size)):
         return []
     found, begin = [], 0

@@ -28,6 +28,8 @@ log = structlog.get_logger(__name__)
 
 Build = Callable[[ModelChoice], Embedder]
 
+# The reason in answers and in the status where there is no embedder.
+SWITCHED_OFF = "Embedding is switched off (embedding.provider: none)."
 # A store reads the active model again after so many seconds.
 REFRESH_SECONDS = 2.0
 
@@ -56,10 +58,13 @@ def _embedded(
     if not vector.any():
         return None
     import os
+
     w = float(os.environ.get("P_SHARE", "0"))
-    def mix(p):
+
+    def mix(p: Any) -> Any:
         v = (1 - w) * p + w * vector
         return v / np.linalg.norm(v)
+
     return Embedded(vector, [range_ for range_, _ in kept], [mix(passage) for _, passage in kept])
 
 

@@ -42,7 +42,7 @@ async def page(memory: MemoryContext, search: Search, found: Found, ranked: Rank
     return Answer(
         memories=tuple(kept),
         searched=tuple(namespace.name for namespace in search.namespaces),
-        degraded=(*found.degraded, *ranked.leading.degraded),
+        degraded=(*found.degraded, *ranked.features.degraded, *ranked.leading.degraded),
         truncated=more,
         cursor=cursor,
         note=note,
@@ -55,7 +55,8 @@ def _result(id_: UUID, search: Search, found: Found, ranked: Ranked) -> Recalled
     candidate = ranked.features.candidates[id_]
     memory = memory_of(candidate.row, candidate.namespace)
     explanation = _explain_result(id_, found, ranked) if search.question.explain else None
-    return Recalled(memory, round(ranked.confidence[id_], 3), explanation)
+    passage = None if candidate.nearest is None else candidate.nearest.characters
+    return Recalled(memory, round(ranked.confidence[id_], 3), explanation, passage=passage)
 
 
 def in_order(results: list[Recalled], sort: Sort) -> list[Recalled]:
@@ -116,10 +117,14 @@ def _why_empty(search: Search, found: Found) -> str:
         return f"Empty so far: {', '.join(namespace.name for namespace in search.namespaces[:5])}."
     if search.ranking.min_score > 0 and any(hits.ids for hits in found.hits.values()):
         return f"Nothing reaches the confidence asked for (min_score {search.ranking.min_score})."
+    if search.embedder is None and "keyword" not in search.branches:
+        return "Nothing was found: this ranking searches by meaning only, and there is no embedding model here."
     if found.degraded:
         return "Nothing was found, but a branch of the search could not take part (degraded)."
     if not search.scope.filters.empty:
         return "Nothing matches within these filters; try without them."
+    if search.embedder is None:
+        return "Nothing stored here shares a word with the question; there is no embedding model to compare meanings."
     return "Nothing stored here shares a word or a meaning with the question."
 
 

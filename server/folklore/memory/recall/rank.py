@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from folklore.db.stores.recall_rows import Candidate, CandidateQuery
 from folklore.embedding.protocol import Reranker
-from folklore.errors import RerankerUnavailable
+from folklore.errors import RerankerUnavailable, Unavailable
 from folklore.memory.context import MemoryContext
 from folklore.memory.recall.values import Found, Search
 from folklore.model import Degraded
@@ -60,6 +60,7 @@ class Features:
     rows: Mapping[UUID, int]
     vectors: NDArray[np.float32]
     cosines: NDArray[np.float32] | None
+    degraded: tuple[Degraded, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +118,8 @@ def _dense_factor(search: Search, found: Found, coverage: float) -> float:
 async def read_features(memory: MemoryContext, search: Search, found: Found, fused: Fused[UUID]) -> Features:
     """Read the best candidates and their neighbours, and return their features. One statement.
 
-    With `fusion: rrf` there are no neighbours, and every factor is 1.
+    If it fails with the table of vectors, another one without it. With `fusion: rrf` there are no neighbours, and every
+    factor is 1.
     """
     ranking, dense, plain = search.ranking, found.dense, search.ranking.fusion == "rrf"
     # A candidate beyond these could only come last, and would spread next to nothing.
@@ -130,16 +132,24 @@ async def read_features(memory: MemoryContext, search: Search, found: Found, fus
         # Where the dense branch failed, the table of vectors may be locked.
         near=None if "dense" not in found.hits else dense.query,
     )
+    degraded: tuple[Degraded, ...] = ()
     with stage("recall.pool", candidates=len(ids)):
-        candidates = await memory.statements.candidates(search.scope, query) if ids else {}
+        try:
+            candidates = await memory.statements.candidates(search.scope, query) if ids else {}
+        except Unavailable as error:
+            if query.near is None:
+                raise
+            candidates = await memory.statements.candidates(search.scope, replace(query, near=None))
+            degraded = (Degraded("dense", error.message),)
     rows = {id_: row for row, id_ in enumerate(candidates)}
     vectors = _unit_rows([candidate.vector for candidate in candidates.values()])
     cosines = _cosines(found, candidates, vectors)
     if plain:
-        return Features(candidates, dict.fromkeys(candidates, 1.0), (), {}, rows, vectors, cosines)
+        return Features(candidates, dict.fromkeys(candidates, 1.0), (), {}, rows, vectors, cosines, degraded)
     own = {id_: candidate for id_, candidate in candidates.items() if id_ in fused.own}
     signals, links = _signals(search, found, own), _links(search, candidates)
-    return Features(candidates, signals, links, _nearness(search, found, candidates, cosines), rows, vectors, cosines)
+    nearness = _nearness(search, found, candidates, cosines)
+    return Features(candidates, signals, links, nearness, rows, vectors, cosines, degraded)
 
 
 def _cosines(
@@ -259,7 +269,7 @@ async def rerank(reranker: Reranker, search: Search, leading: Leading, features:
     Before diversity: a reranker judges each text alone and would bring duplicates back together.
     """
     question = clean(search.text[:_RERANKED_QUESTION]).text.strip()
-    texts = [features.candidates[id_].content for id_ in leading.order[: reranker.pool]]
+    texts = [features.candidates[id_].texts[-1] for id_ in leading.order[: reranker.pool]]
     try:
         scores = await reranker.scores(question, texts)
     except RerankerUnavailable as error:
