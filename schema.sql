@@ -296,7 +296,10 @@ create table embeddings (
     model_id uuid not null,
     memory_id uuid not null,
     passage smallint not null,
-    -- The characters of the text, from 0: begins up to, not including, ends. Both are 0 for a text without passages.
+    -- The number of passages of the text, in each of its rows; 0 for a short one. Of many passages one is near to a query
+    -- by chance, which search discounts.
+    passages smallint not null,
+    -- The characters of the passage, from 0: begins up to, not including, ends. Both are 0 for the whole text.
     begins smallint not null,
     ends smallint not null,
     -- The length in lexemes, as in postings: long texts are near to every query, which search discounts.

@@ -58,8 +58,9 @@ def profile_of(name: str) -> ModelProfile:
     return next((profile for pattern, profile in _PROFILES if re.search(pattern, lower)), ModelProfile())
 
 
-def passage_size(name: str) -> int:
-    """Return the usual length in characters of the passages that a model embeds besides a long text."""
+def passage_rule(name: str) -> tuple[int, int]:
+    """Return the usual length in characters of a passage, and the length of a text from which on it has passages."""
     import os
 
-    return int(os.environ.get("P_SIZE", "1000"))
+    size = int(os.environ.get("P_SIZE", "300"))
+    return size, int(os.environ.get("P_FROM", "2000"))

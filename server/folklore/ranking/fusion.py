@@ -85,7 +85,7 @@ def dense_weight(base: float, coverage: float) -> float:
     return base * (1.0 + _UNCOVERED * (1.0 - min(max(coverage, 0.0), 1.0)))
 
 
-def top_score_significance(best: float, deviation: float, total: float, times: float) -> float:
+def top_score_significance(best: float, deviation: float, total: int, times: float) -> float:
     """Return min(1, (best / chance)²), with chance = times * deviation * sqrt(2 ln total).
 
     The best of `total` scores without meaning, of mean 0, is about deviation * sqrt(2 ln total).

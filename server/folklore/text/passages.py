@@ -13,14 +13,12 @@ _ENDS = tuple(
 _LEAST = 0.6
 
 
-def passages(text: str, size: int) -> list[tuple[int, int]]:
+def passages(text: str, size: int, longer_than: int) -> list[tuple[int, int]]:
     """Return the ranges (begin, end) of passages of about `size` characters, which cover the text without gap.
 
-    A text of at most twice that size is one passage: then nothing is returned.
+    A text of at most `longer_than` characters has none.
     """
-    import os
-
-    if len(text) <= int(os.environ.get("P_FROM", 2 * size)):
+    if len(text) <= longer_than:
         return []
     found, begin = [], 0
     while len(text) - begin > size / _LEAST:

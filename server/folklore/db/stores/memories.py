@@ -43,12 +43,15 @@ class Embedded:
     ranges: Sequence[tuple[int, int]] = ()
     passages: Sequence[NDArray[np.float32]] = ()
 
-    def rows(self, memory: UUID) -> Iterator[tuple[UUID, int, int, int, float, HalfVector]]:
-        """Yield rows as embeddings/insert.sql takes them: memory, passage, begin, end, share of the text, vector."""
-        length = max((end for _, end in self.ranges), default=0)
-        yield memory, 0, 0, length, 1.0, HalfVector(self.vector)
+    def rows(self, memory: UUID) -> Iterator[tuple[UUID, int, int, int, int, float, HalfVector]]:
+        """Yield rows as embeddings/insert.sql takes them.
+
+        Each is memory, passage, number of passages, begin, end, share of the text, vector.
+        """
+        number, length = len(self.ranges), max((end for _, end in self.ranges), default=0)
+        yield memory, 0, number, 0, 0, 1.0, HalfVector(self.vector)
         for place, ((begin, end), vector) in enumerate(zip(self.ranges, self.passages, strict=True), start=1):
-            yield memory, place, begin, end, (end - begin) / length, HalfVector(vector)
+            yield memory, place, number, begin, end, (end - begin) / length, HalfVector(vector)
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,5 +186,5 @@ async def index(session: Session, namespace: UUID, ids: Sequence[UUID], vectors:
 def embedding_rows(embedded: Iterable[tuple[UUID, Embedded]]) -> tuple[list[UUID], dict[str, list[object]]]:
     """Return the memory of each row that is written, and the other columns as the statements name them."""
     of, *columns = zip(*(row for id_, item in embedded for row in item.rows(id_)), strict=True)
-    names = ("passages", "begins", "ends", "shares", "vectors")
+    names = ("places", "passages", "begins", "ends", "shares", "vectors")
     return list(of), dict(zip(names, map(list, columns), strict=True))

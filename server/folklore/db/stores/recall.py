@@ -159,7 +159,7 @@ class RecallStatements:
         return Hits.of(rows)
 
     async def dense(self, scope: Scope, query: DenseQuery, fetch: int) -> Hits:
-        """Find the nearest memories by cosine - slope * size; raw is the cosine.
+        """Find the nearest memories by cosine - slope * size, a long one by its best passage; raw is the cosine.
 
         Two statements where hidden memories leave too few. A question without filters uses the index if there is one,
         and a scan of all vectors if that brings too few.
@@ -173,7 +173,13 @@ class RecallStatements:
         best = _best_to_check(scope, fetch, total, query.passages)
         floor = _least_score(query, best, total)
         statement, filters = seen("recall/dense", scope.filters, scope.now)
-        values = {"model": query.model, "query": HalfVector(query.vector), "slope": query.slope, **filters}
+        values = {
+            "model": query.model,
+            "query": HalfVector(query.vector),
+            "slope": query.slope,
+            "deviation": query.deviation,
+            **filters,
+        }
         for checked in dict.fromkeys((best, None)):
             async with self._session(plans) as session:
                 rows = await session.rows(
@@ -200,6 +206,7 @@ class RecallStatements:
                 query=HalfVector(query.vector),
                 sized=HalfVector(sized),
                 slope=query.slope,
+                deviation=query.deviation,
                 fetch=fetch,
                 scan=round(max(_INDEXED, _INDEXED_EACH * fetch) * min(query.passages, _PASSAGES_OF_ONE)),
                 **filters,

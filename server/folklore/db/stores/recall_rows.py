@@ -76,10 +76,10 @@ class Sample:
         sample: bytes = row["vectors"] or b""
         # Six bytes; then halfvec's wire form: its dimension, a reserved field, and big-endian half floats.
         dimensions = int.from_bytes(sample[6:8], "big")
-        fields = [("passage", ">i2"), ("characters", ">i2"), ("length", ">i2"), ("head", ">i4")]
+        fields = [("passage", ">i2"), ("passages", ">i2"), ("length", ">i2"), ("head", ">i4")]
         drawn = np.frombuffer(sample, dtype=[*fields, ("vector", ">f2", (dimensions,))])
         length = drawn["length"].astype(np.float32)
-        passages, length_ratio = _passages(drawn["passage"] == 0, drawn["characters"].astype(np.float32), length)
+        passages, length_ratio = _passages(drawn["passage"] == 0, drawn["passages"], length)
         return cls(
             drawn["vector"].astype(np.float32),
             np.log(length + 30),
@@ -92,19 +92,17 @@ class Sample:
 
 
 def _passages(
-    whole: NDArray[np.bool_], characters: NDArray[np.float32], length: NDArray[np.float32]
+    whole: NDArray[np.bool_], passages: NDArray[np.int16], length: NDArray[np.float32]
 ) -> tuple[float, float]:
     """Return the vectors of a memory, and the length of what is compared against that of whole texts, on average.
 
-    `characters` and `length` are those of rows (n,): of whole texts, which have 0 characters if they have no passages,
-    and of first passages.
+    The rows (n,) are those of whole texts, and of the first passages of long ones.
     """
     if whole.all():
         return 1.0, 1.0
-    long_ = whole & (characters > 0)
-    passages = characters[long_].mean() / characters[~whole].mean()
+    long_ = whole & (passages > 0)
     compared = length[whole & ~long_].sum() + long_.sum() * length[~whole].mean()
-    return float(1 + passages * long_.sum() / whole.sum()), float(compared / max(length[whole].sum(), 1.0))
+    return float(1 + passages[whole].mean()), float(compared / max(length[whole].sum(), 1.0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,14 +124,15 @@ class LexemeQuery:
 class DenseQuery:
     """A question's vector (dimensions,) in one model, and the line of similarities over size, if it was measured.
 
-    A memory scores cosine - slope * size. `score_of_best` returns the score that a share of all memories exceed.
-    `indexed`: an HNSW index covers the scope. `total` is the number of memories in scope, None if unknown, and
-    `passages` the number of vectors that one has on average.
+    A memory scores cosine - slope * size; the best of its n passages, deviation * sqrt(2 ln n) less. `score_of_best`
+    returns the score that a share of all memories exceed. `indexed`: an HNSW index covers the scope. `total` is the
+    number of memories in scope, None if unknown, and `passages` the number of vectors that one has on average.
     """
 
     model: UUID
     vector: NDArray[np.float32]
     slope: float = 0.0
+    deviation: float = 0.0
     score_of_best: Callable[[float], float] | None = None
     indexed: bool = False
     total: int | None = None
@@ -249,11 +248,15 @@ class TermForm:
 
 
 class NearestPassage(NamedTuple):
-    """The passage of a long text that is nearest to a question: its characters, its length in lexemes, its cosine."""
+    """The passage of a long text that is nearest to a question: its characters, its length in lexemes, its cosine.
+
+    `of` is the number of passages of the text.
+    """
 
     characters: tuple[int, int]
     length: int
     cosine: float
+    of: int
 
 
 class Candidate(NamedTuple):
@@ -299,7 +302,7 @@ class Candidate(NamedTuple):
             None if vector is None else vector[4:],
             None
             if row["ends"] is None
-            else NearestPassage((row["begins"], row["ends"]), row["passage_length"], row["cosine"]),
+            else NearestPassage((row["begins"], row["ends"]), row["passage_length"], row["cosine"], row["passages"]),
         )
 
 

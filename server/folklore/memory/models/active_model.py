@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from folklore.db.stores.memories import Embedded, Vectors
 from folklore.db.stores.models import KnownModel, Models
-from folklore.embedding.model_profiles import passage_size
+from folklore.embedding.model_profiles import passage_rule
 from folklore.embedding.protocol import SAME_MODEL, Embedder, Model, ModelChoice
 from folklore.errors import DatabaseUnavailable, EmbedderUnavailable, FolkloreError
 from folklore.text.passages import passages
@@ -40,8 +40,8 @@ async def embed_texts(embedder: Embedder, texts: Sequence[str]) -> Vectors:
     A text without a word that the model knows has None; such a passage is left out.
     """
     model = await model_of(embedder)
-    size = passage_size(model.name)
-    ranges = [passages(text, size) for text in texts]
+    rule = passage_rule(model.name)
+    ranges = [passages(text, *rule) for text in texts]
     parts = [text[begin:end] for text, found in zip(texts, ranges, strict=True) for begin, end in found]
     vectors = await embedder.embed([*texts, *parts])
     following = iter(vectors[len(texts) :])
@@ -57,15 +57,7 @@ def _embedded(
     kept = [(range_, passage) for range_ in ranges if (passage := next(following)).any()]
     if not vector.any():
         return None
-    import os
-
-    w = float(os.environ.get("P_SHARE", "0"))
-
-    def mix(p: Any) -> Any:
-        v = (1 - w) * p + w * vector
-        return v / np.linalg.norm(v)
-
-    return Embedded(vector, [range_ for range_, _ in kept], [mix(passage) for _, passage in kept])
+    return Embedded(vector, [range_ for range_, _ in kept], [passage for _, passage in kept])
 
 
 async def model_of(embedder: Embedder) -> KnownModel:

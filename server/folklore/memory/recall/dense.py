@@ -44,8 +44,8 @@ async def dense_branch(memory: MemoryContext, search: Search, statistics: Statis
         hits = await memory.statements.dense(search.scope, query, search.ranking.fetch(search.wanted))
     if line is not None:
         hits = replace(hits, scores=tuple(score - line.expected for score in hits.scores))
-    total = 0.0 if query.total is None else query.total * query.passages
-    return DenseResult(hits, (perf_counter() - started) * 1e3, model, query, line, total, sample.length_ratio)
+    milliseconds = (perf_counter() - started) * 1e3
+    return DenseResult(hits, milliseconds, model, query, line, query.total or 0, sample.length_ratio)
 
 
 def _query(statistics: Statistics, vector: NDArray[np.float32]) -> tuple[DenseQuery, QuestionLine | None]:
@@ -57,7 +57,9 @@ def _query(statistics: Statistics, vector: NDArray[np.float32]) -> tuple[DenseQu
     if corpus is None or sample.line is None:
         return replace(query, total=None if corpus is None else corpus.total), None
     line = sample.line.of(vector)
-    return replace(query, total=corpus.total, slope=line.slope, score_of_best=line.score_of_best), line
+    return replace(
+        query, total=corpus.total, slope=line.slope, deviation=line.deviation, score_of_best=line.score_of_best
+    ), line
 
 
 def _weights(search: Search, statistics: Statistics, embedder: Embedder) -> list[float]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from uuid import UUID
@@ -107,7 +108,11 @@ def _dense_factor(search: Search, found: Found, coverage: float) -> float:
     factor = 1.0
     if model is not None:
         mean_length = 0.0 if words is None else words.query.corpus.mean_length
-        trust = model_trust(model.blurs_beyond, mean_length * found.dense.length_ratio)
+        import os
+
+        trust = model_trust(
+            model.blurs_beyond, mean_length * (found.dense.length_ratio if not os.environ.get("P_NT") else 1)
+        )
         factor = trust * dense_weight(model.weight, coverage)
     if line is not None and hits.scores:
         significance = search.ranking.significance
@@ -143,42 +148,49 @@ async def read_features(memory: MemoryContext, search: Search, found: Found, fus
             degraded = (Degraded("dense", error.message),)
     rows = {id_: row for row, id_ in enumerate(candidates)}
     vectors = _unit_rows([candidate.vector for candidate in candidates.values()])
-    cosines = _cosines(found, candidates, vectors)
+    cosines, lengths = _cosines(found, candidates, vectors)
     if plain:
         return Features(candidates, dict.fromkeys(candidates, 1.0), (), {}, rows, vectors, cosines, degraded)
     own = {id_: candidate for id_, candidate in candidates.items() if id_ in fused.own}
     signals, links = _signals(search, found, own), _links(search, candidates)
-    nearness = _nearness(search, found, candidates, cosines)
+    nearness = _nearness(search, found, candidates, cosines, lengths)
     return Features(candidates, signals, links, nearness, rows, vectors, cosines, degraded)
 
 
 def _cosines(
     found: Found, candidates: Mapping[UUID, Candidate], vectors: NDArray[np.float32]
-) -> NDArray[np.float32] | None:
-    """Return the cosine (n,) of each candidate with the question; None without the question's vector.
+) -> tuple[NDArray[np.float32] | None, list[int | None]]:
+    """Return the cosine (n,) of each candidate with the question, and the lengths of the texts that were compared.
 
-    `vectors` (n, dimensions) are those of whole texts; a long text counts with its nearest passage.
+    `vectors` (n, dimensions) are those of whole texts. A long text counts with its nearest passage, if that has more
+    than a best of so many has by chance. The cosines are None without the question's vector.
     """
-    question = found.dense.vector
-    if "dense" not in found.hits or question is None or vectors.shape[1] != len(question):
-        return None
-    cosines: NDArray[np.float32] = vectors @ question
+    lengths = [candidate.length for candidate in candidates.values()]
+    query = found.dense.query
+    if "dense" not in found.hits or query is None or vectors.shape[1] != len(query.vector):
+        return None, lengths
+    cosines: NDArray[np.float32] = vectors @ query.vector
     for row, candidate in enumerate(candidates.values()):
-        if candidate.nearest is not None:
-            cosines[row] = candidate.nearest.cosine
-    return cosines
+        nearest, length = candidate.nearest, candidate.length
+        if nearest is None or length is None:
+            continue
+        cosine = nearest.cosine - query.deviation * math.sqrt(2 * math.log(nearest.of))
+        if cosine - query.slope * math.log(nearest.length + 30) > cosines[row] - query.slope * math.log(length + 30):
+            cosines[row], lengths[row] = cosine, nearest.length
+    return cosines, lengths
 
 
 def _nearness(
-    search: Search, found: Found, candidates: Mapping[UUID, Candidate], cosines: NDArray[np.float32] | None
+    search: Search,
+    found: Found,
+    candidates: Iterable[UUID],
+    cosines: NDArray[np.float32] | None,
+    lengths: Sequence[int | None],
 ) -> dict[UUID, float]:
     """Return the nearness of each candidate to the question; nothing without the question's vector."""
     if cosines is None:
         return {}
     line = (0.0, 0.0) if found.dense.line is None else (found.dense.line.slope, found.dense.line.expected)
-    lengths = [
-        candidate.length if candidate.nearest is None else candidate.nearest.length for candidate in candidates.values()
-    ]
     return dict(zip(candidates, nearness_factors(cosines, lengths, line, search.ranking.nearness), strict=False))
 
 

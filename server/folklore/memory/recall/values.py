@@ -119,7 +119,7 @@ class Statistics:
 class DenseResult:
     """Result of the dense branch: its list, the question as it was asked, its model, the line over size.
 
-    `total` is the number of vectors in scope, `length_ratio` that of Sample.
+    `total` is the number of memories in scope, `length_ratio` that of Sample.
     """
 
     hits: Hits
@@ -127,7 +127,7 @@ class DenseResult:
     model: Model | None = None
     query: DenseQuery | None = None
     line: QuestionLine | None = None
-    total: float = 0.0
+    total: int = 0
     length_ratio: float = 1.0
 
     @property

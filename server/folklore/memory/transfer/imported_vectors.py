@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from folklore.db.stores.memories import Embedded, Vectors
 from folklore.db.stores.models import KnownModel
 from folklore.db.stores.transfer import HALF_BYTES, MODEL_IDENTITY, ModelVector, TransferredMemory, Transfers
-from folklore.embedding.model_profiles import passage_size
+from folklore.embedding.model_profiles import passage_rule
 from folklore.errors import EmbedderUnavailable
 from folklore.memory.context import MemoryContext
 from folklore.memory.models.active_model import model_of
@@ -119,7 +119,7 @@ def _usable(batch: Sequence[TransferredMemory], model: KnownModel) -> frozenset[
 def _ranges_fit(item: ModelVector, content: str, model: KnownModel) -> bool:
     """Return True if the passages are ranges of this text, and a text has some if the model needs them."""
     if not item.passages:
-        return not passages(content, passage_size(model.name))
+        return not passages(content, *passage_rule(model.name))
     return all(begin < end <= len(content) for begin, end, _ in item.passages)
 
 

@@ -10,12 +10,12 @@ with current as materialized (
     order by m.id
     for share of m skip locked
 )
-insert into embeddings (namespace_id, model_id, memory_id, passage, begins, ends, length, vector)
-select :namespace::uuid, :model::uuid, current.id, given.passage, given.begins, given.ends,
+insert into embeddings (namespace_id, model_id, memory_id, passage, passages, begins, ends, length, vector)
+select :namespace::uuid, :model::uuid, current.id, given.passage, given.passages, given.begins, given.ends,
     ceil(p.length * given.share)::smallint, given.vector
 from current
-join unnest(:of::uuid[], :passages::smallint[], :begins::smallint[], :ends::smallint[], :shares::real[],
-    :vectors::halfvec[]) as given (id, passage, begins, ends, share, vector) on given.id = current.id
+join unnest(:of::uuid[], :places::smallint[], :passages::smallint[], :begins::smallint[], :ends::smallint[], :shares::real[],
+    :vectors::halfvec[]) as given (id, passage, passages, begins, ends, share, vector) on given.id = current.id
 join postings p on p.namespace_id = :namespace::uuid and p.lexeme = '' and p.memory_id = current.id
 where not exists (
     select from embeddings e

@@ -32,7 +32,7 @@ member as materialized (
 )
 select
 -- include record
-    , halfvec_send(e.vector) as vector, e.length, nearest.begins, nearest.ends, nearest.length as passage_length,
+    , halfvec_send(e.vector) as vector, e.length, e.passages, nearest.begins, nearest.ends, nearest.length as passage_length,
     nearest.cosine, linked.sources, linked.strengths
 from member
 cross join lateral (

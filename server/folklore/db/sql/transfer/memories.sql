@@ -21,13 +21,13 @@ select
     (
         select array_agg(array[p.begins, p.ends] order by p.passage)
         from embeddings p
-        where e.ends > 0 and p.namespace_id = :namespace::uuid and p.model_id = :model::uuid and p.memory_id = m.id
+        where e.passages > 0 and p.namespace_id = :namespace::uuid and p.model_id = :model::uuid and p.memory_id = m.id
             and p.passage > 0
     ) as ranges,
     (
         select array_agg(p.vector order by p.passage)
         from embeddings p
-        where e.ends > 0 and p.namespace_id = :namespace::uuid and p.model_id = :model::uuid and p.memory_id = m.id
+        where e.passages > 0 and p.namespace_id = :namespace::uuid and p.model_id = :model::uuid and p.memory_id = m.id
             and p.passage > 0
     ) as passages
 from memories m
