@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import asyncpg
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from folklore.db.database import Database
 from folklore.db.stores.embeddings import Embeddings
@@ -18,42 +21,16 @@ from folklore.memory.models.backfill import Backfill
 from folklore.memory.serializers import recalled
 from folklore.ranking.weights import PRESETS
 from folklore.text.passages import passages
+from tests.conftest import Cluster
 from tests.embedders import Down
 from tests.person import NOON, Person, contents
+from tests.test_transfer import Line
+from tests.test_transfer_vectors import VectorMover
 
-SUBJECTS = [
-    "the parser",
-    "a worker",
-    "this queue",
-    "the old cache",
-    "our build",
-    "every request",
-    "the index",
-    "one thread",
-    "a socket",
-]
-VERBS = ["reads", "writes", "drops", "keeps", "checks", "copies", "sends", "splits", "joins", "delays"]
-OBJECTS = [
-    "small files",
-    "open handles",
-    "all rows",
-    "a header",
-    "several keys",
-    "large blocks",
-    "its buffers",
-    "many lines",
-    "old pages",
-]
-ENDINGS = [
-    "before it stops",
-    "after a while",
-    "on every call",
-    "at the end",
-    "when memory is short",
-    "during a test",
-    "in order",
-    "twice",
-]
+SUBJECTS = ("the parser", "a worker", "this queue", "the old cache", "our build", "every request", "one thread")
+VERBS = ("reads", "writes", "drops", "keeps", "checks", "copies", "sends", "splits", "joins", "delays")
+OBJECTS = ("small files", "open handles", "all rows", "a header", "several keys", "large blocks", "its buffers")
+ENDINGS = ("before it stops", "after a while", "on every call", "at the end", "during a test", "in order", "twice")
 
 FACTS = (
     ("The spare key of the house hangs behind the mirror.", "Where is the spare key to our house?"),
@@ -85,6 +62,21 @@ def notes(number: int, facts: Sequence[str], length: int = 12_000) -> list[str]:
         fact = f"{facts[place]} " if place < len(facts) else ""
         found.append(prose(chance, length * 94 // 100) + fact + prose(chance, length * 5 // 100))
     return found
+
+
+class Counting:
+    """Passes calls on, and counts the texts."""
+
+    def __init__(self, inner: Embedder) -> None:
+        self.inner = inner
+        self.texts = 0
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.inner, name)
+
+    async def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        self.texts += len(texts)
+        return await self.inner.embed(texts)
 
 
 async def rows(connection: asyncpg.Connection) -> int:
@@ -166,6 +158,51 @@ async def test_a_long_text_is_pending_once_and_gets_all_passages_later(
     assert (coverage.memories, coverage.embedded) == (3, 3)
     assert await rows(connection) > 30
     assert (await person.recall(FACTS[0][1])).memories[0].passage is not None
+
+
+async def test_passages_are_exported_and_imported_with_their_ranges(
+    cluster: Cluster, template: str, database: Database, embedder: Embedder
+) -> None:
+    texts = [*notes(2, [FACTS[0][0]]), FACTS[1][0]]
+    await Person(MemoryContext.of(database, embedder)).keep(*texts)
+    lines = await VectorMover(database, embedder).memories()
+    assert [len(line["embedding"].get("passages", ())) > 10 for line in lines] == [True, True, False]
+
+    async with cluster.new_database(template) as name:
+        other = Database(cluster.address(name))
+        await other.open()
+        counting = Counting(embedder)
+        mover = VectorMover(other, counting)
+        report = await mover.put(lines)
+        again = await mover.memories()
+        await other.close()
+
+    assert again == lines
+    assert report.ignored_fields == {}
+    assert counting.texts == 0
+
+
+@pytest.mark.parametrize(
+    "spoilt",
+    [
+        lambda found: found.pop("passages"),
+        lambda found: found["passages"][3].update(end=40_000),
+        lambda found: found["passages"][3].update(end=found["passages"][3]["begin"]),
+        lambda found: found["passages"][3].update(vector=found["passages"][3]["vector"][:8]),
+    ],
+)
+async def test_the_vectors_of_a_long_text_are_made_again_if_its_passages_are_unusable(
+    person: Person, embedder: Embedder, connection: asyncpg.Connection, spoilt: Callable[[Line], object]
+) -> None:
+    mover = VectorMover(person.library.database, embedder)
+    await person.keep(*notes(1, []))
+    made, [line] = await rows(connection), await mover.memories()
+    spoilt(line["embedding"])
+
+    report = await mover.put([line | {"namespace": "other"}])
+
+    assert report.ignored_fields == {"embedding": 1}
+    assert await rows(connection) == 2 * made
 
 
 def test_passages_cover_a_text_and_end_at_its_boundaries() -> None:

@@ -14,7 +14,7 @@ from folklore.errors import DatabaseUnavailable
 T = TypeVar("T")
 # Seconds after which a statement that waits for a lock is cancelled. A lock_timeout would take a round trip for each
 # statement, or hold for the writes on the same connection, which do wait for each other.
-PATIENCE = 0.5
+PATIENCE = 0.4
 
 
 async def unless_locked(statement: Awaitable[T], cancel_if_locked: Callable[[], Awaitable[bool]]) -> T:
@@ -32,16 +32,20 @@ async def unless_locked(statement: Awaitable[T], cancel_if_locked: Callable[[], 
             with suppress(TimeoutError):
                 await asyncio.wait_for(ended.wait(), PATIENCE)
 
+    async def end() -> None:
+        timer.cancel()
+        ended.set()
+        if watching:  # a cancellation that has begun must not reach the next statement of this connection
+            await asyncio.wait(watching)
+
     loop = asyncio.get_running_loop()
     timer = loop.call_later(PATIENCE, lambda: watching.append(loop.create_task(watch(), name="folklore-lock-guard")))
     try:
         return await statement
     except asyncpg.QueryCanceledError as error:
+        await end()
         if not cancelled:
             raise
         raise DatabaseUnavailable("Another session of the database has locked a table that this needs.") from error
     finally:
-        timer.cancel()
-        ended.set()
-        if watching:  # a cancellation that has begun must not reach the next statement of this connection
-            await asyncio.wait(watching)
+        await end()

@@ -242,7 +242,7 @@ class RecallStatements:
         name, vectors = "recall/pool:no_vectors", dict[str, object]()
         if (near := query.near) is not None:
             name = "recall/pool"
-            vectors = {"model": near.model, "query": HalfVector(near.vector), "slope": near.slope}
+            vectors = {"model": near.model, "query": HalfVector(near.vector)}
         statement, filters = seen(name, scope.filters, scope.now)
         async with self._session() as session:
             rows = await session.rows(

@@ -247,24 +247,20 @@ class TermForm:
     stems: tuple[str | None, ...] = ()
 
 
-class NearestPassage(NamedTuple):
-    """The passage of a long text that is nearest to a question: its characters, its length in lexemes, its cosine.
+class Passages(NamedTuple):
+    """The passages of a long text, in order: their characters, lengths in lexemes, and cosines with the question."""
 
-    `of` is the number of passages of the text.
-    """
-
-    characters: tuple[int, int]
-    length: int
-    cosine: float
-    of: int
+    ranges: Sequence[tuple[int, int]]
+    lengths: Sequence[int]
+    cosines: Sequence[float]
 
 
 class Candidate(NamedTuple):
     """A memory that may be in the answer; `row` holds all of it. (A NamedTuple: most of sixty are discarded.)
 
     `place` is (namespace and session, position); `length` is in lexemes, None without a vector; `linked` has the
-    candidates with a relation to it, and the strengths; `vector` is big-endian half floats. `nearest` is the passage of
-    a long text that is nearest to the question.
+    candidates with a relation to it, and the strengths; `vector` is big-endian half floats. A short text has no
+    `passages`.
     """
 
     id: UUID
@@ -276,14 +272,7 @@ class Candidate(NamedTuple):
     length: int | None
     linked: Sequence[tuple[UUID, float]]
     vector: bytes | None
-    nearest: NearestPassage | None = None
-
-    @property
-    def texts(self) -> Sequence[str]:
-        """The text and, of a long one, the passage nearest to the question."""
-        if self.nearest is None:
-            return (self.content,)
-        return (self.content, self.content[slice(*self.nearest.characters)])
+    passages: Passages | None = None
 
     @classmethod
     def of(cls, row: Row, namespace: str) -> Candidate:
@@ -302,7 +291,7 @@ class Candidate(NamedTuple):
             None if vector is None else vector[4:],
             None
             if row["ends"] is None
-            else NearestPassage((row["begins"], row["ends"]), row["passage_length"], row["cosine"], row["passages"]),
+            else Passages(list(zip(row["begins"], row["ends"], strict=True)), row["lengths"], row["cosines"]),
         )
 
 

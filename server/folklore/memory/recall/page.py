@@ -55,8 +55,9 @@ def _result(id_: UUID, search: Search, found: Found, ranked: Ranked) -> Recalled
     candidate = ranked.features.candidates[id_]
     memory = memory_of(candidate.row, candidate.namespace)
     explanation = _explain_result(id_, found, ranked) if search.question.explain else None
-    passage = None if candidate.nearest is None else candidate.nearest.characters
-    return Recalled(memory, round(ranked.confidence[id_], 3), explanation, passage=passage)
+    passage = ranked.features.passages.get(id_)
+    characters = None if passage is None else passage.characters
+    return Recalled(memory, round(ranked.confidence[id_], 3), explanation, passage=characters)
 
 
 def in_order(results: list[Recalled], sort: Sort) -> list[Recalled]:

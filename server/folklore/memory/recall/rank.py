@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 from uuid import UUID
 
 import numpy as np
@@ -19,7 +20,14 @@ from folklore.memory.recall.values import Found, Search
 from folklore.model import Degraded
 from folklore.ranking.confidence import QuestionTerms, confidences
 from folklore.ranking.diversity import discounted_relevance, maximal_marginal_relevance, split_near_duplicates
-from folklore.ranking.features import nearness_factors, recency, session_links, signal_factors, spread_share
+from folklore.ranking.features import (
+    best_passage,
+    nearness_factors,
+    recency,
+    session_links,
+    signal_factors,
+    spread_share,
+)
 from folklore.ranking.fusion import (
     BranchList,
     Fused,
@@ -36,6 +44,7 @@ from folklore.telemetry import stage
 from folklore.text.clean import clean
 from folklore.text.dates.date_terms import pieces_with_dates
 from folklore.text.exact import ExactMatch
+from folklore.text.passages import coverages
 from folklore.text.words import is_question
 
 log = structlog.get_logger(__name__)
@@ -50,9 +59,19 @@ _RERANKED_QUESTION = 4_000
 _CHARACTERS_PER_LEXEME = 8
 
 
+class Passage(NamedTuple):
+    """A passage of a long text: its characters, and the share of the question's weight that its words cover."""
+
+    characters: tuple[int, int]
+    coverage: float
+
+
 @dataclass(frozen=True, slots=True)
 class Features:
-    """The candidates and their features. `vectors` (n, dimensions) and `cosines` (n,) have a row each, by `rows`."""
+    """The candidates and their features. `vectors` (n, dimensions) and `cosines` (n,) have a row each, by `rows`.
+
+    `passages` has the best one of each long text.
+    """
 
     candidates: Mapping[UUID, Candidate]
     signals: Mapping[UUID, float]
@@ -61,7 +80,13 @@ class Features:
     rows: Mapping[UUID, int]
     vectors: NDArray[np.float32]
     cosines: NDArray[np.float32] | None
+    passages: Mapping[UUID, Passage]
     degraded: tuple[Degraded, ...] = ()
+
+    def text(self, id_: UUID) -> str:
+        """Return the text of a candidate, of a long one its best passage."""
+        content = self.candidates[id_].content
+        return content[slice(*self.passages[id_].characters)] if id_ in self.passages else content
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,11 +133,8 @@ def _dense_factor(search: Search, found: Found, coverage: float) -> float:
     factor = 1.0
     if model is not None:
         mean_length = 0.0 if words is None else words.query.corpus.mean_length
-        import os
 
-        trust = model_trust(
-            model.blurs_beyond, mean_length * (found.dense.length_ratio if not os.environ.get("P_NT") else 1)
-        )
+        trust = model_trust(model.blurs_beyond, mean_length * found.dense.length_ratio)
         factor = trust * dense_weight(model.weight, coverage)
     if line is not None and hits.scores:
         significance = search.ranking.significance
@@ -148,13 +170,25 @@ async def read_features(memory: MemoryContext, search: Search, found: Found, fus
             degraded = (Degraded("dense", error.message),)
     rows = {id_: row for row, id_ in enumerate(candidates)}
     vectors = _unit_rows([candidate.vector for candidate in candidates.values()])
+    passages = _passages(found, candidates)
     cosines, lengths = _cosines(found, candidates, vectors)
     if plain:
-        return Features(candidates, dict.fromkeys(candidates, 1.0), (), {}, rows, vectors, cosines, degraded)
+        return Features(candidates, dict.fromkeys(candidates, 1.0), (), {}, rows, vectors, cosines, passages, degraded)
     own = {id_: candidate for id_, candidate in candidates.items() if id_ in fused.own}
-    signals, links = _signals(search, found, own), _links(search, candidates)
+    signals, links = _signals(search, found, own, passages), _links(search, candidates)
     nearness = _nearness(search, found, candidates, cosines, lengths)
-    return Features(candidates, signals, links, nearness, rows, vectors, cosines, degraded)
+    return Features(candidates, signals, links, nearness, rows, vectors, cosines, passages, degraded)
+
+
+def _passages(found: Found, candidates: Mapping[UUID, Candidate]) -> dict[UUID, Passage]:
+    """Return the passage of each long candidate that answers the question best, by its words and its cosine."""
+    words, best = found.keyword.words, {}
+    for id_, candidate in candidates.items():
+        if (given := candidate.passages) is not None:
+            covered = coverages(candidate.content, given.ranges, {} if words is None else words.weights)
+            place = best_passage(covered, given.cosines)
+            best[id_] = Passage(given.ranges[place], covered[place])
+    return best
 
 
 def _cosines(
@@ -163,7 +197,7 @@ def _cosines(
     """Return the cosine (n,) of each candidate with the question, and the lengths of the texts that were compared.
 
     `vectors` (n, dimensions) are those of whole texts. A long text counts with its nearest passage, if that has more
-    than a best of so many has by chance. The cosines are None without the question's vector.
+    than the best of so many has by chance. The cosines are None without the question's vector.
     """
     lengths = [candidate.length for candidate in candidates.values()]
     query = found.dense.query
@@ -171,12 +205,13 @@ def _cosines(
         return None, lengths
     cosines: NDArray[np.float32] = vectors @ query.vector
     for row, candidate in enumerate(candidates.values()):
-        nearest, length = candidate.nearest, candidate.length
-        if nearest is None or length is None:
+        if (given := candidate.passages) is None:
             continue
-        cosine = nearest.cosine - query.deviation * math.sqrt(2 * math.log(nearest.of))
-        if cosine - query.slope * math.log(nearest.length + 30) > cosines[row] - query.slope * math.log(length + 30):
-            cosines[row], lengths[row] = cosine, nearest.length
+        of_passages = np.array(given.cosines) - query.deviation * math.sqrt(2 * math.log(len(given.cosines)))
+        sizes = np.log(np.array([candidate.length, *given.lengths], dtype=np.float32) + 30)
+        place = int(np.argmax(np.append(cosines[row], of_passages) - query.slope * sizes))
+        if place > 0:
+            cosines[row], lengths[row] = of_passages[place - 1], given.lengths[place - 1]
     return cosines, lengths
 
 
@@ -194,8 +229,13 @@ def _nearness(
     return dict(zip(candidates, nearness_factors(cosines, lengths, line, search.ranking.nearness), strict=False))
 
 
-def _signals(search: Search, found: Found, candidates: Mapping[UUID, Candidate]) -> dict[UUID, float]:
-    """Return the factor of each candidate's signals, times the boost of reflections."""
+def _signals(
+    search: Search, found: Found, candidates: Mapping[UUID, Candidate], passages: Mapping[UUID, Passage]
+) -> dict[UUID, float]:
+    """Return the factor of each candidate's signals, times the boost of reflections.
+
+    In a long text the question's words are an exact match where they are together in one passage.
+    """
     signals, words, pieces = search.ranking.signals, found.keyword.words, search.pieces
     weights = [0.0] * len(pieces)
     if words is not None:
@@ -208,7 +248,10 @@ def _signals(search: Search, found: Found, candidates: Mapping[UUID, Candidate])
         value = _ratings(candidate)
         value["overlap"] = coverage.get(id_, 0.0)
         if signals.exact > 0 and exact.total > 0:
-            value["exact"] = max(map(exact.score, candidate.texts))
+            value["exact"] = exact.score(candidate.content)
+            if (passage := passages.get(id_)) is not None:
+                part = candidate.content[slice(*passage.characters)]
+                value["exact"] = max(value["exact"], exact.score(part), 2.0 * passage.coverage - 1.0)
         if signals.tags > 0:
             parts = {part for tag in candidate.row["tags"] for part in (tag, *tag.replace("/", ":").split(":"))}
             value["tags"] = len(spoken & parts) / max(len(spoken), 1)
@@ -281,7 +324,7 @@ async def rerank(reranker: Reranker, search: Search, leading: Leading, features:
     Before diversity: a reranker judges each text alone and would bring duplicates back together.
     """
     question = clean(search.text[:_RERANKED_QUESTION]).text.strip()
-    texts = [features.candidates[id_].texts[-1] for id_ in leading.order[: reranker.pool]]
+    texts = [features.text(id_) for id_ in leading.order[: reranker.pool]]
     try:
         scores = await reranker.scores(question, texts)
     except RerankerUnavailable as error:

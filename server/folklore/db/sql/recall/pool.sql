@@ -1,6 +1,6 @@
 -- The candidates :ids; memories at most :reach positions from one of :spreading (candidates too) in its session; and,
 -- if :related, the :max_relations strongest relations of each of them. Whole memories with their vectors in :model (raw
--- halfvec bytes; null while pending), their length in lexemes, the nearest passage of long ones, and the ids of related
+-- halfvec bytes; null while pending), their length in lexemes, the passages of long ones, and the ids of related
 -- :spreading with the strengths. Memories that were forgotten since the branches ran are left out. Each memory is looked
 -- up by its key: a join, whose order the planner may change, may read all memories.
 with seed as materialized (
@@ -32,8 +32,8 @@ member as materialized (
 )
 select
 -- include record
-    , halfvec_send(e.vector) as vector, e.length, e.passages, nearest.begins, nearest.ends, nearest.length as passage_length,
-    nearest.cosine, linked.sources, linked.strengths
+    , halfvec_send(e.vector) as vector, e.length, part.begins, part.ends, part.lengths, part.cosines,
+    linked.sources, linked.strengths
 from member
 cross join lateral (
     select o.* from memories o where o.namespace_id = member.namespace_id and o.id = member.id limit 1
