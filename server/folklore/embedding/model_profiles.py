@@ -18,8 +18,8 @@ class ModelProfile:
     max_tokens: int | None = None
 
 
-# The model of embedding/bundled.py. An average of words holds one fact only in a short passage, and the subject of a text
-# best in the whole of it: with passages from 2,000 characters on, one of eight sets lost 2 points (R@10), from 4,000 on 1.
+# The model of embedding/bundled.py. An average of words shows one fact only in a short passage, and the subject of a
+# text best in the whole of it: with passages from 2,000 characters on, one of eight sets lost 2 points of R@10.
 BUNDLED = "wordllama-l2_supercat-lower-sqrt"
 _BUNDLED_PASSAGES = (300, 4_000)
 # Characters of a passage for a model that reads in context: a few paragraphs.
