@@ -350,17 +350,31 @@ class Degraded:
 
 
 @dataclass(frozen=True, slots=True)
-class Recalled:
-    """A memory in an answer. `expanded` names the expansion that added it: relations or entities.
+class Variant:
+    """A near-duplicate that a newer memory represents in an answer; `differs` are its words that the other lacks."""
 
-    `passage` has the first character of the passage of a long text that is nearest to the question, and the one after
-    its last.
+    id: UUID
+    namespace: str
+    when: datetime
+    author: str
+    differs: str
+
+
+@dataclass(frozen=True, slots=True)
+class Recalled:
+    """A memory in an answer.
+
+    `expanded` names the expansion that added it: relations or entities. `contradicts` are visible memories with that
+    relation to it, in either direction. `passage` has the first character of the passage of a long text that answers
+    the question best, and the one after its last.
     """
 
     memory: Memory
     score: float | None = None
     explain: JsonObject | None = None
     expanded: str | None = None
+    variants: tuple[Variant, ...] = ()
+    contradicts: tuple[UUID, ...] = ()
     passage: tuple[int, int] | None = None
 
 
