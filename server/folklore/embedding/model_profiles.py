@@ -21,7 +21,7 @@ class ModelProfile:
 # The model of embedding/bundled.py. An average of words shows one fact only in a short passage, and the subject of a
 # text best in the whole of it: with passages from 2,000 characters on, one of eight sets lost 2 points of R@10.
 BUNDLED = "wordllama-l2_supercat-lower-sqrt"
-_BUNDLED_PASSAGES = (300, 4_000)
+_BUNDLED_PASSAGES = (200, 4_000)
 # Characters of a passage for a model that reads in context: a few paragraphs.
 _PASSAGE = 1_600
 
