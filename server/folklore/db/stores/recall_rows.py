@@ -254,6 +254,11 @@ class Passages(NamedTuple):
     lengths: Sequence[int]
     cosines: Sequence[float]
 
+    @classmethod
+    def of(cls, passages: Sequence[tuple[int, int, int]], cosines: Sequence[float]) -> Passages:
+        """Make them from columns of recall/pool.sql."""
+        return cls([(begin, end) for begin, end, _ in passages], [length for _, _, length in passages], cosines)
+
 
 class Candidate(NamedTuple):
     """A memory that may be in the answer; `row` holds all of it. (A NamedTuple: most of sixty are discarded.)
@@ -289,9 +294,7 @@ class Candidate(NamedTuple):
             () if ids is None else list(zip(ids, row["strengths"], strict=True)),
             # halfvec's wire form begins with its dimension and a reserved field, two bytes each.
             None if vector is None else vector[4:],
-            None
-            if row["ends"] is None
-            else Passages(list(zip(row["begins"], row["ends"], strict=True)), row["lengths"], row["cosines"]),
+            None if row["passages"] is None else Passages.of(row["passages"], row["cosines"]),
         )
 
 

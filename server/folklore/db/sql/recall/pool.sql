@@ -33,8 +33,7 @@ member as materialized (
 )
 select
 -- include record
-    , halfvec_send(e.vector) as vector, e.length, part.begins, part.ends, part.lengths, part.cosines,
-    linked.sources, linked.strengths, array(
+    , halfvec_send(e.vector) as vector, e.length, e.passages, e.cosines, linked.sources, linked.strengths, array(
         select other.id
         from (
             select r.to_id as id from relations r
