@@ -12,7 +12,7 @@ import pytest
 from numpy.typing import NDArray
 
 from folklore.db.database import Database
-from folklore.db.stores.embeddings import Embeddings
+from folklore.db.stores.embeddings import Embeddings, VectorIndexes
 from folklore.embedding.bundled import MODEL
 from folklore.embedding.model_profiles import passage_rule
 from folklore.embedding.protocol import Embedder
@@ -126,6 +126,20 @@ async def test_passages_of_one_note_do_not_crowd_out_other_memories(person: Pers
 
     assert {*others} < {*contents(answer)}
     assert len(contents(answer)) == len(others) + 1
+
+
+async def test_a_fact_late_in_a_long_note_is_found_through_an_index(person: Person) -> None:
+    texts = notes(40, [fact for fact, _ in FACTS])
+    await person.keep(*texts)
+    indexes = VectorIndexes(person.library.database)
+    for command in (await indexes.changes(1_000)).builds:
+        await indexes.apply(command)
+
+    answers = [await person.recall(question, explain=True) for _, question in FACTS]
+
+    assert [contents(answer)[0] for answer in answers] == [text.strip() for text in texts[: len(FACTS)]]
+    assert all(len({*contents(answer)}) == 10 for answer in answers), "no note fills the answer"
+    assert {answer.explain["dense"]["path"] for answer in answers if answer.explain} == {"hnsw"}
 
 
 async def test_changing_a_text_replaces_its_passages(person: Person, connection: asyncpg.Connection) -> None:
