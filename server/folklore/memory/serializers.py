@@ -42,7 +42,7 @@ def recalled(result: Recalled, form: Format) -> JsonDict:
     return value | _set(
         score=result.score,
         expanded=result.expanded,
-        passage=None if result.passage is None or form != "detailed" else list(result.passage),
+        passage=list(result.passage) if result.passage and (form == "detailed" or result.explain) else None,
         variants=_variants(result) or None,
         contradicts=[str(id_) for id_ in result.contradicts] or None,
         explain=None if result.explain is None else dict(result.explain),
