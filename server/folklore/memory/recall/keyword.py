@@ -8,7 +8,7 @@ from time import perf_counter
 from folklore.db.stores.recall import RecallStatements
 from folklore.db.stores.recall_rows import NOTHING, QueryStatistics, TermForm
 from folklore.memory.context import MemoryContext
-from folklore.memory.recall.corpus_statistics import read_words, weighted_words
+from folklore.memory.recall.corpus_statistics import read_words, weighted_words, with_former
 from folklore.memory.recall.values import KeywordResult, Search, Statistics
 from folklore.telemetry import stage
 from folklore.text.query.tsquery import to_tsquery_text
@@ -53,7 +53,10 @@ async def _expression(statements: RecallStatements, search: Search) -> KeywordRe
     # Memories that hold a term are preferred for it. Postings do not contain sources.
     weighed = [place for place, term in enumerate(query.terms) if not term.negated and term.column != "source"]
     documents, stems = _frequencies([form for form in forms if form.term in weighed])
-    words = weighted_words(QueryStatistics(documents, corpus, stems=stems), ranking, bound)
+    statistics = QueryStatistics(documents, corpus, stems=stems)
+    if search.scope.filters.as_of is not None:
+        statistics = with_former(statistics)
+    words = weighted_words(statistics, ranking, bound)
     hits = await statements.expression(search.scope, expression, words, ranking.fetch(search.wanted), _RANKED)
     return KeywordResult(hits, words=words)
 

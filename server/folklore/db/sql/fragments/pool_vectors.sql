@@ -18,5 +18,6 @@ left join lateral (
     from embeddings v
     where v.namespace_id = member.namespace_id and v.model_id = :model::uuid and v.memory_id = member.id
         and v.passage = 0
+-- include unaltered
     limit 1
 ) e on true
