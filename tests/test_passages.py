@@ -18,6 +18,7 @@ from folklore.embedding.model_profiles import passage_rule
 from folklore.embedding.protocol import Embedder
 from folklore.memory.context import MemoryContext
 from folklore.memory.models.backfill import Backfill
+from folklore.memory.requests import MergeNamespacesRequest
 from folklore.memory.serializers import recalled
 from folklore.ranking.weights import PRESETS
 from folklore.text.passages import passages
@@ -155,6 +156,18 @@ async def test_changing_a_text_replaces_its_passages(person: Person, connection:
     assert await rows(connection) > 10
     await person.forget(id_, erase=True)
     assert await connection.fetchval("select count(*) from embeddings") == 0
+
+
+async def test_passages_move_with_their_namespace(person: Person, connection: asyncpg.Connection) -> None:
+    await person.keep(*notes(1, [FACTS[0][0]]), namespace="drafts")
+    await person.keep(FACTS[1][0])
+    made = await rows(connection)
+
+    await person.call(MergeNamespacesRequest(name="drafts", into="notes"))
+
+    [first, *_] = (await person.recall(FACTS[0][1], namespaces=["notes"])).memories
+    assert first.passage is not None
+    assert await rows(connection) == made > 10
 
 
 async def test_a_long_text_is_pending_once_and_gets_all_passages_later(
