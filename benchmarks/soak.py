@@ -246,11 +246,12 @@ _INVARIANTS = {
     """,
     "a memory without its vector, or with more than one": """
         select count(*) from memories m where 1 <> (
-            select count(*) from embeddings e where e.namespace_id = m.namespace_id and e.memory_id = m.id)
+            select count(*) from embeddings e
+            where e.namespace_id = m.namespace_id and e.memory_id = m.id and e.passage = 0)
     """,
     "a vector with another length than its memory": """
         select count(*) from embeddings e join postings p on p.namespace_id = e.namespace_id
-            and p.memory_id = e.memory_id and p.lexeme = '' where p.length <> e.length
+            and p.memory_id = e.memory_id and p.lexeme = '' where p.length <> e.length and e.passage = 0
     """,
     "two memories at one position of a session": """
         select count(*) from (

@@ -76,8 +76,10 @@ class Waiting(Database):
 
     dense: asyncio.Event | None = None
 
-    def session(self, plans: Plans = "kept", *, release_later: bool = False) -> AbstractAsyncContextManager[Session]:
-        session = super().session(plans, release_later=release_later)
+    def session(
+        self, plans: Plans = "kept", *, release_later: bool = False, guarded: bool = False
+    ) -> AbstractAsyncContextManager[Session]:
+        session = super().session(plans, release_later=release_later, guarded=guarded)
         return session if self.dense is None else _Delayed(session, self.dense)
 
 

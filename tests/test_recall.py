@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
 from datetime import timedelta
 from typing import Any
 
 import asyncpg
 import pytest
 
-from folklore.db.database import Database, PoolLimits, Session
-from folklore.embedding.protocol import Embedder
+from folklore.db.database import Database, Session
 from folklore.errors import InvalidInput, NotFound, Unavailable
 from folklore.memory.context import MemoryContext
 from folklore.memory.pagination import given_cursor
@@ -422,46 +420,6 @@ async def test_a_keyword_branch_that_fails_degrades_the_answer_and_says_so(
     assert contents(answer)[0] == FACTS[5]
     assert [item.branch for item in answer.degraded] == ["keyword"]
     assert isinstance(answer.degraded[0], Degraded)
-
-
-@pytest.fixture
-async def hurried(database_url: str, embedder: Embedder) -> AsyncIterator[Person]:
-    """A person whose statements may take two seconds."""
-    database = Database(database_url, PoolLimits(minimum=0, maximum=10, statement_timeout=2.0))
-    await database.open()
-    person = Person(MemoryContext.of(database, embedder))
-    await person.keep(*FACTS)
-    yield person
-    await database.close()
-
-
-@pytest.mark.parametrize("asked_before", [False, True])
-@pytest.mark.parametrize(("locked", "failing"), [("embeddings", "dense"), ("postings", "keyword")])
-async def test_a_lock_on_the_table_of_one_branch_leaves_the_other(
-    hurried: Person, connection: asyncpg.Connection, locked: str, failing: str, *, asked_before: bool
-) -> None:
-    if asked_before:
-        await hurried.recall("What is the office cat called?")
-
-    async with connection.transaction():
-        await connection.execute(f"lock table {locked} in access exclusive mode")
-        answer = await hurried.recall("The cat of the office")
-
-    assert contents(answer)[0] == FACTS[5]
-    assert [item.branch for item in answer.degraded] == [failing]
-    assert (await hurried.recall("The cat of the office")).degraded == ()
-
-
-@pytest.mark.parametrize("query", ["office cat", '"called Turing"', "tag:pets OR cat"])
-async def test_a_search_by_keyword_waits_for_no_lock_on_the_table_of_vectors(
-    hurried: Person, connection: asyncpg.Connection, query: str
-) -> None:
-    async with connection.transaction():
-        await connection.execute("lock table embeddings in access exclusive mode")
-        answer = await hurried.search(query)
-
-    assert contents(answer) == [FACTS[5]]
-    assert answer.degraded == ()
 
 
 async def test_when_every_branch_fails_that_is_an_error_and_no_empty_answer(

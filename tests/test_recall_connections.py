@@ -29,9 +29,11 @@ class Lending(Database):
         self.lent: list[Plans] = []
         self.out = 0
 
-    def session(self, plans: Plans = "kept", *, release_later: bool = False) -> AbstractAsyncContextManager[Session]:
+    def session(
+        self, plans: Plans = "kept", *, release_later: bool = False, guarded: bool = False
+    ) -> AbstractAsyncContextManager[Session]:
         self.lent.append(plans)
-        return _Noted(self, super().session(plans, release_later=release_later))
+        return _Noted(self, super().session(plans, release_later=release_later, guarded=guarded))
 
 
 class _Noted(AbstractAsyncContextManager[Session]):

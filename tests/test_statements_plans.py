@@ -172,6 +172,7 @@ async def test_the_dense_branch_reads_no_vectors_of_other_namespaces(crowd: Many
         "fetch": 30,
         "scan": None,
         "slope": 0.0,
+        "deviation": 0.0,
         "floor": None,
         **visibility(Filters(), NOON),
     }

@@ -50,8 +50,8 @@ stored as (
     returning namespace_id, id, search
 ),
 embedded as (
-    insert into embeddings (namespace_id, model_id, memory_id, length, vector)
-    select namespace_id, '00000000-0000-7000-8000-000000000001', id, 3, $4::text::halfvec from stored
+    insert into embeddings (namespace_id, model_id, memory_id, passage, passages, begins, ends, length, vector)
+    select namespace_id, '00000000-0000-7000-8000-000000000001', id, 0, 0, 0, 0, 3, $4::text::halfvec from stored
 )
 insert into postings (namespace_id, lexeme, memory_id, frequency, first_position, length)
 select stored.namespace_id, held.lexeme, stored.id, 1, 1, 3
@@ -187,7 +187,7 @@ PARAMETERS: dict[str, dict[str, object]] = {
     "memories/list": {"by": "happened", "ascending": False, "after_time": None, "after_id": None, "fetch": 11},
     "memories/match": {"shown": None, "fetch": 100},
     "embeddings/similar": {"distance": 0.2, "newest": 1_000, "now": NOON},
-    "recall/dense": {"scan": None, "slope": 0.0, "floor": None, "fetch": 30},
+    "recall/dense": {"scan": None, "slope": 0.0, "deviation": 0.0, "floor": None, "fetch": 30},
     "recall/expand": {"bridges": True, "entities": ["word:1"], "max_relations": 5, "most": 10},
     "recall/expression:token": {
         "expression": "'memori' & 'word7'",

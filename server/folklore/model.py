@@ -400,7 +400,8 @@ class Recalled:
     `score` is the confidence that it answers the question, and `match` says how great that is; a search has neither.
     `expanded` names the expansion that added it: relations or entities. `elsewhere`: it is not of the project in which
     the question was asked. `contradicts` are visible memories with that relation to it, in either direction. `queries`
-    are the numbers, from 0, of the questions that it answers, if there were several.
+    are the numbers, from 0, of the questions that it answers, if there were several. `passage` has the first character
+    of the passage of a long text that answers the question best, and the one after its last.
     """
 
     memory: Memory
@@ -412,6 +413,7 @@ class Recalled:
     variants: tuple[Variant, ...] = ()
     contradicts: tuple[UUID, ...] = ()
     queries: tuple[int, ...] = ()
+    passage: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -200,6 +200,22 @@ class _Pools:
             | (_BUILD if self.limits.statement_cache else {}),
         )
 
+    async def cancel_locked(self, pid: int, *, tokens: bool) -> bool:
+        """Cancel the statement of a server process, if it waits for a lock, and return True if it did.
+
+        On a connection outside the pools, all of which may be waiting.
+        """
+        with suppress(*DRIVER_ERRORS):
+            connection = await asyncpg.connect(
+                self._dsn[tokens], timeout=self.limits.connect_timeout, command_timeout=self.limits.connect_timeout,
+                statement_cache_size=0,
+            )  # fmt: skip
+            try:
+                return bool(await connection.fetchval(statement("server/cancel_locked").sql, pid))
+            finally:
+                await connection.close(timeout=5)
+        return False
+
     async def acquire(self, tokens: bool, plans: Plans) -> tuple[asyncpg.Pool, Any]:
         """Return a pool and one of its connections. Raises DRIVER_ERRORS, DatabaseUnavailable."""
         if tokens and (True, plans) not in self._pools and self._pools:
@@ -306,17 +322,25 @@ class Database:
         """Return how busy the pools are. No statement."""
         return self._pools.statistics()
 
-    def session(self, plans: Plans = "kept", *, release_later: bool = False) -> AbstractAsyncContextManager[Session]:
+    def session(
+        self, plans: Plans = "kept", *, release_later: bool = False, guarded: bool = False
+    ) -> AbstractAsyncContextManager[Session]:
         """Return an `async with` block for single statements; errors of the driver leave it as Folklore's own.
 
-        A token's session only reads. `release_later`: continue before the connection is back in its pool.
+        A token's session only reads. `release_later`: continue before the connection is back in its pool. `guarded`:
+        a statement that waits for a lock fails with DatabaseUnavailable.
         """
         begin = None if self.token_key is None else begin_as_token(self.token_key, "read only")
-        return PooledSession(self._acquire, plans, begin, release_later=release_later)
+        # Behind a pooler the number of a server process is not known.
+        guard = self._cancel_locked if guarded and self._pools.limits.statement_cache else None
+        return PooledSession(self._acquire, plans, begin, release_later=release_later, cancel_locked=guard)
 
     def pinned_session(self) -> PinnedSession:
-        """Return a session for statements in sequence."""
-        return PinnedSession(partial(self.session, release_later=True))
+        """Return a guarded session for statements in sequence."""
+        return PinnedSession(partial(self.session, release_later=True, guarded=True))
+
+    async def _cancel_locked(self, pid: int) -> bool:
+        return await self._pools.cancel_locked(pid, tokens=self.token_key is not None)
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[Session]:
@@ -394,7 +418,9 @@ class DryRun(Database):
             await self.close()
 
     @asynccontextmanager
-    async def session(self, plans: Plans = "kept", *, release_later: bool = False) -> AsyncIterator[Session]:
+    async def session(
+        self, plans: Plans = "kept", *, release_later: bool = False, guarded: bool = False
+    ) -> AsyncIterator[Session]:
         """Use the one session."""
         if self._session is None:
             raise DatabaseUnavailable("The dry run has ended.")

@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, nullcontext, suppress
+from functools import partial
 from types import TracebackType
 from typing import Any, Literal, cast
 
 import asyncpg
 
 from folklore.db.driver_errors import DRIVER_ERRORS, translate
+from folklore.db.lock_guard import unless_locked
 from folklore.db.roles import TOKEN_ROLE
 from folklore.db.sql_loader import statement
 from folklore.errors import DatabaseUnavailable, Refused
@@ -22,22 +24,31 @@ Row = asyncpg.Record
 Plans = Literal["kept", "scan", "fresh"]
 # Returns a pool and one of its connections.
 Acquire = Callable[[Plans], Awaitable[tuple[asyncpg.Pool, Any]]]
+# Cancels the statement of a server process, if it waits for a lock, and returns True if it did.
+CancelLocked = Callable[[int], Awaitable[bool]]
 
 
 class Session:
     """A connection that runs named statements.
 
-    `row_security` is True in a session of a token: one transaction that is limited to the grants of the token.
+    `row_security` is True in a session of a token: one transaction that is limited to the grants of the token. With
+    `cancel_locked`, `rows` raises DatabaseUnavailable where its statement waits for a lock.
     """
 
-    def __init__(self, connection: Any, *, row_security: bool = False) -> None:
+    def __init__(
+        self, connection: Any, *, row_security: bool = False, cancel_locked: CancelLocked | None = None
+    ) -> None:
         self.connection = connection
         self.row_security = row_security
+        self._cancel_locked = cancel_locked
 
     async def rows(self, name: str, /, **values: object) -> list[Row]:
         """Return all rows of the statement `sql/<name>.sql`."""
         found = statement(name)
-        return cast("list[Row]", await self.connection.fetch(found.sql, *found.arguments(values)))
+        fetching = self.connection.fetch(found.sql, *found.arguments(values))
+        if self._cancel_locked is not None:
+            fetching = unless_locked(fetching, partial(self._cancel_locked, self.connection.get_server_pid()))
+        return cast("list[Row]", await fetching)
 
     async def row(self, name: str, /, **values: object) -> Row | None:
         """Return the first row of a statement, or None."""
@@ -61,7 +72,7 @@ class PooledSession:
     0.1 ms a statement.)
     """
 
-    __slots__ = ("_acquire", "_begin", "_connection", "_plans", "_pool", "_waits")
+    __slots__ = ("_acquire", "_begin", "_cancel_locked", "_connection", "_plans", "_pool", "_waits")
 
     def __init__(
         self,
@@ -71,8 +82,10 @@ class PooledSession:
         *,
         commits: bool = False,
         release_later: bool = False,
+        cancel_locked: CancelLocked | None = None,
     ) -> None:
         self._acquire = acquire
+        self._cancel_locked = cancel_locked
         self._plans: Plans = plans
         self._begin = begin
         self._waits = commits or (begin is None and not release_later)
@@ -85,7 +98,7 @@ class PooledSession:
                 await self._enter(self._begin)
         except DRIVER_ERRORS as error:
             raise translate(error) from error
-        return Session(self._connection, row_security=self._begin is not None)
+        return Session(self._connection, row_security=self._begin is not None, cancel_locked=self._cancel_locked)
 
     async def __aexit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         """End the transaction, release the connection and translate errors."""

@@ -21,6 +21,7 @@ A variant, named after a colon, is the same statement with other fragments: less
     recall/keyword:stems          no query word is also searched as it is spelled: without `once`
     recall/expression:token       a token may not use the index that `matching` needs: `matching_token` calls a function
     recall/pool:no_vectors        a recall without the dense branch reads no vectors
+    namespaces/status:no_vectors  without a model, nor does the status
     recall/pool:as_of             filters with as_of: memories as they were then, by their revisions
     recall/keyword:stems:plain    both
     recall/nearest:256            {dimensions} is 256; also plain, since the index serves only queries without filters
@@ -54,7 +55,7 @@ _VARIANTS: Mapping[str, Mapping[str, str | None]] = {
     "plain": {"visible": "alive"},
     "stems": {"once": None},
     "token": {"matching": "matching_token"},
-    "no_vectors": {"pool_vectors": "pool_no_vectors"},
+    "no_vectors": {"pool_vectors": "pool_no_vectors", "without_vector": None},
     "as_of": {"state": "state_as_of", "unaltered": "unaltered"},
 }
 # Fragments that are there in a variant alone.

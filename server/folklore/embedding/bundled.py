@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
+from folklore.embedding.model_profiles import BUNDLED
 from folklore.embedding.protocol import PROBE, Model
 from folklore.errors import EmbedderUnavailable
 
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from folklore.embedding.vectors import Vectors
 
 # The name includes the pooling: vectors with another pooling are not comparable with these.
-MODEL = Model("bundled", "wordllama-l2_supercat-lower-sqrt", 256, weight=0.65, blurs_beyond=60)
+MODEL = Model("bundled", BUNDLED, 256, weight=0.65, blurs_beyond=60)
 # Shorter batches are embedded on the event loop, which takes less time than passing them to a thread.
 _INLINE_CHARACTERS = 2_000
 

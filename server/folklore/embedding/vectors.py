@@ -7,10 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-Vectors = NDArray[np.float32]
+from folklore.embedding.model_profiles import CHARACTERS_PER_TOKEN
 
-# English prose has four characters per token; code and other languages have fewer.
-_CHARACTERS_PER_TOKEN = 3.2
+Vectors = NDArray[np.float32]
 
 
 def normalized(vectors: Vectors) -> Vectors:
@@ -22,7 +21,7 @@ def normalized(vectors: Vectors) -> Vectors:
 
 def character_limit(max_tokens: int | None, prefix: str) -> int | None:
     """Return the length of a text that a model reads whole in most cases; None if its limit is unknown."""
-    return None if max_tokens is None else max(int(max_tokens * _CHARACTERS_PER_TOKEN) - len(prefix), 64)
+    return None if max_tokens is None else max(int(max_tokens * CHARACTERS_PER_TOKEN) - len(prefix), 64)
 
 
 def split_text(text: str, limit: int | None) -> list[str]:

@@ -73,6 +73,7 @@ def recalled(result: Recalled, form: Format) -> JsonDict:
         queries=list(result.queries) or None,
         expanded=result.expanded,
         elsewhere=result.elsewhere or None,
+        passage=list(result.passage) if result.passage and (form == "detailed" or result.explain) else None,
         variants=_variants(result) or None,
         contradicts=[str(id_) for id_ in result.contradicts] or None,
         explain=None if result.explain is None else dict(result.explain),

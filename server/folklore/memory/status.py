@@ -2,20 +2,34 @@
 
 from __future__ import annotations
 
+import asyncio
+
 from folklore import __version__
-from folklore.embedding.protocol import Model
-from folklore.errors import EmbedderUnavailable
+from folklore.embedding.protocol import PROBE, Model
+from folklore.errors import EmbedderUnavailable, Unavailable
 from folklore.memory.context import MemoryContext, RequestContext
+from folklore.memory.models.active_model import SWITCHED_OFF
 from folklore.memory.permissions import role_in
 from folklore.memory.requests import StatsRequest, StatusRequest
 from folklore.memory.results import ModelInfo, NamespaceStatus, Stats, Status
 from folklore.model import Degraded
 
+# Seconds for the model to answer; a recall waits longer for it.
+_MODEL_SECONDS = 3.0
+
 
 async def read_status(context: RequestContext, _request: StatusRequest) -> Status:
-    """Return counts and the state of the embedding model. One statement."""
+    """Return counts and the state of the embedding model, which is asked for a vector. One statement.
+
+    If the table of embeddings is locked or damaged, another one without it.
+    """
     model, reason = await _active_model(context.memory)
-    holdings = await context.memory.namespaces.status(None if model is None else model.id)
+    reason = reason or await _failure(context.memory)
+    try:
+        holdings = await context.memory.namespaces.status(None if model is None else model.id)
+    except Unavailable as error:
+        holdings = await context.memory.namespaces.status(None)
+        reason = error.message
     return Status(
         version=__version__,
         engine=context.engine,
@@ -45,10 +59,24 @@ async def read_stats(context: RequestContext, request: StatsRequest) -> Stats:
     return Stats(tuple(counted), label, context.engine)
 
 
+async def _failure(memory: MemoryContext) -> str | None:
+    """Return the reason why the model embeds nothing now, None if it does."""
+    if memory.embedder is None:
+        return None
+    try:
+        async with asyncio.timeout(_MODEL_SECONDS):
+            await memory.embedder.embed([PROBE])
+    except EmbedderUnavailable as error:
+        return error.message
+    except TimeoutError:
+        return f"The embedding model does not answer within {_MODEL_SECONDS:g} s."
+    return None
+
+
 async def _active_model(memory: MemoryContext) -> tuple[Model | None, str | None]:
     """Return the active model, or the reason why it is missing."""
     if memory.embedder is None:
-        return None, "Embedding is switched off (embedding.provider: none)."
+        return None, SWITCHED_OFF
     try:
         return await memory.embedder.model(), None
     except EmbedderUnavailable as error:

@@ -291,17 +291,24 @@ create table idempotency_keys (
 );
 create index idempotency_keys_memory_idx on idempotency_keys (namespace_id, memory_id);
 
--- The vector of a memory in one model. A narrow table with vectors stored in line, since exact search reads every page of
--- a namespace. No type modifier: models of different dimensions share the table. A memory has one vector in a model;
--- several passages of a memory would get a column in the key.
+-- The vectors of a memory in one model: passage 0 is the whole text; a long text has one more row for each passage
+-- (text/passages.py), of which the nearest to a query counts. A narrow table with vectors stored in line, since exact
+-- search reads every page of a namespace. No type modifier: models of different dimensions share the table.
 create table embeddings (
     namespace_id uuid not null,
     model_id uuid not null,
     memory_id uuid not null,
-    -- The length of the memory in lexemes, as in postings: long texts are near to every query, which search discounts.
+    passage smallint not null,
+    -- The number of passages of the text, in each of its rows; 0 for a short one. Of many passages one is near to a query
+    -- by chance, which search discounts.
+    passages smallint not null,
+    -- The characters of the passage, from 0: begins up to, not including, ends. Both are 0 for the whole text.
+    begins smallint not null,
+    ends smallint not null,
+    -- The length in lexemes, as in postings: long texts are near to every query, which search discounts.
     length smallint not null,
     vector halfvec not null,
-    constraint embeddings_pkey primary key (namespace_id, model_id, memory_id),
+    constraint embeddings_pkey primary key (namespace_id, model_id, memory_id, passage),
     constraint embeddings_memory_fkey foreign key (namespace_id, memory_id)
         references memories (namespace_id, id) on delete cascade,
     constraint embeddings_model_fkey foreign key (model_id) references models (id)

@@ -14,7 +14,7 @@ from pgvector import HalfVector
 
 from folklore.db.database import Database
 from folklore.db.rows import made
-from folklore.db.stores.memories import Vectors
+from folklore.db.stores.memories import Vectors, embedding_rows
 from folklore.db.stores.models import register
 from folklore.errors import Refused
 from folklore.model import Similar
@@ -64,26 +64,28 @@ class Embeddings:
         return [made(PendingMemory, row) for row in rows]
 
     async def backfill(self, namespace: UUID, pending: Sequence[PendingMemory], vectors: Vectors, now: datetime) -> int:
-        """Write the embeddings of a batch in one transaction and return how many were written.
+        """Write the embeddings of a batch in one transaction and return how many memories have one now.
 
         Left out are texts that changed since they were read, memories that another transaction has locked, and
         memories whose vector is None.
         """
         pairs = zip(pending, vectors.vectors, strict=True)
-        embedded = [(item, HalfVector(vector)) for item, vector in pairs if vector is not None]
+        embedded = [(item, made) for item, made in pairs if made is not None]
         if not embedded:
             return 0
         async with self._database.transaction() as session:
             await register(session, vectors.by, now)
+            of, columns = embedding_rows((item.id, made) for item, made in embedded)
             rows = await session.rows(
                 "embeddings/backfill",
                 namespace=namespace,
                 model=vectors.model,
                 ids=[item.id for item, _ in embedded],
                 digests=[item.digest for item, _ in embedded],
-                vectors=[vector for _, vector in embedded],
+                of=of,
+                **columns,
             )
-        return len(rows)
+        return sum(row["passage"] == 0 for row in rows)
 
     async def coverage(self, namespaces: Sequence[UUID], model: UUID) -> dict[UUID, Coverage]:
         """Count memories and embeddings in a model exactly; a namespace without memories is left out."""

@@ -33,11 +33,33 @@ class PreparedMemory:
 
 
 @dataclass(frozen=True, slots=True)
+class Embedded:
+    """The unit vector (dimensions,) of a text and, of a long one, those of its passages (n, dimensions).
+
+    `ranges` has the first character of each passage, and the one after its last.
+    """
+
+    vector: NDArray[np.float32]
+    ranges: Sequence[tuple[int, int]] = ()
+    passages: Sequence[NDArray[np.float32]] = ()
+
+    def rows(self, memory: UUID) -> Iterator[tuple[UUID, int, int, int, int, float, HalfVector]]:
+        """Yield rows as embeddings/insert.sql takes them.
+
+        Each is memory, passage, number of passages, begin, end, share of the text, vector.
+        """
+        number, length = len(self.ranges), max((end for _, end in self.ranges), default=0)
+        yield memory, 0, number, 0, 0, 1.0, HalfVector(self.vector)
+        for place, ((begin, end), vector) in enumerate(zip(self.ranges, self.passages, strict=True), start=1):
+            yield memory, place, number, begin, end, (end - begin) / length, HalfVector(vector)
+
+
+@dataclass(frozen=True, slots=True)
 class Vectors:
     """Vectors of a batch and the model that made them; None where an embedding is pending."""
 
     by: KnownModel
-    vectors: Sequence[NDArray[np.float32] | None]
+    vectors: Sequence[Embedded | None]
 
     @property
     def model(self) -> UUID:
@@ -154,14 +176,16 @@ async def index(session: Session, namespace: UUID, ids: Sequence[UUID], vectors:
     await session.rows("postings/insert", namespace=namespace, ids=list(ids))
     if vectors is None:
         return
-    made = [(id_, HalfVector(vector)) for id_, vector in zip(ids, vectors.vectors, strict=True) if vector is not None]
+    made = [(id_, item) for id_, item in zip(ids, vectors.vectors, strict=True) if item is not None]
     if not made:
         return
     await register(session, vectors.by, now)
-    await session.rows(
-        "embeddings/insert",
-        namespace=namespace,
-        model=vectors.model,
-        ids=[id_ for id_, _ in made],
-        vectors=[vector for _, vector in made],
-    )
+    of, rows = embedding_rows(made)
+    await session.rows("embeddings/insert", namespace=namespace, model=vectors.model, ids=of, **rows)
+
+
+def embedding_rows(embedded: Iterable[tuple[UUID, Embedded]]) -> tuple[list[UUID], dict[str, list[object]]]:
+    """Return the memory of each row that is written, and the other columns as the statements name them."""
+    of, *columns = zip(*(row for id_, item in embedded for row in item.rows(id_)), strict=True)
+    names = ("places", "passages", "begins", "ends", "shares", "vectors")
+    return list(of), dict(zip(names, map(list, columns), strict=True))

@@ -83,13 +83,16 @@ class Namespaces:
         return [made(NamespaceStats, row) for row in rows]
 
     async def status(self, model: UUID | None) -> list[NamespaceStatus]:
-        """Return how many memories each namespace holds, and how many lack a vector in this model. One statement."""
-        async with self._database.session() as session:
+        """Return how many memories each namespace holds, and how many lack a vector in this model. One statement.
+
+        Raises DatabaseUnavailable if a table is locked; without a model that of embeddings is not read.
+        """
+        async with self._database.session(guarded=True) as session:
+            if model is None:
+                rows = await session.rows("namespaces/status:no_vectors", within=self._within)
+                return [NamespaceStatus(row["name"], row["memories"], 0, row["shared"]) for row in rows]
             rows = await session.rows("namespaces/status", model=model, within=self._within)
-        return [
-            NamespaceStatus(row["name"], row["memories"], 0 if model is None else row["without_vector"], row["shared"])
-            for row in rows
-        ]
+        return [NamespaceStatus(row["name"], row["memories"], row["without_vector"], row["shared"]) for row in rows]
 
     async def create(
         self, id_: UUID, name: str, *, language: str, description: str | None, caller: Caller, now: datetime

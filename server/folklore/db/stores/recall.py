@@ -40,6 +40,8 @@ _HIDDEN = 40
 # Vectors asked of an index: at least as many as it visits anyway (hnsw.ef_search in database.py), and for each wanted
 # result, since some may be hidden.
 _INDEXED, _INDEXED_EACH = 200, 4
+# Among the best, at most so many passages of one memory are expected.
+_PASSAGES_OF_ONE = 4.0
 # Up to so many memories, planning for the parameters takes longer than it saves.
 _SMALL = 20_000
 # Vectors are sorted if their score is among this multiple of the wanted ones, and at least this share of all; where
@@ -77,7 +79,7 @@ class RecallStatements:
     def _session(self, plans: Plans = "kept") -> AbstractAsyncContextManager[Session]:
         if self._pinned is not None and plans == "kept":
             return self._pinned
-        return self._database.session(plans, release_later=plans == "scan")
+        return self._database.session(plans, release_later=plans == "scan", guarded=True)
 
     async def lexemes(
         self, scope: Scope, query: LexemeQuery, corpus: CorpusStatistics | None
@@ -166,7 +168,7 @@ class RecallStatements:
         return await self._with_former(Hits.of(rows), scope, bm25, fetch, expression)
 
     async def dense(self, scope: Scope, query: DenseQuery, fetch: int) -> Hits:
-        """Find the nearest memories by cosine - slope * size; raw is the cosine.
+        """Find the nearest memories by cosine - slope * size, a long one by its best passage; raw is the cosine.
 
         Two statements where hidden memories leave too few. A question without filters uses the index if there is one,
         and a scan of all vectors if that brings too few.
@@ -175,12 +177,18 @@ class RecallStatements:
             rows = await self._nearest(scope, query, fetch)
             if len(rows) >= fetch:
                 return Hits.of(rows, "hnsw")
-        total = query.total
+        total = None if query.total is None else round(query.total * query.passages)
         plans: Plans = "scan" if scope.filters.empty and total is not None and total <= _SMALL else "fresh"
-        best = _best_to_check(scope, fetch, total)
-        floor = _least_score(query, best)
+        best = _best_to_check(scope, fetch, total, query.passages)
+        floor = _least_score(query, best, total)
         statement, filters = seen("recall/dense", scope.filters, scope.now, _EMBEDDED)
-        values = {"model": query.model, "query": HalfVector(query.vector), "slope": query.slope, **filters}
+        values = {
+            "model": query.model,
+            "query": HalfVector(query.vector),
+            "slope": query.slope,
+            "deviation": query.deviation,
+            **filters,
+        }
         for checked in dict.fromkeys((best, None)):
             async with self._session(plans) as session:
                 rows = await session.rows(
@@ -207,8 +215,9 @@ class RecallStatements:
                 query=HalfVector(query.vector),
                 sized=HalfVector(sized),
                 slope=query.slope,
+                deviation=query.deviation,
                 fetch=fetch,
-                scan=max(_INDEXED, _INDEXED_EACH * fetch),
+                scan=round(max(_INDEXED, _INDEXED_EACH * fetch) * min(query.passages, _PASSAGES_OF_ONE)),
                 **filters,
             )
 
@@ -253,9 +262,10 @@ class RecallStatements:
 
     async def candidates(self, scope: Scope, query: CandidateQuery) -> dict[UUID, Candidate]:
         """Return the candidates, and the memories linked to some of them."""
-        name, vectors, embedded = "recall/pool", {"model": query.model}, _EMBEDDED
-        if query.model is None:
-            name, vectors, embedded = "recall/pool:no_vectors", {}, None
+        name, vectors, embedded = "recall/pool:no_vectors", dict[str, object](), None
+        if (near := query.near) is not None:
+            name, embedded = "recall/pool", _EMBEDDED
+            vectors = {"model": near.model, "query": HalfVector(near.vector)}
         statement, filters = seen(name, scope.filters, scope.now, embedded)
         async with self._session() as session:
             rows = await session.rows(
@@ -312,15 +322,18 @@ def _lined(bm25: Bm25) -> dict[str, object]:
     }
 
 
-def _least_score(query: DenseQuery, best: int | None) -> float | None:
+def _least_score(query: DenseQuery, best: int | None, total: int | None) -> float | None:
     """Return the score below which vectors are not sorted; None to sort all."""
-    if best is None or query.total is None or query.score_of_best is None:
+    if best is None or total is None or query.score_of_best is None:
         return None
-    share = max(_SPARE * best / query.total, _LEAST_SHARE)
+    share = max(_SPARE * best / total, _LEAST_SHARE)
     return query.score_of_best(share) if share <= _GREATEST_SHARE else None
 
 
-def _best_to_check(scope: Scope, fetch: int, total: int | None) -> int | None:
-    """Return how many of the best are checked for visibility; None for all, as where filters hide most."""
-    best = 2 * fetch + _HIDDEN
+def _best_to_check(scope: Scope, fetch: int, total: int | None, passages: float = 1.0) -> int | None:
+    """Return how many of the best are checked for visibility; None for all, as where filters hide most.
+
+    Several of the best `passages`, so many in a memory, may be of one memory.
+    """
+    best = round((2 * fetch + _HIDDEN) * min(passages, _PASSAGES_OF_ONE))
     return best if scope.filters.empty and total is not None and total > best else None

@@ -68,12 +68,16 @@ class CorpusStatistics:
 class Sample:
     """A sample of a scope's vectors (n, dimensions) in one model, with the sizes (n,) of their texts.
 
-    `many`: the scope holds 1,000 memories or more. `texts` is a sample of them, if requested and there are many.
-    `indexed`: the scope is one namespace, and an HNSW index covers its vectors.
+    A long text has two: one of the whole and one of its first passage. `passages` estimates how many vectors a memory
+    has, `length_ratio` how long what is compared with a question is on average, against whole texts: 1 and 1 if no text
+    is long. `many`: the scope holds 1,000 memories or more. `texts` is a sample of them, if requested and there are
+    many. `indexed`: the scope is one namespace, and an HNSW index covers its vectors.
     """
 
     vectors: NDArray[np.float32]
     sizes: NDArray[np.float32]
+    passages: float
+    length_ratio: float
     many: bool
     indexed: bool
     texts: Sequence[str] | None
@@ -82,16 +86,35 @@ class Sample:
     def of(cls, row: Row) -> Sample:
         """Make it from the row of recall/sample.sql."""
         sample: bytes = row["vectors"] or b""
-        # Two bytes of length; then halfvec's wire form: its dimension, a reserved field, and big-endian half floats.
-        dimensions = int.from_bytes(sample[2:4], "big")
-        drawn = np.frombuffer(sample, dtype=[("length", ">i2"), ("head", ">i4"), ("vector", ">f2", (dimensions,))])
+        # Six bytes; then halfvec's wire form: its dimension, a reserved field, and big-endian half floats.
+        dimensions = int.from_bytes(sample[6:8], "big")
+        fields = [("passage", ">i2"), ("passages", ">i2"), ("length", ">i2"), ("head", ">i4")]
+        drawn = np.frombuffer(sample, dtype=[*fields, ("vector", ">f2", (dimensions,))])
+        length = drawn["length"].astype(np.float32)
+        passages, length_ratio = _passages(drawn["passage"] == 0, drawn["passages"], length)
         return cls(
             drawn["vector"].astype(np.float32),
-            np.log(drawn["length"].astype(np.float32) + 30),
+            np.log(length + 30),
+            passages,
+            length_ratio,
             row["many"],
             bool(row["indexed"]),
             row["texts"],
         )
+
+
+def _passages(
+    whole: NDArray[np.bool_], passages: NDArray[np.int16], length: NDArray[np.float32]
+) -> tuple[float, float]:
+    """Return the vectors of a memory, and the length of what is compared against that of whole texts, on average.
+
+    The rows (n,) are those of whole texts, and of the first passages of long ones.
+    """
+    if whole.all():
+        return 1.0, 1.0
+    long_ = whole & (passages > 0)
+    compared = length[whole & ~long_].sum() + long_.sum() * length[~whole].mean()
+    return float(1 + passages[whole].mean()), float(compared / max(length[whole].sum(), 1.0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,31 +136,34 @@ class LexemeQuery:
 class DenseQuery:
     """A question's vector (dimensions,) in one model, and the line of similarities over size, if it was measured.
 
-    A memory scores cosine - slope * size. `score_of_best` returns the score that a share of all memories exceed.
-    `indexed`: an HNSW index covers the scope. `total` is the number of memories in scope, None if unknown.
+    A memory scores cosine - slope * size; the best of its n passages, deviation * sqrt(2 ln n) less. `score_of_best`
+    returns the score that a share of all memories exceed. `indexed`: an HNSW index covers the scope. `total` is the
+    number of memories in scope, None if unknown, and `passages` the number of vectors that one has on average.
     """
 
     model: UUID
     vector: NDArray[np.float32]
     slope: float = 0.0
+    deviation: float = 0.0
     score_of_best: Callable[[float], float] | None = None
     indexed: bool = False
     total: int | None = None
+    passages: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
 class CandidateQuery:
     """Candidates to be read whole, `ids`, and the memories linked to any of `spreading`.
 
-    Linked are memories at most `reach` places away in a session and, if `related`, those with a relation. Without a
-    `model` vectors are not read.
+    Linked are memories at most `reach` places away in a session and, if `related`, those with a relation. `near` gives
+    the model, the question's vector and the slope of the dense branch; without it, vectors are not read.
     """
 
     ids: Sequence[UUID]
     spreading: Sequence[UUID]
     reach: int
     related: bool
-    model: UUID | None
+    near: DenseQuery | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,11 +266,25 @@ class TermForm:
     stems: tuple[str | None, ...] = ()
 
 
+class Passages(NamedTuple):
+    """The passages of a long text, in order: their characters, lengths in lexemes, and cosines with the question."""
+
+    ranges: Sequence[tuple[int, int]]
+    lengths: Sequence[int]
+    cosines: Sequence[float]
+
+    @classmethod
+    def of(cls, passages: Sequence[tuple[int, int, int]], cosines: Sequence[float]) -> Passages:
+        """Make them from columns of recall/pool.sql."""
+        return cls([(begin, end) for begin, end, _ in passages], [length for _, _, length in passages], cosines)
+
+
 class Candidate(NamedTuple):
     """A memory that may be in the answer; `row` holds all of it. (A NamedTuple: most of sixty are discarded.)
 
     `place` is (namespace and session, position); `length` is in lexemes, None without a vector; `linked` has the
-    candidates with a relation to it, and the strengths; `vector` is big-endian half floats.
+    candidates with a relation to it, and the strengths; `vector` is big-endian half floats. A short text has no
+    `passages`.
     """
 
     id: UUID
@@ -256,6 +296,7 @@ class Candidate(NamedTuple):
     length: int | None
     linked: Sequence[tuple[UUID, float]]
     vector: bytes | None
+    passages: Passages | None = None
 
     @classmethod
     def of(cls, row: Row, namespace: str) -> Candidate:
@@ -272,6 +313,7 @@ class Candidate(NamedTuple):
             () if ids is None else list(zip(ids, row["strengths"], strict=True)),
             # halfvec's wire form begins with its dimension and a reserved field, two bytes each.
             None if vector is None else vector[4:],
+            None if row["passages"] is None else Passages.of(row["passages"], row["cosines"]),
         )
 
 

@@ -71,10 +71,12 @@ class ModelVector:
     revision: str = ""
     query_prefix: str = ""
     document_prefix: str = ""
+    # The vectors of the passages of a long text, each with its first character and the one after its last.
+    passages: Sequence[tuple[int, int, bytes]] = ()
 
 
 # The properties that the id of a model follows from.
-MODEL_IDENTITY = tuple(name for name in ModelVector.__dataclass_fields__ if name != "vector")
+MODEL_IDENTITY = tuple(name for name in ModelVector.__dataclass_fields__ if name not in ("vector", "passages"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,7 +184,7 @@ class Snapshot:
         async for row in self._stream("transfer/memories", namespace=namespace, ids=None, model=id_):
             memory = _memory_of(row)
             if model is not None and row["vector"] is not None:
-                memory = replace(memory, vector=_vector_of(row["vector"], model))
+                memory = replace(memory, vector=_vector_of(row, model))
             yield memory
 
     async def relations(self, namespace: UUID) -> AsyncIterator[Relation]:
@@ -369,6 +371,12 @@ def _memory_of(row: asyncpg.Record) -> TransferredMemory:
     return TransferredMemory(made(Draft, row, **fields_of(row)), past, keys=json.loads(row["keys"] or "{}"))
 
 
-def _vector_of(vector: HalfVector, model: KnownModel) -> ModelVector:
+def _vector_of(row: asyncpg.Record, model: KnownModel) -> ModelVector:
     identity = {name: getattr(model, name) for name in MODEL_IDENTITY}
-    return ModelVector(**identity, vector=vector.to_numpy().astype("<f2").tobytes())
+    ranges, vectors = row["ranges"] or (), row["passages"] or ()
+    passages = [(begin, end, _halves(vector)) for (begin, end), vector in zip(ranges, vectors, strict=True)]
+    return ModelVector(**identity, vector=_halves(row["vector"]), passages=passages)
+
+
+def _halves(vector: HalfVector) -> bytes:
+    return vector.to_numpy().astype("<f2").tobytes()

@@ -8,7 +8,7 @@ the id of the active model, and a store reads it if nothing has within REFRESH_S
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from time import monotonic
 from uuid import UUID
@@ -17,24 +17,47 @@ import numpy as np
 import structlog
 from numpy.typing import NDArray
 
-from folklore.db.stores.memories import Vectors
+from folklore.db.stores.memories import Embedded, Vectors
 from folklore.db.stores.models import KnownModel, Models
+from folklore.embedding.model_profiles import passage_rule
 from folklore.embedding.protocol import SAME_MODEL, Embedder, Model, ModelChoice
 from folklore.errors import DatabaseUnavailable, EmbedderUnavailable, FolkloreError
+from folklore.text.passages import passages
 
 log = structlog.get_logger(__name__)
 
 Build = Callable[[ModelChoice], Embedder]
 
+# The reason in answers and in the status where there is no embedder.
+SWITCHED_OFF = "Embedding is switched off (embedding.provider: none)."
 # A store reads the active model again after so many seconds.
 REFRESH_SECONDS = 2.0
 
 
 async def embed_texts(embedder: Embedder, texts: Sequence[str]) -> Vectors:
-    """Embed a batch of texts; a text without a word that the model knows has None. Raises EmbedderUnavailable."""
-    vectors = await embedder.embed(texts)
+    """Embed a batch of texts, long ones in passages too. Raises EmbedderUnavailable.
+
+    A text without a word that the model knows has None; such a passage is left out.
+    """
+    model = await model_of(embedder)
+    rule = passage_rule(model.name)
+    ranges = [passages(text, *rule) for text in texts]
+    parts = [text[begin:end] for text, found in zip(texts, ranges, strict=True) for begin, end in found]
+    vectors = await embedder.embed([*texts, *parts])
+    following = iter(vectors[len(texts) :])
+    made = [_embedded(vector, found, following) for vector, found in zip(vectors, ranges, strict=False)]
+    return Vectors(by=model, vectors=made)
+
+
+def _embedded(
+    vector: NDArray[np.float32], ranges: Sequence[tuple[int, int]], following: Iterator[NDArray[np.float32]]
+) -> Embedded | None:
+    """Return a text's vector with those of its passages, the next ones."""
     # A zero vector has no direction and so no cosine with any other.
-    return Vectors(by=await model_of(embedder), vectors=[vector if vector.any() else None for vector in vectors])
+    kept = [(range_, passage) for range_ in ranges if (passage := next(following)).any()]
+    if not vector.any():
+        return None
+    return Embedded(vector, [range_ for range_, _ in kept], [passage for _, passage in kept])
 
 
 async def model_of(embedder: Embedder) -> KnownModel:

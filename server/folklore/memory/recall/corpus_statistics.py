@@ -143,7 +143,8 @@ async def _read_sample(memory: MemoryContext, search: Search, model: Model, know
     if drawn.texts is not None:
         frequencies = cache.frequencies[namespaces] = SampledFrequencies.of(drawn.texts)
     line = LengthLine.through(drawn.vectors, drawn.sizes)
-    sample = ScopeSample(line, frequencies if drawn.many else None, drawn.indexed)
+    frequencies = frequencies if drawn.many else None
+    sample = ScopeSample(line, drawn.passages, drawn.length_ratio, frequencies, drawn.indexed)
     cache.samples[namespaces, model.id] = sample
     return sample
 

@@ -43,13 +43,14 @@ async def dense_branch(memory: MemoryContext, search: Search, statistics: Statis
         # A model may give unrelated texts a cosine far above 0.
         unrelated = 0.0 if embedder.weighs_words else max(float(plain @ await embedder.probe()), 0.0)
         if not vector.any():
-            return DenseResult(NOTHING, model=model, vector=vector)
+            return DenseResult(NOTHING, model=model, query=DenseQuery(model.id, vector))
         query, line = _query(statistics, vector)
         hits = await memory.statements.dense(search.scope, query, search.ranking.fetch(search.wanted))
     if line is not None:
         hits = replace(hits, scores=tuple(score - line.expected for score in hits.scores))
     milliseconds = (perf_counter() - started) * 1e3
-    return DenseResult(hits, milliseconds, model, vector, line, query.total or 0, plain, unrelated)
+    total = query.total or 0
+    return DenseResult(hits, milliseconds, model, query, line, total, sample.length_ratio, plain, unrelated)
 
 
 def _query(statistics: Statistics, vector: NDArray[np.float32]) -> tuple[DenseQuery, QuestionLine | None]:
@@ -57,11 +58,13 @@ def _query(statistics: Statistics, vector: NDArray[np.float32]) -> tuple[DenseQu
     corpus, sample, model = statistics.corpus, statistics.sample, statistics.model
     assert sample is not None
     assert model is not None
-    query = DenseQuery(model.id, vector, indexed=sample.indexed)
+    query = DenseQuery(model.id, vector, indexed=sample.indexed, passages=sample.passages)
     if corpus is None or sample.line is None:
         return replace(query, total=None if corpus is None else corpus.total), None
     line = sample.line.of(vector)
-    return replace(query, total=corpus.total, slope=line.slope, score_of_best=line.score_of_best), line
+    return replace(
+        query, total=corpus.total, slope=line.slope, deviation=line.deviation, score_of_best=line.score_of_best
+    ), line
 
 
 def _weights(search: Search, statistics: Statistics, embedder: Embedder) -> list[float]:

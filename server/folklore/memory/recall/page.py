@@ -52,7 +52,7 @@ async def page(memory: MemoryContext, search: Search, found: Found, ranked: Rank
     return Answer(
         memories=tuple(kept),
         searched=tuple(namespace.name for namespace in search.namespaces),
-        degraded=(*found.degraded, *ranked.leading.degraded),
+        degraded=(*found.degraded, *ranked.features.degraded, *ranked.leading.degraded),
         truncated=more,
         cursor=cursor,
         note=note,
@@ -66,6 +66,7 @@ def _result(id_: UUID, search: Search, found: Found, ranked: Ranked) -> Recalled
     memory = memory_of(candidate.row, candidate.namespace)
     explanation = _explain_result(id_, found, ranked) if search.question.explain else None
     score = ranked.scores[id_]
+    passage = ranked.features.passages.get(id_)
     return Recalled(
         memory,
         score if search.sorted_by_score else None,
@@ -73,6 +74,7 @@ def _result(id_: UUID, search: Search, found: Found, ranked: Ranked) -> Recalled
         explanation,
         variants=tuple(_variant(other, memory, ranked) for other in ranked.leading.variants.get(id_, ())),
         contradicts=tuple(candidate.row["contradicts"]),
+        passage=None if passage is None else passage.characters,
     )
 
 
@@ -204,10 +206,14 @@ def _why_empty(search: Search, found: Found) -> str:
         return f"Empty so far: {', '.join(empty)}."
     if search.ranking.min_score and any(hits.ids for hits in found.hits.values()):
         return f"Nothing reaches the confidence asked for (min_score {search.ranking.min_score})."
+    if search.embedder is None and "keyword" not in search.branches:
+        return "Nothing was found: this ranking searches by meaning only, and there is no embedding model here."
     if found.degraded:
         return "Nothing was found, but a branch of the search could not take part (degraded)."
     if not search.scope.filters.empty:
         return "Nothing matches within these filters; try without them."
+    if search.embedder is None:
+        return "Nothing stored here shares a word with the question; there is no embedding model to compare meanings."
     return "Nothing stored here shares a word or a meaning with the question."
 
 

@@ -16,6 +16,7 @@ from folklore.db.stores.recall_rows import NOTHING, Hits, Scope
 from folklore.errors import Unavailable
 from folklore.memory.context import ALL, MemoryContext, RequestContext, names_by_id
 from folklore.memory.filters import resolve_filters
+from folklore.memory.models.active_model import SWITCHED_OFF
 from folklore.memory.pagination import given_before, without_clock
 from folklore.memory.recall.corpus_statistics import read_statistics, unavailable
 from folklore.memory.recall.dense import dense_branch
@@ -193,6 +194,8 @@ async def run_branches(memory: MemoryContext, search: Search, statistics: Statis
         raise Unavailable(f"Every branch of the search failed: {reasons}")
     if "dense" in found and (mismatch := memory.active_model.mismatch) is not None:
         failures["dense"] = mismatch
+    if search.embedder is None and "keyword" not in found:
+        failures["dense"] = SWITCHED_OFF
     degraded = tuple(Degraded(branch, reason) for branch, reason in failures.items())
     return Found(found, degraded, dense, keyword)
 

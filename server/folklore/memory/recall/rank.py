@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+import math
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from itertools import chain
+from typing import NamedTuple
 from uuid import UUID
 
 import numpy as np
@@ -14,7 +16,7 @@ from numpy.typing import NDArray
 
 from folklore.db.stores.recall_rows import Candidate, CandidateQuery
 from folklore.embedding.protocol import Reranker
-from folklore.errors import RerankerUnavailable
+from folklore.errors import RerankerUnavailable, Unavailable
 from folklore.memory.context import MemoryContext
 from folklore.memory.recall.values import Found, Search
 from folklore.model import Degraded
@@ -26,7 +28,14 @@ from folklore.ranking.diversity import (
     newest_first,
     word_overlap,
 )
-from folklore.ranking.features import nearness_factors, recency, session_links, signal_factors, spread_share
+from folklore.ranking.features import (
+    best_passage,
+    nearness_factors,
+    recency,
+    session_links,
+    signal_factors,
+    spread_share,
+)
 from folklore.ranking.fusion import (
     BranchList,
     Fused,
@@ -42,6 +51,7 @@ from folklore.ranking.statistics import rarest_weights
 from folklore.telemetry import stage
 from folklore.text.clean import clean
 from folklore.text.exact import ExactMatch
+from folklore.text.passages import coverages
 from folklore.text.question import QuestionWords, plain
 from folklore.text.words import is_question
 
@@ -64,11 +74,19 @@ _RERANKED_QUESTION = 4_000
 _CHARACTERS_PER_LEXEME = 8
 
 
+class Passage(NamedTuple):
+    """A passage of a long text: its characters, and the share of the question's weight that its words cover."""
+
+    characters: tuple[int, int]
+    coverage: float
+
+
 @dataclass(frozen=True, slots=True)
 class Features:
     """The candidates and their features. `vectors` (n, dimensions) and `cosines` (n,) have a row each, by `rows`.
 
-    Of the candidates in `surrounded`, the memories before and after in the session are candidates too.
+    Of the candidates in `surrounded`, the memories before and after in the session are candidates too. `passages` has
+    the best one of each long text.
     """
 
     candidates: Mapping[UUID, Candidate]
@@ -79,6 +97,13 @@ class Features:
     vectors: NDArray[np.float32]
     cosines: NDArray[np.float32] | None
     surrounded: Collection[UUID]
+    passages: Mapping[UUID, Passage]
+    degraded: tuple[Degraded, ...] = ()
+
+    def text(self, id_: UUID) -> str:
+        """Return the text of a candidate, of a long one its best passage."""
+        content = self.candidates[id_].content
+        return content[slice(*self.passages[id_].characters)] if id_ in self.passages else content
 
     def time_of(self, id_: UUID) -> datetime:
         """Return the time of a candidate: when it was true, or else when it was stored."""
@@ -134,7 +159,9 @@ def _dense_factor(search: Search, found: Found, coverage: float) -> float:
     model, words, line, hits = found.dense.model, found.keyword.words, found.dense.line, found.dense.hits
     factor = 1.0
     if model is not None:
-        trust = model_trust(model.blurs_beyond, 0.0 if words is None else words.query.corpus.mean_length)
+        mean_length = 0.0 if words is None else words.query.corpus.mean_length
+
+        trust = model_trust(model.blurs_beyond, mean_length * found.dense.length_ratio)
         factor = trust * dense_weight(model.weight, coverage)
     if line is not None and hits.scores:
         significance = search.ranking.significance
@@ -145,7 +172,8 @@ def _dense_factor(search: Search, found: Found, coverage: float) -> float:
 async def read_features(memory: MemoryContext, search: Search, found: Found, fused: Fused[UUID]) -> Features:
     """Read the best candidates and their neighbours, and return their features. One statement.
 
-    With `fusion: rrf` there are no neighbours, and every factor is 1.
+    If it fails with the table of vectors, another one without it. With `fusion: rrf` there are no neighbours, and every
+    factor is 1.
     """
     ranking, dense, plain = search.ranking, found.dense, search.ranking.fusion == "rrf"
     # A candidate beyond these could only come last, and would spread next to nothing.
@@ -156,44 +184,87 @@ async def read_features(memory: MemoryContext, search: Search, found: Found, fus
         reach=0 if plain else len(ranking.neighbours),
         related=not plain and ranking.relations > 0,
         # Where the dense branch failed, the table of vectors may be locked.
-        model=dense.model.id if dense.model is not None and "dense" in found.hits else None,
+        near=None if "dense" not in found.hits else dense.query,
     )
+    degraded: tuple[Degraded, ...] = ()
     with stage("recall.pool", candidates=len(ids)):
-        candidates = await memory.statements.candidates(search.scope, query) if ids else {}
+        try:
+            candidates = await memory.statements.candidates(search.scope, query) if ids else {}
+        except Unavailable as error:
+            if query.near is None:
+                raise
+            candidates = await memory.statements.candidates(search.scope, replace(query, near=None))
+            degraded = (Degraded("dense", error.message),)
     rows = {id_: row for row, id_ in enumerate(candidates)}
     vectors = _unit_rows([candidate.vector for candidate in candidates.values()])
-    cosines = _cosines(found, vectors)
+    passages = _passages(found, candidates)
+    cosines, lengths = _cosines(found, candidates, vectors)
     if plain:
-        return Features(candidates, dict.fromkeys(candidates, 1.0), (), {}, rows, vectors, cosines, ())
+        ones = dict.fromkeys(candidates, 1.0)
+        return Features(candidates, ones, (), {}, rows, vectors, cosines, (), passages, degraded)
     own = {id_: candidate for id_, candidate in candidates.items() if id_ in fused.own}
-    signals, links = _signals(search, found, own), _links(search, candidates)
-    nearness = _nearness(search, found, candidates, cosines)
+    signals, links = _signals(search, found, own, passages), _links(search, candidates)
+    nearness = _nearness(search, found, candidates, cosines, lengths)
     surrounded = query.spreading if query.reach > 0 else ()
-    return Features(candidates, signals, links, nearness, rows, vectors, cosines, surrounded)
+    return Features(candidates, signals, links, nearness, rows, vectors, cosines, surrounded, passages, degraded)
 
 
-def _cosines(found: Found, vectors: NDArray[np.float32]) -> NDArray[np.float32] | None:
-    """Return the cosine (n,) of each row (n, dimensions) with the question; None without the question's vector."""
-    question = found.dense.vector
-    if "dense" not in found.hits or question is None or vectors.shape[1] != len(question):
-        return None
-    cosines: NDArray[np.float32] = vectors @ question
-    return cosines
+def _passages(found: Found, candidates: Mapping[UUID, Candidate]) -> dict[UUID, Passage]:
+    """Return the passage of each long candidate that answers the question best, by its words and its cosine."""
+    words, best = found.keyword.words, {}
+    for id_, candidate in candidates.items():
+        if (given := candidate.passages) is not None:
+            covered = coverages(candidate.content, given.ranges, {} if words is None else words.weights)
+            place = best_passage(covered, given.cosines)
+            best[id_] = Passage(given.ranges[place], covered[place])
+    return best
+
+
+def _cosines(
+    found: Found, candidates: Mapping[UUID, Candidate], vectors: NDArray[np.float32]
+) -> tuple[NDArray[np.float32] | None, list[int | None]]:
+    """Return the cosine (n,) of each candidate with the question, and the lengths of the texts that were compared.
+
+    `vectors` (n, dimensions) are those of whole texts. A long text counts with its nearest passage, if that has more
+    than the best of so many has by chance. The cosines are None without the question's vector.
+    """
+    lengths = [candidate.length for candidate in candidates.values()]
+    query = found.dense.query
+    if "dense" not in found.hits or query is None or vectors.shape[1] != len(query.vector):
+        return None, lengths
+    cosines: NDArray[np.float32] = vectors @ query.vector
+    for row, candidate in enumerate(candidates.values()):
+        if (given := candidate.passages) is None:
+            continue
+        of_passages = np.array(given.cosines) - query.deviation * math.sqrt(2 * math.log(len(given.cosines)))
+        sizes = np.log(np.array([candidate.length, *given.lengths], dtype=np.float32) + 30)
+        place = int(np.argmax(np.append(cosines[row], of_passages) - query.slope * sizes))
+        if place > 0:
+            cosines[row], lengths[row] = of_passages[place - 1], given.lengths[place - 1]
+    return cosines, lengths
 
 
 def _nearness(
-    search: Search, found: Found, candidates: Mapping[UUID, Candidate], cosines: NDArray[np.float32] | None
+    search: Search,
+    found: Found,
+    candidates: Iterable[UUID],
+    cosines: NDArray[np.float32] | None,
+    lengths: Sequence[int | None],
 ) -> dict[UUID, float]:
     """Return the nearness of each candidate to the question; nothing without the question's vector."""
     if cosines is None:
         return {}
     line = (0.0, 0.0) if found.dense.line is None else (found.dense.line.slope, found.dense.line.expected)
-    lengths = [candidate.length for candidate in candidates.values()]
     return dict(zip(candidates, nearness_factors(cosines, lengths, line, search.ranking.nearness), strict=False))
 
 
-def _signals(search: Search, found: Found, candidates: Mapping[UUID, Candidate]) -> dict[UUID, float]:
-    """Return the factor of each candidate's signals, times the boost of reflections."""
+def _signals(
+    search: Search, found: Found, candidates: Mapping[UUID, Candidate], passages: Mapping[UUID, Passage]
+) -> dict[UUID, float]:
+    """Return the factor of each candidate's signals, times the boost of reflections.
+
+    In a long text the question's words are an exact match where they are together in one passage.
+    """
     signals, words, pieces = search.ranking.signals, found.keyword.words, search.pieces
     weights = [0.0] * len(pieces)
     if words is not None:
@@ -206,7 +277,11 @@ def _signals(search: Search, found: Found, candidates: Mapping[UUID, Candidate])
         value = _ratings(candidate)
         value["overlap"] = coverage.get(id_, 0.0)
         if signals.exact > 0 and exact.total > 0:
-            value["exact"] = exact.score(candidate.content)
+            literal = exact.score(candidate.content)
+            if (passage := passages.get(id_)) is not None:
+                part = candidate.content[slice(*passage.characters)]
+                literal = max(literal, exact.score(part), 2.0 * passage.coverage - 1.0)
+            value["exact"] = literal
         if signals.tags > 0:
             parts = {part for tag in candidate.row["tags"] for part in (tag, *tag.replace("/", ":").split(":"))}
             value["tags"] = len(spoken & parts) / max(len(spoken), 1)
@@ -281,7 +356,7 @@ async def rerank(reranker: Reranker, search: Search, leading: Leading, features:
     Before diversity: a reranker judges each text alone and would bring duplicates back together.
     """
     question = clean(search.text[:_RERANKED_QUESTION]).text.strip()
-    texts = [features.candidates[id_].content for id_ in leading.order[: reranker.pool]]
+    texts = [features.text(id_) for id_ in leading.order[: reranker.pool]]
     try:
         scores = await reranker.scores(question, texts)
     except RerankerUnavailable as error:
@@ -371,7 +446,9 @@ async def confident_results(
     ranking = search.ranking
     if search.question.literal:
         return dict.fromkeys(order[: search.wanted + 1], 0.0), {}
-    features = await _with_adjacent(memory, search, features, order if ranking.min_score else order[: search.wanted])
+    features = await _with_adjacent(
+        memory, search, found, features, order if ranking.min_score else order[: search.wanted]
+    )
     exact = confidences_of(search, found, features, order)
     for older, others in newer.items():
         # What replaces an answer is one.
@@ -396,30 +473,38 @@ def _with_few_weak(order: Sequence[UUID], scores: Mapping[UUID, float]) -> list[
 
 
 def confidences_of(search: Search, found: Found, features: Features, ids: Sequence[UUID]) -> dict[UUID, float]:
-    """Return the confidence that each of these candidates answers the question.
+    """Return the confidence that each of these candidates answers the question, a long text by its best passage.
 
     A reply follows what it answers: the memories before and after it in its session count too.
     """
     words = QuestionWords.of(search.pieces)
     at = {candidate.place: id_ for id_, candidate in features.candidates.items() if candidate.place is not None}
     adjacent = {id_: _adjacent(features.candidates[id_], at) for id_ in ids}
-    texts = {id_: _searched_text(features.candidates[id_]) for id_ in {*ids, *chain(*adjacent.values())}}
+    texts = {id_: _searched_texts(features.candidates[id_]) for id_ in {*ids, *chain(*adjacent.values())}}
     cosines = _plain_cosines(found, features, adjacent)
     values = {}
     for id_ in ids:
-        text, neighbours = texts[id_], [texts[other] for other in adjacent[id_]]
-        held, named = words.held(text, neighbours, features.time_of(id_), NEIGHBOUR)
-        values[id_] = confidence(
-            share(held, words.weight),
-            share(words.in_sequence(text), words.pair_weight),
-            cosines.get(id_),
-            unnamed=words.has_names and not named,
+        neighbours = list(chain.from_iterable(texts[other] for other in adjacent[id_]))
+        values[id_] = max(
+            _confidence(words, text, neighbours, features.time_of(id_), cosines.get(id_)) for text in texts[id_]
         )
     return values
 
 
+def _confidence(
+    words: QuestionWords, text: str, neighbours: Sequence[str], when: datetime, cosine: float | None
+) -> float:
+    held, named = words.held(text, neighbours, when, NEIGHBOUR)
+    return confidence(
+        share(held, words.weight),
+        share(words.in_sequence(text), words.pair_weight),
+        cosine,
+        unnamed=words.has_names and not named,
+    )
+
+
 async def _with_adjacent(
-    memory: MemoryContext, search: Search, features: Features, results: Sequence[UUID]
+    memory: MemoryContext, search: Search, found: Found, features: Features, results: Sequence[UUID]
 ) -> Features:
     """Return the features with the memories before and after each result; at most one statement.
 
@@ -435,8 +520,8 @@ async def _with_adjacent(
                 lacking.append(id_)
     if not lacking:
         return features
-    model = None if features.cosines is None or search.embedder is None else (await search.embedder.model()).id
-    query = CandidateQuery(ids=lacking, spreading=lacking, reach=1, related=False, model=model)
+    near = None if features.cosines is None else found.dense.query
+    query = CandidateQuery(ids=lacking, spreading=lacking, reach=1, related=False, near=near)
     read = await memory.statements.candidates(search.scope, query)
     further = {id_: candidate for id_, candidate in read.items() if id_ not in features.candidates}
     vectors = _unit_rows([candidate.vector for candidate in further.values()])
@@ -458,9 +543,12 @@ def _adjacent(candidate: Candidate, at: Mapping[tuple[tuple[UUID, str], int], UU
     return [at[session, near] for near in (position - 1, position + 1) if (session, near) in at]
 
 
-def _searched_text(candidate: Candidate) -> str:
-    row = candidate.row
-    return plain(" ".join((candidate.content, row["summary"] or "", *row["tags"], row["source"] or "", row["author"])))
+def _searched_texts(candidate: Candidate) -> list[str]:
+    """Return the text of a memory, or those of its passages, with its other fields, in plain form."""
+    row, given = candidate.row, candidate.passages
+    passages = [candidate.content] if given is None else [candidate.content[slice(*range_)] for range_ in given.ranges]
+    others = (row["summary"] or "", *row["tags"], row["source"] or "", row["author"])
+    return [plain(" ".join((passage, *others))) for passage in passages]
 
 
 def _plain_cosines(found: Found, features: Features, adjacent: Mapping[UUID, Sequence[UUID]]) -> dict[UUID, float]:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from folklore.db.stores.namespaces import NamespaceInfo
-from folklore.db.stores.recall_rows import NOTHING, Bm25, CorpusStatistics, Hits, Scope
+from folklore.db.stores.recall_rows import NOTHING, Bm25, CorpusStatistics, DenseQuery, Hits, Scope
 from folklore.embedding.protocol import Embedder, Model
 from folklore.errors import InvalidInput, Unavailable
 from folklore.model import Degraded, Filters, Sort
@@ -98,10 +98,13 @@ class Search:
 class ScopeSample:
     """Statistics of a scope in one model, from a sample of its vectors and texts.
 
-    `frequencies` are missing for a scope of fewer than 1,000 memories; `indexed`: an HNSW index covers the scope.
+    `passages` and `length_ratio` are those of Sample. `frequencies` are missing for a scope of fewer than 1,000
+    memories; `indexed`: an HNSW index covers the scope.
     """
 
     line: LengthLine | None
+    passages: float
+    length_ratio: float
     frequencies: SampledFrequencies | None
     indexed: bool
 
@@ -122,20 +125,26 @@ class Statistics:
 
 @dataclass(frozen=True, slots=True)
 class DenseResult:
-    """Result of the dense branch: its list, the question's vector (dimensions,) and model, the line over size.
+    """Result of the dense branch: its list, the question as it was asked, its model, the line over size.
 
-    `plain` is the question's vector without weights of words, which depend on what is stored; `unrelated` is the cosine
-    of an unrelated text with it.
+    `total` is the number of memories in scope, `length_ratio` that of Sample. `plain` is the question's vector without
+    weights of words, which depend on what is stored; `unrelated` is the cosine of an unrelated text with it.
     """
 
     hits: Hits
     milliseconds: float = 0.0
     model: Model | None = None
-    vector: NDArray[np.float32] | None = None
+    query: DenseQuery | None = None
     line: QuestionLine | None = None
     total: int = 0
+    length_ratio: float = 1.0
     plain: NDArray[np.float32] | None = None
     unrelated: float = 0.0
+
+    @property
+    def vector(self) -> NDArray[np.float32] | None:
+        """The question's vector (dimensions,)."""
+        return None if self.query is None else self.query.vector
 
 
 @dataclass(frozen=True, slots=True)

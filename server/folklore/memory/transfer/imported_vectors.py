@@ -10,14 +10,16 @@ from uuid import UUID
 import numpy as np
 from numpy.typing import NDArray
 
-from folklore.db.stores.memories import Vectors
+from folklore.db.stores.memories import Embedded, Vectors
 from folklore.db.stores.models import KnownModel
 from folklore.db.stores.transfer import HALF_BYTES, MODEL_IDENTITY, ModelVector, TransferredMemory, Transfers
+from folklore.embedding.model_profiles import passage_rule
 from folklore.errors import EmbedderUnavailable
 from folklore.memory.context import MemoryContext
 from folklore.memory.models.active_model import model_of
 from folklore.memory.records.store import embed
 from folklore.memory.transfer.report import Report
+from folklore.text.passages import passages
 
 Row = NDArray[np.float32]
 
@@ -37,8 +39,9 @@ class ImportedVectors:
     async def without_unusable(self, batch: Sequence[TransferredMemory]) -> list[TransferredMemory]:
         """Remove and report the vectors that cannot be used. At most one statement.
 
-        A usable vector is of the active model and its dimensions, finite, and of length 1 within 1 %. If nothing was
-        ever embedded, the embedder's model counts, which is about to become the active one.
+        A usable vector is of the active model and its dimensions, finite, and of length 1 within 1 %. Those of a long
+        text are usable if it has passages, and all of them are. If nothing was ever embedded, the embedder's model
+        counts, which is about to become the active one.
         """
         if all(memory.vector is None for memory in batch):
             return list(batch)
@@ -78,33 +81,53 @@ class ImportedVectors:
             return None
 
 
-def _merge(batch: Sequence[TransferredMemory], embedded: Vectors | None) -> list[Row | None]:
+def _merge(batch: Sequence[TransferredMemory], embedded: Vectors | None) -> list[Embedded | None]:
     """Return the vectors of a batch in order: its own, and the next embedded one for a memory without."""
     rest = repeat(None) if embedded is None else iter(embedded.vectors)
-    return [next(rest) if memory.vector is None else _rows([memory.vector])[0] for memory in batch]
+    return [next(rest) if memory.vector is None else _embedded(memory.vector) for memory in batch]
+
+
+def _embedded(item: ModelVector) -> Embedded:
+    vector, *passages = _rows(_all_of(item))
+    return Embedded(vector, [(begin, end) for begin, end, _ in item.passages], passages)
+
+
+def _all_of(item: ModelVector) -> list[bytes]:
+    """Return the vector of a text and those of its passages."""
+    return [item.vector, *(vector for _, _, vector in item.passages)]
 
 
 def _usable(batch: Sequence[TransferredMemory], model: KnownModel) -> frozenset[int]:
     """Return the lines with a usable vector of this model."""
     vectors = {
-        memory.line: vector
+        memory.line: _all_of(vector)
         for memory in batch
         if (vector := memory.vector) is not None
         and _identity(vector) == _identity(model)
-        and len(vector.vector) == model.dimensions * HALF_BYTES
+        and all(len(row) == model.dimensions * HALF_BYTES for row in _all_of(vector))
+        and _ranges_fit(vector, memory.draft.content, model)
     }
     if not vectors:
         return frozenset()
+    lines = [line for line, rows in vectors.items() for _ in rows]
     with np.errstate(invalid="ignore"):  # a vector with NaN or infinity has no length near 1 either
-        lengths = np.linalg.norm(_rows(list(vectors.values())), axis=1)
-    return frozenset(line for line, length in zip(vectors, lengths, strict=True) if abs(length - 1) <= _TOLERANCE)
+        lengths = np.linalg.norm(_rows([row for rows in vectors.values() for row in rows]), axis=1)
+    wrong = {line for line, length in zip(lines, lengths, strict=True) if not abs(length - 1) <= _TOLERANCE}
+    return frozenset(vectors) - wrong
+
+
+def _ranges_fit(item: ModelVector, content: str, model: KnownModel) -> bool:
+    """Return True if the passages are ranges of this text, and a text has some if the model needs them."""
+    if not item.passages:
+        return not passages(content, *passage_rule(model.name))
+    return all(begin < end <= len(content) for begin, end, _ in item.passages)
 
 
 def _identity(item: ModelVector | KnownModel) -> list[object]:
     return [getattr(item, name) for name in MODEL_IDENTITY]
 
 
-def _rows(vectors: Sequence[ModelVector]) -> Row:
+def _rows(vectors: Sequence[bytes]) -> Row:
     """Return vectors of one dimension as rows (n, dimensions)."""
-    halves = np.frombuffer(b"".join(item.vector for item in vectors), dtype="<f2")
+    halves = np.frombuffer(b"".join(vectors), dtype="<f2")
     return halves.astype(np.float32).reshape(len(vectors), -1)

@@ -119,8 +119,16 @@ class _Object(BaseModel):
     model_config = ConfigDict(extra="ignore", hide_input_in_errors=True, defer_build=True)
 
 
+class _Passage(_Object):
+    """A passage of a long text: its characters, as a range from 0, and its vector in base64."""
+
+    begin: Annotated[int, Field(ge=0)]
+    end: Annotated[int, Field(ge=1)]
+    vector: Annotated[bytes, BeforeValidator(_half_floats)]
+
+
 class _Embedding(_Object):
-    """The field `embedding`: a vector in base64, and the identity of its model."""
+    """The field `embedding`: a vector in base64, the identity of its model, the passages of a long text."""
 
     provider: str
     name: str
@@ -129,6 +137,7 @@ class _Embedding(_Object):
     query_prefix: str = ""
     document_prefix: str = ""
     vector: Annotated[bytes, BeforeValidator(_half_floats)]
+    passages: list[_Passage] = []
 
 
 class _Memory(_Object):
@@ -289,10 +298,15 @@ def _memory(type_: str, fields: dict[str, Any]) -> Line:
     memory = TransferredMemory(
         Draft(**{name: values[name] for name in _STATED if values[name] is not None}),
         Past(**{name: values[name] for name in PAST}),
-        None if embedding is None else ModelVector(**dict(embedding)),
+        None if embedding is None else _model_vector(embedding),
         values["idempotency_keys"] or {},
     )
     return Line(memory, values["namespace"], tuple(sorted(ignored)))
+
+
+def _model_vector(embedding: _Embedding) -> ModelVector:
+    passages = [(passage.begin, passage.end, passage.vector) for passage in embedding.passages]
+    return ModelVector(**dict(embedding) | {"passages": passages})
 
 
 def _is_uuid(value: object) -> bool:
@@ -388,7 +402,15 @@ def memory_line(namespace: str, memory: TransferredMemory) -> str:
 
 def _embedding(vector: ModelVector) -> dict[str, Any]:
     values = {name: getattr(vector, name) for name in _Embedding.model_fields}
-    return {name: value for name, value in values.items() if value} | {"vector": b64encode(vector.vector).decode()}
+    values["vector"] = _base64(vector.vector)
+    values["passages"] = [
+        {"begin": begin, "end": end, "vector": _base64(passage)} for begin, end, passage in vector.passages
+    ]
+    return {name: value for name, value in values.items() if value}
+
+
+def _base64(vector: bytes) -> str:
+    return b64encode(vector).decode()
 
 
 def link_line(namespace: str, link: Relation | Revision) -> str:

@@ -5,7 +5,7 @@ from memories m
 where m.namespace_id = :namespace::uuid and m.id > :after::uuid and m.forgotten_at is null
     and not exists (
         select from embeddings e
-        where e.namespace_id = m.namespace_id and e.model_id = :model::uuid and e.memory_id = m.id
+        where e.namespace_id = m.namespace_id and e.model_id = :model::uuid and e.memory_id = m.id and e.passage = 0
     )
 order by m.id
 limit :most::integer

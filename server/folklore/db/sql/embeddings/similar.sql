@@ -1,17 +1,18 @@
--- The memories nearest to :ids, at most three for each: among the :newest embeddings of the namespace and, if it holds
--- more, among memories that share one of the three rarest words, if at most 20 memories contain the word. So the work
--- is bounded for a namespace of any size: (ids × newest) + (ids × 60) distances. Each memory keeps its nearest three
--- before the lists are joined. If all memories are alike there are as many pairs as distances: joining, sorting and
--- deduplicating those would take a minute, the distances take a second.
+-- The memories nearest to :ids by their whole texts, at most three for each: among the :newest embeddings of the
+-- namespace and, if it holds more, among memories that share one of the three rarest words, if at most 20 memories
+-- contain the word. So the work is bounded for a namespace of any size: (ids × newest) + (ids × 60) distances. Each
+-- memory keeps its nearest three before the lists are joined. If all memories are alike there are as many pairs as
+-- distances: joining, sorting and deduplicating those would take a minute, the distances take a second.
 with mine as materialized (
     select e.memory_id, e.vector
     from embeddings e
     where e.namespace_id = :namespace::uuid and e.model_id = :model::uuid and e.memory_id = any(:ids::uuid[])
+        and e.passage = 0
 ),
 newest as materialized (
     select e.memory_id, e.vector
     from embeddings e
-    where e.namespace_id = :namespace::uuid and e.model_id = :model::uuid
+    where e.namespace_id = :namespace::uuid and e.model_id = :model::uuid and e.passage = 0
     order by e.memory_id desc
     limit :newest::integer
 ),
@@ -70,6 +71,7 @@ near as (
     from older
     join mine on mine.memory_id = older.id
     join embeddings e on e.namespace_id = :namespace::uuid and e.model_id = :model::uuid and e.memory_id = older.other
+        and e.passage = 0
     where older.other <> older.id and (mine.vector <=> e.vector) <= :distance::float8
 ),
 ranked as (

@@ -10,7 +10,7 @@ select n.name, count(m.id) as memories,
 from namespaces n
 left join memories m on m.namespace_id = n.id and m.namespace_id = any(:namespaces::uuid[])
 left join embeddings e on e.namespace_id = m.namespace_id and e.memory_id = m.id
-    and e.namespace_id = any(:namespaces::uuid[]) and e.model_id = :model::uuid
+    and e.namespace_id = any(:namespaces::uuid[]) and e.model_id = :model::uuid and e.passage = 0
 where n.id = any(:namespaces::uuid[])
 group by n.id, n.name
 order by n.name

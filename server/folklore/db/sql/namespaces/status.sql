@@ -4,16 +4,8 @@ select n.name, n.shared,
     (select count(*) from (
         select from memories m
         where m.namespace_id = n.id and m.forgotten_at is null and m.superseded_at is null limit 50000
-    ) bounded) as memories,
-    (select count(*) from (
-        select from memories m
-        where m.namespace_id = n.id and m.forgotten_at is null and m.superseded_at is null
-            and not exists (
-                select from embeddings e
-                where e.namespace_id = n.id and e.model_id = :model::uuid and e.memory_id = m.id
-            )
-        limit 50000
-    ) bounded) as without_vector
+    ) bounded) as memories
+-- include without_vector
 from namespaces n
 where n.deleted_at is null and (:within::uuid[] is null or n.id = any(:within::uuid[]))
 order by n.name

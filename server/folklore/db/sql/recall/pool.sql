@@ -1,8 +1,9 @@
 -- The candidates :ids; memories at most :reach positions from one of :spreading (candidates too) in its session; and,
 -- if :related, the :max_relations strongest relations of each of them. Whole memories with their vectors in :model (raw
--- halfvec bytes; null while pending), their length in lexemes, the ids of related :spreading with the strengths, and the
--- ids of visible memories that contradict them. Memories that were forgotten since the branches ran are left out. Each memory is looked up by its key: a join, whose
--- order the planner may change, may read all memories.
+-- halfvec bytes; null while pending), their length in lexemes, the passages of long ones, the ids of related :spreading
+-- with the strengths, and the ids of visible memories that contradict them. Memories that were forgotten since the
+-- branches ran are left out. Each memory is looked up by its key: a join, whose order the planner may change, may read
+-- all memories.
 with seed as materialized (
     select m.namespace_id, m.id, m.session, m.position
     from memories m
@@ -32,7 +33,7 @@ member as materialized (
 )
 select
 -- include record
-    , halfvec_send(e.vector) as vector, e.length, linked.sources, linked.strengths, array(
+    , halfvec_send(e.vector) as vector, e.length, e.passages, e.cosines, linked.sources, linked.strengths, array(
         select other.id
         from (
             select r.to_id as id from relations r

@@ -1,5 +1,6 @@
 -- The whole memories of one namespace, forgotten and superseded ones too, in an order that every database repeats.
--- :ids only these, null for all. :model whose vectors to read, null for none; a pending embedding is null.
+-- :ids only these, null for all. :model whose vectors to read, null for none; a pending embedding is null, and so are
+-- passages of a text without any.
 -- idempotency_key is the first key of a request to store the present text; `keys` are all others, at most as many as a
 -- line may have (MAX_KEYS of memory/transfer/json_lines.py).
 select
@@ -16,7 +17,19 @@ select
             limit 300
         ) k
     ) as keys,
-    e.vector
+    e.vector,
+    (
+        select array_agg(array[p.begins, p.ends] order by p.passage)
+        from embeddings p
+        where e.passages > 0 and p.namespace_id = :namespace::uuid and p.model_id = :model::uuid and p.memory_id = m.id
+            and p.passage > 0
+    ) as ranges,
+    (
+        select array_agg(p.vector order by p.passage)
+        from embeddings p
+        where e.passages > 0 and p.namespace_id = :namespace::uuid and p.model_id = :model::uuid and p.memory_id = m.id
+            and p.passage > 0
+    ) as passages
 from memories m
 cross join lateral (
     select min(k.key collate "C") as key
@@ -24,5 +37,6 @@ cross join lateral (
     where k.namespace_id = :namespace::uuid and k.memory_id = m.id and k.request = m.digest
 ) own
 left join embeddings e on e.namespace_id = :namespace::uuid and e.model_id = :model::uuid and e.memory_id = m.id
+    and e.passage = 0
 where m.namespace_id = :namespace::uuid and (:ids::uuid[] is null or m.id = any(:ids::uuid[]))
 order by m.created_at, m.id

@@ -1,0 +1,62 @@
+"""Passages of a long text: ranges of characters that end at headings, paragraphs, lines or sentences."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
+
+# Ends of a part of a text, the best place to divide it first: before a heading, after a paragraph, a line, a sentence,
+# a word.
+_ENDS = tuple(
+    re.compile(pattern) for pattern in (r"\n(?=#{1,6} )", r"\n\s*\n", r"\n", r"[.!?;。！？]['\")\]]*\s|[。！？]", r"\s")
+)
+# A passage has at least this share of the usual size, and at most 1 / this share.
+_LEAST = 0.6
+
+
+def passages(text: str, size: int, longer_than: int) -> list[tuple[int, int]]:
+    """Return the ranges (begin, end) of passages of about `size` characters, which cover the text without gap.
+
+    A text of at most `longer_than` characters has none.
+    """
+    if len(text) <= longer_than:
+        return []
+    found, begin = [], 0
+    while len(text) - begin > size / _LEAST:
+        end = _end(text, begin + int(size * _LEAST), begin + size)
+        found.append((begin, end))
+        begin = end
+    return [*found, (begin, len(text))]
+
+
+def _end(text: str, least: int, most: int) -> int:
+    """Return the last place in this range to divide the text, of the best kind that there is."""
+    for ends in _ENDS:
+        places = [match.end() for match in ends.finditer(text, least, most)]
+        if places:
+            return places[-1]
+    return most
+
+
+def coverages(text: str, ranges: Sequence[tuple[int, int]], weights: Mapping[str, float]) -> list[float]:
+    """Return the share of the weight of a question's lexemes that each of these passages holds, 0 to 1.
+
+    A word that begins with a lexeme is taken to have it: a lexeme is a stem, and nearly all stems begin their words.
+    """
+    lower = text.lower()
+    if len(lower) != len(text):  # a letter without a lower case of one character
+        lower = text
+    begins, held = [begin for begin, _ in ranges], [0.0] * len(ranges)
+    words = {lexeme: weight for lexeme, weight in weights.items() if lexeme[:1] != "@"}  # no date terms
+    for lexeme, weight in words.items():
+        found = lower.find(lexeme)
+        while found >= 0:
+            following = found + 1
+            if not lower[found - 1 : found].isalnum():
+                place = bisect_right(begins, found) - 1
+                held[place] += weight
+                following = ranges[place][1]
+            found = lower.find(lexeme, following)
+    total = sum(words.values())
+    return [share / total if total > 0 else 0.0 for share in held]
