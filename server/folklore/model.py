@@ -326,6 +326,8 @@ class Filters:
     include_superseded: bool = False
     reflections: bool | None = None
     equal: Mapping[str, object] = field(default_factory=dict)
+    # A tsquery that every memory must satisfy: what the question excludes.
+    negations: str | None = None
     # The time expression that gave `since` and `until`: it gives other times later, and a cursor compares expressions.
     time_expression: str | None = field(default=None, compare=False)
 

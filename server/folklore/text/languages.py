@@ -1,6 +1,8 @@
-"""Names of the Postgres text search configurations."""
+"""Names of the Postgres text search configurations, and detection of the language of a text."""
 
 from __future__ import annotations
+
+import re
 
 from folklore.errors import InvalidInput
 
@@ -14,6 +16,15 @@ _BY_CODE = {
 }  # fmt: skip
 LANGUAGES = frozenset({"simple", *_BY_CODE.values()})
 
+_CODE = re.compile(r"```.*?(?:```|$)|`[^`\n]*`|https?://\S+", re.DOTALL)
+_AROUND_WORDS = "\"'`“”‘’„«»([{)]}.,;:!?¿¡—…–-"
+_WITHIN_WORDS = str.maketrans("", "", "'’-")
+# Characters that are read, and the least number of words of prose. Of 24,000 English texts about software, 8 were taken
+# for another language.
+_READ, _LEAST_WORDS = 2_000, 3
+# Share of the text, in percent, that must be in the language.
+_LEAST_SHARE = 80
+
 
 def language(name: str, *, field: str = "language") -> str:
     """Return a configuration's name, given that name or an ISO 639-1 code (`de`, `de-AT`). Raises InvalidInput."""
@@ -26,3 +37,24 @@ def language(name: str, *, field: str = "language") -> str:
             hint=f"Use 'simple' for any other, or one of: {', '.join(sorted(LANGUAGES))}.",
         )
     return known
+
+
+def detect(text: str) -> str | None:
+    """Return the configuration of the language that a text is clearly in; None for code, a few words, or a mixture."""
+    tokens = _CODE.sub(" ", text[:_READ]).split()
+    prose = [word for token in tokens if _is_prose(word := token.strip(_AROUND_WORDS))]
+    if len(prose) < _LEAST_WORDS or 2 * len(prose) < len(tokens):
+        return None
+    try:
+        import pycld2  # only stores need it, and not every platform has it
+    except ImportError:
+        return None
+    reliable, _, found = pycld2.detect(" ".join(prose), bestEffort=True)
+    _, code, share, _ = found[0]
+    return _BY_CODE.get(code) if reliable and share >= _LEAST_SHARE else None
+
+
+def _is_prose(word: str) -> bool:
+    """Return whether a word has letters alone, in lower case after the first: no name, number or abbreviation."""
+    letters = word.translate(_WITHIN_WORDS)
+    return letters.isalpha() and not any(map(str.isupper, letters[1:]))

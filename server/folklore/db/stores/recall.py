@@ -26,6 +26,7 @@ from folklore.db.stores.recall_rows import (
     TermForm,
 )
 from folklore.model import Recalled
+from folklore.text.query.tsquery import function_word_text
 
 # Sampled vectors of a scope, and the least number of each of its namespaces: a line through fewer is hardly trusted.
 _VECTORS, _VECTORS_EACH = 600, 60
@@ -132,6 +133,7 @@ class RecallStatements:
         forms = [
             TermForm(
                 row["place"] - 1,
+                row["reading"] == "spelled",
                 tuple(row["lexemes"]),
                 tuple(row["positions"]),
                 tuple(map(int, row["documents"])),
@@ -152,6 +154,26 @@ class RecallStatements:
                 bound=bound,
                 mean_length=bm25.query.corpus.mean_length,
                 **_weighed(bm25),
+                **visibility(scope.filters, scope.now),
+            )
+        return Hits.of(rows)
+
+    async def function_words(self, scope: Scope, bm25: Bm25, capitals: Sequence[str], fetch: int, bound: int) -> Hits:
+        """Find memories that contain any of the function words of a question that has no other words.
+
+        Memories with one of `capitals`, words that the question does not spell in lower case alone, come first.
+        """
+        expressions = [function_word_text(word) for word in bm25.weights]
+        async with self._session("fresh") as session:
+            rows = await session.rows(
+                "recall/function_words:token" if session.row_security else "recall/function_words",
+                namespaces=list(scope.namespaces),
+                expression=" | ".join(expressions),
+                expressions=expressions,
+                weight=next(iter(bm25.weights.values())),
+                capitals=list(capitals),
+                fetch=fetch,
+                bound=bound,
                 **visibility(scope.filters, scope.now),
             )
         return Hits.of(rows)

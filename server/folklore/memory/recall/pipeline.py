@@ -19,7 +19,7 @@ from folklore.memory.filters import resolve_filters
 from folklore.memory.pagination import given_before, without_clock
 from folklore.memory.recall.corpus_statistics import read_statistics, unavailable
 from folklore.memory.recall.dense import dense_branch
-from folklore.memory.recall.keyword import keyword_branch
+from folklore.memory.recall.keyword import keyword_branch, read_terms
 from folklore.memory.recall.page import page
 from folklore.memory.recall.rank import (
     Ranked,
@@ -103,6 +103,8 @@ async def answer(context: RequestContext, question: Question) -> Answer:
     if search.text in ("", "*"):
         listed = (tuple(question.namespaces), question.limit, question.sort, question.cursor, question.max_tokens)
         return await list_page(context, namespaces, question.filters, ListPage(*listed))
+    if search.expression:
+        search = await read_terms(memory, search)
     statistics = await read_statistics(memory, search)
     found = await run_branches(memory, search, statistics)
     with stage("recall.rank"):

@@ -22,7 +22,7 @@ from folklore.memory.records.supersede import Replacement, supersede
 from folklore.memory.requests import StoreRequest
 from folklore.memory.results import StoreResult
 from folklore.memory.secret_guard import guard_fields
-from folklore.memory.validation import ValidBatch, check_batch
+from folklore.memory.validation import ValidBatch, check_batch, detected_language
 from folklore.model import DEFAULT_LANGUAGE, Draft, Relation, Similar, Stored, StoreStatus
 from folklore.telemetry import stage
 from folklore.text import names
@@ -52,7 +52,9 @@ class _Batch:
         first: dict[str, bytes] = {}
         for draft, prefix in zip(valid.drafts, valid.prefixes, strict=True):
             text = digest(draft.content)
-            item = PreparedMemory(draft.id or new_id(), draft, text, _request_digest(draft, text))
+            item = PreparedMemory(
+                draft.id or new_id(), draft, text, _request_digest(draft, text), detected_language(draft)
+            )
             key = draft.idempotency_key
             if key is not None and first.setdefault(key, item.request) != item.request:
                 raise _used_key(prefix, "occurs earlier in this batch with another request.")
@@ -134,7 +136,8 @@ async def _write(
     drafts = [item.draft for item in batch.memories]
     languages = sorted({draft.language for draft in drafts if draft.language})
     changes_others = any(draft.supersedes is not None or draft.related for draft in drafts)
-    namespace = NewNamespace(new_id(), name, DEFAULT_LANGUAGE, languages)
+    detected = sorted({item.detected for item in batch.memories if item.detected})
+    namespace = NewNamespace(new_id(), name, DEFAULT_LANGUAGE, languages, detected)
     async with context.memory.changes.storing(
         namespace, caller=context.caller, now=context.now, exclusive=changes_others
     ) as change:

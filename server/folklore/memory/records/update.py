@@ -10,7 +10,7 @@ from uuid import UUID
 from folklore.db.rows import columns_of
 from folklore.db.stores.changes import NamespaceTransaction, Patch, State
 from folklore.db.stores.memories import Vectors
-from folklore.db.stores.namespaces import NamespaceInfo
+from folklore.db.stores.namespaces import NamespaceInfo, stored_language
 from folklore.errors import ConcurrentChange, Conflict, InvalidInput, NotFound
 from folklore.memory.context import RequestContext, namespace_of, unknown_memories
 from folklore.memory.records.get import may_read_forgotten
@@ -22,6 +22,7 @@ from folklore.memory.secret_guard import guard_fields
 from folklore.memory.validation import check_draft
 from folklore.model import FIELDS, Draft, Memory, Relation, Revision
 from folklore.text.clean import digest
+from folklore.text.languages import detect
 
 CLEARABLE = [name for name in CHANGEABLE if FIELDS[name].clearable]
 _INDEXED = frozenset(name for name, field in FIELDS.items() if field.indexed)
@@ -48,6 +49,7 @@ async def update(context: RequestContext, request: UpdateRequest) -> Memory:
                 hint="Read it again with memory_get and repeat the change.",
             )
         changed = {name: value for name, value in values.items() if _differs(name, value, state.held[name])}
+        changed |= _detected(changed, state)
         if changed:
             # A memory that moves to another session gets another position.
             await change.record([request.id], "update", [*changed, *(["position"] if "session" in changed else [])])
@@ -152,6 +154,15 @@ async def _write(
     await change.patch([Patch(state.id, fields, text if "content" in fields else None)])
     if indexed:
         await change.reindex(state.id, content_changed="content" in fields, vectors=vectors)
+
+
+def _detected(changed: Mapping[str, Any], state: State) -> dict[str, str]:
+    """Return the language of a new text if it is clear, differs from that of the memory, and none is stated."""
+    if "content" not in changed or "language" in changed:
+        return {}
+    held = str(state.held["language"])
+    language = stored_language(detect(changed["content"]), held)
+    return {} if language in (None, held) else {"language": str(language)}
 
 
 def _checked(context: RequestContext, request: UpdateRequest) -> dict[str, Any]:
