@@ -17,11 +17,11 @@ _BY_CODE = {
 LANGUAGES = frozenset({"simple", *_BY_CODE.values()})
 
 _CODE = re.compile(r"```.*?(?:```|$)|`[^`\n]*`|https?://\S+", re.DOTALL)
-_AROUND_WORDS = "\"'`“”‘’„«»([{)]}.,;:!?¿¡—…–-"
+_AROUND_WORDS = "\"'`“”‘’„«»([{)]}.,;:!?¿¡—…–"
 _WITHIN_WORDS = str.maketrans("", "", "'’-")
 # Characters that are read, and the least number of words of prose. Of 24,000 English texts about software, 8 were taken
-# for another language.
-_READ, _LEAST_WORDS = 2_000, 3
+# for another language. Short texts in other languages are taken for English more often.
+_READ, _LEAST_WORDS, _LEAST_WORDS_OF_ENGLISH = 2_000, 3, 12
 # Share of the text, in percent, that must be in the language.
 _LEAST_SHARE = 80
 
@@ -51,10 +51,11 @@ def detect(text: str) -> str | None:
         return None
     reliable, _, found = pycld2.detect(" ".join(prose), bestEffort=True)
     _, code, share, _ = found[0]
-    return _BY_CODE.get(code) if reliable and share >= _LEAST_SHARE else None
+    clear = reliable and share >= _LEAST_SHARE and (code != "en" or len(prose) >= _LEAST_WORDS_OF_ENGLISH)
+    return _BY_CODE.get(code) if clear else None
 
 
 def _is_prose(word: str) -> bool:
-    """Return whether a word has letters alone, in lower case after the first: no name, number or abbreviation."""
+    """Return whether a word has letters alone, in lower case after the first: no name, number, option or abbreviation."""
     letters = word.translate(_WITHIN_WORDS)
-    return letters.isalpha() and not any(map(str.isupper, letters[1:]))
+    return letters.isalpha() and word[0] != "-" and not any(map(str.isupper, letters[1:]))

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from folklore.text.query.parser import KeywordQuery, Term
-from folklore.text.query.syntax import Column
+from folklore.text.query.syntax import PAIRED, Column
 
 # The labels that setweight gives each part of a memory in the generated column.
 WEIGHTS: dict[Column, str] = {"tag": "A", "summary": "B", "source": "C", "content": "D"}
@@ -17,8 +17,6 @@ WEIGHTS: dict[Column, str] = {"tag": "A", "summary": "B", "source": "C", "conten
 _ANY_COLUMN = "ABD"
 # A lexeme that is no stem, but a word as it is spelled, begins with this (folklore_words).
 SPELLED = "="
-# From this character on, scripts without spaces are read as pairs of characters.
-_PAIRED = "\u0e00"
 _MAX_LEXEME_BYTES = 2_046  # Postgres rejects longer ones in a tsquery
 _MAX_DISTANCE = 16_384  # of <N>
 
@@ -55,7 +53,7 @@ def function_word_text(word: str) -> str:
 
     A single character of a script without spaces is the beginning of a pair, or the last character of a text.
     """
-    label = ("*" if word[1:] >= _PAIRED and len(word) == 2 else "") + _ANY_COLUMN
+    label = ("*" if word[1:] >= PAIRED and len(word) == 2 else "") + _ANY_COLUMN
     return f"({quoted(word)}:{label} | {quoted(word[1:])}:{label})"
 
 
@@ -113,7 +111,7 @@ def without_last_characters(form: Sequence[str]) -> list[str]:
     """Return a form of pairs of characters without the last character of each run, which the pair before it has."""
     before = ["", *form]
     return [
-        "" if word[:1] == SPELLED and word[1:] >= _PAIRED and previous.endswith(word[1:]) and len(word) == 2 else word
+        "" if word[:1] == SPELLED and word[1:] >= PAIRED and previous.endswith(word[1:]) and len(word) == 2 else word
         for previous, word in zip(before, form, strict=False)
     ]
 
