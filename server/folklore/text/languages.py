@@ -56,6 +56,6 @@ def detect(text: str) -> str | None:
 
 
 def _is_prose(word: str) -> bool:
-    """Return whether a word has letters alone, in lower case after the first: no name, number, option or abbreviation."""
+    """Return whether a word has letters alone, in lower case after the first: no name, number or abbreviation."""
     letters = word.translate(_WITHIN_WORDS)
     return letters.isalpha() and word[0] != "-" and not any(map(str.isupper, letters[1:]))

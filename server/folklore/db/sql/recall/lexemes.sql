@@ -17,11 +17,12 @@ word as materialized (
     cross join unnest(:languages::text[]) as spoken (language)
     cross join lateral unnest(folklore_words(spoken.language, piece.text, spelled => false)) as found
     cross join lateral unnest(found.positions) as position
+    where char_length(found.lexeme) > 1 or ascii(found.lexeme) < 3584  -- single characters of scripts without spaces
 ),
 spelled as materialized (
-    select piece.place, ltrim(found.lexeme, '=') as lexeme, position
+    select piece.place, found.lexeme, position
     from piece
-    cross join lateral unnest(folklore_words('pg_catalog.simple', piece.text)) as found
+    cross join lateral unnest(folklore_words('pg_catalog.simple', piece.text, spelled => false)) as found
     cross join lateral unnest(found.positions) as position
 ),
 compound as materialized (
@@ -46,7 +47,7 @@ from (
     group by read.lexeme
     union all
     select other.lexeme, min(stem.lexeme), array_agg(distinct other.place), null
-    from (select place, position, lexeme from word union select place, position, lexeme from spelled) other
+    from (select place, position, lexeme from word union all select place, position, lexeme from spelled) other
     join stem on stem.place = other.place and stem.position = other.position
     group by other.lexeme
     having bool_and(stem.lexeme <> other.lexeme)

@@ -18,7 +18,7 @@ word as materialized (
     cross join unnest(:languages::text[]) as spoken (language)
     cross join lateral unnest(folklore_words(spoken.language, term.text, spelled => false)) as found
     cross join lateral unnest(found.positions) as position
-    where term.field not in ('tag', 'source')
+    where term.field not in ('tag', 'source') and (char_length(found.lexeme) > 1 or ascii(found.lexeme) < 3584)
 ),
 spelled as materialized (
     select term.place, term.field, found.lexeme, position
