@@ -2,59 +2,109 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from datetime import timedelta
+
+import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from folklore.memory import serializers
 from folklore.model import Draft
-from folklore.ranking.diversity import split_near_duplicates
+from folklore.ranking.diversity import group_near_duplicates, newest_first, word_overlap
 from folklore.ranking.weights import Ranking
-from tests.person import Person, contents
+from tests.person import NOON, Person, contents
 
 FACT = "We will paint the harbour office in autumn when the scaffolding is there"
 SAME_WORDS = (FACT.upper(), f'"{FACT}."', FACT.replace(" in ", ", in "), f"- {FACT}!")
 
 
-def split(*texts: str) -> tuple[list[str], list[str]]:
-    places, repeated = split_near_duplicates(range(len(texts)), lambda place: texts[place], len(texts))
-    return [texts[place] for place in places], [texts[place] for place in repeated]
-
-
-def test_the_best_of_the_same_words_represents_the_others() -> None:
-    assert split("The wind turned.", "Rain.", "the wind turned", "The wind: turned!") == (
-        ["The wind turned.", "Rain."],
-        ["the wind turned", "The wind: turned!"],
+def grouped_places(texts: Sequence[str]) -> dict[int, list[int]]:
+    return group_near_duplicates(
+        range(len(texts)), lambda place: texts[place], lambda place: NOON + timedelta(place), len(texts)
     )
+
+
+def grouped(*texts: str) -> list[list[str]]:
+    """Group texts, best first and each a day newer than the one before it."""
+    places = range(len(texts))
+    groups = group_near_duplicates(
+        places, lambda place: texts[place], lambda place: NOON + timedelta(place), len(texts)
+    )
+    return [[texts[newest], *(texts[other] for other in others)] for newest, others in groups.items()]
+
+
+def test_the_newest_of_the_same_words_represents_the_others_at_the_best_place() -> None:
+    assert grouped("The wind turned.", "Rain.", "the wind turned", "A wind: turned!") == [
+        ["A wind: turned!", "the wind turned", "The wind turned."],
+        ["Rain."],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("Use the cache", "Do not use the cache"),
+        ("Deploy before the migration", "Deploy after the migration"),
+        ("The flag is on", "The flag is off"),
+        ("Ada reviews Ben", "Ben reviews Ada"),
+        ("Retry 3 times", "Retry 5 times"),
+        ("Always rebase", "Never rebase"),
+        ("Ada owns billing", "Ben owns billing"),
+        ("The limit is 5 MB", "The limit is 5 GB"),
+    ],
+)
+def test_a_word_that_turns_the_meaning_makes_another_memory(one: str, other: str) -> None:
+    assert grouped(one, other) == [[one], [other]]
 
 
 def test_long_texts_are_compared_to_their_end() -> None:
     beginning = "the deploy of the billing service went well " * 200
     texts = (beginning + "today", beginning + "again", beginning + "Today.")
 
-    assert split(*texts) == (list(texts[:2]), [texts[2]])
+    assert grouped(*texts) == [[texts[2], texts[0]], [texts[1]]]
 
 
 def test_a_text_is_no_near_duplicate_of_its_beginning() -> None:
-    texts = ("we retry before the message", "we retry before the message is acknowledged", "we retry", "")
+    texts = ("we retry before the message", "we retry before the message is acknowledged", "we retry", "", "!!!", "the")
 
-    assert split(*texts) == (list(texts), [])
+    assert grouped(*texts) == [[text] for text in texts]
 
 
 @given(st.lists(st.text("ab .", max_size=6), max_size=8))
 def test_every_text_comes_once_and_each_wording_is_represented_once(texts: list[str]) -> None:
-    def wording(text: str) -> tuple[str, ...]:
-        return tuple(word for word in (chunk.rstrip(".") for chunk in text.split()) if word)
+    def wording(place: int) -> tuple[object, ...]:
+        chunks = (chunk.rstrip(".") for chunk in texts[place].split())
+        return tuple(word for word in chunks if word and word != "a") or (place,)
 
-    representatives, repeated = split_near_duplicates(range(len(texts)), lambda place: texts[place], len(texts))
-    first = {wording(text): place for place, text in reversed(list(enumerate(texts)))}
+    places = range(len(texts))
+    groups = group_near_duplicates(
+        places, lambda place: texts[place], lambda place: NOON + timedelta(place), len(texts)
+    )
 
-    assert representatives == sorted(first.values())
-    assert repeated == sorted(set(range(len(texts))) - set(representatives))
+    assert sorted([*groups, *(other for others in groups.values() for other in others)]) == list(places)
+    assert len(groups) == len({wording(place) for place in places})
+    assert all({wording(newest)} >= {wording(other) for other in others} for newest, others in groups.items())
+    assert all([newest, *others] == sorted([newest, *others], reverse=True) for newest, others in groups.items())
 
 
-def test_nothing_is_read_beyond_the_representatives_asked_for() -> None:
-    texts = ("rain", "Rain.", "wind", "Wind.", "snow")
+def test_no_more_groups_are_returned_than_requested() -> None:
+    texts = ("rain", "wind", "Rain.", "Wind.", "snow")
 
-    assert split_near_duplicates(range(5), lambda place: texts[place], 2) == ([0, 2], [1])
+    assert group_near_duplicates(range(5), lambda place: texts[place], lambda _: NOON, 2) == {0: [2], 1: [3]}
+
+
+def test_of_one_subject_the_newer_comes_first_wherever_it_was() -> None:
+    assert newest_first("abcd", {"a": ["d", "x"], "c": ["d"]}) == ["d", "x", "a", "b", "c"]
+    assert newest_first("abc", {"a": ["c", "b"], "b": ["c"]}) == ["c", "b", "a"]
+    assert newest_first("abc", {}) == ["a", "b", "c"]
+
+
+def test_the_overlap_of_words_is_their_shared_part() -> None:
+    overlap = word_overlap(["the red crane", "The crane, red!", "a red boat", ""])
+
+    assert overlap == pytest.approx(np.array([[1, 1, 0.2, 0], [1, 1, 0.2, 0], [0.2, 0.2, 1, 0], [0, 0, 0, 0]]))
 
 
 async def test_a_fact_stored_five_times_takes_one_place_and_keeps_its_conversation(person: Person) -> None:
@@ -73,21 +123,40 @@ async def test_a_fact_stored_five_times_takes_one_place_and_keeps_its_conversati
     assert {"Who paints it then?", "Ada does."} <= set(found)
 
 
-async def test_near_duplicates_come_after_everything_else_and_are_not_lost(person: Person) -> None:
-    said = "The harbour office opens at nine in the morning on every weekday"
-    await person.keep(said, f"{said}!", "A harbour has gulls.", "An office has chairs.")
+async def test_the_newest_of_a_group_is_shown_with_its_variants(person: Person) -> None:
+    text = "The harbour office opens at nine in the morning on every weekday"
+    [first] = await person.at(NOON - timedelta(days=9)).keep(text.replace("The h", "H"))
+    [second] = await person.at(NOON - timedelta(days=2)).keep(f"{text}!")
+    [newest] = await person.keep(text)
+    await person.keep("A harbour has gulls.", "An office has chairs.")
 
-    answer = await person.recall("When does the harbour office open?", limit=10, explain=True)
+    answer = serializers.answer(await person.recall("When does the harbour office open?", limit=10), "concise")
 
-    assert ["nine" in text for text in contents(answer)] == [True, False, False, True]
-    assert [(result.explain or {})["redundancy"] for result in answer.memories] == [0.0, 0.0, 0.0, 1.0]
+    assert len(answer["memories"]) == 3
+    shown = answer["memories"][0]
+    assert (shown["id"], shown["content"]) == (str(newest), text)
+    assert shown["variants"] == [
+        {"id": str(second), "when": "2026-05-02T12:00:00Z", "author": "tester", "differs": "weekday!"},
+        {"id": str(first), "when": "2026-04-25T12:00:00Z", "author": "tester", "differs": "Harbour"},
+    ]
 
 
-async def test_the_same_text_in_two_namespaces_takes_one_place(person: Person) -> None:
+async def test_many_variants_are_counted(person: Person) -> None:
+    await person.keep(*(f"The harbour crane{'!' * number} is red." for number in range(12)))
+
+    [shown] = serializers.answer(await person.recall("harbour crane", limit=20), "concise")["memories"]
+
+    assert len(shown["variants"]) == 6
+    assert shown["variants"][-1] == {"more": 6}
+
+
+async def test_the_same_text_in_two_namespaces_takes_one_place_and_both_are_named(person: Person) -> None:
     for namespace in ("one", "other"):
         await person.keep("The harbour crane is red.", namespace=namespace)
     await person.keep("A crane is a bird.", "A harbour has gulls.", namespace="other")
 
-    found = contents(await person.recall("harbour crane", limit=4))
+    answer = await person.recall("harbour crane", limit=4)
 
-    assert found[0] == found[3] == "The harbour crane is red."
+    assert sorted(contents(answer)) == ["A crane is a bird.", "A harbour has gulls.", "The harbour crane is red."]
+    shown = answer.memories[0]
+    assert {shown.memory.namespace, *(item.namespace for item in shown.variants)} == {"one", "other"}

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import get_args
 
 import pytest
 
+from folklore.memory import serializers
+from folklore.model import Relation
 from tests.person import NOON, Person, contents
 
 # By kind: a question, a text with a gap, and the words in that gap before and after the decision was reversed.
@@ -108,6 +111,41 @@ async def test_a_decision_and_its_reversal_are_both_in_the_answer(notes: Person)
             lost += [(kind, half) for half in (text.format(before), text.format(after)) if half not in found]
 
     assert lost == []
+
+
+async def test_the_newer_half_comes_first(notes: Person) -> None:
+    older_first = []
+    for pairs in PAIRS.values():
+        for question, text, before, after in pairs:
+            found = contents(await notes.recall(question, limit=10))
+            if found.index(text.format(before)) < found.index(text.format(after)):
+                older_first.append(question)
+
+    assert len(older_first) <= 3, older_first
+
+
+async def test_a_newer_fact_on_another_subject_does_not_come_first(person: Person) -> None:
+    services = ("billing", "checkout", "search", "catalogue", "mail", "login", "stock", "pricing")
+    for day, service in enumerate(services):
+        await person.at(NOON - timedelta(days=30 - day)).keep(f"The {service} service listens on port {8000 + day}.")
+
+    for day, service in enumerate(services):
+        found = contents(await person.recall(f"Which port does the {service} service listen on?", limit=5))
+        assert found[0] == f"The {service} service listens on port {8000 + day}."
+
+
+async def test_contradictions_are_shown_in_every_format_until_one_side_is_gone(person: Person) -> None:
+    old, new = await person.keep("The queue is RabbitMQ.", "Messages travel by NATS.")
+    await person.relate(Relation(new, "contradicts", old))
+    question = "which queue carries messages?"
+
+    for form in get_args(serializers.Format):
+        answer = serializers.answer(await person.recall(question), form)
+        shown = {entry["id"]: entry["contradicts"] for entry in answer["memories"]}
+        assert shown == {str(old): [str(new)], str(new): [str(old)]}
+    await person.forget(new)
+
+    assert [result.contradicts for result in (await person.recall(question)).memories] == [()]
 
 
 async def test_both_halves_come_before_what_has_nothing_to_do_with_the_question(person: Person) -> None:

@@ -352,13 +352,30 @@ class Degraded:
 
 
 @dataclass(frozen=True, slots=True)
+class Variant:
+    """A near-duplicate that a newer memory represents in an answer; `differs` are its words that the other lacks."""
+
+    id: UUID
+    namespace: str
+    when: datetime
+    author: str
+    differs: str
+
+
+@dataclass(frozen=True, slots=True)
 class Recalled:
-    """A memory in an answer. `expanded` names the expansion that added it: relations or entities."""
+    """A memory in an answer.
+
+    `expanded` names the expansion that added it: relations or entities. `contradicts` are visible memories with that
+    relation to it, in either direction.
+    """
 
     memory: Memory
     score: float | None = None
     explain: JsonObject | None = None
     expanded: str | None = None
+    variants: tuple[Variant, ...] = ()
+    contradicts: tuple[UUID, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

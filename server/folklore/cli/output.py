@@ -227,6 +227,11 @@ def _print_result(place: int, result: Recalled, form: Format, zone: tzinfo) -> N
             print_line(_INDENT + line)
         rest = f", {len(memory.content):,} characters in all" if len(lines) > _LINES_SHOWN else ""
         print_line(f"{_INDENT}{memory.id} by {memory.author}{rest}", dim=True)
+    for id_ in result.contradicts:
+        print_line(f"{_INDENT}contradicts {id_}", fg="yellow")
+    for item in result.variants:
+        differs = f": {item.differs}" if item.differs else ""
+        print_line(f"{_INDENT}variant {item.id} by {item.author}, {_when(item.when, zone)}{differs}", dim=True)
     print_line()
 
 

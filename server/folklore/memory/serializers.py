@@ -14,6 +14,8 @@ Format = Literal["concise", "detailed", "ids"]
 JsonDict = dict[str, Any]
 # Characters by which a text is recognised.
 _BEGINNING = 200
+# Near-duplicates that are shown by themselves.
+_VARIANTS = 5
 
 
 def answer(found: Answer, form: Format) -> JsonDict:
@@ -40,8 +42,22 @@ def recalled(result: Recalled, form: Format) -> JsonDict:
     return value | _set(
         score=result.score,
         expanded=result.expanded,
+        variants=_variants(result) or None,
+        contradicts=[str(id_) for id_ in result.contradicts] or None,
         explain=None if result.explain is None else dict(result.explain),
     )
+
+
+def _variants(result: Recalled) -> list[JsonDict]:
+    """Serialize the newest variants, the namespace only where it is another; the last entry counts the rest."""
+    shown = [
+        _fields(item, "id when author")
+        | _set(namespace=item.namespace if item.namespace != result.memory.namespace else None)
+        | _set(differs=item.differs or None)
+        for item in result.variants[:_VARIANTS]
+    ]
+    more = len(result.variants) - len(shown)
+    return [*shown, {"more": more}] if more else shown
 
 
 def _concise(memory: Memory) -> JsonDict:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from datetime import datetime
 from itertools import islice
 from typing import TypeVar
 from uuid import UUID
@@ -17,8 +18,10 @@ Id = TypeVar("Id", UUID, str, int)
 # Cosine from which two texts begin to count as redundant, and the range to full redundancy. Light rewordings lie at
 # 0.94 to 0.99 in the models measured, different facts on one subject below.
 _SIMILAR, _RANGE = 0.95, 0.03
-# Few texts begin with the same eight words; only those are read to their end.
+# Words by which texts are first compared.
 _OPENING = 8
+# Words that never turn a meaning.
+_ARTICLES = frozenset({"a", "an", "the"})
 
 
 def maximal_marginal_relevance(
@@ -76,26 +79,64 @@ def discounted_relevance(
     return picked
 
 
-def split_near_duplicates(order: Sequence[Id], text_of: Callable[[Id], str], most: int) -> tuple[list[Id], list[Id]]:
-    """Split ids, best first, into `most` representatives and the near-duplicates before the last of them.
+def group_near_duplicates(
+    order: Sequence[Id], text_of: Callable[[Id], str], time_of: Callable[[Id], datetime], most: int
+) -> dict[Id, list[Id]]:
+    """Group ids, best first, into at most `most` groups of near-duplicates, in the order of their best ones.
 
-    Near-duplicates have the same words in the same order. Vectors take no part: an average of word vectors does not
-    distinguish before from after, nor on from off, and a decision must not hide its reversal.
+    The key of a group is its newest id, and its value the others, newest first. Near-duplicates have the same words in
+    the same order, articles left out. Vectors take no part: an average of word vectors does not distinguish before from
+    after, nor on from off, and a decision must not hide its reversal.
     """
-    firsts: dict[tuple[str, ...], Id] = {}
-    wordings: set[tuple[str, ...]] = set()
-    representatives: list[Id] = []
-    near_duplicates: list[Id] = []
+    groups: dict[Hashable, list[Id]] = {}
+    for opening, ids in _by_opening(order, text_of).items():
+        if len(ids) == 1:
+            groups[opening] = ids
+        else:  # few texts begin with the same eight words; only those are read to their end
+            for id_ in ids:
+                groups.setdefault(tuple(_significant(text_of(id_))) or (id_,), []).append(id_)
+    place = {id_: place for place, id_ in enumerate(order)}
+    leading = sorted(groups.values(), key=lambda ids: place[ids[0]])[:most]
+    newest = [sorted(ids, key=time_of, reverse=True) if len(ids) > 1 else ids for ids in leading]
+    return {ids[0]: ids[1:] for ids in newest}
+
+
+def _by_opening(order: Sequence[Id], text_of: Callable[[Id], str]) -> dict[tuple[str, ...], list[Id]]:
+    openings: dict[tuple[str, ...], list[Id]] = {}
     for id_ in order:
-        if len(representatives) == most:
-            break
-        first = firsts.setdefault(tuple(islice(words(text_of(id_)), _OPENING)), id_)
-        if first != id_:
-            wordings.add(tuple(words(text_of(first))))
-            wording = tuple(words(text_of(id_)))
-            if wording in wordings:
-                near_duplicates.append(id_)
-                continue
-            wordings.add(wording)
-        representatives.append(id_)
-    return representatives, near_duplicates
+        openings.setdefault(tuple(islice(_significant(text_of(id_)), _OPENING)), []).append(id_)
+    return openings
+
+
+def _significant(text: str) -> Iterator[str]:
+    return (word for word in words(text) if word not in _ARTICLES)
+
+
+def word_overlap(texts: Sequence[str]) -> NDArray[np.float32]:
+    """Return the Jaccard index of the words of every two texts (n, n): the share of their words that both have."""
+    places: dict[str, int] = {}
+    rows = [[places.setdefault(word, len(places)) for word in words(text)] for text in texts]
+    held = np.zeros((len(texts), max(len(places), 1)), dtype=np.float32)
+    for row, columns in zip(held, rows, strict=True):
+        row[columns] = 1.0
+    both, each = held @ held.T, held.sum(axis=1)
+    overlap: NDArray[np.float32] = both / np.maximum(each[:, None] + each[None, :] - both, 1.0)
+    return overlap
+
+
+def newest_first(order: Sequence[Id], newer: Mapping[Id, Sequence[Id]]) -> list[Id]:
+    """Move the newer ids on a subject before the first older one.
+
+    `newer` has for an id the newer ones on its subject, newest first; those that `order` does not have are inserted.
+    """
+    placed: dict[Id, None] = {}
+
+    def place(id_: Id) -> None:
+        if id_ not in placed:
+            for other in newer.get(id_, ()):
+                place(other)
+            placed[id_] = None
+
+    for id_ in order:
+        place(id_)
+    return list(placed)

@@ -7,6 +7,7 @@ import string
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from difflib import SequenceMatcher
 
 _CHUNK = re.compile(r"\S+")
 # Only punctuation of prose, and only on the side where it has no other meaning: 5 differs from -5, env from .env.
@@ -36,6 +37,13 @@ def words(text: str) -> Iterator[str]:
         word = chunk.group().lstrip(_OPENING).rstrip(_CLOSING)
         if word.strip(_DASHES):
             yield word.casefold()
+
+
+def differing_words(text: str, other: str) -> str:
+    """Return the words of a text, as they are written, that are not in the same order in another."""
+    mine, theirs = text.split(), other.split()
+    blocks = SequenceMatcher(None, mine, theirs, autojunk=False).get_opcodes()
+    return " ".join(word for kind, start, end, _, _ in blocks if kind != "equal" for word in mine[start:end])
 
 
 @dataclass(frozen=True, slots=True)

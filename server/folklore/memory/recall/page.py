@@ -11,9 +11,10 @@ from folklore.memory.context import MemoryContext
 from folklore.memory.pagination import MAX_PAGED, given_cursor, is_given
 from folklore.memory.recall.rank import Ranked
 from folklore.memory.recall.values import Found, Search
-from folklore.model import Answer, JsonObject, Recalled, Sort
+from folklore.model import Answer, JsonObject, Memory, Recalled, Sort, Variant
 from folklore.text import tokens
 from folklore.text.entities.finder import find_entities
+from folklore.text.words import differing_words
 
 # Tokens of a result besides its text: id, namespace, kind, time.
 _ENVELOPE = 30
@@ -31,7 +32,7 @@ async def page(memory: MemoryContext, search: Search, found: Found, ranked: Rank
         results += await _expanded(memory, search, results)
     kept, cut = within_budget(results, question.max_tokens)
     more = cut or len(fresh) > question.limit
-    ids = [result.memory.id for result in kept]
+    ids = [id_ for result in kept for id_ in (result.memory.id, *(variant.id for variant in result.variants))]
     cursor, note = None, None
     if more and len(before) + len(kept) <= MAX_PAGED:
         cursor = given_cursor(ids, before, search.key)
@@ -55,7 +56,19 @@ def _result(id_: UUID, search: Search, found: Found, ranked: Ranked) -> Recalled
     candidate = ranked.features.candidates[id_]
     memory = memory_of(candidate.row, candidate.namespace)
     explanation = _explain_result(id_, found, ranked) if search.question.explain else None
-    return Recalled(memory, round(ranked.confidence[id_], 3), explanation)
+    return Recalled(
+        memory,
+        round(ranked.confidence[id_], 3),
+        explanation,
+        variants=tuple(_variant(other, memory, ranked) for other in ranked.leading.variants.get(id_, ())),
+        contradicts=tuple(candidate.row["contradicts"]),
+    )
+
+
+def _variant(id_: UUID, shown: Memory, ranked: Ranked) -> Variant:
+    candidate = ranked.features.candidates[id_]
+    memory = memory_of(candidate.row, candidate.namespace)
+    return Variant(id_, memory.namespace, memory.when, memory.author, differing_words(memory.content, shown.content))
 
 
 def in_order(results: list[Recalled], sort: Sort) -> list[Recalled]:

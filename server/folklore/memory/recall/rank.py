@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 from uuid import UUID
 
 import numpy as np
@@ -17,7 +18,13 @@ from folklore.memory.context import MemoryContext
 from folklore.memory.recall.values import Found, Search
 from folklore.model import Degraded
 from folklore.ranking.confidence import QuestionTerms, confidences
-from folklore.ranking.diversity import discounted_relevance, maximal_marginal_relevance, split_near_duplicates
+from folklore.ranking.diversity import (
+    discounted_relevance,
+    group_near_duplicates,
+    maximal_marginal_relevance,
+    newest_first,
+    word_overlap,
+)
 from folklore.ranking.features import nearness_factors, recency, session_links, signal_factors, spread_share
 from folklore.ranking.fusion import (
     BranchList,
@@ -43,6 +50,11 @@ log = structlog.get_logger(__name__)
 _REFLECTIONS = 0.3
 _REFLECTION = "reflection"
 _LOWEST_PRIORITY = 4
+# Two texts are on the same subject from this cosine or this overlap of words on, if the newer one holds this share of
+# the question's words that the older one holds, and neither is longer than a statement (in characters): a long text is
+# near to any other.
+_SAME_SUBJECT, _SAME_WORDS, _COVERED, _STATEMENT = 0.66, 0.5, 0.5, 300
+_OCCASION = timedelta(days=1)
 # Characters of a question that a reranker reads.
 _RERANKED_QUESTION = 4_000
 # Characters per lexeme, about, of a text that has no vector and so no measured length.
@@ -61,14 +73,23 @@ class Features:
     vectors: NDArray[np.float32]
     cosines: NDArray[np.float32] | None
 
+    def time_of(self, id_: UUID) -> datetime:
+        """Return the time of a candidate: when it was true, or else when it was stored."""
+        row = self.candidates[id_].row
+        time: datetime = row["occurred_at"] or row["created_at"]
+        return time
+
 
 @dataclass(frozen=True, slots=True)
 class Leading:
-    """The best candidates, best first, with their relevance (n,); near-duplicates of them; the scores of all."""
+    """The best candidates, best first, with their relevance (n,); the scores of all.
+
+    `variants` are near-duplicates of a candidate, newest first, which it represents.
+    """
 
     order: list[UUID]
     relevance: NDArray[np.float64]
-    near_duplicates: Sequence[UUID]
+    variants: Mapping[UUID, Sequence[UUID]]
     scored: Scored[UUID]
     degraded: tuple[Degraded, ...] = ()
 
@@ -213,17 +234,19 @@ def _links(search: Search, candidates: Mapping[UUID, Candidate]) -> list[tuple[U
 
 
 def score_candidates(search: Search, fused: Fused[UUID], features: Features) -> Leading:
-    """Return the best candidates by relevance, without their near-duplicates and with few reflections."""
+    """Return the best candidates by relevance, one of each group of near-duplicates, with few reflections."""
     ranking, candidates = search.ranking, features.candidates
     scored = score(fused, features.signals, features.links, features.nearness)
     most = ranking.fetch(search.wanted) + 1
     order = _with_few_reflections(scored.order, candidates, search.wanted)
-    leading, near_duplicates = list(order), list[UUID]()
-    if ranking.fusion != "rrf":
-        leading = leading[:most]
-        if ranking.mmr_lambda < 1.0:
-            leading, near_duplicates = split_near_duplicates(order, lambda id_: candidates[id_].content, most)
-    return Leading(leading, np.array([scored.relevance[id_] for id_ in leading]), near_duplicates, scored)
+    if ranking.fusion == "rrf":
+        return Leading(list(order), np.array([scored.relevance[id_] for id_ in order]), {}, scored)
+    if ranking.mmr_lambda == 1.0:
+        groups: Mapping[UUID, Sequence[UUID]] = dict.fromkeys(order[:most], ())
+    else:
+        groups = group_near_duplicates(order, lambda id_: candidates[id_].content, features.time_of, most)
+    relevance = [max(scored.relevance[id_] for id_ in (newest, *others)) for newest, others in groups.items()]
+    return Leading(list(groups), np.array(relevance), {id_: ids for id_, ids in groups.items() if ids}, scored)
 
 
 def _with_few_reflections(order: Sequence[UUID], candidates: Mapping[UUID, Candidate], wanted: int) -> Sequence[UUID]:
@@ -258,8 +281,8 @@ async def rerank(reranker: Reranker, search: Search, leading: Leading, features:
     return replace(leading, order=[leading.order[place] for place in places], relevance=relevance)
 
 
-def diversify(search: Search, leading: Leading, features: Features) -> Mapping[UUID, float]:
-    """Return the ids of the results, best first, with their redundancy; near-duplicates come last."""
+def diversify(search: Search, found: Found, leading: Leading, features: Features) -> Mapping[UUID, float]:
+    """Return the ids of the results with their redundancy, best first, but the newer one first on one subject."""
     ranking = search.ranking
     vectors = features.vectors[[features.rows[id_] for id_ in leading.order]]
     # A result below min_score leaves its place to the next one.
@@ -267,7 +290,53 @@ def diversify(search: Search, leading: Leading, features: Features) -> Mapping[U
     pick = maximal_marginal_relevance if ranking.fusion == "rrf" else discounted_relevance
     picked = pick(leading.relevance, vectors @ vectors.T, limit, ranking.mmr_lambda)
     redundancy = {leading.order[place]: value for place, value in picked}
-    return redundancy | dict.fromkeys(leading.near_duplicates, 1.0)
+    if ranking.fusion == "rrf" or search.question.literal:
+        return redundancy
+    order = newest_first(list(redundancy), _newer_on_subject(found, leading, features, redundancy))
+    return {id_: redundancy.get(id_, 0.0) for id_ in order[: len(redundancy)]}
+
+
+def _newer_on_subject(
+    found: Found, leading: Leading, features: Features, results: Collection[UUID]
+) -> dict[UUID, list[UUID]]:
+    """Return the newer candidates on the subject of a candidate, newest first, where there are any.
+
+    One from beyond the results must be newer by a day: two of one occasion, such as an import, have no order.
+    """
+    candidates = features.candidates
+    ids = [id_ for id_ in leading.order if len(candidates[id_].content) <= _STATEMENT]
+    vectors = features.vectors[[features.rows[id_] for id_ in ids]]
+    bits, weights = _bits(found)
+    newer: dict[UUID, list[UUID]] = {}
+    overlap = word_overlap([candidates[id_].content for id_ in ids])
+    for first, second in np.argwhere((vectors @ vectors.T >= _SAME_SUBJECT) | (overlap >= _SAME_WORDS)).tolist():
+        id_, other = ids[first], ids[second]
+        apart = features.time_of(other) - features.time_of(id_)
+        if apart <= (timedelta() if other in results else _OCCASION):
+            continue
+        held = bits.get(id_, 0)
+        enough = _weight(held & bits.get(other, 0), weights) >= _COVERED * _weight(held, weights)
+        if enough and not _in_one_session(candidates[id_], candidates[other]):
+            newer.setdefault(id_, []).append(other)
+    for others in newer.values():
+        others.sort(key=features.time_of, reverse=True)
+    return newer
+
+
+def _in_one_session(one: Candidate, other: Candidate) -> bool:
+    return one.place is not None and other.place is not None and one.place[0] == other.place[0]
+
+
+def _bits(found: Found) -> tuple[Mapping[UUID, int], Sequence[float]]:
+    """Return the words of the question that each keyword hit holds, as bits, and the weight of each bit."""
+    hits, words = found.hits.get("keyword"), found.keyword.words
+    if hits is None or words is None:
+        return {}, ()
+    return dict(zip(hits.ids, hits.words, strict=True)), list(words.weights.values())
+
+
+def _weight(bits: int, weights: Sequence[float]) -> float:
+    return sum(weight for place, weight in enumerate(weights) if bits >> place & 1)
 
 
 def confident_results(

@@ -1,7 +1,7 @@
 -- The candidates :ids; memories at most :reach positions from one of :spreading (candidates too) in its session; and,
 -- if :related, the :max_relations strongest relations of each of them. Whole memories with their vectors in :model (raw
--- halfvec bytes; null while pending), their length in lexemes, and the ids of related :spreading with the strengths.
--- Memories that were forgotten since the branches ran are left out. Each memory is looked up by its key: a join, whose
+-- halfvec bytes; null while pending), their length in lexemes, the ids of related :spreading with the strengths, and the
+-- ids of visible memories that contradict them. Memories that were forgotten since the branches ran are left out. Each memory is looked up by its key: a join, whose
 -- order the planner may change, may read all memories.
 with seed as materialized (
     select m.namespace_id, m.id, m.session, m.position
@@ -32,7 +32,20 @@ member as materialized (
 )
 select
 -- include record
-    , halfvec_send(e.vector) as vector, e.length, linked.sources, linked.strengths
+    , halfvec_send(e.vector) as vector, e.length, linked.sources, linked.strengths, array(
+        select other.id
+        from (
+            select r.to_id as id from relations r
+            where r.namespace_id = member.namespace_id and r.from_id = member.id and r.type = 'contradicts'
+            union
+            select r.from_id from relations r
+            where r.namespace_id = member.namespace_id and r.to_id = member.id and r.type = 'contradicts'
+        ) other
+        join memories m on m.namespace_id = member.namespace_id and m.id = other.id
+        where
+-- include alive
+        order by other.id
+    ) as contradicts
 from member
 cross join lateral (
     select o.* from memories o where o.namespace_id = member.namespace_id and o.id = member.id limit 1
