@@ -132,11 +132,11 @@ async def test_a_word_as_written_and_most_of_its_forms_are_found_in_every_langua
         await reader.keep(*(text for text, _, _ in texts), namespace=namespace)
     missing, inflected = [], []
     for language, text, written, other in CASES:
-        asked = {"namespaces": ("all" if together else language,)}
-        if text not in contents(await reader.search(written, **asked)):
+        namespaces = ("all" if together else language,)
+        if text not in contents(await reader.search(written, namespaces=namespaces)):
             missing.append(f"{language}: {written}")
         if other:
-            inflected.append(text in contents(await reader.search(other, **asked)))
+            inflected.append(text in contents(await reader.search(other, namespaces=namespaces)))
 
     assert missing == []
     assert len(inflected) >= 50

@@ -194,7 +194,8 @@ class Stated:
     confidence: Annotated[float | None, Field("share", "0 to 1")] = None
     priority: Annotated[int | None, Field("integer", "1 (first) to 4", 4, 1)] = None
     language: Annotated[
-        str | None, Field("language", "Of the text; default: the namespace's", clearable=False, indexed=True)
+        str | None,
+        Field("language", "Of the text; default: detected, else the namespace's", clearable=False, indexed=True),
     ] = None
     expires_at: Annotated[Time | None, Field("time", "When it stops being true")] = None
     paths: Annotated[tuple[str, ...], Field("paths", "Files or folders it is about", default=(), option="--path")] = ()

@@ -201,19 +201,14 @@ def _joined(
     for place, piece in enumerate(pieces):
         if piece not in left_out:
             places_of.setdefault(piece, []).append(place)
-    documents, places, sums = dict[str, int](), dict[str, list[int]](), dict[str, tuple[float, float]]()
-    for lexeme, count in read.documents.items():
-        found = [unknown[piece] for piece in read.places.get(lexeme, ()) if unknown[piece] in places_of]
-        if not found and lexeme in read.places:
-            continue
-        documents[lexeme], sums[lexeme] = count, read.sums[lexeme]
-        if found:
-            places[lexeme] = sorted(place for piece in found for place in places_of[piece])
+    asked = _asked(read, unknown, places_of)
+    documents, places, sums = dict(asked.documents), dict(asked.places), dict(asked.sums)
+    stems = {word: spelling.stem for word, spelling in asked.spelled.items()}
+    for lexeme, count in asked.documents.items():
         if count >= bound:  # the documents that were not counted have the mean of the others
             factor = estimated_documents(count, total=corpus.total, bound=bound) / count
             score, sized = sums[lexeme]
             sums[lexeme] = score * factor, sized * factor
-    stems = {word: item.stem for word, item in read.spelled.items() if item.documents and item.stem in documents}
     for piece in places_of.keys() - set(unknown):
         for lexeme, count, held, spellings in known[piece][0]:
             documents[lexeme] = min(count, bound)
@@ -221,8 +216,22 @@ def _joined(
             sums[lexeme] = held
             stems |= dict.fromkeys(spellings, lexeme)
     stems = {word: stem for word, stem in stems.items() if word not in documents}
-    asked = () if documents else tuple(dict.fromkeys(word for item in functions.values() for word in item.words))
-    return QueryStatistics(documents, corpus, places, sums, stems, asked)
+    alone = () if documents else tuple(dict.fromkeys(word for item in functions.values() for word in item.words))
+    return QueryStatistics(documents, corpus, places, sums, stems, alone)
+
+
+def _asked(read: Lexemes, unknown: Sequence[str], places_of: Mapping[str, Sequence[int]]) -> Lexemes:
+    """Return what was read of the pieces in `places_of`, and of date terms, with places in the whole question."""
+    documents, places = dict[str, int](), dict[str, Sequence[int]]()
+    for lexeme, count in read.documents.items():
+        found = [unknown[piece] for piece in read.places.get(lexeme, ())]
+        kept = sorted(place for piece in found for place in places_of.get(piece, ()))
+        if kept:
+            places[lexeme] = kept
+        if kept or not found:
+            documents[lexeme] = count
+    spelled = {word: item for word, item in read.spelled.items() if item.documents and item.stem in documents}
+    return Lexemes(documents, places, {lexeme: read.sums[lexeme] for lexeme in documents}, spelled)
 
 
 def _function_pieces(pieces: Sequence[str], functions: Mapping[str, FunctionWords]) -> set[str]:
