@@ -19,9 +19,13 @@ LANGUAGES = frozenset({"simple", *_BY_CODE.values()})
 _CODE = re.compile(r"```.*?(?:```|$)|`[^`\n]*`|https?://\S+", re.DOTALL)
 _AROUND_WORDS = "\"'`“”‘’„«»([{)]}.,;:!?¿¡—…–"
 _WITHIN_WORDS = str.maketrans("", "", "'’-")
-# Characters that are read, and the least number of words of prose. Of 24,000 English texts about software, 8 were taken
-# for another language. Short texts in other languages are taken for English more often.
-_READ, _LEAST_WORDS, _LEAST_WORDS_OF_ENGLISH = 2_000, 3, 12
+# Characters that are read.
+_READ = 2_000
+# Least number of words of prose: more where no letter is a sign of a language, and for English, for which short texts in
+# other languages are taken. Of 36,000 texts in English about software and people, 3 were taken for another language.
+_LEAST_WORDS, _LEAST_WORDS_OF_ASCII, _LEAST_WORDS_OF_ENGLISH = 3, 5, 12
+# Least share of words of prose.
+_LEAST_PROSE = 2 / 3
 # Share of the text, in percent, that must be in the language.
 _LEAST_SHARE = 80
 
@@ -43,13 +47,15 @@ def detect(text: str) -> str | None:
     """Return the configuration of the language that a text is clearly in; None for code, a few words, or a mixture."""
     tokens = _CODE.sub(" ", text[:_READ]).split()
     prose = [word for token in tokens if _is_prose(word := token.strip(_AROUND_WORDS))]
-    if len(prose) < _LEAST_WORDS or 2 * len(prose) < len(tokens):
+    text = " ".join(prose)
+    least = _LEAST_WORDS_OF_ASCII if text.isascii() else _LEAST_WORDS
+    if len(prose) < least or len(prose) < _LEAST_PROSE * len(tokens):
         return None
     try:
         import pycld2  # only stores need it, and not every platform has it
     except ImportError:
         return None
-    reliable, _, found = pycld2.detect(" ".join(prose), bestEffort=True)
+    reliable, _, found = pycld2.detect(text, bestEffort=True)
     _, code, share, _ = found[0]
     clear = reliable and share >= _LEAST_SHARE and (code != "en" or len(prose) >= _LEAST_WORDS_OF_ENGLISH)
     return _BY_CODE.get(code) if clear else None
