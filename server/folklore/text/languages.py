@@ -21,8 +21,8 @@ _AROUND_WORDS = "\"'`“”‘’„«»([{)]}.,;:!?¿¡—…–"
 _WITHIN_WORDS = str.maketrans("", "", "'’-")
 # Characters that are read.
 _READ = 2_000
-# Least number of words of prose: more where no letter is a sign of a language, and for English, for which short texts in
-# other languages are taken. Of 36,000 texts in English about software and people, 3 were taken for another language.
+# Least number of words of prose: more where no letter is a sign of a language, and for English, which short texts in
+# other languages are taken for. Of 36,000 texts in English about software or people, 3 were taken for another.
 _LEAST_WORDS, _LEAST_WORDS_OF_ASCII, _LEAST_WORDS_OF_ENGLISH = 3, 5, 12
 # Least share of words of prose.
 _LEAST_PROSE = 2 / 3

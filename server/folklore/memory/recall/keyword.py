@@ -39,23 +39,15 @@ async def keyword_branch(memory: MemoryContext, search: Search, statistics: Stat
                 found = await _expression(memory, statements, search) if searched else KeywordResult(NOTHING)
             else:
                 words = statistics.words or await read_words(memory, statements, search)
-                found = await _words(statements, search, words) if searched else KeywordResult(NOTHING, words=words)
+                if searched and _asks_for_function_words(search, words):
+                    found = await _function_words(statements, search, words)
+                else:
+                    fetched, any_word = search.ranking.fetch(search.wanted), words.weights and not words.query.functions
+                    hits = await statements.keyword(search.scope, words, fetched) if searched and any_word else NOTHING
+                    found = KeywordResult(hits, words=words)
     finally:
         await statements.release()
     return KeywordResult(found.hits, (perf_counter() - started) * 1e3, found.words)
-
-
-async def _words(statements: RecallStatements, search: Search, words: Bm25) -> KeywordResult:
-    """Find memories by the words of the question. One statement.
-
-    Function words alone are searched where words are to be found, not for a question in a sentence.
-    """
-    if words.query.functions and (search.question.literal or len(search.pieces) == 1):
-        return await _function_words(statements, search, words)
-    fetched = search.ranking.fetch(search.wanted)
-    found = words.weights and not words.query.functions
-    hits = await statements.keyword(search.scope, words, fetched) if found else NOTHING
-    return KeywordResult(hits, words=words)
 
 
 async def read_terms(memory: MemoryContext, search: Search) -> Search:
@@ -96,6 +88,11 @@ async def _expression(memory: MemoryContext, statements: RecallStatements, searc
     )
     hits = await statements.expression(search.scope, terms.expression, words, ranking.fetch(search.wanted), _RANKED)
     return KeywordResult(hits, words=words)
+
+
+def _asks_for_function_words(search: Search, words: Bm25) -> bool:
+    """Return whether function words are all that is asked for, in a search for words or as a single word."""
+    return bool(words.query.functions) and (search.question.literal or len(search.pieces) == 1)
 
 
 async def _function_words(statements: RecallStatements, search: Search, words: Bm25) -> KeywordResult:
