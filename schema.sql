@@ -150,12 +150,15 @@ create table namespaces (
     language text not null default 'english',
     -- Every language of a memory here: a query is read in each of them.
     languages text[] not null default '{english}',
+    -- always: a question in any project is asked here too.
+    shared text not null default 'never',
     created_at timestamptz not null,
     created_by text not null,
     -- A deleted namespace is hidden with all of its memories until its retention time is over, then erased.
     deleted_at timestamptz,
     deleted_by text,
-    constraint namespaces_pkey primary key (id)
+    constraint namespaces_pkey primary key (id),
+    constraint namespaces_shared_check check (shared in ('never', 'always'))
 );
 -- Names keep their spelling and are unique regardless of the case of A – Z; every other letter differs from every other.
 -- lower() without "C" follows the locale of the server: ICU folds ΟΔΟΣ and οδος into one name, Turkish rules keep API and
@@ -415,6 +418,8 @@ create table revisions (
     constraint revisions_memory_fkey foreign key (namespace_id, memory_id)
         references memories (namespace_id, id) on delete cascade
 );
+-- For `as_of`: the changes since a time.
+create index revisions_time_idx on revisions (namespace_id, changed_at);
 alter table revisions alter column reason set statistics 0;
 alter table revisions alter column before set statistics 0;
 

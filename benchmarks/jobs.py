@@ -86,8 +86,7 @@ async def ask(store: Store, questions: Sequence[Question]) -> list[Answer]:
     answers = []
     for question in questions:
         arguments: dict[str, Any] = {"query": question.query, "format": "detailed"}
-        if question.namespaces:
-            arguments["namespaces"] = list(question.namespaces)
+        arguments["namespaces"] = list(question.namespaces) or ["*"]
         answer = await store.call("memory_recall", arguments)
         answers.append(Answer([(one["id"], one.get("source") or "") for one in answer["memories"]]))
     return answers

@@ -97,8 +97,7 @@ class Store:
     ) -> Answer:
         """Call memory_recall, or another tool of the same answer; `options` are further arguments."""
         arguments = {"query": query, "limit": limit, "format": "detailed"} | options
-        if namespaces:
-            arguments["namespaces"] = list(namespaces)
+        arguments["namespaces"] = list(namespaces) or ["*"]
         began = time.perf_counter()
         answer = await self.call(tool, arguments)
         seconds = time.perf_counter() - began

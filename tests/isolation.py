@@ -163,8 +163,11 @@ class Trial:
         some = self.random.choice([{}, {"namespaces": [name]}, {"namespaces": [name, self.random.choice(self.names)]}])
         match self.random.randrange(20):
             case 0 | 1 | 2:
-                more = {"explain": True} if self.random.random() < 0.3 else {}
-                await self._tool(holder, "memory_recall", query=query, **some, **more)
+                more: dict[str, Any] = {"explain": True} if self.random.random() < 0.3 else {}
+                asked: dict[str, Any] = (
+                    {"queries": [query, *WORDS[:2]]} if self.random.random() < 0.2 else {"query": query}
+                )
+                await self._tool(holder, "memory_recall", **asked, **some, **more)
             case 3:
                 ranking = {"expand": ["relations", "entities"], "min_score": self.random.choice([0, 0.5])}
                 await self._tool(holder, "memory_recall", query=query, ranking=ranking, format="detailed", **some)
@@ -172,13 +175,15 @@ class Trial:
                 forms = [query, f'"{query}"', f"{query[:3]}*", f"NOT {query}", f"mk{place}*"]
                 await self._tool(holder, "search_keywords", query=self.random.choice(forms), **some)
             case 6:
-                await self._tool(holder, "memory_list", limit=self.random.randint(1, 50), **some)
+                filters: Any = self.random.choice([{}, {"metadata": {"mark": {"exists": True}}}])
+                await self._tool(holder, "memory_list", limit=self.random.randint(1, 50), filters=filters, **some)
             case 7:
                 await self._tool(holder, "memory_get", ids=ids)
             case 8 | 9:
                 await self._store(holder, place, ids)
             case 10:
-                await self._tool(holder, "memory_update", id=ids[0], tags=[self.random.choice(WORDS)])
+                more = {"merge": ids[1:]} if self.random.random() < 0.3 else {"tags": [self.random.choice(WORDS)]}
+                await self._tool(holder, "memory_update", id=ids[0], **more)
             case 11:
                 how = {"erase": self.random.random() < 0.3, "dry_run": self.random.random() < 0.3}
                 await self._tool(holder, "memory_forget", ids=ids[:1], **how)
@@ -203,13 +208,14 @@ class Trial:
                 await self._api(holder, "undo", id=ids[0])
             case _:
                 rename = {"name": name, "to": f"nb{place}x{uuid4().hex[:6]}"}
-                call, given = self.random.choice(
-                    [
-                        ("create_namespace", {"name": f"new{uuid4().hex[:6]}"}),
-                        ("describe_namespace", {"name": name, "description": self._text(place)}),
-                        ("rename_namespace", rename),
-                    ]
-                )
+                operations: list[tuple[str, dict[str, Any]]] = [
+                    ("create_namespace", {"name": f"new{uuid4().hex[:6]}"}),
+                    ("describe_namespace", {"name": name, "description": self._text(place)}),
+                    ("rename_namespace", rename),
+                    ("rename_tag", {"tag": query.split()[0], "to": self.random.choice(WORDS), "namespace": name}),
+                    ("merge_namespaces", {"name": name, "into": self.random.choice(self.names), "dry_run": True}),
+                ]
+                call, given = self.random.choice(operations)
                 if call == "rename_namespace":
                     self.leaving.add(name)
                 answer = await self._api(holder, call, **given)

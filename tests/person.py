@@ -48,6 +48,7 @@ class Person:
     caller: Caller | None = None
     namespace: str = "notes"
     retention: timedelta = timedelta(days=30)
+    project: str | None = None
 
     def at(self, now: datetime) -> Person:
         return replace(self, now=now)
@@ -55,8 +56,10 @@ class Person:
     @property
     def context(self) -> RequestContext:
         caller = self.caller or Caller(self.name)
-        namespace = self.namespace
-        return RequestContext(self.library, caller, self.now, self.zone, lambda: namespace, self.retention)
+        namespace, project = self.namespace, self.project
+        return RequestContext(
+            self.library, caller, self.now, self.zone, lambda: namespace, self.retention, project=lambda: project
+        )
 
     async def call(self, request: Returns[Result]) -> Result:
         """Run an operation as the service does."""

@@ -21,11 +21,17 @@ async def test_an_action_that_is_never_logged_is_refused_with_the_known_ones(fol
     await folklore.done("forget", other, "--erase")
     await folklore.done("namespaces", "create", "team")
     await folklore.done("namespaces", "describe", "team", "What the team knows.")
+    await folklore.done("namespaces", "share", "team")
     await folklore.done("namespaces", "rename", "team", "crew")
     await folklore.done("tokens", "create", "--name", "ann", "--grant", "crew:reader")
     await folklore.done("tokens", "revoke", "--name", "ann")
     await folklore.done("namespaces", "delete", "crew")
     await folklore.done("namespaces", "restore", "crew")
+    for text in ("The crane is red.", "The crane is blue."):
+        await folklore.done("store", text, "-n", "yard", "--tag", "crane")
+    await folklore.done("tags", "rename", "crane", "lift", "-n", "yard")
+    await folklore.done("merge", *(await folklore.done("list", "-n", "yard", "--format", "ids")).split())
+    await folklore.done("namespaces", "merge", "yard", "--into", "crew")
     await folklore.done("namespaces", "create", "rest")
     await folklore.done("namespaces", "delete", "rest", "--erase")
 

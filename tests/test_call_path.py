@@ -39,7 +39,7 @@ def is_ours(code: CodeType) -> bool:
 def traced(tool: CodeType) -> Iterator[set[CodeType]]:
     """Yield the functions of the call path of a tool, while the block runs.
 
-    They are the functions that run while a statement is sent, up to the tool, and the steps that `answer` calls. A
+    They are the functions that run while a statement is sent, up to the tool, and the steps that `ranked` calls. A
     branch runs in a task of its own, whose first function is a step or is called by one.
     """
     path: set[CodeType] = set()
@@ -48,7 +48,7 @@ def traced(tool: CodeType) -> Iterator[set[CodeType]]:
         if event != "call" or not is_ours(frame.f_code):
             return
         caller = frame.f_back and frame.f_back.f_code
-        if caller is pipeline.answer.__code__ and place(frame.f_code).startswith(STEPS):
+        if caller is pipeline.ranked.__code__ and place(frame.f_code).startswith(STEPS):
             path.add(frame.f_code)
         if frame.f_code in STATEMENTS:
             running: FrameType | None = frame

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import math
 import random
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta, tzinfo
@@ -20,7 +21,7 @@ from hypothesis import strategies as st
 from folklore.errors import InvalidInput
 from folklore.memory.validation import MAX_CONTENT, check_batch
 from folklore.model import Draft, Link
-from tests.person import NOON, Person
+from tests.person import NOON, Person, contents
 
 GOOD = Draft("a fact")
 DEEP = functools.reduce(lambda inner, _: [inner], range(3_000), list[Any]())
@@ -71,7 +72,10 @@ REFUSED: dict[str, tuple[str, dict[str, Any], str]] = {
 
 def checked_drafts(drafts: Sequence[Draft], zone: tzinfo = UTC) -> list[Draft]:
     """The drafts as they will be stored."""
-    return check_batch(drafts, now=NOON, zone=zone).drafts
+    valid = check_batch(drafts, now=NOON, zone=zone)
+    for error in valid.refused.values():
+        raise error
+    return list(valid.drafts.values())
 
 
 refused = pytest.mark.parametrize(("field", "wrong", "said"), REFUSED.values(), ids=REFUSED.keys())
@@ -81,21 +85,32 @@ refused = pytest.mark.parametrize(("field", "wrong", "said"), REFUSED.values(), 
 def test_an_invalid_value_is_rejected_by_the_name_of_its_field(field: str, wrong: dict[str, Any], said: str) -> None:
     with pytest.raises(InvalidInput, match=said) as alone:
         check_batch([replace(GOOD, **wrong)], now=NOON, single=True)
-    with pytest.raises(InvalidInput, match=said) as fourth:
-        check_batch([GOOD, GOOD, GOOD, replace(GOOD, **wrong)], now=NOON)
+    valid = check_batch([GOOD, GOOD, GOOD, replace(GOOD, **wrong)], now=NOON)
 
     assert alone.value.field == field
-    assert fourth.value.field == f"memories[3].{field}"
-    assert str(fourth.value).startswith(f"memories[3].{field}: ")
+    assert list(valid.drafts) == [0, 1, 2]
+    assert str(valid.refused[3]).startswith(f"memories[3].{field}: ")
 
 
-async def test_a_batch_with_one_wrong_value_writes_nothing(person: Person, connection: asyncpg.Connection) -> None:
-    for _, wrong, _ in REFUSED.values():
-        with pytest.raises(InvalidInput):
-            await person.store("fine", replace(GOOD, **wrong))
+async def test_a_batch_of_wrong_values_only_writes_nothing(person: Person, connection: asyncpg.Connection) -> None:
+    wrong = [replace(GOOD, **values) for _, values, _ in REFUSED.values()]
+    with pytest.raises(InvalidInput, match=r"^memories\[0\]\."):
+        await person.store(*wrong)
 
     assert await connection.fetchval("select count(*) from memories") == 0
     assert await connection.fetchval("select count(*) from namespaces") == 0
+
+
+async def test_the_other_memories_of_a_batch_are_stored_and_the_refused_ones_named(person: Person) -> None:
+    for field, wrong, said in REFUSED.values():
+        result = await person.store("fine", replace(GOOD, **wrong), "fine too")
+
+        [refused] = result.refused
+        assert (refused.index, refused.field) == (1, field)
+        assert re.search(said, f"{refused.field}: {refused.reason}")
+        assert len(result.stored) == 2
+        assert "1 of 3 memories were refused" in str(result.note)
+    assert contents(await person.recall("*")) == ["fine too", "fine"]
 
 
 @pytest.mark.parametrize("name", ["", " ", "two words", "-dash", "a//b", "x" * 101, "nul\x00", "em\u2014dash", "🚀"])

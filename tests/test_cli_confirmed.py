@@ -149,3 +149,18 @@ async def test_a_full_call_forgets_the_memories_shown(
     assert said.splitlines()[-1] == "2 forgotten, more match: run it again"
     assert await contents(folklore, "-n", "a", "-n", "b") == {"junk 2", "Said meanwhile."}
     assert all(item.get("forgotten_at") for item in (await folklore.json("show", *shown))["memories"])
+
+
+async def test_a_merge_of_namespaces_is_confirmed_with_what_moves(
+    folklore: CommandLine, where: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for text, namespace in (("green", "old"), ("open", "old"), ("open", "notes")):
+        await folklore.done("store", f"The gate is {text}.", "-n", namespace, *where)
+    asked: list[str] = []
+    monkeypatch.setattr("sys.stdin.isatty", lambda: True)
+    monkeypatch.setattr("click.confirm", lambda text, **_: asked.append(text))
+
+    await folklore.done("namespaces", "merge", "old", "--into", "notes", *where)
+
+    assert asked == ["Move 2 memories (1 superseded by the same text) into notes, after which old is deleted?"]
+    assert await contents(folklore, "-n", "notes", *where) == {"The gate is green.", "The gate is open."}

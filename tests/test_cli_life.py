@@ -46,6 +46,32 @@ async def test_superseding_relations_and_revisions_are_shown(folklore: CommandLi
     assert "supersede by tester, from revision 1: freeze" in await folklore.done("history", old)
 
 
+async def test_forgetting_a_correction_says_what_is_in_force_again_and_its_undo_what_is_not(
+    folklore: CommandLine,
+) -> None:
+    old = await keep(folklore, "We release on Fridays.")
+    stored = await folklore.json("store", "We release on Mondays.", "--supersedes", old)
+    new = stored["stored"][0]["id"]
+
+    both = await folklore.done("recall", "release", "--filter", "include_superseded=true")
+    forgotten = await folklore.done("forget", new)
+    listed = await folklore.done("list")
+    history = await folklore.done("history", old)
+    undone = await folklore.done("undo", new)
+    again = await folklore.json("forget", new)
+    back = await folklore.json("undo", new)
+
+    assert f"superseded by {new}" in both
+    assert f"superseded until now, in force again: {old}  We release on Fridays." in forgotten
+    assert "Fridays" in listed
+    assert "Mondays" not in listed
+    assert "restore by tester, from revision 2: forgot what superseded it" in history
+    assert f"superseded again: {old}" in undone
+    assert [memory["id"] for memory in again["restored"]] == [old]
+    assert back["undone"][0]["superseded"] == [old]
+    assert "Mondays" in await folklore.done("list")
+
+
 async def test_similar_memories_are_reported(folklore: CommandLine) -> None:
     await keep(folklore, "The deploy script needs Node 20 and a clean checkout.")
 

@@ -21,14 +21,15 @@ from folklore.memory.requests import (
     FiltersRequest,
     RenameNamespaceRequest,
     RestoreNamespaceRequest,
+    UndoRequest,
 )
-from folklore.model import Caller, Draft, Link, Relation
+from folklore.model import Caller, Draft, Filters, Link, Relation
 from tests.person import NOON, Person, contents
 from tests.test_store_concurrent import whole
 from tests.test_tools import call, refusal
 from tests.waiting import STUCK
 
-RETENTION = timedelta(days=30)
+RETENTION, HOUR = timedelta(days=30), timedelta(hours=1)
 # A unique word that no stemmer changes.
 SECRET = "xqzvortex"
 
@@ -233,15 +234,133 @@ async def test_a_dry_run_erases_nothing_and_an_answer_does_not_repeat_an_erased_
     assert did == {"forgotten": [{"id": item["id"], "namespace": "notes"}], "erased": True}
 
 
-async def test_a_memory_superseded_by_an_erased_one_stays_superseded(person: Person) -> None:
+# Memories that were superseded by a forgotten one
+
+
+async def test_forgetting_a_correction_restores_what_it_superseded_and_says_so(client: Client) -> None:
+    old = (await call(client, "memory_store", content="The port is 8001."))["stored"][0]["id"]
+    new = (await call(client, "memory_store", content="The port is 9001.", supersedes=old))["stored"][0]["id"]
+
+    would = await call(client, "memory_forget", ids=[new], dry_run=True)
+    assert (await call(client, "memory_list"))["memories"][0]["id"] == new
+    did = await call(client, "memory_forget", ids=[new])
+
+    for answer in (would, did):
+        assert answer["restored"] == [{"id": old, "namespace": "notes", "content": "The port is 8001."}]
+    assert [memory["id"] for memory in (await call(client, "memory_recall", query="which port"))["memories"]] == [old]
+    [memory] = (await call(client, "memory_get", ids=[old]))["memories"]
+    assert "superseded_by" not in memory
+    assert "relations" not in memory
+
+
+async def test_undoing_the_forgetting_of_a_correction_supersedes_again_what_it_had_superseded(person: Person) -> None:
+    (old,) = await person.keep("The port is 8001.")
+    (new,) = await person.at(NOON + HOUR).keep(Draft("The port is 9001.", supersedes=old))
+    await person.at(NOON + 2 * HOUR).forget(new)
+    later = person.at(NOON + 3 * HOUR)
+
+    undone = await later.call(UndoRequest(id=new))
+
+    assert undone.superseded == (old,)
+    assert contents(await later.recall("port")) == ["The port is 9001."]
+    [memory] = await later.get(old)
+    assert (memory.superseded_at, memory.superseded_by) == (NOON + HOUR, new)
+    assert [relation.type for relation in await later.relations(old)] == ["supersedes"]
+    assert [change.action for change in await later.history(old)] == ["undo", "restore", "supersede"]
+    for hours, port in ((0, 8001), (1, 9001), (2, 8001), (3, 9001)):
+        then = Filters(as_of=NOON + hours * HOUR)
+        assert contents(await later.recall("port", filters=then)) == [f"The port is {port}."], hours
+
+
+async def test_a_restored_memory_can_be_hidden_again_by_an_undo_of_its_own(person: Person) -> None:
+    (old,) = await person.keep("The port is 8001.")
+    (new,) = await person.keep(Draft("The port is 9001.", supersedes=old))
+    await person.forget(new)
+
+    assert (await person.undo(old)).superseded_by == new
+    assert contents(await person.recall("port")) == []
+    assert (await person.call(UndoRequest(id=new))).superseded == ()
+    assert contents(await person.recall("port")) == ["The port is 9001."]
+
+
+async def test_what_changed_since_it_was_restored_stays_as_it_is(person: Person) -> None:
+    gone, replaced = await person.keep("one", "two")
+    first, second = await person.keep(Draft("uno", supersedes=gone), Draft("due", supersedes=replaced))
+    await person.forget(first, second)
+    await person.forget(gone)
+    await person.keep(Draft("deux", supersedes=replaced))
+
+    for id_ in (first, second):
+        assert (await person.call(UndoRequest(id=id_))).superseded == ()
+    assert sorted(contents(await person.recall("*"))) == ["deux", "due", "uno"]
+
+
+@pytest.mark.parametrize("together", [True, False])
+async def test_of_several_corrections_the_last_one_that_is_left_counts(person: Person, together: bool) -> None:
+    (first,) = await person.keep("The port is 1.")
+    (second,) = await person.keep(Draft("The port is 2.", supersedes=first))
+    (third,) = await person.keep(Draft("The port is 3.", supersedes=second))
+
+    if together:
+        result = await person.forget(second, third)
+    else:
+        assert (await person.forget(second)).restored == ()
+        assert contents(await person.recall("port")) == ["The port is 3."]
+        result = await person.forget(third)
+
+    assert [memory.content for memory in result.restored] == ["The port is 1."]
+    assert contents(await person.recall("port")) == ["The port is 1."]
+    if together:
+        await person.undo(second)
+        assert contents(await person.recall("port")) == ["The port is 1."], "the third, still forgotten, hides it"
+    await person.undo(third)
+    assert contents(await person.recall("port")) == ["The port is 3."]
+
+
+async def test_a_memory_that_is_forgotten_with_its_correction_is_not_restored(person: Person) -> None:
+    (old,) = await person.keep("The port is 8001.")
+    (new,) = await person.keep(Draft("The port is 9001.", supersedes=old))
+
+    result = await person.forget(old, new)
+
+    assert result.restored == ()
+    assert contents(await person.recall("*")) == []
+
+
+async def test_a_text_that_was_stored_again_is_not_restored(person: Person) -> None:
+    (old,) = await person.keep("We use tabs.")
+    (new,) = await person.keep(Draft("We use spaces.", supersedes=old))
+    (again,) = await person.keep("We use tabs.")
+
+    assert (await person.forget(new)).restored == ()
+    assert [memory.id for memory in await person.get(again)] == [again]
+    assert contents(await person.recall("*")) == ["We use tabs."]
+
+
+async def test_forgetting_a_topic_by_filters_restores_none_of_its_older_memories(person: Person) -> None:
+    topic, other = await person.keep(Draft("The port is 8001.", tags=("port",)), Draft("The host is amber."))
+    await person.keep(
+        Draft("The port is 9001.", tags=("port",), supersedes=topic),
+        Draft("The host is coral.", tags=("port",), supersedes=other),
+    )
+
+    result = await person.forget(filters=FiltersRequest(tags=("port",)))
+
+    assert [memory.content for memory in result.restored] == ["The host is amber."]
+    assert contents(await person.recall("*")) == ["The host is amber."]
+
+
+async def test_erasing_a_correction_restores_what_it_superseded(person: Person) -> None:
     (old,) = await person.keep("old")
     (new,) = await person.keep(Draft("new", supersedes=old))
 
-    await person.forget(new, erase=True)
+    result = await person.forget(new, erase=True)
 
-    assert contents(await person.recall("*")) == []
-    assert (await person.undo(old)).superseded_at is None
+    assert [memory.id for memory in result.restored] == [old]
     assert contents(await person.recall("*")) == ["old"]
+    hidden = await person.undo(old)
+    assert hidden.superseded_at is not None
+    assert hidden.superseded_by is None, "the erased one cannot be named"
 
 
 async def test_concurrent_forgets_of_one_process_do_not_block_each_other(person: Person) -> None:

@@ -195,18 +195,116 @@ async def test_the_namespace_of_an_sse_stream_counts_for_messages_that_name_none
     assert other["result"]["structuredContent"]["namespace"] == "message"
 
 
-async def test_forgetting_by_filters_stays_in_the_current_namespace_and_recall_asks_all(server: HttpServer) -> None:
+async def found(client: Client, tool: str = "memory_recall", **arguments: Any) -> dict[str, Any]:
+    answer = await client.call_tool(tool, {"query": "walrus", **arguments})
+    assert not answer.is_error, answer.content
+    assert answer.structured_content is not None
+    return dict(answer.structured_content)
+
+
+def places(answer: dict[str, Any]) -> set[str]:
+    """The namespaces of the project's results."""
+    return {memory["namespace"] for memory in answer["memories"] if not memory.get("elsewhere")}
+
+
+@pytest.mark.parametrize(("sse", "mode"), WAYS)
+async def test_a_recall_asks_the_project_that_header_or_url_name_and_without_one_all(
+    server: HttpServer, sse: bool, mode: str
+) -> None:
+    namespaces = ("pool", "beach")
+    for namespace in namespaces:
+        async with connected(server.url, {HEADER: namespace}) as client:
+            await stored(client, f"The walrus sleeps at the {namespace}.")
+    how: dict[str, Any] = {"sse": sse, "mode": mode}
+
+    for tool in ("memory_recall", "search_keywords"):
+        async with connected(server.url, {HEADER: "pool"}, **how, query="?namespace=beach") as client:
+            assert places(await found(client, tool)) == {"pool"}
+            assert places(await found(client, tool, namespaces=["beach"])) == {"beach"}
+            assert places(await found(client, tool, namespaces=["*"])) >= set(namespaces)
+        async with connected(server.url, **how, query="?namespace=beach") as client:
+            assert places(await found(client, tool)) == {"beach"}
+        async with connected(server.url, **how) as client:
+            assert places(await found(client, tool)) >= set(namespaces)
+
+
+async def test_a_recall_with_a_bad_name_in_header_or_url_is_refused(server: HttpServer) -> None:
+    async with connected(server.url, {HEADER: "${PROJECT}"}) as client:
+        assert (await refused(client, "memory_recall", query="walrus")).startswith("Folklore-Namespace: ")
+    async with connected(server.url, query="?namespace=two%20words") as client:
+        assert (await refused(client, "search_keywords", query="walrus")).startswith("?namespace: ")
+
+
+ASKED = {"query": "x"}
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [("memory_recall", ASKED), ("search_keywords", ASKED), ("memory_list", {}), ("memory_forget", {})],
+)
+async def test_an_empty_list_of_namespaces_is_refused_with_what_to_give(
+    server: HttpServer, tool: str, arguments: dict[str, Any]
+) -> None:
+    async with connected(server.url, {HEADER: "pool"}) as client:
+        error = await refused(client, tool, **arguments, namespaces=[])
+
+    assert error == 'namespaces: names none; leave it out for the default, or give ["*"] for all.'
+
+
+async def test_a_recall_by_a_token_asks_its_default_and_all_where_the_named_project_is_not_granted(team: Team) -> None:
+    both = await team.token("walter", "payments:writer", "board:writer", namespace="board")
+    several = await team.token("walter", "payments:writer", "board:writer")
+
+    async def recalled(secret: str, **headers: str) -> set[str]:
+        async with connected(team.url, bearer(secret) | headers) as client:
+            return places(await found(client, query="Which colour has the crane?"))
+
+    assert await recalled(both.secret) == {"board"}
+    assert await recalled(both.secret, **{HEADER: "payments"}) == {"payments"}
+    assert await recalled(several.secret) == {"board", "payments"}
+    # "setting" exists and "missing" does not: the caller learns nothing of it.
+    assert await recalled(several.secret, **{HEADER: "setting"}) == {"board", "payments"}
+    assert await recalled(several.secret, **{HEADER: "missing"}) == {"board", "payments"}
+
+
+async def test_only_an_administrator_of_a_namespace_shares_it(team: Team) -> None:
+    await team.keep("The rule of the harbour is silence.", namespace="shared-rules")
+    writer = await team.token("walter", "shared-rules:writer", "board:writer", namespace="board")
+    admin = await team.token("ada", "shared-rules:admin")
+    stranger = await team.token("steve", "board:writer")
+
+    async with httpx.AsyncClient(base_url=team.url) as http:
+
+        async def share(secret: str, **more: bool) -> int:
+            body = {"name": "shared-rules", **more}
+            return (await http.post("/api/share_namespace", json=body, headers=bearer(secret))).status_code
+
+        assert [await share(writer.secret), await share(stranger.secret), await share(admin.secret)] == [403, 404, 200]
+        listed = (await http.post("/api/list_namespaces", json={}, headers=bearer(writer.secret))).json()["result"]
+        hidden = (await http.post("/api/list_namespaces", json={}, headers=bearer(stranger.secret))).json()["result"]
+    assert {item["name"]: item["shared"] for item in listed} == {"board": "never", "shared-rules": "always"}
+    assert {item["name"] for item in hidden} == {"board"}
+    async with connected(team.url, bearer(writer.secret)) as client:
+        answer = await found(client, query="What is the rule of the harbour?")
+        status = (await client.call_tool("memory_status", {})).structured_content
+    assert answer["memories"][0]["namespace"] == "shared-rules"
+    assert "elsewhere" not in answer["memories"][0]
+    assert status is not None
+    assert {item["name"]: item.get("shared") for item in status["namespaces"]}["shared-rules"] == "always"
+
+
+async def test_forgetting_by_filters_stays_in_the_current_namespace_and_a_list_is_of_all(server: HttpServer) -> None:
     async with connected(server.url, {HEADER: "left"}) as left, connected(server.url, {HEADER: "right"}) as right:
         for client in (left, right):
             await stored(client, "The walrus sleeps on the pier.", tags=["walrus"])
-        found = (await left.call_tool("search_keywords", {"query": "walrus"})).structured_content
+        every = (await left.call_tool("memory_list", {"filters": {"tags": ["walrus"]}})).structured_content
         gone = (await left.call_tool("memory_forget", {"filters": {"tags": ["walrus"]}})).structured_content
         kept = (await left.call_tool("memory_list", {"filters": {"tags": ["walrus"]}})).structured_content
 
-    assert found is not None
+    assert every is not None
     assert gone is not None
     assert kept is not None
-    assert {memory["namespace"] for memory in found["memories"]} == {"left", "right"}
+    assert {memory["namespace"] for memory in every["memories"]} == {"left", "right"}
     assert len(gone["forgotten"]) == 1
     assert [memory["namespace"] for memory in kept["memories"]] == ["right"]
 

@@ -74,7 +74,7 @@ async def searched(person: Person, query: str) -> list[str]:
 
 
 async def audited(person: Person, *namespaces: str, **asked: Any) -> list[AuditEntry]:
-    entries = await person.call(AuditRequest(namespaces=namespaces, **asked))
+    entries = await person.call(AuditRequest.model_validate({"namespaces": namespaces or None, **asked}))
     return list(entries)
 
 

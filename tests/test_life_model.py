@@ -28,7 +28,10 @@ TYPES = st.sampled_from(["causes", "part_of"])
 
 @dataclass
 class Modelled:
-    """A memory as the model has it; `past` are the states that undo goes back to, the last one last."""
+    """A memory as the model has it; `past` are the states that undo goes back to, the last one last.
+
+    `restored` is the number of its changes when the forgetting of its successor restored it, and that successor.
+    """
 
     text: str
     forgotten: bool = False
@@ -36,6 +39,7 @@ class Modelled:
     superseded: bool = False
     past: list[tuple[str, bool, UUID | None, bool]] = field(default_factory=list)
     changes: int = 0
+    restored: tuple[int, UUID | None] | None = None
 
     @property
     def alive(self) -> bool:
@@ -141,8 +145,33 @@ class Life(RuleBasedStateMachine):
         assert memory is not None
         assert bool(outcome.memories) is not memory.forgotten
         if not memory.forgotten:
+            restored = self.hidden_by(id_)
             memory.push()
             memory.forgotten = True
+            assert {item.id for item in outcome.restored} == set(restored)
+            self.restore(restored)
+
+    def hidden_by(self, leaving: UUID) -> list[UUID]:
+        """Return the memories that return when this one goes."""
+        if not self.memories[leaving].alive:
+            return []
+        hidden: list[UUID] = []
+        gone = [leaving]
+        for by in gone:
+            before = [id_ for id_, memory in self.memories.items() if memory.superseded_by == by]
+            hidden += [id_ for id_ in before if not self.memories[id_].forgotten]
+            gone += [id_ for id_ in before if self.memories[id_].forgotten]
+        latest = {self.memories[id_].text: id_ for id_ in sorted(hidden)}
+        return [id_ for text, id_ in latest.items() if self.living(text) in (None, leaving)]
+
+    def restore(self, hidden: list[UUID]) -> None:
+        for id_ in hidden:
+            memory = self.memories[id_]
+            memory.push()
+            by, memory.superseded_by, memory.superseded = memory.superseded_by, None, False
+            memory.restored = (memory.changes, by)
+            if by is not None:
+                self.relations.pop((by, "supersedes", id_), None)
 
     @rule(id_=ids)
     def undo(self, id_: UUID) -> None:
@@ -158,11 +187,26 @@ class Life(RuleBasedStateMachine):
             return
         assert possible
         assert memory is not None
+        was_forgotten = memory.forgotten
+        self.take_back(id_)
+        if was_forgotten and memory.alive:
+            chain = {id_}
+            while len(chain) < len(chain := chain | {i for i, m in self.memories.items() if m.superseded_by in chain}):
+                pass
+            for other, item in self.memories.items():
+                if item.restored is not None and item.restored[0] == item.changes and item.restored[1] in chain:
+                    self.take_back(other)
+
+    def take_back(self, id_: UUID) -> None:
+        memory = self.memories[id_]
         by = memory.superseded_by
         memory.text, memory.forgotten, memory.superseded_by, memory.superseded = memory.past.pop()
         memory.changes += 1
-        if by is not None and not memory.superseded:
-            del self.relations[by, "supersedes", id_]
+        if by is not None and memory.superseded_by != by:
+            self.relations.pop((by, "supersedes", id_), None)
+        successor = memory.superseded_by
+        if successor not in (None, by) and not self.memories[successor].forgotten and not memory.forgotten:
+            self.relations[successor, "supersedes", id_] = 1.0
 
     @rule(id_=consumes(ids))
     def erase(self, id_: UUID) -> None:
@@ -171,13 +215,17 @@ class Life(RuleBasedStateMachine):
         except NotFound:
             assert id_ not in self.memories
             return
+        restored = self.hidden_by(id_)
         del self.memories[id_]
         for memory in self.memories.values():
             if memory.superseded_by == id_:
                 memory.superseded_by = None
             # An undo does not restore that an erased memory superseded this one.
             memory.past = [(text, gone, None if by == id_ else by, old) for text, gone, by, old in memory.past]
+            if memory.restored is not None and memory.restored[1] == id_:
+                memory.restored = None
         self.relations = {key: strength for key, strength in self.relations.items() if id_ not in (key[0], key[2])}
+        self.restore(restored)
 
     @rule(from_=ids, to=ids, type_=TYPES, strength=st.sampled_from([0.25, 1.0]), remove=st.booleans())
     def relate(self, from_: UUID, to: UUID, type_: str, strength: float, remove: bool) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import asyncpg
@@ -12,6 +13,7 @@ from folklore.model import Draft, Filters
 from tests.background_jobs import DAY, BackgroundJobs
 from tests.commands import CommandLine, command_line  # noqa: F401 - the fixture `folklore`
 from tests.person import NOON, Person, contents
+from tests.test_cli_confirmed import where  # noqa: F401 - a fixture
 
 FILTER = FiltersRequest(pinned=True)  # type: ignore[call-arg]
 
@@ -80,3 +82,49 @@ async def test_commands_state_filter_and_export_it(folklore: CommandLine, tmp_pa
     found = await folklore.json("recall", "gate", "--filter", "pinned=true", "-n", "copy")
 
     assert [(memory["content"], memory["pinned"]) for memory in found["memories"]] == [("The gate is open.", True)]
+
+
+async def test_pinned_memories_come_first_in_the_resource_that_begins_a_session(client: Client) -> None:
+    texts = [{"content": f"Note {n}.", "pinned": n in (0, 3)} for n in range(25)]
+    await client.call_tool("memory_store", {"memories": texts, "namespace": "notes"})
+
+    read = await client.read_resource("memory://notes/recent")
+
+    answer = json.loads(read.contents[0].text)  # type: ignore[union-attr]
+    assert len(answer["memories"]) == 20
+    assert {memory["content"] for memory in answer["memories"][:2]} == {"Note 0.", "Note 3."}
+    assert not any(memory.get("pinned") for memory in answer["memories"][2:])
+    assert answer["truncated"]
+
+
+async def test_the_resource_holds_pinned_memories_alone_if_there_are_many(client: Client) -> None:
+    texts = [{"content": f"Note {n}.", "pinned": n < 21} for n in range(25)]
+    await client.call_tool("memory_store", {"memories": texts, "namespace": "notes"})
+
+    read = await client.read_resource("memory://notes/recent")
+
+    answer = json.loads(read.contents[0].text)  # type: ignore[union-attr]
+    assert [memory.get("pinned") for memory in answer["memories"]] == [True] * 20
+
+
+async def test_a_pinned_memory_is_forgotten_and_restored_like_others(person: Person) -> None:
+    [id_] = await person.keep(Draft("The gate is open.", pinned=True))
+    await person.forget(id_)
+
+    assert contents(await person.list_memories(filters=FILTER)) == []
+    assert (await person.undo(id_)).pinned
+
+
+async def test_a_command_pins_memories_and_releases_them(
+    folklore: CommandLine,
+    where: tuple[str, ...],  # noqa: F811
+) -> None:
+    ids = []
+    for text in ("The gate is open.", "The gate is green."):
+        ids += [item["id"] for item in (await folklore.json("store", text, "-n", "notes", *where))["stored"]]
+
+    pinned = await folklore.json("pin", *ids, *where)
+    assert [memory["pinned"] for memory in pinned["memories"]] == [True, True]
+    assert f"unpinned {ids[1]}" in await folklore.done("pin", ids[1], "--remove", *where)
+    listed = await folklore.json("list", "--filter", "pinned=true", *where)
+    assert [memory["id"] for memory in listed["memories"]] == [ids[0]]

@@ -79,6 +79,54 @@ def test_a_worktree_has_the_name_of_its_repository(tmp_path: Path) -> None:
     assert project_namespace(tmp_path / "elsewhere") == "repo:api"
 
 
+SPELLINGS = (
+    "git@github.com:acme/api.git",
+    "GIT@GITHUB.COM:Acme/API.git",
+    "git@github.com:/acme/api/",
+    "ssh://git@github.com:22/acme/api.git/",
+    "ssh://sarah@ssh.github.com:443/Acme/api",
+    "https://github.com/acme/api",
+    "https://sarah:secret@GitHub.com:8443/acme/API.git/",
+    "HTTPS://github.com/acme/api.GIT",
+    "git://github.com/acme/api",
+)
+
+
+def test_every_clone_subfolder_and_worktree_of_a_repository_has_one_name_however_its_remote_is_spelled(
+    tmp_path: Path,
+) -> None:
+    found = {}
+    for place, remote in enumerate(SPELLINGS):
+        folder = repository(tmp_path / f"user {place}" / "Checkout", remote)
+        worktree = tmp_path / f"user {place}" / "review"
+        git(folder, "worktree", "add", "--quiet", str(worktree))
+        for inside in (folder / "src" / "deep", worktree / "docs"):
+            inside.mkdir(parents=True)
+            found[f"{remote} in {inside}"] = project_namespace(inside)
+        found[f"{remote} in {folder}"] = project_namespace(folder)
+
+    assert set(found.values()) == {"repo:acme/api"}, found
+
+
+def test_a_subfolder_reached_by_a_link_has_the_name_of_its_repository(tmp_path: Path) -> None:
+    folder = repository(tmp_path / "somewhere", SPELLINGS[0])
+    (folder / "src").mkdir()
+    (tmp_path / "link").symlink_to(folder / "src")
+
+    assert project_namespace(tmp_path / "link") == "repo:acme/api"
+
+
+def test_the_variables_of_a_hook_of_another_repository_do_not_count(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = repository(tmp_path / "other", "git@github.com:acme/web.git")
+    folder = repository(tmp_path / "somewhere", SPELLINGS[0])
+    monkeypatch.setenv("GIT_DIR", str(other / ".git"))
+    monkeypatch.setenv("GIT_WORK_TREE", str(other))
+
+    assert project_namespace(folder) == "repo:acme/api"
+
+
 def test_a_folder_outside_a_repository_or_without_git_has_the_default_name(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

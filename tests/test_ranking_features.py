@@ -84,7 +84,7 @@ async def test_a_tag_in_the_question_counts(person: Person) -> None:
     assert factors[("area:hall",)] == pytest.approx(factors[("area:boat",)] + 0.2)
 
 
-async def test_age_has_no_effect_by_default(person: Person) -> None:
+async def test_age_has_no_effect_on_relevance_by_default(person: Person) -> None:
     texts = ["Crane 4 was painted.", "Crane 7 was painted."]
     for name, order in (("forth", texts), ("back", texts[::-1])):
         for text, days in zip(order, (400, 0), strict=True):
@@ -92,7 +92,11 @@ async def test_age_has_no_effect_by_default(person: Person) -> None:
         await person.keep(*BOATS, namespace=name)
 
     forth, back = [
-        contents(await person.recall("Which crane was painted?", namespaces=(name,))) for name in ("forth", "back")
+        {
+            result.memory.content: (result.explain or {})["relevance"]
+            for result in (await person.recall("Which crane was painted?", namespaces=(name,), explain=True)).memories
+        }
+        for name in ("forth", "back")
     ]
 
     assert forth == back

@@ -21,6 +21,9 @@ STATEMENTS = [name for name in FILES if not name.startswith("fragments/") and na
 VARIANTS = [
     "recall/dense:plain", "recall/keyword:plain", "recall/keyword:stems", "recall/keyword:stems:plain",
     "recall/pool:no_vectors", "recall/pool:no_vectors:plain", "recall/pool:plain", "recall/expression:token",
+    "recall/dense:as_of", "recall/keyword:as_of", "recall/keyword:stems:as_of", "recall/pool:as_of",
+    "recall/pool:no_vectors:as_of", "recall/expression:as_of", "recall/expression:token:as_of", "recall/expand:as_of",
+    "memories/list:as_of", "memories/match:as_of",
 ]  # fmt: skip
 SIZED = frozenset({"recall/nearest"})  # a number of dimensions follows their name
 COMPLETE = [f"{name}:256" if name in SIZED else name for name in STATEMENTS]

@@ -176,13 +176,16 @@ async def test_another_request_with_a_used_idempotency_key_is_rejected_and_write
         Draft("newer", idempotency_key="k"),
         Draft("newer", supersedes=old, related=(link,), idempotency_key="k"),
     ):
-        with pytest.raises(InvalidInput, match=rf"^memories\[1\]\.idempotency_key: .*{first}") as refused:
-            await person.store("beside it", draft)
-        assert "another key" in str(refused.value.hint)
+        with pytest.raises(InvalidInput, match=rf"^memories\[0\]\.idempotency_key: .*{first}") as error:
+            await person.store(draft)
+        assert "another key" in str(error.value.hint)
+        result = await person.store("with it", draft)
+        assert [(item.index, item.field) for item in result.refused] == [(1, "idempotency_key")]
+        assert str(first) in result.refused[0].reason
 
     assert [change.action for change in await person.history(other)] == []
     assert [(item.from_id, item.to_id) for item in await person.relations(first)] == [(first, old)]
-    assert await count(connection) == 3
+    assert await count(connection) == 4
 
 
 async def test_a_repeated_request_with_its_idempotency_key_gets_the_same_answer_and_has_no_effect(
@@ -271,9 +274,11 @@ async def test_an_idempotency_key_that_occurs_twice_in_a_batch_makes_one_memory(
     assert stored.stored[0].id == stored.stored[1].id
     assert [item.status for item in stored.stored] == ["stored", "duplicate"]
     assert await count(connection) == 1
-    with pytest.raises(InvalidInput, match=r"^memories\[1\]\.idempotency_key: occurs earlier in this batch"):
-        await person.store(Draft("two", idempotency_key="l"), Draft("three", idempotency_key="l"))
-    assert await count(connection) == 1
+    stored = await person.store(Draft("two", idempotency_key="l"), Draft("three", idempotency_key="l"))
+    [refused] = stored.refused
+    assert (refused.index, refused.field) == (1, "idempotency_key")
+    assert "occurs earlier in this batch" in refused.reason
+    assert await count(connection) == 2
 
 
 async def test_positions_continue_their_session(person: Person, connection: asyncpg.Connection) -> None:
@@ -439,7 +444,7 @@ async def test_a_store_runs_the_same_number_of_statements_whatever_its_size(pers
 
 async def test_a_failed_store_creates_no_namespace(person: Person, connection: asyncpg.Connection) -> None:
     with pytest.raises(InvalidInput):
-        await person.store("fine", "", namespace="never-made")
+        await person.store(" ", "", namespace="never-made")
 
     assert await count(connection, "namespaces") == 0
 

@@ -106,13 +106,37 @@ async def test_repeating_a_superseding_store_changes_nothing(person: Person, con
 async def test_one_call_cannot_supersede_a_memory_twice(person: Person) -> None:
     a, b = await person.keep("a", "b")
 
-    for drafts in (
-        [Draft("c", supersedes=a), Draft("d", supersedes=a)],
-        [Draft("a", supersedes=b), Draft("b", supersedes=a)],
-    ):
-        with pytest.raises(InvalidInput, match=r"memories\[\d\].supersedes"):
-            await person.keep(*drafts)
-    assert sorted(contents(await person.recall("*"))) == ["a", "b"]
+    with pytest.raises(InvalidInput, match=r"memories\[0\].supersedes"):
+        await person.keep(Draft("a", supersedes=b), Draft("b", supersedes=a))
+    result = await person.store(Draft("c", supersedes=a), Draft("d", supersedes=a))
+
+    [refused] = result.refused
+    assert (refused.index, refused.field) == (1, "supersedes")
+    assert "two memories would supersede" in refused.reason
+    assert sorted(contents(await person.recall("*"))) == ["b", "c"]
+
+
+async def test_a_memory_with_a_change_that_is_not_possible_is_refused_without_the_others(
+    person: Person, connection: asyncpg.Connection
+) -> None:
+    (old,) = await person.keep("We release on Fridays.")
+
+    result = await person.store(
+        Draft("We use spaces.", supersedes=uuid4()),
+        Draft("We release on Mondays.", supersedes=old),
+        Draft("Requests time out.", related=(Link(uuid4(), "causes"),)),
+        "The pool has ten connections.",
+        Draft("The pool is small.", related=(Link(old, "relates_to"),)),
+    )
+
+    assert [(item.index, item.field, item.code) for item in result.refused] == [
+        (0, "supersedes", "not_found"),
+        (2, "related", "not_found"),
+    ]
+    assert [item.status for item in result.stored] == ["superseded_old", "stored", "stored"]
+    assert await connection.fetchval("select count(*) from memories") == 4
+    assert await connection.fetchval("select count(*) from embeddings") == 4
+    assert await connection.fetchval("select count(*) from audit where action = 'store'") == 2
 
 
 async def test_a_superseded_text_can_be_stored_again(person: Person) -> None:

@@ -132,6 +132,16 @@ def test_every_form_of_a_remote_gives_the_same_name(remote: str) -> None:
         ("https://acme@dev.azure.com/acme/Shop/_git/api", "git@ssh.dev.azure.com:v3/acme/Shop/api", "acme/shop/api"),
         ("https://dev.azure.com/acme/_git/api", "git@ssh.dev.azure.com:v3/acme/api/api", "acme/api"),
         ("https://dev.azure.com/acme/api/_git/api", "git@ssh.dev.azure.com:v3/acme/api/api", "acme/api"),
+        (
+            "https://acme.visualstudio.com/Shop/_git/api",
+            "acme@vs-ssh.visualstudio.com:v3/acme/Shop/api",
+            "acme/shop/api",
+        ),
+        (
+            "https://Acme.VisualStudio.com/DefaultCollection/_git/api",
+            "git@ssh.dev.azure.com:v3/acme/api/api",
+            "acme/api",
+        ),
         ("https://dev.azure.com/acme/_git/acme", "git@ssh.dev.azure.com:v3/acme/acme/acme", "acme/acme"),
         (
             "https://dev.azure.com/acme/My%20Shop/_git/Web%20API",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import random
 from urllib.parse import quote
 
@@ -91,6 +92,72 @@ def test_a_password_is_found_after_its_purpose(purpose: str, password: str) -> N
     assert (text, kinds) == (f"The password {purpose}: [redacted: password], changed in May.", ("password",))
 
 
+# Flags, variables, prices, types, results of tests, hashes of documentation, keys that are public.
+CLEAN = (
+    "Pass `strict=True` to raise instead.",
+    "pass create_if_missing=False",
+    "Xbox Game Pass: $10/month",
+    'echo "$DOCKER_PASSWORD" | docker login -u bot --password-stdin',
+    "PASS: gdb.threads/next-while-other-thread-longjmps.exp: next to line 7",
+    "Pass -Wl,--hash-style=both and --host=$(DEB_HOST_GNU_TYPE) to configure",
+    "generate_password_hash answers pbkdf2:sha256:600000$M8x2Qv9L$5f4dcc3b5aa765d61d8327deb882cf99",
+    "(TEMPLATE = snowball, Language = danish , StopWords=danish);",
+    "if parsed.password: pwd = ':%s@' % parsed.password",
+    "my $pwd = $ftp->pwd; my $pass = $self->is_passing();",
+    "SECKEYPrivateKey *SECKEY_CreateDHPrivateKey(SECKEYDHParams *param)",
+    "def sign(self, private_key: Ed25519PrivateKey | Ed448PrivateKey) -> bytes:",
+    "user = connect(password=index_url_user_password)",
+    "engine = create_engine('postgresql://scott:tiger@localhost/test')",
+    "TWINE_PASSWORD=pypi-... twine upload",
+    "Contact.create(password='P4$$word', secret='s3cr3t')",
+    "Use of a password is BCrypt2-hashed, the token is OAuth2.",
+    "the problem was identified by 'jamesh' in May",
+    "kind: ConfigMap\ndata:\n  color: c2VjcmV0IGJsdWU5OQ==",
+    "A mnemonic is a phrase that you keep for the day when your wallet file is lost and gone",
+    "The stripe key " + "pk_" + "test_TYooMQauvdEDq54NiTphI7jx is public",
+)
+
+
+@pytest.mark.parametrize("text", CLEAN)
+def test_flags_variables_prices_types_and_samples_are_no_secrets(text: str) -> None:
+    assert find(text) == ()
+
+
+def _base64(text: str) -> str:
+    return base64.b64encode(text.encode()).decode()
+
+
+BCRYPT = "$2b" + "$12$" + "Ab3xZ" * 10 + "q./"
+WORDS = "vacant glimpse orchard velvet kangaroo mimic tornado rhythm bulb cereal donkey echo"
+CONTEXTS = {
+    "a word and a number": "password: hunter" + "2",
+    "a passphrase": "password: correct-horse-" + "battery-staple",
+    "a sentence": "The password for grafana is PyDTM" + "czfpJl.",
+    "a change": "We set the admin password to 6lhel7" + "tvpb.",
+    "a manifest": f"apiVersion: v1\nkind: Secret\ndata:\n  conn: {_base64('k3Xq9' * 4)}\n",
+    "a manifest in plain text": "kind: Secret\nstringData:\n  conn: k3Xq9" + "pLm2z\n",
+    "a registry login": '{"auths": {"ghcr.io": {"auth": "' + _base64("bot:k3Xq9" + "pLm2z") + '"}}}',
+    "an escaped registry login": '{\\"ghcr.io\\":{\\"auth\\":\\"' + _base64("bot:k3Xq9" + "pLm2z") + '\\"}}',
+    "a password file": f"deploy:{BCRYPT}",
+    "a shadow file": "root:$6" + "$fh9dtl5fQCMjhDf8$" + "ulXoJ82ru" * 9 + ":19700:0:99999:7:::",
+    "an address for reports": "SENTRY_DSN=https://" + "0a9c" * 8 + "@o2316.ingest.sentry.io/5175513",
+    "a signed address": "https://b.s3.amazonaws.com/k?X-Amz-Date=1&X-Amz-Signature=" + "0a9c" * 16,
+    "words of a wallet": f"Recovery phrase of the treasury wallet is {WORDS}.",
+}
+
+
+@pytest.mark.parametrize("text", CONTEXTS.values(), ids=CONTEXTS.keys())
+def test_a_secret_is_known_by_its_context(text: str) -> None:
+    assert find(text)
+
+
+def test_a_password_of_ten_random_letters_and_digits_is_found_in_prose() -> None:
+    chance = random.Random(5)
+    passwords = ["".join(chance.choices("abcdefghijklmnopqrstuvwxyz0123456789", k=10)) for _ in range(500)]
+
+    assert sum(bool(find(f"The password is {password}.")) for password in passwords) > 480
+
+
 @pytest.mark.parametrize("sentence", SENTENCES)
 def test_ordinary_technical_prose_has_no_secret(sentence: str) -> None:
     assert find(sentence) == ()
@@ -125,7 +192,7 @@ def test_secrets_are_ordered_and_within_the_text(text: str) -> None:
 @pytest.mark.parametrize(
     "unit", ["password ", "password: ", "token is ", "://", "a:b@", "-----BEGIN PRIVATE KEY-----", "sk-", "eyJ.",
              "--token ", "curl -u ", "x-key", "A", "_test_", "a" * 63 + "/", "mysql ", "login x ", " is the ", "\n",
-             '"', "%3A%2F%2F"]
+             '"', "%3A%2F%2F", "password=aB", "pw ", "seed phrase ", "kind: secret\ndata:\n  a: b\n", '"auth":', "$6$a"]
 )  # fmt: skip
 def test_the_search_takes_linear_time(unit: str) -> None:
     assert_linear_time(find, unit)

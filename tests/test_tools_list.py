@@ -125,7 +125,7 @@ async def test_the_tools_have_the_documented_arguments(tools: list[Tool]) -> Non
     required = {tool.name: tool.input_schema.get("required", []) for tool in tools}
 
     assert required["memory_store"] == []
-    assert required["memory_recall"] == ["query"]
+    assert required["memory_recall"] == []  # query or queries
     assert required["search_keywords"] == ["query"]
     assert required["memory_get"] == ["ids"]
     assert required["memory_update"] == ["id"]
@@ -136,7 +136,9 @@ async def test_the_tools_have_the_documented_arguments(tools: list[Tool]) -> Non
             "content", "memories", "namespace", "kind", "tags", "source", "session", "occurred_at", "importance",
             "supersedes", "idempotency_key",
         },
-        "memory_recall": {"query", "namespaces", "limit", "filters", "ranking", "format", "max_tokens", "cursor"},
+        "memory_recall": {
+            "query", "queries", "namespaces", "limit", "filters", "ranking", "format", "max_tokens", "cursor",
+        },
         "search_keywords": {"query", "namespaces", "limit", "filters", "format", "cursor"},
         "memory_get": {"ids"},
         "memory_list": {"namespaces", "filters", "sort", "limit", "cursor"},

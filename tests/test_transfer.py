@@ -109,7 +109,7 @@ class Mover:
 
     async def take(self, *namespaces: str) -> list[str]:
         """Export namespaces, or all."""
-        request = ExportRequest(namespaces=namespaces, embeddings=self.embeddings)
+        request = ExportRequest.model_validate({"namespaces": namespaces or None, "embeddings": self.embeddings})
         return [line async for line in export_lines(self.context(), request)]
 
     async def memories(self, *namespaces: str) -> list[Line]:
@@ -193,6 +193,15 @@ async def test_a_namespace_keeps_its_language_even_when_it_is_empty(
 
     assert memory["language"] == "german"
     assert await connection.fetchval("select created_by from namespaces") == "sarah"
+
+
+async def test_a_shared_namespace_stays_shared_by_export_and_import(mover: Mover) -> None:
+    described = {"name": "rules", "created_at": "2025-01-01T00:00:00Z", "created_by": "sarah"}
+    await mover.put([{"folklore": 1, "namespaces": [described | {"shared": "always"}, described | {"name": "own"}]}])
+
+    header = json.loads((await mover.take())[0])
+
+    assert {item["name"]: item["shared"] for item in header["namespaces"]} == {"rules": "always", "own": "never"}
 
 
 async def test_imported_memories_are_found_by_word_and_by_meaning(mover: Mover, person: Person) -> None:

@@ -7,19 +7,20 @@ import importlib
 import os
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, tzinfo
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from folklore.config import Settings
-from folklore.errors import ConfigInvalid, FolkloreError
+from folklore.errors import ConfigInvalid, FolkloreError, InvalidInput
 from folklore.memory.ids import new_id
 from folklore.memory.service import Service
 from folklore.memory.usage import UsageQueue, UsageRecorder
 from folklore.model import Caller
 from folklore.project import project_namespace, working_directory
 from folklore.ranking.weights import named_presets
+from folklore.text.dates.zones import zone_named
 
 if TYPE_CHECKING:  # imported by `_heavy`
     from folklore.db.database import Database, QueryLogger
@@ -52,12 +53,7 @@ class App:
         self._used = asyncio.Event()  # a request has come since the scheduler last looked
         self.session = str(new_id())  # names this process in the usage log
         named_presets(settings.ranking.presets)  # raises ConfigInvalid before anything starts
-        try:
-            self.zone = ZoneInfo(settings.time_zone)
-        except (ZoneInfoNotFoundError, ValueError, OSError) as error:
-            raise ConfigInvalid(
-                "time_zone", "is not a time zone.", hint="Use a name such as Europe/Vienna or UTC."
-            ) from error
+        self.zone = local_zone(settings)
 
     @property
     def caller(self) -> Caller:
@@ -73,16 +69,23 @@ class App:
     def service(self) -> Service:
         """The operations for the user who started this process."""
         return Service(
-            open=lambda: self.context(self.caller, self.namespace),
+            open=lambda: self.context(self.caller, self.namespace, self.namespace),
             caller=lambda: self.caller,
             namespace=self.namespace,
             usage=self.usage,
         )
 
-    async def context(self, caller: Caller, namespace: Callable[[], str]) -> RequestContext:
-        """Return the context of one request, once the parts run; `namespace` returns its current namespace.
+    async def context(
+        self,
+        caller: Caller,
+        namespace: Callable[[], str],
+        project: Callable[[], str | None] = lambda: None,
+        zone: tzinfo | None = None,
+    ) -> RequestContext:
+        """Return the context of one request, once the parts run; `namespace` and `project` as RequestContext has them.
 
-        Raises DatabaseUnavailable, EngineFailed, ConfigInvalid.
+        `zone` is the caller's; default: that of the setting or of this machine. Raises DatabaseUnavailable,
+        EngineFailed, ConfigInvalid.
         """
         self._used.set()
         runtime = await self.ready()
@@ -90,8 +93,9 @@ class App:
             memory=runtime.memory.view_of(caller.access),
             caller=caller,
             now=self.now(),
-            zone=self.zone,
+            zone=zone or self.zone,
             namespace=namespace,
+            project=project,
             retention=self.retention,
             engine=runtime.where,
         )
@@ -192,6 +196,23 @@ class App:
             return
         await self.usage.close()
         await runtime.close()
+
+
+def local_zone(settings: Settings) -> ZoneInfo:
+    """Return the time zone of who runs this process: the setting, else the machine's; UTC if its name is unknown.
+
+    Raises ConfigInvalid for a setting that is no time zone.
+    """
+    if settings.time_zone is not None:
+        try:
+            return zone_named(settings.time_zone, "time_zone")
+        except InvalidInput as error:
+            raise ConfigInvalid("time_zone", "is not a time zone.", hint=error.hint) from None
+    from tzlocal import get_localzone_name
+
+    with suppress(ZoneInfoNotFoundError, InvalidInput):  # files that contradict each other, or a TZ without a name
+        return zone_named(get_localzone_name() or "UTC", "TZ")
+    return ZoneInfo("UTC")
 
 
 def _failed(task: asyncio.Task[Runtime]) -> bool:

@@ -224,7 +224,7 @@ class Settings(BaseSettings):
     token: _Hidden = None
     namespace: _Text = None
     author: str = Field(default_factory=_user_name, min_length=1, max_length=200)
-    time_zone: str = "UTC"
+    time_zone: _Text = None
     read_only: bool = False
     tools: Literal["all", "core"] = "all"
     secrets: Annotated[SecretPolicy, BeforeValidator(_word)] = "refuse"

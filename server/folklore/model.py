@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Annotated, ClassVar, Literal, get_type_hints
 from uuid import UUID
 
-from pydantic import BeforeValidator, ConfigDict, WithJsonSchema
+from pydantic import AfterValidator, BeforeValidator, ConfigDict, WithJsonSchema
 
 JsonObject = Mapping[str, object]
 StoreStatus = Literal["stored", "duplicate", "superseded_old"]
@@ -17,6 +17,8 @@ TagMode = Literal["any", "all"]
 TagMatch = Literal["prefix", "exact"]
 Sort = Literal["score", "time_asc", "time_desc", "updated_asc", "updated_desc"]
 Role = Literal["reader", "writer", "admin"]
+# always: a question in any project is asked in the namespace too.
+Shared = Literal["never", "always"]
 # When a request over HTTP needs a token: as soon as a token exists, always, never.
 Demand = Literal["auto", "always", "never"]
 SecretPolicy = Literal["refuse", "redact", "off"]
@@ -39,6 +41,25 @@ def _iso_time(value: object) -> object:
         raise ValueError("must be an ISO 8601 time such as 2025-06-30 or 2025-06-30T09:30:00+02:00") from None
 
 
+# Postgres has neither smaller nor larger floats of four bytes.
+_SMALLEST, _LARGEST = 2.0**-126, 2.0**127
+
+
+def number(value: float) -> float:
+    """Return a number that Postgres can hold, 0 for -0. Raises ValueError."""
+    if value != 0 and not _SMALLEST <= abs(value) <= _LARGEST:
+        raise ValueError(f"must be 0 or an ordinary number, got {value}")
+    return value + 0.0
+
+
+def _whole(value: int) -> int:
+    if abs(value) >= 2**31:
+        raise ValueError("must be between -2147483647 and 2147483647")
+    return value
+
+
+Number = Annotated[float, AfterValidator(number)]
+Whole = Annotated[int, AfterValidator(_whole)]
 Time = Annotated[datetime, BeforeValidator(_iso_time), WithJsonSchema({"type": "string"})]
 
 
@@ -90,6 +111,7 @@ class Namespace:
     name: str
     language: str = DEFAULT_LANGUAGE
     description: str | None = None
+    shared: Shared = "never"
     memories: int | None = None
     created_at: datetime | None = None
     updated_at: datetime | None = None
@@ -138,7 +160,7 @@ class Link:
 
     id: UUID
     type: str = DEFAULT_RELATION
-    strength: float = 1.0
+    strength: Number = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,8 +212,8 @@ class Stated:
     occurred_at: Annotated[
         Time | None, Field("time", "When it was true, if not now", indexed=True, option="--occurred-at")
     ] = None
-    importance: Annotated[float | None, Field("share", "0 to 1", option="--importance")] = None
-    confidence: Annotated[float | None, Field("share", "0 to 1")] = None
+    importance: Annotated[Number | None, Field("share", "0 to 1", option="--importance")] = None
+    confidence: Annotated[Number | None, Field("share", "0 to 1")] = None
     priority: Annotated[int | None, Field("integer", "1 (first) to 4", 4, 1)] = None
     language: Annotated[
         str | None,
@@ -230,6 +252,14 @@ class Draft(Stated):
     id: UUID | None = None
     author: str | None = None
     created_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Unreadable:
+    """An entry of a batch that has not the form of a memory: the wrong field, and the reason."""
+
+    field: str
+    reason: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -310,7 +340,8 @@ class Revision:
 class Filters:
     """Conditions on the memories of an answer. Both branches apply them before their limit.
 
-    `equal` holds the declared fields that must have a value. `reflections`: True for reflections alone, False for none.
+    `equal` holds the declared fields that must have a value. `metadata` is a predicate of the SQL/JSON path language,
+    made by memory/filters.py. `reflections`: True for reflections alone, False for none.
     """
 
     kinds: tuple[str, ...] = ()
@@ -321,6 +352,7 @@ class Filters:
     source_prefix: str | None = None
     author: str | None = None
     paths: tuple[str, ...] = ()
+    metadata: str | None = None
     since: datetime | None = None
     until: datetime | None = None
     as_of: datetime | None = None
@@ -367,16 +399,19 @@ class Variant:
 class Recalled:
     """A memory in an answer.
 
-    `expanded` names the expansion that added it: relations or entities. `contradicts` are visible memories with that
-    relation to it, in either direction.
+    `expanded` names the expansion that added it: relations or entities. `elsewhere`: it is not of the project in which
+    the question was asked. `contradicts` are visible memories with that relation to it, in either direction. `queries`
+    are the numbers, from 0, of the questions that it answers, if there were several.
     """
 
     memory: Memory
     score: float | None = None
     explain: JsonObject | None = None
     expanded: str | None = None
+    elsewhere: bool = False
     variants: tuple[Variant, ...] = ()
     contradicts: tuple[UUID, ...] = ()
+    queries: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,8 @@ from pathlib import Path
 
 from folklore.text import names
 
-DEFAULT = "default"
+# Variables that git sets for its hooks, by which every command would work in the hook's repository.
+_OF_A_HOOK = frozenset({"GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR"})
 
 
 def project_namespace(directory: Path) -> str:
@@ -23,8 +24,8 @@ def project_namespace(directory: Path) -> str:
     common = _git(directory, "rev-parse", "--path-format=absolute", "--git-common-dir")
     if common:
         path = Path(common)
-        return names.from_directory(str(path.parent if path.name == ".git" else path)) or DEFAULT
-    return DEFAULT
+        return names.from_directory(str(path.parent if path.name == ".git" else path)) or names.DEFAULT
+    return names.DEFAULT
 
 
 def working_directory(environ: Mapping[str, str]) -> Path:
@@ -56,6 +57,7 @@ def _git(directory: Path, *arguments: str) -> str | None:
             timeout=5,
             check=False,
             stdin=subprocess.DEVNULL,
+            env={name: value for name, value in os.environ.items() if name not in _OF_A_HOOK},
         )
     except (OSError, subprocess.SubprocessError, UnicodeDecodeError):
         return None

@@ -1,23 +1,23 @@
-"""Commands that administer a store: `folklore namespaces`, `stats`, `tokens` and `audit`."""
+"""Commands that administer a store: `folklore namespaces`, `tags`, `stats`, `tokens` and `audit`."""
 
 from __future__ import annotations
 
 import sys
-from typing import get_args
+from typing import Any, get_args
 
 import click
 
 from folklore.cli.context import call, zone_of
-from folklore.cli.options import context_and_json, id_of, namespaces_option
+from folklore.cli.options import Names, context_and_json, id_of, namespaces_option
 from folklore.cli.output import local_time, print_json, print_line, print_rows, row_of
 from folklore.memory import requests
 from folklore.memory.requests import without_nulls
-from folklore.memory.results import ErasedNamespaces
+from folklore.memory.results import ErasedNamespaces, MergedNamespaces
 from folklore.model import Role
 
 # Names in the output, and the attributes that they show.
 _TOKEN_TIMES = {"expires_at": "expires_at", "used_at": "last_used_at", "revoked_at": "revoked_at"}
-_NAMESPACE = {name: name for name in ("name", "memories", "language", "created_at", "description")}
+_NAMESPACE = {name: name for name in ("name", "memories", "language", "shared", "created_at", "description")}
 _DELETION = {name: name for name in ("deleted_at", "deleted_by")}
 _AUDITED = ("at", "name", "agent", "action", "outcome", "namespace", "amount", "detail")
 _ENTRY = {name: name for name in (*_AUDITED[:7], "memories", "token", "detail")} | {"name": "principal"}
@@ -77,6 +77,16 @@ def describe(ctx: click.Context, name: str, description: str | None) -> None:
 
 @namespaces.command()
 @click.argument("name")
+@click.option("--off", is_flag=True, help="No longer.")
+@click.pass_context
+def share(ctx: click.Context, name: str, off: bool) -> None:
+    """Search the namespace NAME in every project too, as the project's own (such as rules of the whole team)."""
+    call(ctx, requests.ShareNamespaceRequest(name=name, off=off))
+    print_line(f"{name} is {'no longer ' if off else ''}searched in every project")
+
+
+@namespaces.command()
+@click.argument("name")
 @click.option("--erase", is_flag=True, help="Permanently, with all its memories; it cannot be undone.")
 @click.option("-y", "--yes", is_flag=True, help="Do not ask.")
 @click.pass_context
@@ -110,6 +120,32 @@ def _erase(ctx: click.Context, name: str, *, ask: bool) -> None:
 
 @namespaces.command()
 @click.argument("name")
+@click.option("--into", required=True, metavar="NAME", help="The namespace that gets the memories.")
+@click.option("--undo", is_flag=True, help="Restore NAME, and move its memories back.")
+@click.option("--dry-run", is_flag=True, help="Only show what would be moved.")
+@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+@click.pass_context
+def merge(ctx: click.Context, name: str, into: str, undo: bool, dry_run: bool, yes: bool) -> None:
+    """Move all memories of NAME into another namespace, with histories, relations and usage, and delete NAME."""
+    request = requests.MergeNamespacesRequest(name=name, into=into, undo=undo, dry_run=dry_run)
+    if not dry_run and not undo and not yes and sys.stdin.isatty():
+        preview = call(ctx, request.model_copy(update={"dry_run": True}))
+        click.confirm(
+            f"Move {_moved(preview)} into {preview.into}, after which {preview.name} is deleted?", abort=True, err=True
+        )
+    done = call(ctx, request)
+    print_line(f"{'would move' if dry_run else 'moved'} {_moved(done)} from {done.name} into {done.into}")
+
+
+def _moved(merged: MergedNamespaces) -> str:
+    notes = [f"{merged.duplicates:,} superseded by the same text"] if merged.duplicates else []
+    notes += [f"{merged.known:,} more are there already"] if merged.known else []
+    memories = f"{merged.memories:,} {'memory' if merged.memories == 1 else 'memories'}"
+    return f"{memories} ({', '.join(notes)})" if notes else memories
+
+
+@namespaces.command()
+@click.argument("name")
 @click.pass_context
 def restore(ctx: click.Context, name: str) -> None:
     """Restore the namespace of this name that was deleted last."""
@@ -119,7 +155,7 @@ def restore(ctx: click.Context, name: str) -> None:
 @click.command()
 @namespaces_option
 @context_and_json
-def stats(ctx: click.Context, namespaces: tuple[str, ...], as_json: bool) -> None:
+def stats(ctx: click.Context, namespaces: Names, as_json: bool) -> None:
     """Count what is stored, exactly; reads every memory of the namespaces."""
     found, zone = call(ctx, requests.StatsRequest(namespaces=namespaces)), zone_of(ctx)
     # Without a model no embedding is pending.
@@ -138,6 +174,32 @@ def stats(ctx: click.Context, namespaces: tuple[str, ...], as_json: bool) -> Non
 def _summary(erased: ErasedNamespaces) -> str:
     several = f" ({len(erased.ids):,} deleted namespaces)" if len(erased.ids) > 1 else ""
     return f"{erased.name}{several} with {erased.memories:,} {'memory' if erased.memories == 1 else 'memories'}"
+
+
+@click.group()
+def tags() -> None:
+    """Manage the tags of a namespace."""
+
+
+@tags.command("rename")
+@click.argument("tag")
+@click.argument("to")
+@click.option("-n", "--namespace", metavar="NAME", help="Default: the project's namespace.")
+@click.option("--undo", is_flag=True, help="Take back the last renaming of TAG to TO.")
+@click.option("--dry-run", is_flag=True, help="Only show what would be renamed.")
+@context_and_json
+def rename_tag(ctx: click.Context, /, as_json: bool, **options: Any) -> None:
+    """Rename TAG to TO, with the tags below it, on all memories of a namespace; TO may be in use."""
+    done = call(ctx, requests.RenameTagRequest(**options))
+    if as_json:
+        value = {"namespace": done.namespace, "tags": dict(done.tags), "memories": done.memories}
+        print_json(value | ({"kept": done.kept} if done.kept else {}))
+        return
+    renamed = ", ".join(f"{old} → {new}" for old, new in done.tags.items())
+    outcome = "would be renamed" if options["dry_run"] else "renamed"
+    print_line(f"{renamed}: {outcome} on {done.memories:,} {'memory' if done.memories == 1 else 'memories'}")
+    if done.kept:
+        print_line(f"{done.kept:,} were changed since and kept; `folklore undo ID` goes back by single changes")
 
 
 @click.group()

@@ -11,6 +11,7 @@ from urllib.parse import quote
 import httpx
 
 from folklore import __version__
+from folklore.app import local_zone
 from folklore.config import Settings
 from folklore.errors import ConfigInvalid, FolkloreError, Unavailable, error_from_code
 from folklore.memory.requests import ExportRequest, Request, Result, Returns, read_result, request_json
@@ -33,6 +34,7 @@ class HttpClient:
         # The current namespace of every request: the setting, else this directory's project.
         namespace = settings.namespace or project_namespace(working_directory(os.environ))
         headers["folklore-namespace"] = quote(namespace, safe="")
+        headers["folklore-time-zone"] = str(local_zone(settings))
         self._client = httpx.AsyncClient(base_url=self._server, headers=headers, timeout=_SECONDS)
 
     async def __aenter__(self) -> HttpClient:

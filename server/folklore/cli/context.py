@@ -6,12 +6,11 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from datetime import tzinfo
 from typing import TYPE_CHECKING, Any, TypeVar
-from zoneinfo import ZoneInfo
 
 import click
 
 from folklore import log
-from folklore.app import App, running
+from folklore.app import App, local_zone, running
 from folklore.config import Settings, load_settings
 from folklore.errors import InvalidInput
 from folklore.memory.requests import Result, Returns
@@ -40,7 +39,7 @@ def quick_settings(ctx: click.Context, *, quiet: bool = True, **flags: object) -
 
 def zone_of(ctx: click.Context) -> tzinfo:
     """Return the time zone in which a command reads and shows times."""
-    return ZoneInfo(quick_settings(ctx)[0].time_zone)
+    return local_zone(quick_settings(ctx)[0])
 
 
 def call(ctx: click.Context, request: Returns[Result]) -> Result:

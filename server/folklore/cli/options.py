@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import json
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, TypeVar
 from uuid import UUID
 
@@ -17,12 +18,15 @@ from pydantic import BaseModel, ValidationError
 
 from folklore.errors import InvalidInput
 from folklore.memory.requests import CHANGEABLE, Changes, FiltersRequest, RankingRequest
-from folklore.model import FIELDS, Field
+from folklore.model import FIELDS, Field, number
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 Option = Callable[[Any], Any]
 Given = dict[str, Any]
+Names = tuple[str, ...] | None  # of namespaces
 Pairs = Sequence[tuple[str, str]]
+
+_METADATA = "metadata."
 
 # The form of a value that a field takes, for error messages; a text otherwise.
 _FORMS: Mapping[str, str] = {
@@ -48,7 +52,23 @@ class NameValue(click.ParamType[tuple[str, str]]):
         name, separator, text = value.partition("=")
         if not separator or not name.strip():
             self.fail(f"{value!r} is not of the form NAME=VALUE.", param, ctx)
+        if name.startswith(_METADATA):  # a key of metadata may have a dash
+            return name.strip(), text
         return name.strip().replace("-", "_"), text
+
+
+class Share(click.FloatRange):
+    """A number from 0 to 1."""
+
+    def __init__(self) -> None:
+        super().__init__(0, 1)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        """Refuse NaN, which no comparison does, and numbers that the database cannot hold."""
+        try:
+            return number(super().convert(value, param, ctx))
+        except ValueError as error:
+            self.fail(f"{error}.", param, ctx)
 
 
 def context_and_json(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -56,23 +76,30 @@ def context_and_json(command: Callable[..., Any]) -> Callable[..., Any]:
     return click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")(click.pass_context(command))
 
 
-namespaces_option = click.option(
-    "-n",
-    "--namespace",
-    "namespaces",
-    multiple=True,
-    metavar="NAME",
-    help="Only this namespace; repeatable. Default: all.",
-)
-# Once, for an id that several namespaces hold. The command gets the namespaces to search: the given one (an empty name
-# is refused later), or all.
+def several_namespaces(default: str) -> Option:
+    """Return the option that names namespaces; a command that is not given it gets None."""
+    return click.option(
+        "-n",
+        "--namespace",
+        "namespaces",
+        multiple=True,
+        metavar="NAME",
+        help=f"Only this namespace; repeatable. Default: {default}.",
+        callback=lambda _ctx, _option, names: names or None,
+    )
+
+
+namespaces_option = several_namespaces("all")
+project_first_option = several_namespaces("the project's, others only where clearly better; '*' for all")
+# Once, for an id that several namespaces hold. The command gets the one to search (an empty name is refused later), or
+# None for all.
 namespace_option = click.option(
     "-n",
     "--namespace",
     "namespaces",
     metavar="NAME",
     help="The namespace, if several hold the id.",
-    callback=lambda _ctx, _option, name: () if name is None else (name,),
+    callback=lambda _ctx, _option, name: None if name is None else (name,),
 )
 
 
@@ -135,11 +162,14 @@ _COMMON_FILTERS = [
     _option("time", "--time", metavar="TEXT", help=_TIME_HELP),
 ]
 _OTHER_FILTERS = [name for name in FiltersRequest.model_fields if name not in dict(_COMMON_FILTERS)]
-_FILTERS = [*_COMMON_FILTERS, _pairs_option("--filter", f"Another condition: {', '.join(_OTHER_FILTERS)}; repeatable.")]
+_FILTER_HELP = (
+    f"Another condition: {', '.join(_OTHER_FILTERS)}; metadata.KEY=VALUE for one key. Repeatable, also for more values."
+)
+_FILTERS = [*_COMMON_FILTERS, _pairs_option("--filter", _FILTER_HELP)]
 
 _RANKING = [
     _option("preset", "--preset", metavar="NAME", help="balanced, keyword, semantic, roaming, rrf, or yours."),
-    _option("min_score", "--min-score", type=click.FloatRange(0, 1), help="Leave out lower confidence."),
+    _option("min_score", "--min-score", type=Share(), help="Leave out lower confidence."),
     _pairs_option(
         "--ranking",
         "Another number: mmr_lambda, reflections (include, exclude, only), expand (relations, entities), or the weight"
@@ -158,13 +188,32 @@ format_option = click.option(
 def filters_from(given: Given) -> FiltersRequest:
     """Return the filters of these options. Raises InvalidInput."""
     values = {name: value for name, value in given.items() if name != "filter_values"}
-    for name, value in _gathered("--filter", given.get("filter_values", ()), FiltersRequest).items():
-        several = isinstance(value, list)
-        values[name] = [*values.get(name, ()), *value] if several else value
+    pairs: Pairs = given.get("filter_values", ())
+    others = [pair for pair in pairs if not pair[0].startswith(_METADATA)]
+    for name, value in _gathered("--filter", others, FiltersRequest).items():
+        if name == "metadata":
+            values[name] = _json(name, value)
+        else:
+            values[name] = [*values.get(name, ()), *value] if isinstance(value, list) else value
+    if alternatives := _metadata_values(pairs):
+        values["metadata"] = values.get("metadata", {}) | {key: {"in": texts} for key, texts in alternatives.items()}
     try:
         return FiltersRequest(**values)
     except ValidationError as error:
         raise _invalid("--filter", error) from None
+
+
+def _metadata_values(pairs: Pairs) -> dict[str, list[object]]:
+    """Return the values of `metadata.KEY=VALUE` by key: a text, and the number or truth value that it is in JSON."""
+    values: dict[str, list[object]] = {}
+    for name, text in pairs:
+        if name.startswith(_METADATA):
+            values.setdefault(name.removeprefix(_METADATA), []).append(text)
+            with suppress(ValueError):
+                values[name.removeprefix(_METADATA)] += [
+                    read for read in [json.loads(text)] if isinstance(read, bool | int | float)
+                ]
+    return values
 
 
 def ranking_from(given: Given) -> RankingRequest:

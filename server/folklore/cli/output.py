@@ -79,15 +79,30 @@ _EXPLAINED = (
 
 
 def print_explanation(answer: Answer) -> None:
-    """Print every term of every score as a table, then the counts of the branches and the weights of the words."""
+    """Print every term of every score as a table, then the counts of the branches and the weights of the words.
+
+    Of several questions, one after the other.
+    """
+    places = list(enumerate(answer.memories, start=1))
+    numbers = sorted({number for result in answer.memories for number in result.queries})
+    if not numbers:
+        _print_terms([(place, result, result.explain) for place, result in places], answer.explain)
+    for number in numbers:
+        print_line(f"question {number + 1}", bold=True)
+        results = [(place, result, result.explain) for place, result in places if number in result.queries]
+        of_question = [(place, result, (terms or {}).get(str(number))) for place, result, terms in results]
+        _print_terms(of_question, (answer.explain or {}).get(str(number)))
+
+
+def _print_terms(results: Sequence[tuple[int, Recalled, Any]], explain: Any) -> None:
     rows = []
-    for place, result in enumerate(answer.memories, start=1):
-        terms: Mapping[str, Any] = result.explain or {}
+    for place, result, explained in results:
+        terms: Mapping[str, Any] = explained or {}
         score = "" if result.score is None else result.score
         branches = _branch_cells(terms.get("branches", {}))
         rows.append([place, score, *branches, *(terms.get(name, "") for name in _TERMS)])
     print_table(_EXPLAINED, rows)
-    for name, value in (answer.explain or {}).items():
+    for name, value in (explain or {}).items():
         if isinstance(value, dict) and name == "lexemes":
             weighed = sorted(value.items(), key=lambda entry: -entry[1]["weight"])
             words = [f"{lexeme} {of['weight']:g} (in {of['documents']:,})" for lexeme, of in weighed]
@@ -214,11 +229,14 @@ def _cell(value: object) -> str:
 def _print_result(place: int, result: Recalled, form: Format, zone: tzinfo) -> None:
     memory = result.memory
     score = "" if result.score is None else f"{result.score:.4f}"
+    replaced = f", superseded by {memory.superseded_by}" if memory.superseded_by else ""
     if form == "ids":
-        print_line(f"{memory.id}  {score}".rstrip())
+        print_line(f"{memory.id}  {score}".rstrip() + replaced)
         return
     head = f"{place:>2}. {paint(score, fg='green')}{'  ' if score else ''}"
-    print_line(head + paint(_headline(memory, zone), bold=True))
+    answers = f"  (question {', '.join(str(number + 1) for number in result.queries)})" if result.queries else ""
+    elsewhere = " · elsewhere" if result.elsewhere else ""
+    print_line(head + paint(_headline(memory, zone) + elsewhere, bold=True) + answers)
     if form == "detailed":
         print_memory(memory, zone)
     else:
@@ -226,7 +244,7 @@ def _print_result(place: int, result: Recalled, form: Format, zone: tzinfo) -> N
         for line in lines[:_LINES_SHOWN]:
             print_line(_INDENT + line)
         rest = f", {len(memory.content):,} characters in all" if len(lines) > _LINES_SHOWN else ""
-        print_line(f"{_INDENT}{memory.id} by {memory.author}{rest}", dim=True)
+        print_line(f"{_INDENT}{memory.id} by {memory.author}{rest}{replaced}", dim=True)
     for id_ in result.contradicts:
         print_line(f"{_INDENT}contradicts {id_}", fg="yellow")
     for item in result.variants:

@@ -9,6 +9,7 @@ import click
 from folklore.cli.context import call, zone_of
 from folklore.cli.options import (
     Given,
+    Names,
     context_and_json,
     filter_options,
     filters_from,
@@ -16,6 +17,7 @@ from folklore.cli.options import (
     id_of,
     namespace_option,
     namespaces_option,
+    project_first_option,
     ranking_from,
     ranking_options,
 )
@@ -27,7 +29,8 @@ from folklore.memory.serializers import Format
 
 @click.command()
 @click.argument("query", nargs=-1, required=True)
-@namespaces_option
+@click.option("--also", multiple=True, metavar="QUERY", help="Another question for the same answer; repeatable.")
+@project_first_option
 @click.option("--limit", type=click.IntRange(1, 100), default=10, show_default=True)
 @filter_options
 @ranking_options
@@ -47,10 +50,9 @@ def recall(ctx: click.Context, /, filters: Given, ranking: Given, form: Format, 
 
     Quote it: the shell removes "…" from a phrase and expands *. A query that begins with a dash comes after --.
     """
-    query = " ".join(options.pop("query"))
-    request = requests.RecallRequest(
-        query=query, filters=filters_from(filters), ranking=ranking_from(ranking), **options
-    )
+    query, also = " ".join(options.pop("query")), options.pop("also")
+    asked: dict[str, Any] = {"queries": (query, *also)} if also else {"query": query}
+    request = requests.RecallRequest(**asked, filters=filters_from(filters), ranking=ranking_from(ranking), **options)
     answer = call(ctx, request)
     print_answer(answer, form, as_json=as_json, zone=zone_of(ctx))
     if request.explain and not as_json:
@@ -59,7 +61,7 @@ def recall(ctx: click.Context, /, filters: Given, ranking: Given, form: Format, 
 
 @click.command()
 @click.argument("query", nargs=-1, required=True)
-@namespaces_option
+@project_first_option
 @click.option("--limit", type=click.IntRange(1, 100), default=10, show_default=True)
 @filter_options
 @format_option
@@ -118,7 +120,7 @@ def show(ctx: click.Context, ids: tuple[str, ...], as_json: bool) -> None:
 @click.argument("memory", metavar="ID")
 @namespace_option
 @context_and_json
-def history(ctx: click.Context, memory: str, namespaces: tuple[str, ...], as_json: bool) -> None:
+def history(ctx: click.Context, memory: str, namespaces: Names, as_json: bool) -> None:
     """Show the changes of a memory, their authors and the former values; the last change first."""
     found, zone = call(ctx, requests.HistoryRequest(id=id_of(memory), namespaces=namespaces)), zone_of(ctx)
     now = found.memory

@@ -1,4 +1,4 @@
-"""Commands that change memories: store, edit, forget, undo, relate."""
+"""Commands that change memories: store, edit, forget, undo, merge, pin, relate."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ import yaml
 from folklore.cli.context import call, with_operations
 from folklore.cli.options import (
     Given,
+    Names,
+    Share,
     changes_from,
     context_and_json,
     field_options,
@@ -24,6 +26,7 @@ from folklore.cli.options import (
     filters_from,
     id_of,
     namespace_option,
+    several_namespaces,
 )
 from folklore.cli.output import paint, print_either, print_json, print_line
 from folklore.errors import FolkloreError, InvalidInput, error_from_code
@@ -102,7 +105,7 @@ def _stdin() -> str:
 @click.argument("memory", metavar="ID")
 @namespace_option
 @context_and_json
-def edit(ctx: click.Context, memory: str, namespaces: tuple[str, ...], as_json: bool) -> None:
+def edit(ctx: click.Context, memory: str, namespaces: Names, as_json: bool) -> None:
     """Change a memory in your editor ($VISUAL, $EDITOR): its fields above, its text below.
 
     A file that is not saved, or saved unchanged or empty, changes nothing, and so does one whose memory was changed
@@ -115,7 +118,9 @@ def edit(ctx: click.Context, memory: str, namespaces: tuple[str, ...], as_json: 
     now = before
     if edited is not None and edited.strip() not in ("", text.strip()):
         try:
-            request = edit_request(before, edited).model_copy(update={"namespaces": namespaces})
+            request = edit_request(before, edited)
+            if namespaces:
+                request = request.model_copy(update={"namespaces": namespaces})
             now = call(ctx, request)
         except FolkloreError as error:
             error.hint = f"{error.hint or ''} Your text is kept in {_kept(id_, edited)}.".lstrip()
@@ -178,14 +183,7 @@ def _kept(id_: UUID, text: str) -> Path:
 
 @click.command()
 @click.argument("memories", nargs=-1, metavar="[ID…]")
-@click.option(
-    "-n",
-    "--namespace",
-    "namespaces",
-    multiple=True,
-    metavar="NAME",
-    help="Only this namespace; repeatable. Default: the project's; for an ID, all.",
-)
+@several_namespaces("the project's; for an ID, all")
 @filter_options
 @click.option("--erase", is_flag=True, help="Delete permanently, with every trace; it cannot be undone.")
 @click.option("--dry-run", is_flag=True, help="Only show what would be forgotten.")
@@ -196,7 +194,8 @@ def forget(
 ) -> None:
     """Forget memories by ID, or all that match the filters (in the project's namespace unless -n names others).
 
-    `folklore undo` restores them for a while (retention_days), unless --erase. On a terminal it asks first.
+    What they superseded is in force again. `folklore undo` restores them for a while (retention_days), unless --erase.
+    On a terminal it asks first.
     """
     ids = tuple(map(id_of, memories))
     request = ForgetRequest(ids=ids, filters=filters_from(filters) if filters or not ids else None, **options)
@@ -231,6 +230,9 @@ def _print_forgotten(result: ForgetResult, outcome: str) -> None:
     print_line(f"{len(result.memories):,} {outcome}" + (", more match: run it again" if result.more else ""))
     if result.already:
         print_line(f"{len(result.already):,} were already forgotten")
+    for memory in result.restored:
+        text = serializers.beginning(memory.content).replace("\n", " ")
+        print_line(f"superseded until now, in force again: {memory.id}{paint('  ' + text, dim=True)}")
 
 
 @click.command()
@@ -243,7 +245,11 @@ def _print_forgotten(result: ForgetResult, outcome: str) -> None:
 )
 @context_and_json
 def undo(
-    ctx: click.Context, memories: tuple[str, ...], namespaces: tuple[str, ...], revision: int | None, as_json: bool
+    ctx: click.Context,
+    memories: tuple[str, ...],
+    namespaces: Names,
+    revision: int | None,
+    as_json: bool,
 ) -> None:
     """Undo the last change of each memory: an edit, a forget, a supersede. Repeat it for the previous change."""
     ids = [id_of(text) for text in dict.fromkeys(memories)]
@@ -257,27 +263,81 @@ def undo(
             undone.append(done)
             if not as_json:
                 print_line(f"undone: {done.revision.action} of {id_}, by {done.revision.author}")
+                for old in done.superseded:
+                    print_line(f"superseded again: {old}")
         return undone
 
     undone = with_operations(ctx, work)
     if as_json:
         changes = [
             {"memory": serializers.record(item.memory), "change": serializers.revision(item.revision)}
+            | ({"superseded": [str(old) for old in item.superseded]} if item.superseded else {})
             for item in undone
         ]
         print_json({"undone": changes})
 
 
 @click.command()
+@click.argument("memories", nargs=-1, required=True, metavar="ID OTHER…")
+@click.option("--content", help="The text of the merged memory. Default: that of the newest.")
+@namespace_option
+@context_and_json
+def merge(
+    ctx: click.Context, memories: tuple[str, ...], content: str | None, namespaces: tuple[str, ...], as_json: bool
+) -> None:
+    """Merge memories into the first one: it gets the text of the newest, and the tags and relations of all.
+
+    The others are superseded by it. `folklore undo ID` takes it back.
+    """
+    id_, *others = [id_of(text) for text in dict.fromkeys(memories)]
+    if not others:
+        raise InvalidInput("ID", "needs another one.", hint="Name first the memory that remains.")
+    changes = changes_from({} if content is None else {"content": content})
+    request = requests.UpdateRequest(id=id_, changes=changes, merge=tuple(others), namespaces=namespaces)
+    now = call(ctx, request)
+    print_either(serializers.record(now), f"merged into {id_}, revision {now.revision}", as_json=as_json)
+
+
+@click.command()
+@click.argument("memories", nargs=-1, required=True, metavar="ID…")
+@click.option("--remove", is_flag=True, help="Pin them no longer.")
+@namespace_option
+@context_and_json
+def pin(
+    ctx: click.Context, memories: tuple[str, ...], remove: bool, namespaces: tuple[str, ...], as_json: bool
+) -> None:
+    """Pin memories: they never expire or fade, and come first where a session starts."""
+    ids = [id_of(text) for text in dict.fromkeys(memories)]
+    changes = changes_from({"pinned": not remove})
+
+    async def work(operations: Operations) -> list[Memory]:
+        wanted = [requests.UpdateRequest(id=id_, changes=changes, namespaces=namespaces) for id_ in ids]
+        return [await operations.call(request) for request in wanted]
+
+    pinned = with_operations(ctx, work)
+    if as_json:
+        print_json({"memories": [serializers.record(memory) for memory in pinned]})
+    for memory in () if as_json else pinned:
+        print_line(f"{'unpinned' if remove else 'pinned'} {memory.id}")
+
+
+@click.command()
 @click.argument("from_", metavar="FROM")
 @click.argument("type_", metavar="TYPE")
 @click.argument("to", metavar="TO")
-@click.option("--strength", type=click.FloatRange(0, 1), default=1.0, show_default=True)
+@click.option("--strength", type=Share(), default=1.0, show_default=True)
 @click.option("--remove", is_flag=True, help="Remove the relation.")
 @namespace_option
 @context_and_json
 def relate(
-    ctx: click.Context, /, from_: str, type_: str, to: str, namespaces: tuple[str, ...], as_json: bool, **options: Any
+    ctx: click.Context,
+    /,
+    from_: str,
+    type_: str,
+    to: str,
+    namespaces: Names,
+    as_json: bool,
+    **options: Any,
 ) -> None:
     """Relate one memory to another: relates_to, contradicts, derived_from, part_of, depends_on, causes, exemplifies,
     prefers_over, precedes, supersedes, or another word.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import is_dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -101,11 +101,29 @@ _WRITE = [(name, _WRITERS.get(field.type)) for name, field in FIELDS.items()]
 _FILTERS = [name for name, field in FIELDS.items() if field.filter]
 
 
-def seen(name: str, filters: Filters, now: datetime) -> tuple[str, dict[str, object]]:
-    """Return the variant of a statement that has only the needed filters, and the parameters of its filters."""
+def seen(
+    name: str, filters: Filters, now: datetime, searched: Sequence[str] | None = None
+) -> tuple[str, dict[str, object]]:
+    """Return the variant of a statement that has only the needed filters, and the parameters of its filters.
+
+    `searched` as for `filtered`.
+    """
     if filters.empty:
         return f"{name}:plain", {"now": now, "quality_floor": QUALITY_FLOOR}
-    return name, visibility(filters, now)
+    return filtered(name, filters, now, searched)
+
+
+def filtered(
+    name: str, filters: Filters, now: datetime, searched: Sequence[str] | None = None
+) -> tuple[str, dict[str, object]]:
+    """Return the variant of a statement for memories as they are now or at `as_of`, and the parameters of its filters.
+
+    A statement that searches an index leaves out memories whose columns `searched` changed since `as_of`.
+    """
+    values = visibility(filters, now)
+    if filters.as_of is None:
+        return name, values
+    return f"{name}:as_of", values if searched is None else {**values, "searched": list(searched)}
 
 
 def visibility(filters: Filters, now: datetime) -> dict[str, object]:
@@ -125,6 +143,7 @@ def visibility(filters: Filters, now: datetime) -> dict[str, object]:
         "source_prefix": filters.source_prefix,
         "author": filters.author,
         "paths": list(filters.paths) or None,
+        "metadata": filters.metadata,
         "since": filters.since,
         "until": filters.until,
         **{name: filters.equal.get(name) for name in _FILTERS},

@@ -21,6 +21,7 @@ A variant, named after a colon, is the same statement with other fragments: less
     recall/keyword:stems          no query word is also searched as it is spelled: without `once`
     recall/expression:token       a token may not use the index that `matching` needs: `matching_token` calls a function
     recall/pool:no_vectors        a recall without the dense branch reads no vectors
+    recall/pool:as_of             filters with as_of: memories as they were then, by their revisions
     recall/keyword:stems:plain    both
     recall/nearest:256            {dimensions} is 256; also plain, since the index serves only queries without filters
 """
@@ -54,7 +55,10 @@ _VARIANTS: Mapping[str, Mapping[str, str | None]] = {
     "stems": {"once": None},
     "token": {"matching": "matching_token"},
     "no_vectors": {"pool_vectors": "pool_no_vectors"},
+    "as_of": {"state": "state_as_of", "unaltered": "unaltered"},
 }
+# Fragments that are there in a variant alone.
+_ABSENT: Mapping[str, None] = {"unaltered": None}
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +83,7 @@ def statement(name: str) -> Statement:
     Raises KeyError for an unknown variant, and if the statement needs the size of a vector and the name has none.
     """
     file, *variants = name.split(":")
-    replaced: dict[str, str | None] = {}
+    replaced: dict[str, str | None] = dict(_ABSENT)
     for variant in variants:
         known = "plain" if _NUMBER.fullmatch(variant) else variant
         if known not in _VARIANTS:

@@ -35,6 +35,7 @@ from folklore.http.namespace import RequestedNamespace
 from folklore.http.oauth import JwtIssuer
 from folklore.http.request_log import RequestLog
 from folklore.http.team import Team
+from folklore.http.time_zone import RequestedTimeZone
 from folklore.http.trusted_hosts import TrustedHosts, transport_security
 from folklore.mcp.server import build_server
 
@@ -85,6 +86,7 @@ def build_app(
         Middleware(TrustedHosts, security=security),
         Middleware(AuthenticationMiddleware, team=team, metadata_url=_metadata_url(oauth)),
         Middleware(RequestedNamespace),
+        Middleware(RequestedTimeZone),
         *limiting(limits, settings.http.rate_per_minute),
     ]
     return Starlette(routes=routes, middleware=middleware, lifespan=lifespan)

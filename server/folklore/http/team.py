@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 
 from folklore.app import App
 from folklore.db.stores.audit import Audit
 from folklore.errors import DatabaseUnavailable, FolkloreError, InvalidInput
 from folklore.http.namespace import HEADER, PARAMETER, requested_namespace
+from folklore.http.time_zone import requested_zone
 from folklore.memory.auth.authenticator import Issuer, TokenAuthenticator
 from folklore.memory.auth.current_caller import current_caller
 from folklore.memory.auth.denial_log import Denial, DenialLog
@@ -35,7 +36,7 @@ class Team:
             return (await app.ready()).memory
 
         async def open_context() -> RequestContext:
-            return await app.context(_identified(current_caller()), namespace)
+            return await app.context(_identified(current_caller()), namespace, project, requested_zone() or zone)
 
         async def record(denial: Denial, count: int, at: datetime) -> None:
             if not app.settings.read_only:
@@ -53,6 +54,12 @@ class Team:
 
         def namespace() -> str:
             return current_namespace(_identified(current_caller()), app.settings.namespace)
+
+        # Without the setting UTC: the machine's zone is not that of the callers.
+        zone = UTC if app.settings.time_zone is None else app.zone
+
+        def project() -> str | None:
+            return named_namespace(_identified(current_caller()), app.settings.namespace)
 
         denials = DenialLog(record)
         service = Service(open_context, current_caller, namespace, app.usage, denied)
@@ -81,10 +88,17 @@ def _identified(caller: Caller) -> Caller:
 
 
 def current_namespace(caller: Caller, setting: str | None) -> str:
-    """Return the namespace of a request that names none; never that of the server's directory.
+    """Return the namespace of a request whose arguments name none. Raises InvalidInput that names the ways."""
+    if (named := named_namespace(caller, setting)) is not None:
+        return named
+    raise InvalidInput("namespace", "is missing, and neither the request nor the token names one.", hint=_ways(caller))
+
+
+def named_namespace(caller: Caller, setting: str | None) -> str | None:
+    """Return the namespace that a request names outside its arguments, or None; never that of the server's directory.
 
     In this order: the request's header or URL, the token's default, the setting `namespace` if the caller may read
-    there. Raises InvalidInput that names these ways, or the problem of a requested name.
+    there. Raises InvalidInput for a requested name that is not valid.
     """
     if (requested := requested_namespace()) is not None:
         return requested
@@ -92,7 +106,7 @@ def current_namespace(caller: Caller, setting: str | None) -> str:
         return home
     if setting is not None and role_in(caller, setting) is not None:  # others may not learn its name
         return setting
-    raise InvalidInput("namespace", "is missing, and neither the request nor the token names one.", hint=_ways(caller))
+    return None
 
 
 def _ways(caller: Caller) -> str:

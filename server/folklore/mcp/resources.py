@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from urllib.parse import unquote
 from uuid import UUID
 
@@ -20,7 +21,7 @@ from mcp.types import (
 
 from folklore.errors import FolkloreError, InvalidInput, NotFound
 from folklore.memory import serializers
-from folklore.memory.requests import GetRequest, ListNamespacesRequest, ListRequest, StatusRequest
+from folklore.memory.requests import FiltersRequest, GetRequest, ListNamespacesRequest, ListRequest, StatusRequest
 from folklore.memory.serializers import JsonDict
 from folklore.memory.service import Operations
 
@@ -48,7 +49,7 @@ TEMPLATES = (
         uri_template="memory://{namespace}/recent",
         name="recent",
         title="Recent memories of a namespace",
-        description="The newest memories of a namespace; write its name percent-encoded (repo%3Aacme%2Fapi).",
+        description="Pinned memories of a namespace, then the newest; its name percent-encoded (repo%3Aacme%2Fapi).",
         mime_type=_JSON,
     ),
     ResourceTemplate(
@@ -86,8 +87,18 @@ async def _namespaces(service: Operations) -> JsonDict:
 
 
 async def _recent(service: Operations, namespace: str) -> JsonDict:
-    found = await service.call(ListRequest(namespaces=(namespace,), limit=_RECENT))
-    return serializers.answer(found, "concise")
+    """List the pinned memories, then the newest others, 20 in all."""
+    pinned = await service.call(_listed(namespace, _RECENT, pinned=True))
+    if (left := _RECENT - len(pinned.memories)) == 0:
+        return serializers.answer(pinned, "concise")
+    others = await service.call(_listed(namespace, left, pinned=False))
+    memories = pinned.memories + others.memories
+    note = None if memories else others.note
+    return serializers.answer(replace(others, memories=memories, cursor=None, note=note), "concise")
+
+
+def _listed(namespace: str, limit: int, **filters: bool) -> ListRequest:
+    return ListRequest(namespaces=(namespace,), limit=limit, filters=FiltersRequest(**filters))
 
 
 async def _item(service: Operations, id_: str) -> JsonDict:

@@ -33,6 +33,7 @@ STORE_RESULT = _object(
     ("namespace", "stored"),
     namespace=_TEXT,
     stored={"type": "array", "items": _object(("id", "status"), id=_TEXT, status=_TEXT, similar={"type": "array"})},
+    refused={"type": "array"},
     note=_TEXT,
 )
 ANSWER = _object(
@@ -42,8 +43,9 @@ ANSWER = _object(
 GET_RESULT = _object(("memories",), memories=_MEMORIES, missing=_TEXTS)
 RECORD = _object(("id", "content", "revision"), id=_TEXT, content=_TEXT, revision={"type": "integer"})
 FORGET_RESULT = _object(
-    ("forgotten",), forgotten=_MEMORIES, already_forgotten=_TEXTS, erased=_FLAG, dry_run=_FLAG, more=_FLAG
-)
+    ("forgotten",), forgotten=_MEMORIES, already_forgotten=_TEXTS, erased=_FLAG, dry_run=_FLAG, more=_FLAG,
+    restored=_MEMORIES,
+)  # fmt: skip
 RELATE_RESULT = _object(("created",), created=_OBJECTS, updated=_OBJECTS, removed=_OBJECTS, failed=_OBJECTS)
 STATUS = _object(
     ("version", "engine", "namespaces"),

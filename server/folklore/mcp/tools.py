@@ -22,6 +22,7 @@ from folklore.memory.requests import (
     ForgetRequest,
     GetRequest,
     ListRequest,
+    NamespaceNames,
     NewMemory,
     Part,
     RankingRequest,
@@ -35,7 +36,7 @@ from folklore.memory.requests import (
 )
 from folklore.memory.serializers import Format, JsonDict
 from folklore.memory.service import Operations
-from folklore.model import FIELDS, Draft, Sort, Time
+from folklore.model import FIELDS, Draft, Number, Sort, Time, Unreadable, Whole
 
 # The id that Claude Code gives a call in the request's `_meta`.
 _CALL_ID = "claudecode/toolUseId"
@@ -45,7 +46,10 @@ _CHANGES = ToolAnnotations(read_only_hint=False, destructive_hint=True, idempote
 
 Meta = Mapping[str, Any]
 Texts = tuple[str, ...]
-Namespaces = Annotated[Texts, Field(description="default: all you may read")]
+Namespaces = Annotated[NamespaceNames, Field(description="default: all you may read")]
+ProjectFirst = Annotated[
+    NamespaceNames, Field(description='default: the project\'s, others only where clearly better; ["*"]: all')
+]
 Limit = Annotated[int, Field(ge=1, le=100)]
 Ids = Annotated[tuple[UUID, ...], Field(min_length=1, max_length=100)]
 
@@ -61,7 +65,7 @@ class StoreArguments(Part):
     source: str | None = None
     session: str | None = None
     occurred_at: Time | None = None
-    importance: Annotated[float | None, Field(description=FIELDS["importance"].about)] = None
+    importance: Annotated[Number | None, Field(description=FIELDS["importance"].about)] = None
     supersedes: Annotated[UUID | None, Field(description="id of the memory it replaces")] = None
     idempotency_key: str | None = None
 
@@ -69,8 +73,11 @@ class StoreArguments(Part):
 class RecallArguments(Part):
     """Arguments of memory_recall."""
 
-    query: Annotated[str, Field(description="A question or topic in plain words; * lists what is trending")]
-    namespaces: Namespaces = ()
+    query: Annotated[str | None, Field(description="A question or topic in plain words; * lists what is trending")] = (
+        None
+    )
+    queries: Annotated[Texts, Field(description="Instead of query: up to 8 questions, answered at once")] = ()
+    namespaces: ProjectFirst = ()
     limit: Limit = 10
     filters: FiltersRequest = Field(default_factory=FiltersRequest)
     ranking: RankingRequest = Field(default_factory=RankingRequest)
@@ -85,7 +92,7 @@ class SearchArguments(Part):
     """Arguments of search_keywords."""
 
     query: str
-    namespaces: Namespaces = ()
+    namespaces: ProjectFirst = ()
     limit: Limit = 10
     filters: FiltersRequest = Field(default_factory=FiltersRequest)
     format: Format = "concise"
@@ -113,7 +120,14 @@ _UPDATE: dict[str, Any] = {
     "id": (UUID, ...),
     **{name: (VALUE_TYPES[FIELDS[name].type] | None, None) for name in CHANGEABLE},
     "clear": (Annotated[Texts, Field(description="fields to empty")], ()),
-    "if_revision": (Annotated[int | None, Field(description="refuse if it changed since this revision")], None),
+    "merge": (
+        Annotated[
+            tuple[UUID, ...],
+            Field(description="memories that this one replaces; it gets the newest text and all tags, unless given"),
+        ],
+        (),
+    ),
+    "if_revision": (Annotated[Whole | None, Field(description="refuse if it changed since this revision")], None),
 }
 # Arguments of memory_update: every changeable field.
 UpdateArguments: Any = create_model("UpdateArguments", __base__=Part, **_UPDATE)
@@ -124,7 +138,7 @@ class ForgetArguments(Part):
 
     ids: Ids | None = None
     filters: FiltersRequest | None = None
-    namespaces: Annotated[Texts, Field(description="for filters; default: the project's")] = ()
+    namespaces: Annotated[NamespaceNames, Field(description="for filters; default: the project's")] = ()
     erase: Annotated[bool, Field(description="delete permanently")] = False
     dry_run: Annotated[bool, Field(description="only list what would be forgotten")] = False
 
@@ -133,19 +147,19 @@ class RelateArguments(Part):
     """Arguments of memory_relate."""
 
     relations: tuple[RelationChange, ...]
-    namespaces: Annotated[Texts, Field(description="where the memories are; default: all")] = ()
+    namespaces: Annotated[NamespaceNames, Field(description="where the memories are; default: all")] = ()
 
 
 async def memory_store(service: Operations, arguments: StoreArguments, meta: Meta) -> JsonDict:
     """Keep what the team should know later: a decision and its reason, a convention, a bug's cause and fix, a how-to, a
-    preference. One fact per memory, understandable without this conversation. Never secrets. Known text is stored once.
-    Supersede outdated ones in `similar`.
+    preference. One fact per memory, understandable without this conversation. Never secrets. Supersede outdated
+    ones in `similar`.
     """
     single = arguments.model_dump(exclude={"content", "memories", "namespace"}, exclude_none=True)
     if arguments.memories is None:
         if arguments.content is None:
             raise InvalidInput("content", "is missing.", hint="Give content for one memory, or memories for several.")
-        drafts: tuple[Draft, ...] = (Draft(arguments.content, **single),)
+        drafts: tuple[NewMemory, ...] = (Draft(arguments.content, **single),)
     elif single or arguments.content is not None:
         raise InvalidInput("memories", "excludes content and its fields.", hint="Put them into each memory.")
     else:
@@ -186,14 +200,19 @@ async def memory_update(service: Operations, arguments: Any, _meta: Meta) -> Jso
     """
     changes = {name: value for name in CHANGEABLE if (value := getattr(arguments, name)) is not None}
     request = UpdateRequest(
-        id=arguments.id, changes=Changes(**changes), clear=arguments.clear, if_revision=arguments.if_revision
+        id=arguments.id,
+        changes=Changes(**changes),
+        clear=arguments.clear,
+        merge=arguments.merge,
+        if_revision=arguments.if_revision,
     )
     return serializers.record(await service.call(request))
 
 
 async def memory_forget(service: Operations, arguments: ForgetArguments, _meta: Meta) -> JsonDict:
-    """Forget memories that are wrong or unwanted, by ids or by filters. A person can undo it for a while
-    (`folklore undo`), unless erase. With filters, dry_run first. For facts that changed, store with supersedes instead.
+    """Forget memories that are wrong or unwanted, by ids or by filters. What they superseded is in force again
+    (`restored`). A person can undo it for a while (`folklore undo`), unless erase. With filters, dry_run first. For
+    facts that changed, store with supersedes instead.
     """
     result = await service.call(ForgetRequest(**_given(arguments)))
     return serializers.forgotten(result, erase=arguments.erase, dry_run=arguments.dry_run)
@@ -217,13 +236,15 @@ def _given(arguments: Part) -> dict[str, Any]:
     return {name: getattr(arguments, name) for name in arguments.model_fields_set - {"format"}}
 
 
-def _with_keys(drafts: tuple[Draft, ...], meta: Meta) -> tuple[Draft, ...]:
+def _with_keys(drafts: tuple[NewMemory, ...], meta: Meta) -> tuple[NewMemory, ...]:
     """Derive idempotency keys from the client's id of the call, so that a repeated call stores nothing twice."""
     call = meta.get(_CALL_ID)
     if not isinstance(call, str) or not 0 < len(call) <= 100:
         return drafts
     return tuple(
-        draft if draft.idempotency_key else replace(draft, idempotency_key=f"call:{call}:{place}")
+        draft
+        if isinstance(draft, Unreadable) or draft.idempotency_key
+        else replace(draft, idempotency_key=f"call:{call}:{place}")
         for place, draft in enumerate(drafts)
     )
 

@@ -16,6 +16,7 @@ from folklore.db.database import Database
 from folklore.db.stores.changes import Changes
 from folklore.db.stores.embeddings import Embeddings
 from folklore.db.stores.memories import Memories
+from folklore.db.stores.merging import Merging
 from folklore.db.stores.namespaces import NamespaceInfo, Namespaces
 from folklore.db.stores.recall import RecallStatements
 from folklore.embedding.protocol import Embedder, Reranker
@@ -30,6 +31,8 @@ from folklore.text import names
 # Seconds that namespaces found by name stay cached: they seldom change, and every recall asks for them.
 _NAMESPACES_CACHED = 1.0
 _CACHED = 256
+# In place of names: every namespace that the caller may read.
+ALL = "*"
 
 NamespaceCache = TTLCache[tuple[str, ...], list[NamespaceInfo]]
 
@@ -52,6 +55,7 @@ class MemoryContext:
     statements: RecallStatements
     changes: Changes
     embeddings: Embeddings
+    merging: Merging
     active_model: ActiveModel
     reranker: Reranker | None = None
     secrets: SecretPolicy = "refuse"
@@ -79,6 +83,7 @@ class MemoryContext:
             RecallStatements(database),
             Changes(database),
             Embeddings(database),
+            Merging(database),
             embedder if isinstance(embedder, ActiveModel) else ActiveModel(embedder),
             reranker,
             secrets,
@@ -106,6 +111,7 @@ class MemoryContext:
             statements=RecallStatements(database),
             changes=Changes(database),
             embeddings=Embeddings(database),
+            merging=Merging(database),
             known_namespaces=_namespace_cache(),
             whole=self,
         )
@@ -127,21 +133,21 @@ class MemoryContext:
         self.statistics.clear_small()
 
     async def find_namespaces(self, requested_names: Sequence[str]) -> list[NamespaceInfo]:
-        """Return the namespaces of these names, or all readable ones. At most one statement where all exist.
+        """Return the namespaces of these names, all readable ones for none or *. At most one statement if all exist.
 
         Raises NotFound with the nearest names for an unknown name: a misspelt name must not look empty.
         """
-        key = tuple(requested_names)
+        key = () if ALL in requested_names else tuple(requested_names)
         if (cached := self.known_namespaces.get(key)) is not None:
             return cached
-        requested = list(dict.fromkeys(names.normalise(name, field="namespaces") for name in requested_names))
+        requested = list(dict.fromkeys(names.normalise(name, field="namespaces") for name in key))
         found = await self.namespaces.find(requested or None)
         existing = {names.key(namespace.name) for namespace in found}
         if missing := [name for name in requested if names.key(name) not in existing]:
             raise await self._unknown(missing[0])
         if found:
             await self.active_model.observe(found[0].model)
-        if self._cacheable(requested_names, found):
+        if self._cacheable(key, found):
             self.known_namespaces[key] = found
         return found
 
@@ -166,8 +172,9 @@ def _no_namespace() -> str:
 class RequestContext:
     """Request: the memory as its caller may see it, the caller, the time, and the caller's time zone.
 
-    `namespace` returns the namespace of a request that names none, or raises InvalidInput. `retention` is the time in
-    which forgotten memories and deleted namespaces can be restored. `engine` is "embedded" or "server".
+    `namespace` returns the namespace of a request that names none, or raises InvalidInput; `project` returns it or
+    None. `retention` is the time in which forgotten memories and deleted namespaces can be restored. `engine` is
+    "embedded" or "server".
     """
 
     memory: MemoryContext
@@ -177,6 +184,7 @@ class RequestContext:
     namespace: Callable[[], str] = _no_namespace
     retention: timedelta = timedelta(days=30)
     engine: str = "server"
+    project: Callable[[], str | None] = lambda: None
 
 
 def names_by_id(namespaces: Sequence[NamespaceInfo]) -> Mapping[UUID, str]:

@@ -6,12 +6,14 @@ from datetime import datetime, tzinfo
 
 from folklore.errors import InvalidInput
 from folklore.memory.context import RequestContext
+from folklore.memory.metadata_filter import metadata_predicate
 from folklore.memory.requests import FiltersRequest
 from folklore.memory.validation import kind_of, with_zone
 from folklore.model import FIELDS, Filters
 from folklore.text import tags as tag_rules
 from folklore.text.clean import clean
 from folklore.text.dates.expressions import parse_time
+from folklore.text.dates.zones import zone_named
 
 MAX_VALUES = 64
 _EQUAL = [name for name, field in FIELDS.items() if field.filter]
@@ -22,7 +24,8 @@ def resolve_filters(request: FiltersRequest, context: RequestContext) -> Filters
     for name in ("kinds", "tags", "exclude_tags", "paths"):
         if len(getattr(request, name)) > MAX_VALUES:
             raise InvalidInput(f"filters.{name}", f"takes at most {MAX_VALUES} values.")
-    since, until = _times(request, context.now, context.zone)
+    zone = context.zone if request.time_zone is None else zone_named(request.time_zone, "filters.time_zone")
+    since, until = _times(request, context.now, zone)
     equal = {name: value for name in _EQUAL if (value := getattr(request, name)) is not None}
     return Filters(
         kinds=tuple(dict.fromkeys(kind_of(kind, "filters.kinds") for kind in request.kinds)),
@@ -33,12 +36,13 @@ def resolve_filters(request: FiltersRequest, context: RequestContext) -> Filters
         source_prefix=_text(request.source_prefix, "source_prefix"),
         author=_text(request.author, "author"),
         paths=tuple(_path(path, place) for place, path in enumerate(request.paths, start=1)),
+        metadata=metadata_predicate(request.metadata),
         since=since,
         until=until,
-        as_of=with_zone(request.as_of, context.zone, "filters.as_of"),
+        as_of=with_zone(request.as_of, zone, "filters.as_of"),
         include_superseded=request.include_superseded,
         equal={name: _text(value, name) if isinstance(value, str) else value for name, value in equal.items()},
-        time_expression=None if request.time is None else f"{request.time} {request.since} {request.until}",
+        time_expression=None if request.time is None else f"{request.time} {request.since} {request.until} {zone}",
     )
 
 

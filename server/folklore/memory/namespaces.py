@@ -1,4 +1,4 @@
-"""Operations on namespaces: list, create, rename, describe, delete, erase, restore."""
+"""Operations on namespaces: list, create, rename, describe, share, delete, erase, restore."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from folklore.memory.requests import (
     ListNamespacesRequest,
     RenameNamespaceRequest,
     RestoreNamespaceRequest,
+    ShareNamespaceRequest,
 )
 from folklore.memory.results import DeletedNamespace, ErasedNamespaces
 from folklore.memory.secret_guard import guard_fields
@@ -59,7 +60,7 @@ async def rename_namespace(context: RequestContext, request: RenameNamespaceRequ
     """Rename a namespace; its memories stay. Raises NotFound, InvalidInput, Conflict if the name is taken."""
     memory = context.memory
     guard_fields({"to": request.to}, memory.secrets)
-    namespace = await _administered(context, request.name)
+    namespace = await administered(context, request.name)
     name = names.normalise(request.to, field="to")
     if not await memory.root.namespaces.rename(namespace.id, name, caller=context.caller, now=context.now):
         raise Conflict(f"There is a namespace {name!r} already.", hint="Choose another name.")
@@ -70,15 +71,23 @@ async def rename_namespace(context: RequestContext, request: RenameNamespaceRequ
 async def describe_namespace(context: RequestContext, request: DescribeNamespaceRequest) -> None:
     """Set or remove the description of a namespace. Raises NotFound, InvalidInput."""
     guard_fields({"description": request.description}, context.memory.secrets)
-    namespace = await _administered(context, request.name)
+    namespace = await administered(context, request.name)
     description = short_text(request.description, "description", MAX_DESCRIPTION)
     store = context.memory.root.namespaces
     await store.describe(namespace.id, description, caller=context.caller, now=context.now)
 
 
+async def share_namespace(context: RequestContext, request: ShareNamespaceRequest) -> None:
+    """Mark a namespace that every project asks too, or remove the mark. Raises NotFound."""
+    namespace = await administered(context, request.name)
+    store = context.memory.root.namespaces
+    await store.share(namespace.id, "never" if request.off else "always", caller=context.caller, now=context.now)
+    context.memory.changed()
+
+
 async def delete_namespace(context: RequestContext, request: DeleteNamespaceRequest) -> DeletedNamespace:
     """Hide a namespace with all its memories; it can be restored for a while. Raises NotFound."""
-    namespace = await _administered(context, request.name)
+    namespace = await administered(context, request.name)
     await context.memory.root.namespaces.delete(namespace.id, caller=context.caller, now=context.now)
     context.memory.changed()
     return DeletedNamespace(namespace.name, context.retention)
@@ -96,7 +105,7 @@ async def erase_namespace(context: RequestContext, request: EraseNamespaceReques
     in_use = await store.find([name])
     chosen = in_use or deleted
     if not chosen:
-        await _administered(context, request.name)  # raises NotFound with similar names
+        await administered(context, request.name)  # raises NotFound with similar names
     ids = tuple(item.id for item in chosen)
     if request.only is not None and set(request.only) != set(ids):
         raise Conflict(
@@ -120,23 +129,30 @@ async def _erase(context: RequestContext, ids: Sequence[UUID]) -> None:
 async def restore_namespace(context: RequestContext, request: RestoreNamespaceRequest) -> str:
     """Restore the namespace of this name that was deleted last. Raises NotFound, Conflict."""
     require_owner(context.caller)
-    store = context.memory.namespaces
-    deleted = await store.deleted(names.normalise(request.name))
-    if not deleted:
-        hint = "`folklore namespaces list --deleted` shows deleted ones."
-        raise NotFound(f"No namespace {request.name!r} was deleted.", hint=hint)
-    last = deleted[0]
-    if last.deleted_at is not None and last.deleted_at < context.now - context.retention:
-        raise Conflict(f"The namespace {last.name} was deleted more than {context.retention.days} days ago.")
-    if not await store.restore(last.id, caller=context.caller, now=context.now):
+    last = await restorable(context, request.name)
+    if not await context.memory.namespaces.restore(last.id, caller=context.caller, now=context.now):
         raise Conflict(f"Another namespace has the name {last.name!r} now.", hint="Rename that one first.")
     context.memory.changed()
     return last.name
 
 
-async def _administered(context: RequestContext, name: str) -> NamespaceInfo:
-    require_writable(context.caller)
+async def restorable(context: RequestContext, name: str) -> Namespace:
+    """Return the namespace of this name that was deleted last. Raises NotFound; Conflict if its time is over."""
+    deleted = await context.memory.namespaces.deleted(names.normalise(name))
+    if not deleted:
+        hint = "`folklore namespaces list --deleted` shows deleted ones."
+        raise NotFound(f"No namespace {name!r} was deleted.", hint=hint)
+    last = deleted[0]
+    if last.deleted_at is not None and last.deleted_at < context.now - context.retention:
+        raise Conflict(f"The namespace {last.name} was deleted more than {context.retention.days} days ago.")
+    return last
+
+
+async def administered(context: RequestContext, name: str, *, dry_run: bool = False) -> NamespaceInfo:
+    """Return the namespace of a name in which the caller is an admin. Raises NotFound, Refused."""
+    if not dry_run:
+        require_writable(context.caller)
     context.memory.changed()  # the cached state may be a second old
     namespace = (await context.memory.find_namespaces([name]))[0]
-    require(context.caller, namespace.name, "admin")
+    require(context.caller, namespace.name, "admin", dry_run=dry_run)
     return namespace

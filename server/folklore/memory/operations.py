@@ -9,11 +9,13 @@ from folklore.memory import namespaces
 from folklore.memory.auth.audit import read_audit
 from folklore.memory.auth.tokens import create_token, list_tokens, revoke_tokens
 from folklore.memory.context import RequestContext
+from folklore.memory.merge_namespaces import merge_namespaces
 from folklore.memory.recall.pipeline import recall, search
 from folklore.memory.records.forget import forget
 from folklore.memory.records.get import get_memories
 from folklore.memory.records.listing import list_memories
 from folklore.memory.records.relate import relate
+from folklore.memory.records.retag import rename_tag
 from folklore.memory.records.store import store
 from folklore.memory.records.update import read_history, undo, update
 from folklore.memory.status import read_stats, read_status
@@ -24,9 +26,11 @@ UseCase = Callable[[RequestContext, Any], Awaitable[Any]]
 USE_CASES: Mapping[str, UseCase] = {
     "store": store, "recall": recall, "search": search, "list": list_memories, "get": get_memories,
     "history": read_history, "update": update, "undo": undo, "forget": forget, "relate": relate,
-    "status": read_status, "stats": read_stats, "list_namespaces": namespaces.list_namespaces,
-    "create_namespace": namespaces.create_namespace, "rename_namespace": namespaces.rename_namespace,
-    "describe_namespace": namespaces.describe_namespace, "delete_namespace": namespaces.delete_namespace,
+    "rename_tag": rename_tag, "status": read_status, "stats": read_stats,
+    "list_namespaces": namespaces.list_namespaces, "create_namespace": namespaces.create_namespace,
+    "rename_namespace": namespaces.rename_namespace, "describe_namespace": namespaces.describe_namespace,
+    "share_namespace": namespaces.share_namespace, "merge_namespaces": merge_namespaces,
+    "delete_namespace": namespaces.delete_namespace,
     "erase_namespace": namespaces.erase_namespace, "restore_namespace": namespaces.restore_namespace,
     "create_token": create_token, "list_tokens": list_tokens, "revoke_tokens": revoke_tokens, "audit": read_audit,
 }  # fmt: skip

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Generic, Literal, Ty
 from uuid import UUID
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
     BeforeValidator,
     ConfigDict,
@@ -16,6 +17,8 @@ from pydantic import (
     JsonValue,
     TypeAdapter,
     ValidationError,
+    ValidatorFunctionWrapHandler,
+    WrapValidator,
     create_model,
     model_validator,
 )
@@ -30,11 +33,14 @@ from folklore.model import (
     FieldType,
     Memory,
     Namespace,
+    Number,
     Sort,
     TagMatch,
     TagMode,
     Time,
     Token,
+    Unreadable,
+    Whole,
 )
 
 Result = TypeVar("Result")
@@ -46,7 +52,7 @@ OnConflict = Literal["skip", "overwrite", "fail"]
 
 # The type that a declared field has in JSON.
 VALUE_TYPES: Mapping[FieldType, Any] = {
-    "text": str, "kind": str, "language": str, "tags": Words, "paths": Words, "share": float, "integer": int,
+    "text": str, "kind": str, "language": str, "tags": Words, "paths": Words, "share": Number, "integer": Whole,
     "time": Time, "json": dict[str, JsonValue], "flag": bool,
 }  # fmt: skip
 
@@ -58,7 +64,31 @@ def without_nulls(value: object) -> object:
     return value
 
 
-NewMemory = Annotated[Draft, BeforeValidator(without_nulls)]
+def _not_empty(names: Words) -> Words:
+    if not names:
+        raise ValueError('names none; leave it out for the default, or give ["*"] for all')
+    return names
+
+
+# Names of namespaces, or ["*"] for all that the caller may read. An empty list would be taken for either none or all.
+NamespaceNames = Annotated[Words, AfterValidator(_not_empty)]
+
+
+def _readable(value: object, read: ValidatorFunctionWrapHandler) -> object:
+    """Return a memory, or what is wrong with it: one of a batch is refused without the others."""
+    if isinstance(value, Unreadable):
+        return value
+    try:
+        return read(value)
+    except ValidationError as error:
+        [(field, reason), *_] = field_errors(error)
+        return Unreadable("" if field == "arguments" else field, reason)
+
+
+if TYPE_CHECKING:
+    NewMemory = Draft | Unreadable
+else:
+    NewMemory = Annotated[Draft, BeforeValidator(without_nulls), WrapValidator(_readable)]
 
 
 class Part(BaseModel):
@@ -95,11 +125,16 @@ class _Filters(Part):
     source_prefix: str | None = None
     author: str | None = None
     paths: Words = ()
+    metadata: Annotated[
+        dict[str, JsonValue],
+        Field(description='by path: {"team": "x", "ticket.id": {"in": [1, 2]}, "draft": {"exists": false}}'),
+    ] = {}
     time: Annotated[str | None, Field(description="e.g. last week, in March 2025, 2025-03-01..2025-03-09")] = None
     since: Time | None = None
     until: Time | None = None
     as_of: Time | None = None
     include_superseded: bool = False
+    time_zone: Annotated[str | None, Field(description="of these times; default: yours")] = None
 
 
 def _with_fields(name: str, base: type[BaseModel], fields: list[str], doc: str) -> Any:
@@ -128,12 +163,12 @@ class RankingRequest(Part):
     preset: Annotated[str, Field(description="balanced, keyword, semantic, roaming, rrf or a configured one")] = (
         "balanced"
     )
-    weights: Annotated[dict[str, float], Field(description="of dense, keyword, relations, nearness or a signal")] = {}
-    min_score: Annotated[float | None, Field(description="leave out results of lower confidence, 0 to 1")] = None
-    mmr_lambda: float | None = None
+    weights: Annotated[dict[str, Number], Field(description="of dense, keyword, relations, nearness or a signal")] = {}
+    min_score: Annotated[Number | None, Field(description="leave out results of lower confidence, 0 to 1")] = None
+    mmr_lambda: Number | None = None
     reflections: Reflections = "include"
     expand: tuple[Expansion, ...] = ()
-    embedding: tuple[float, ...] | None = None
+    embedding: tuple[Number, ...] | None = None
 
 
 class RelationChange(Part):
@@ -142,7 +177,7 @@ class RelationChange(Part):
     from_id: Annotated[UUID, Field(alias="from")]
     to_id: Annotated[UUID, Field(alias="to")]
     type: str = DEFAULT_RELATION
-    strength: Annotated[float, Field(description="0 to 1")] = 1.0
+    strength: Annotated[Number, Field(description="0 to 1")] = 1.0
     remove: bool = False
 
     model_config = ConfigDict(populate_by_name=True, serialize_by_alias=True)
@@ -157,15 +192,16 @@ class StoreRequest(Request, Returns[results.StoreResult]):
 
 
 class RecallRequest(Request, Returns[Answer]):
-    """Find memories that answer a question."""
+    """Find memories that answer a question, or several: `query` or `queries`."""
 
-    query: str
-    namespaces: Words = ()
-    limit: int = 10
+    query: str | None = None
+    queries: Words = ()
+    namespaces: NamespaceNames = ()
+    limit: Whole = 10
     filters: FiltersRequest = Field(default_factory=FiltersRequest)
     ranking: RankingRequest = Field(default_factory=RankingRequest)
     sort: Sort = "score"
-    max_tokens: int | None = None
+    max_tokens: Whole | None = None
     explain: bool = False
     cursor: str | None = None
 
@@ -174,8 +210,8 @@ class SearchRequest(Request, Returns[Answer]):
     """Find memories by exact words."""
 
     query: str
-    namespaces: Words = ()
-    limit: int = 10
+    namespaces: NamespaceNames = ()
+    limit: Whole = 10
     filters: FiltersRequest = Field(default_factory=FiltersRequest)
     cursor: str | None = None
 
@@ -183,10 +219,10 @@ class SearchRequest(Request, Returns[Answer]):
 class ListRequest(Request, Returns[Answer]):
     """List memories in order of time."""
 
-    namespaces: Words = ()
+    namespaces: NamespaceNames = ()
     filters: FiltersRequest = Field(default_factory=FiltersRequest)
     sort: ListSort = "time_desc"
-    limit: int = 20
+    limit: Whole = 20
     cursor: str | None = None
 
 
@@ -201,25 +237,26 @@ class HistoryRequest(Request, Returns[results.History]):
     """Read the changes of a memory."""
 
     id: UUID
-    namespaces: Words = ()
+    namespaces: NamespaceNames = ()
 
 
 class UpdateRequest(Request, Returns[Memory]):
-    """Change fields of a memory; `clear` names fields to empty."""
+    """Change fields of a memory; `clear` names fields to empty, `merge` memories to be merged into it."""
 
     id: UUID
     changes: Changes = Field(default_factory=Changes)
     clear: Words = ()
-    if_revision: int | None = None
-    namespaces: Words = ()
+    merge: tuple[UUID, ...] = ()
+    if_revision: Whole | None = None
+    namespaces: NamespaceNames = ()
 
 
 class UndoRequest(Request, Returns[results.Undone]):
     """Take back the last change of a memory, only if it is at `revision` where that is given."""
 
     id: UUID
-    revision: int | None = None
-    namespaces: Words = ()
+    revision: Whole | None = None
+    namespaces: NamespaceNames = ()
 
 
 class ForgetRequest(Request, Returns[results.ForgetResult]):
@@ -227,7 +264,7 @@ class ForgetRequest(Request, Returns[results.ForgetResult]):
 
     ids: tuple[UUID, ...] = ()
     filters: FiltersRequest | None = None
-    namespaces: Words = ()
+    namespaces: NamespaceNames = ()
     erase: bool = False
     dry_run: bool = False
     only: tuple[UUID, ...] | None = None
@@ -237,7 +274,17 @@ class RelateRequest(Request, Returns[results.RelateResult]):
     """Write and remove relations."""
 
     relations: tuple[RelationChange, ...]
-    namespaces: Words = ()
+    namespaces: NamespaceNames = ()
+
+
+class RenameTagRequest(Request, Returns[results.RenamedTag]):
+    """Rename a tag, and those below it, on the memories of a namespace; with `undo`, take the last such call back."""
+
+    tag: str
+    to: str
+    namespace: str | None = None
+    undo: bool = False
+    dry_run: bool = False
 
 
 class StatusRequest(Request, Returns[results.Status]):
@@ -247,7 +294,7 @@ class StatusRequest(Request, Returns[results.Status]):
 class StatsRequest(Request, Returns[results.Stats]):
     """Count the memories of namespaces."""
 
-    namespaces: Words = ()
+    namespaces: NamespaceNames = ()
 
 
 class ListNamespacesRequest(Request, Returns[tuple[Namespace, ...]]):
@@ -278,10 +325,26 @@ class DescribeNamespaceRequest(Request, Returns[None]):
     description: str | None = None
 
 
+class ShareNamespaceRequest(Request, Returns[None]):
+    """Search a namespace in every project too, or with `off` no longer."""
+
+    name: str
+    off: bool = False
+
+
 class DeleteNamespaceRequest(Request, Returns[results.DeletedNamespace]):
     """Delete a namespace; it can be restored for a while."""
 
     name: str
+
+
+class MergeNamespacesRequest(Request, Returns[results.MergedNamespaces]):
+    """Move all memories of a namespace into another, and delete it; with `undo`, take that back."""
+
+    name: str
+    into: str
+    undo: bool = False
+    dry_run: bool = False
 
 
 class EraseNamespaceRequest(Request, Returns[results.ErasedNamespaces]):
@@ -326,18 +389,18 @@ class RevokeTokensRequest(Request, Returns[tuple[results.RevokedToken, ...]]):
 class AuditRequest(Request, Returns[tuple[results.AuditEntry, ...]]):
     """Read the audit log, newest first; `since` is a period such as 7d."""
 
-    namespaces: Words = ()
+    namespaces: NamespaceNames = ()
     principal: str | None = None
     denied: bool = False
     action: str | None = None
     since: str | None = None
-    limit: int = 50
+    limit: Whole = 50
 
 
 class ExportRequest(Request):
     """Export namespaces, or all that the caller may read; the result is a stream of JSON Lines."""
 
-    namespaces: Words = ()
+    namespaces: NamespaceNames = ()
     embeddings: bool = False
 
 

@@ -2,16 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from folklore.model import Degraded, Memory, NamespaceStats, Relation, Revision, Role, Stored
+from folklore.errors import FolkloreError
+from folklore.model import Degraded, Memory, NamespaceStats, Relation, Revision, Role, Shared, Stored
+
+
+@dataclass(frozen=True, slots=True)
+class RefusedMemory:
+    """A memory of a batch that was not stored: its place, the wrong field, the reason, and the code of the error."""
+
+    index: int
+    field: str
+    reason: str
+    code: str
+
+    @classmethod
+    def of(cls, index: int, error: FolkloreError) -> RefusedMemory:
+        """Read the field from the message of an error: `memories[2].kind: …` or `kind: …`."""
+        field, _, reason = error.message.removeprefix(f"memories[{index}]").lstrip(".").partition(": ")
+        return cls(index, field, f"{reason} {error.hint}" if error.hint else reason, error.code)
 
 
 @dataclass(frozen=True, slots=True)
 class StoreResult:
-    """Outcome for each draft, in the order given.
+    """Outcome for each memory that was stored, in the order given, and the refused ones.
 
     `note` reports what was stored otherwise than given, and what could not be checked.
     """
@@ -19,6 +37,7 @@ class StoreResult:
     namespace: str
     stored: tuple[Stored, ...]
     note: str | None = None
+    refused: tuple[RefusedMemory, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,22 +70,28 @@ class History:
 
 @dataclass(frozen=True, slots=True)
 class Undone:
-    """A memory after an undo, and the change that was taken back."""
+    """A memory after an undo, and the change that was taken back.
+
+    `superseded` are the memories that forgetting it had restored, and that it supersedes again.
+    """
 
     memory: Memory
     revision: Revision
+    superseded: tuple[UUID, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class ForgetResult:
     """Memories that were forgotten, or would be; `already` were forgotten before.
 
-    `more`: the filters match more memories than one call takes.
+    `more`: the filters match more memories than one call takes. `restored` were superseded by them, and are in force
+    again.
     """
 
     memories: tuple[Memory, ...]
     already: tuple[UUID, ...] = ()
     more: bool = False
+    restored: tuple[Memory, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +130,7 @@ class NamespaceStatus:
     memories: int
     role: Role
     pending_embeddings: int
+    shared: Shared = "never"
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +156,34 @@ class Stats:
     namespaces: tuple[NamespaceStats, ...]
     model: str | None
     engine: str
+
+
+@dataclass(frozen=True, slots=True)
+class RenamedTag:
+    """Tags that were renamed in a namespace, or would be, each with its new name, and the number of memories.
+
+    `kept` counts memories that an undo left as they are, since they were changed in between.
+    """
+
+    namespace: str
+    tags: Mapping[str, str]
+    memories: int
+    kept: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class MergedNamespaces:
+    """Namespaces that were merged, or would be, and how many memories were moved.
+
+    `duplicates` of them are superseded by a memory of the same text in the other namespace; `known` stayed behind,
+    since the other namespace has them under the same id.
+    """
+
+    name: str
+    into: str
+    memories: int
+    duplicates: int
+    known: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -69,7 +69,7 @@ def _guarded(
             continue
         if policy == "refuse" or name in _FIXED:
             raise Refused(
-                f"{prefix}{name}: holds what looks like a secret ({kinds[0]}); nothing was stored.",
+                f"{prefix}{name}: holds what looks like a secret ({kinds[0]}), so it was not stored.",
                 hint="Leave it out and name the place where it is kept. If it is not secret, write <a placeholder>.",
             )
         changed[name] = value

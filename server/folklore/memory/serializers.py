@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, Literal
 from uuid import UUID
 
-from folklore.memory.results import ForgetResult, GetResult, MemoryDetails, RelateResult, Status, StoreResult
+from folklore.memory.results import (
+    ForgetResult,
+    GetResult,
+    MemoryDetails,
+    NamespaceStatus,
+    RelateResult,
+    Status,
+    StoreResult,
+)
 from folklore.model import FIELDS, Answer, Memory, Namespace, Recalled, Relation, Revision, Similar
 
 Format = Literal["concise", "detailed", "ids"]
 JsonDict = dict[str, Any]
 # Characters by which a text is recognised.
 _BEGINNING = 200
+# Searched namespaces that are named.
+_NAMED = 12
 # Near-duplicates that are shown by themselves.
 _VARIANTS = 5
 
@@ -22,13 +32,20 @@ def answer(found: Answer, form: Format) -> JsonDict:
     """Serialize an answer; empty parts are left out."""
     return _set(
         memories=[recalled(result, form) for result in found.memories],
-        searched=list(found.searched),
+        searched=_searched(found.searched),
         degraded=[_fields(item, "branch reason") for item in found.degraded] or None,
         truncated=found.truncated or None,
         cursor=found.cursor,
         note=found.note,
         explain=None if found.explain is None else dict(found.explain),
     )
+
+
+def _searched(names: Sequence[str]) -> list[str]:
+    """Return the names of the namespaces, the last of very many as their number."""
+    if len(names) <= _NAMED:
+        return list(names)
+    return [*names[: _NAMED - 1], f"and {len(names) - _NAMED + 1:,} more"]
 
 
 def recalled(result: Recalled, form: Format) -> JsonDict:
@@ -39,9 +56,15 @@ def recalled(result: Recalled, form: Format) -> JsonDict:
         value = _concise(result.memory)
     else:
         value = record(result.memory)
+    memory = result.memory
     return value | _set(
         score=result.score,
+        superseded_by=_plain(memory.superseded_by),
+        # The memory that superseded it may have been erased.
+        superseded_at=_plain(memory.superseded_at) if memory.superseded_by is None else None,
+        queries=list(result.queries) or None,
         expanded=result.expanded,
+        elsewhere=result.elsewhere or None,
         variants=_variants(result) or None,
         contradicts=[str(id_) for id_ in result.contradicts] or None,
         explain=None if result.explain is None else dict(result.explain),
@@ -86,7 +109,8 @@ def stored(result: StoreResult) -> JsonDict:
         _fields(item, "id status") | _set(similar=[_similar(near) for near in item.similar] or None)
         for item in result.stored
     ]
-    return _set(namespace=result.namespace, stored=items, note=result.note)
+    refused = [_fields(item, "index field reason") for item in result.refused] or None
+    return _set(namespace=result.namespace, stored=items, refused=refused, note=result.note)
 
 
 def _similar(near: Similar) -> JsonDict:
@@ -150,13 +174,21 @@ def forgotten(result: ForgetResult, *, erase: bool, dry_run: bool) -> JsonDict:
         erased=erased or None,
         dry_run=dry_run or None,
         more=result.more or None,
+        restored=[
+            _fields(memory, "id namespace") | {"content": beginning(memory.content)} for memory in result.restored
+        ]
+        or None,
     )
 
 
 def namespace(item: Namespace) -> JsonDict:
     """Serialize a namespace."""
     described = _fields(item, "language description created_at deleted_at deleted_by")
-    return _set(name=item.name, memories=item.memories or 0, **described)
+    return _set(name=item.name, memories=item.memories or 0, shared=_shared(item), **described)
+
+
+def _shared(item: Namespace | NamespaceStatus) -> str | None:
+    return None if item.shared == "never" else item.shared
 
 
 def status(found: Status) -> JsonDict:
@@ -166,7 +198,7 @@ def status(found: Status) -> JsonDict:
         version=found.version,
         engine=found.engine,
         model=model and _fields(model, "provider name dimensions"),
-        namespaces=[_fields(item, "name memories role") for item in found.namespaces],
+        namespaces=[_fields(item, "name memories role") | _set(shared=_shared(item)) for item in found.namespaces],
         embedding_debt=None if model is None else found.pending_embeddings,
         degraded=[_fields(item, "branch reason") for item in found.degraded] or None,
     )

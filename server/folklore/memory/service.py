@@ -6,15 +6,22 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
-from folklore.errors import FolkloreError, InvalidInput
+from folklore.errors import FolkloreError, error_from_code
 from folklore.memory.requests import RecallRequest, Request, Result, Returns, SearchRequest, StoreRequest
 from folklore.memory.usage import UsageRecorder
-from folklore.model import Caller
+from folklore.model import Caller, Draft, Unreadable
 
 if TYPE_CHECKING:  # imports the database driver
     from folklore.memory.context import RequestContext
 
+
 _IMPORTED = ("id", "author", "created_at", "position")
+
+
+def _without_imported(draft: Draft | Unreadable) -> Draft | Unreadable:
+    """Return a draft, or the field in it that only an import may state."""
+    stated = next((name for name in _IMPORTED if getattr(draft, name, None) is not None), None)
+    return draft if stated is None else Unreadable(stated, "is set by the server. Only an import may state it.")
 
 
 class Operations(Protocol):
@@ -61,17 +68,16 @@ class Service:
         return cast("Result", result)
 
     def _prepared(self, request: StoreRequest, context: RequestContext) -> Any:
-        for place, draft in enumerate(request.memories):
-            for name in _IMPORTED:
-                if getattr(draft, name) is not None:
-                    field_name = name if request.single else f"memories[{place}].{name}"
-                    raise InvalidInput(field_name, "is set by the server.", hint="Only an import may state it.")
         namespace = context.namespace() if request.namespace is None else request.namespace
-        memories = tuple(self.usage.unquote(namespace, request.memories))
+        memories = tuple(map(_without_imported, self.usage.unquote(namespace, request.memories)))
         return request.model_copy(update={"namespace": namespace, "memories": memories})
 
     def _record(self, request: object, result: Any, context: RequestContext) -> None:
         if isinstance(request, RecallRequest | SearchRequest):
-            self.usage.record(result, request.query, caller=context.caller, now=context.now)
+            several = request.queries if isinstance(request, RecallRequest) else ()
+            queries = several or (request.query or "",)
+            self.usage.record(result, *queries, caller=context.caller, now=context.now)
         elif isinstance(request, StoreRequest):
-            self.usage.metrics.stored(len(request.memories))
+            self.usage.metrics.stored(len(result.stored))
+            for item in result.refused:
+                self.denied(request.operation, error_from_code(item.code, f"{item.field}: {item.reason}"))

@@ -21,7 +21,11 @@ async def read_status(context: RequestContext, _request: StatusRequest) -> Statu
         engine=context.engine,
         namespaces=tuple(
             NamespaceStatus(
-                item.name, item.memories, role_in(context.caller, item.name) or "reader", item.without_vector
+                item.name,
+                item.memories,
+                role_in(context.caller, item.name) or "reader",
+                item.without_vector,
+                item.shared,
             )
             for item in holdings
         ),

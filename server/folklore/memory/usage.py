@@ -18,7 +18,7 @@ from typing import Any
 from folklore.db.stores.usage import UsageEntry
 from folklore.errors import FolkloreError
 from folklore.memory.ids import new_id
-from folklore.model import Answer, Caller, Draft
+from folklore.model import Answer, Caller, Draft, Unreadable
 from folklore.text import names
 from folklore.text.clean import digest
 from folklore.text.words import unquoted
@@ -71,10 +71,13 @@ class UsageQueue:
         self.written = 0
         self.dropped = 0
 
-    def add(self, answer: Answer, query: str, *, caller: Caller, now: datetime) -> None:
-        """Queue the scored memories of an answer without waiting. Memories of a listing have no score."""
+    def add(self, answer: Answer, *queries: str, caller: Caller, now: datetime) -> None:
+        """Queue the scored memories of an answer without waiting. Memories of a listing have no score.
+
+        A memory that answers several questions is counted once, for the first of them.
+        """
         answer_id = new_id()
-        digest_of_query = query_digest(query)
+        digests = [query_digest(query) for query in queries]
         for rank, result in enumerate(answer.memories, start=1):
             if result.score is None:
                 continue
@@ -88,7 +91,7 @@ class UsageQueue:
                 at=now,
                 rank=rank,
                 score=result.score,
-                query=digest_of_query,
+                query=digests[result.queries[0] if result.queries else 0],
                 session=self._session,
                 caller=caller.author,
             )
@@ -142,7 +145,7 @@ class UsageRecorder:
         # (namespace, digest of the text) of the memories recalled in this process, the latest last.
         self._recalled: OrderedDict[tuple[str, bytes], None] = OrderedDict()
 
-    def record(self, answer: Answer, query: str, *, caller: Caller, now: datetime) -> None:
+    def record(self, answer: Answer, *queries: str, caller: Caller, now: datetime) -> None:
         """Record the answer of a recall or keyword search without waiting."""
         self.metrics.answered(answer)
         for result in answer.memories:
@@ -153,9 +156,9 @@ class UsageRecorder:
         while len(self._recalled) > _REMEMBERED:
             self._recalled.popitem(last=False)
         if self.queue is not None:
-            self.queue.add(answer, query, caller=caller, now=now)
+            self.queue.add(answer, *queries, caller=caller, now=now)
 
-    def unquote(self, namespace: str, drafts: Sequence[Draft]) -> list[Draft]:
+    def unquote(self, namespace: str, drafts: Sequence[Draft | Unreadable]) -> list[Draft | Unreadable]:
         """Take quotation marks, a bullet or the like off each draft that wraps a memory recalled here.
 
         A store then confirms that memory as a duplicate. Only signs around the whole text are taken off, never a word.
@@ -163,7 +166,7 @@ class UsageRecorder:
         if not self._recalled:
             return list(drafts)
         key = names.key(namespace.strip())
-        return [self._unquoted(key, draft) for draft in drafts]
+        return [draft if isinstance(draft, Unreadable) else self._unquoted(key, draft) for draft in drafts]
 
     def _unquoted(self, namespace: str, draft: Draft) -> Draft:
         if (namespace, digest(draft.content)) in self._recalled:

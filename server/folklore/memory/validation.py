@@ -9,9 +9,9 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, tzinfo
 from typing import Any
 
-from folklore.errors import InvalidInput
+from folklore.errors import FolkloreError, InvalidInput
 from folklore.memory.secret_guard import guard_draft
-from folklore.model import FIELDS, Draft, Field, FieldType, JsonObject, Link, SecretPolicy
+from folklore.model import FIELDS, Draft, Field, FieldType, JsonObject, Link, SecretPolicy, Unreadable, number
 from folklore.text import tags as tag_rules
 from folklore.text.clean import clean, cleaned
 from folklore.text.languages import detect, language
@@ -47,15 +47,15 @@ class _Check:
 
 @dataclass(frozen=True, slots=True)
 class ValidBatch:
-    """Checked drafts, the prefix of each in errors, and notes on what was changed before storing."""
+    """Checked drafts by place in the batch, the errors of the others, and notes on what was changed before storing."""
 
-    drafts: list[Draft]
-    prefixes: list[str]
+    drafts: dict[int, Draft]
+    refused: dict[int, FolkloreError]
     notes: list[str]
 
 
 def check_batch(
-    drafts: Sequence[Draft],
+    drafts: Sequence[Draft | Unreadable],
     *,
     now: datetime,
     zone: tzinfo = UTC,
@@ -64,32 +64,51 @@ def check_batch(
 ) -> ValidBatch:
     """Return the drafts as they will be stored: cleaned, without secrets, normalised.
 
-    With `single`, errors name fields without their place in the batch. Raises InvalidInput or Refused for the first bad
-    draft.
+    With `single`, errors name fields without their place in the batch. Raises InvalidInput for a batch that is empty or
+    too large; if all drafts are refused, the first error.
     """
     if not drafts:
         raise InvalidInput("memories", "is empty.", hint="Give content, or memories with one object each.")
     if len(drafts) > MAX_BATCH:
         problem = f"must hold at most {MAX_BATCH} memories, got {len(drafts)}."
         raise InvalidInput("memories", problem, hint="Split them over several calls.")
-    prefixes = [""] if single else [f"memories[{place}]." for place in range(len(drafts))]
-    checked: list[Draft] = []
+    checked: dict[int, Draft] = {}
+    refused: dict[int, FolkloreError] = {}
     removed: list[str] = []
     redacted: list[str] = []
-    for given, prefix in zip(drafts, prefixes, strict=True):
-        draft, invisible = clean_draft(given, prefix)
-        draft, replaced = guard_draft(draft, secrets, prefix=prefix)
-        checked.append(check_cleaned(draft, prefix=prefix, now=now, zone=zone))
-        removed += invisible
-        redacted += replaced
+    for place, given in enumerate(drafts):
+        prefix = prefix_of(place, single=single)
+        try:
+            draft, invisible = clean_draft(_stated(given, prefix), prefix)
+            draft, replaced = guard_draft(draft, secrets, prefix=prefix)
+            checked[place] = check_cleaned(draft, prefix=prefix, now=now, zone=zone)
+        except FolkloreError as error:
+            refused[place] = error
+        else:
+            removed += invisible
+            redacted += replaced
+    if not checked:
+        raise refused[min(refused)]
     return ValidBatch(
         checked,
-        prefixes,
+        refused,
         [
             *_note("Secrets were replaced by a marker before storing", redacted),
             *_note("Invisible characters were removed before storing", removed),
         ],
     )
+
+
+def prefix_of(place: int, *, single: bool) -> str:
+    """Return what precedes the name of a field in the errors of a memory."""
+    return "" if single else f"memories[{place}]."
+
+
+def _stated(given: Draft | Unreadable, prefix: str) -> Draft:
+    """Return a memory that could be read. Raises InvalidInput."""
+    if isinstance(given, Unreadable):
+        raise InvalidInput(f"{prefix}{given.field}".removesuffix("."), given.reason)
+    return given
 
 
 def clean_draft(draft: Draft, prefix: str = "") -> tuple[Draft, list[str]]:
@@ -199,7 +218,10 @@ def share(value: float, field: str) -> float:
     """Return a number from 0 to 1. Raises InvalidInput."""
     if not 0 <= value <= 1:  # also refuses NaN
         raise InvalidInput(field, f"must be between 0 and 1, got {value}.")
-    return value
+    try:
+        return number(value)
+    except ValueError as error:
+        raise InvalidInput(field, f"{error}.") from None
 
 
 def _text(value: str, check: _Check) -> str | None:

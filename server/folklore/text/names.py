@@ -14,6 +14,8 @@ from folklore.errors import InvalidInput
 from folklore.text.clean import nfc
 
 MAX_LENGTH = 100
+# The namespace of a process outside any repository.
+DEFAULT = "default"
 _PUNCTUATION = "._-:/@"
 _LEVELS = re.compile(r"[:/]")
 _WORDS = re.compile(r"[._\-:/@]")
@@ -24,6 +26,8 @@ _LOWER_ASCII = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
 _URL = re.compile(r"[a-z][a-z0-9+.-]*://([^/?#]*)([^?#]*)", re.IGNORECASE)
 # A user name may contain "@" and "\" (mail addresses, Windows domains).
 _SSH_SHORT = re.compile(r"(?:[^:/\s]+@)?(\[[^\]\s]*\]|[^@:/\\\s]{2,}):(?!//)(.*)", re.DOTALL)
+# The older address of an organisation of Azure DevOps, which names it in the host.
+_VISUAL_STUDIO = re.compile(r"(?:[^@]*@)?([^.@]+)\.visualstudio\.com(?::\d+)?", re.IGNORECASE)
 _DRIVE = re.compile(r".:")
 _DOT_GIT = re.compile(r"\.git$", re.IGNORECASE)
 
@@ -75,6 +79,8 @@ def from_remote(remote: str) -> str | None:
     else:
         local, path = True, text
     levels = _levels_of(path, local=local)
+    if url and (organisation := _VISUAL_STUDIO.fullmatch(url[1])):
+        levels = [_level(organisation[1]), *(level for level in levels if level != "defaultcollection")]
     return _repository_name(levels[-2:] if local else _without_service_levels(levels))
 
 

@@ -16,9 +16,9 @@ from folklore.model import Caller
 NOWHERE = UUID(int=0)
 
 Write = Literal[
-    "store", "update", "supersede", "forget", "undo", "erase", "relate", "unrelate", "import", "namespace_create",
-    "namespace_rename", "namespace_describe", "namespace_delete", "namespace_restore", "namespace_erase",
-    "token_create", "token_revoke",
+    "store", "update", "merge", "retag", "move", "supersede", "forget", "restore", "undo", "erase", "relate",
+    "unrelate", "import", "namespace_create", "namespace_rename", "namespace_describe", "namespace_share",
+    "namespace_delete", "namespace_restore", "namespace_merge", "namespace_erase", "token_create", "token_revoke",
 ]  # fmt: skip
 WRITES: tuple[Write, ...] = get_args(Write)
 

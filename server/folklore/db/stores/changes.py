@@ -11,7 +11,7 @@ from operator import itemgetter
 from uuid import UUID
 
 from folklore.db.database import Database, Session
-from folklore.db.rows import as_json, columns_of, made, memory_of, relation_of, revision_of, visibility
+from folklore.db.rows import as_json, columns_of, filtered, made, memory_of, relation_of, revision_of
 from folklore.db.stores.audit import NewEntry, Write, log_entry
 from folklore.db.stores.maintenance import erase
 from folklore.db.stores.memories import PreparedMemory, Vectors, index, lock_sessions, session_steps
@@ -56,6 +56,24 @@ class Closing:
 
 
 @dataclass(frozen=True, slots=True)
+class Superseded:
+    """A superseded memory, the digest of its text, and the revision that kept its state before."""
+
+    id: UUID
+    digest: bytes
+    revision: int
+
+
+@dataclass(frozen=True, slots=True)
+class Retagged:
+    """A memory with a renamed tag, the revision that kept its former tags, and True if nothing changed it since."""
+
+    id: UUID
+    revision: int
+    unchanged: bool
+
+
+@dataclass(frozen=True, slots=True)
 class KeyAnswer:
     """Memory that answered an idempotency key, and the digest of the request."""
 
@@ -78,9 +96,9 @@ class NamespaceTransaction:
         self, session: Session, namespace: UUID, caller: Caller, now: datetime, language: str | None = None
     ) -> None:
         self.namespace = namespace
+        self.now = now
         self._session = session
         self._caller = caller
-        self._now = now
         self._language = language
 
     async def insert(self, batch: Sequence[PreparedMemory], vectors: Vectors | None) -> list[Inserted]:
@@ -95,7 +113,7 @@ class NamespaceTransaction:
         ids, new = await self._insert_rows([batch[place] for place in places])
         written = [place for place in places if batch[place].digest in new]
         made = None if vectors is None else vectors.select(written)
-        await index(self._session, self.namespace, [ids[batch[place].digest] for place in written], made, self._now)
+        await index(self._session, self.namespace, [ids[batch[place].digest] for place in written], made, self.now)
         return [
             Inserted(ids[item.digest], place == first[item.digest] and item.digest in new)
             for place, item in enumerate(batch)
@@ -105,10 +123,10 @@ class NamespaceTransaction:
         """Insert memories of different texts; return their ids by digest, and the digests of new texts."""
         await lock_sessions(self._session, self.namespace, (item.draft for item in batch))
         rows = await self._session.rows(
-            "memories/insert", namespace=self.namespace, drafts=self._drafts(batch), now=self._now
+            "memories/insert", namespace=self.namespace, drafts=self._drafts(batch), now=self.now
         )
         if derived := [row["id"] for row in rows if row["is_derived"]]:
-            await self._session.rows("reflections/adopt", namespace=self.namespace, ids=derived, now=self._now)
+            await self._session.rows("reflections/adopt", namespace=self.namespace, ids=derived, now=self.now)
         return {row["digest"]: row["id"] for row in rows}, {row["digest"] for row in rows if row["is_new"]}
 
     def _drafts(self, batch: Sequence[PreparedMemory]) -> str:
@@ -120,7 +138,7 @@ class NamespaceTransaction:
                 "author": item.draft.author or self._caller.author,
                 "agent": self._caller.agent,
                 "language": item.draft.language or stored_language(item.detected, self._language),
-                "created_at": item.draft.created_at or self._now,
+                "created_at": item.draft.created_at or self.now,
                 "digest": item.digest,
             }
             for item, step in zip(batch, session_steps(item.draft for item in batch), strict=True)
@@ -174,18 +192,39 @@ class NamespaceTransaction:
 
     async def matching(self, filters: Filters, limit: int, only: Sequence[UUID] | None = None) -> list[UUID]:
         """Return the first memories that match filters, of `only` if given. One statement."""
+        statement, values = filtered("memories/match", filters, self.now)
         rows = await self._session.rows(
-            "memories/match",
+            statement,
             namespace=self.namespace,
             fetch=limit,
             shown=None if only is None else list(only),
-            **visibility(filters, self._now),
+            **values,
         )
         return [row["id"] for row in rows]
 
-    async def in_force(self, digest: bytes) -> UUID | None:
-        """Return the memory of this text that is neither forgotten nor superseded. One statement."""
-        row = await self._session.row("memories/in_force", namespace=self.namespace, digests=[digest])
+    async def superseded_by(self, leading: Sequence[UUID], leaving: Sequence[UUID]) -> dict[UUID, UUID]:
+        """Return the memories hidden by `leading` that return when `leaving` go, with their successors. One statement.
+
+        `leading` are those of `leaving` that are in force.
+        """
+        rows = await self._session.rows(
+            "memories/superseded_by", namespace=self.namespace, leading=list(leading), leaving=list(leaving)
+        )
+        return {row["id"]: row["superseded_by"] for row in rows}
+
+    async def restored(self, forgotten: Revision) -> list[Revision]:
+        """Read the revisions that restored what a memory superseded when it was forgotten. One statement."""
+        rows = await self._session.rows(
+            "revisions/restored",
+            namespace=self.namespace,
+            successor=forgotten.memory_id,
+            at=forgotten.changed_at,
+        )
+        return [revision_of(row) for row in rows]
+
+    async def in_force(self, *digests: bytes) -> UUID | None:
+        """Return a memory of one of these texts that is neither forgotten nor superseded. One statement."""
+        row = await self._session.row("memories/in_force", namespace=self.namespace, digests=list(digests))
         return None if row is None else row["id"]
 
     async def last_revision(self, id_: UUID) -> Revision | None:
@@ -200,9 +239,12 @@ class NamespaceTransaction:
         fields: Sequence[str],
         *,
         reasons: Mapping[UUID, str] | None = None,
-        undoes: int | None = None,
+        undoes: Mapping[UUID, int] | None = None,
     ) -> None:
-        """Write revisions with what memories hold in the columns `fields`, before the change. Two statements."""
+        """Write revisions with what memories hold in the columns `fields`, before the change. Two statements.
+
+        `reasons` and `undoes`, the number of the revision that is undone, are by memory.
+        """
         await self._session.rows(
             "revisions/insert",
             namespace=self.namespace,
@@ -210,20 +252,20 @@ class NamespaceTransaction:
             action=action,
             author=self._caller.author,
             agent=self._caller.agent,
-            now=self._now,
+            now=self.now,
             reasons=json.dumps({str(id_): reason for id_, reason in (reasons or {}).items()}),
-            undoes=undoes,
+            undoes=json.dumps({str(id_): revision for id_, revision in (undoes or {}).items()}),
             fields=list(fields),
         )
         await self.audit(action, ids)
 
     async def patch(self, patches: Sequence[Patch]) -> None:
         """Change columns; the revision of each memory increases by one. One statement."""
-        await self._session.rows("memories/update", namespace=self.namespace, now=self._now, changes=as_json(patches))
+        await self._session.rows("memories/update", namespace=self.namespace, now=self.now, changes=as_json(patches))
 
     async def close(self, closings: Sequence[Closing]) -> None:
         """Forget or supersede; the revision of each memory increases by one. One statement."""
-        await self._session.rows("memories/close", namespace=self.namespace, now=self._now, closings=as_json(closings))
+        await self._session.rows("memories/close", namespace=self.namespace, now=self.now, closings=as_json(closings))
 
     async def add_language(self, language: str) -> None:
         """Add a language to the namespace, so that queries are read in it too. One statement."""
@@ -237,7 +279,7 @@ class NamespaceTransaction:
         """Write the postings of a memory again; if its content changed, `vectors` replace its own (None: pending)."""
         if content_changed:
             await self._session.rows("embeddings/delete_by_id", namespace=self.namespace, ids=[id_])
-        await index(self._session, self.namespace, [id_], vectors if content_changed else None, self._now)
+        await index(self._session, self.namespace, [id_], vectors if content_changed else None, self.now)
         if not content_changed:
             await self._session.rows("embeddings/update_length", namespace=self.namespace, ids=[id_])
 
@@ -247,7 +289,7 @@ class NamespaceTransaction:
             "relations/insert",
             namespace=self.namespace,
             author=self._caller.author,
-            now=self._now,
+            now=self.now,
             relations=as_json(relations),
         )
         await self.audit("relate", sorted({row[end] for row in rows for end in ("from_id", "to_id")}), len(rows))
@@ -259,6 +301,55 @@ class NamespaceTransaction:
         await self.audit("unrelate", sorted({row[end] for row in rows for end in ("from_id", "to_id")}), len(rows))
         return {(row["from_id"], row["type"], row["to_id"]) for row in rows}
 
+    async def copy_relations(self, ids: Sequence[UUID], to: UUID) -> None:
+        """Copy the relations of memories to another one, but those between them. Two statements."""
+        rows = await self._session.rows(
+            "relations/copy",
+            namespace=self.namespace,
+            ids=list(ids),
+            to=to,
+            author=self._caller.author,
+            now=self.now,
+        )
+        await self.audit("relate", sorted({row[end] for row in rows for end in ("from_id", "to_id")}), len(rows))
+
+    async def unrelate_since(self, id_: UUID, change: Revision) -> None:
+        """Remove the relations of a memory that a change of it wrote. Two statements."""
+        rows = await self._session.rows(
+            "relations/delete_written", namespace=self.namespace, id=id_, author=change.author, at=change.changed_at
+        )
+        await self.audit("unrelate", sorted({row[end] for row in rows for end in ("from_id", "to_id")}), len(rows))
+
+    async def superseded_at(self, by: UUID, at: datetime, *, reason: str) -> list[Superseded]:
+        """Return the memories that a memory superseded at a time, and still does. One statement."""
+        rows = await self._session.rows("revisions/superseded", namespace=self.namespace, by=by, at=at, reason=reason)
+        return [made(Superseded, row) for row in rows]
+
+    async def tagged(self, tag: str) -> tuple[list[UUID], list[str]]:
+        """Return the memories with a tag or one below it, unless forgotten, and these tags. One statement."""
+        rows = await self._session.rows("memories/tagged", namespace=self.namespace, tag=tag)
+        return [row["id"] for row in rows], sorted({held for row in rows for held in row["held"]})
+
+    async def retag(self, ids: Sequence[UUID], renamed: Mapping[str, str]) -> None:
+        """Rename tags of memories; the revision of each increases by one. Four statements."""
+        names: dict[str, object] = {"old": list(renamed), "new": list(renamed.values())}
+        await self._change_tags("memories/retag", ids, **names)
+
+    async def retagged(self, reason: str) -> list[Retagged]:
+        """Return the memories that the last renaming of a tag for this reason changed. One statement."""
+        rows = await self._session.rows("revisions/retagged", namespace=self.namespace, reason=reason)
+        return [made(Retagged, row) for row in rows]
+
+    async def restore_tags(self, revisions: Mapping[UUID, int]) -> None:
+        """Give memories the tags that a revision of each kept; the revision increases by one. Four statements."""
+        await self._change_tags("memories/restore_tags", list(revisions), revisions=list(revisions.values()))
+
+    async def _change_tags(self, statement: str, ids: Sequence[UUID], **values: object) -> None:
+        await self.unindex(ids)
+        await self._session.rows(statement, namespace=self.namespace, ids=list(ids), now=self.now, **values)
+        await index(self._session, self.namespace, ids, None, self.now)
+        await self._session.rows("embeddings/update_length", namespace=self.namespace, ids=list(ids))
+
     async def erase(self, ids: Sequence[UUID]) -> set[UUID]:
         """Delete memories with all rows that belong to them, and the reflections derived from them. Six statements."""
         erased = await erase(self._session, self.namespace, ids)
@@ -269,7 +360,7 @@ class NamespaceTransaction:
         """Log a write in the audit log, if any memory is concerned. One statement."""
         if ids or amount:
             entry = NewEntry(self.namespace, action, ids, amount)
-            await log_entry(self._session, entry, caller=self._caller, now=self._now)
+            await log_entry(self._session, entry, caller=self._caller, now=self.now)
 
 
 class Changes:

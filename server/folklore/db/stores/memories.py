@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from pgvector import HalfVector
 
 from folklore.db.database import Database, Session
-from folklore.db.rows import memory_of, visibility
+from folklore.db.rows import filtered, memory_of
 from folklore.db.stores.models import KnownModel, register
 from folklore.db.stores.planner_statistics import PlannerStatistics
 from folklore.model import Draft, Filters, Memory, Sort
@@ -113,16 +113,17 @@ class Memories:
         after: Page | None = None,
     ) -> Listing:
         """Read one page in order of time. One statement."""
+        statement, values = filtered("memories/list", filters, now)
         async with self._database.session("fresh") as session:
             rows = await session.rows(
-                "memories/list",
+                statement,
                 namespaces=list(namespaces),
                 by=order.by,
                 ascending=order.ascending,
                 after_time=None if after is None else after.time,
                 after_id=None if after is None else after.id,
                 fetch=limit + 1,
-                **visibility(filters, now),
+                **values,
             )
         shown = rows[:limit]
         return Listing(

@@ -11,14 +11,15 @@ from folklore.db.database import Database, Session
 from folklore.db.rows import made
 from folklore.db.stores.audit import NOWHERE, NewEntry, Write, log_entry
 from folklore.errors import ConcurrentChange, Conflict
-from folklore.model import Caller, Namespace, NamespaceStats
+from folklore.model import Caller, Namespace, NamespaceStats, Shared
 
 
 @dataclass(frozen=True, slots=True)
 class NamespaceInfo:
     """A namespace as recall needs it: its id, the languages to read a question in, and whether it is empty.
 
-    `model` is the active embedding model, the same in every row, so that recall needs no statement for it.
+    `model` is the active embedding model, the same in every row, so that recall needs no statement for it. `shared`: a
+    question in any project is asked here too.
     """
 
     id: UUID
@@ -26,6 +27,7 @@ class NamespaceInfo:
     languages: tuple[str, ...]
     empty: bool
     model: UUID | None = None
+    shared: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +51,7 @@ class NamespaceStatus:
     name: str
     memories: int
     without_vector: int
+    shared: Shared = "never"
 
 
 class Namespaces:
@@ -66,7 +69,10 @@ class Namespaces:
                 "namespaces/find", names=None if names is None else list(names), within=self._within
             )
         # Read by position, since there may be hundreds of rows in every recall.
-        return [NamespaceInfo(id_, name, tuple(languages), empty, model) for id_, name, languages, empty, model in rows]
+        return [
+            NamespaceInfo(id_, name, tuple(languages), empty, model, shared)
+            for id_, name, languages, empty, model, shared in rows
+        ]
 
     async def all(self, *, deleted: bool = False) -> list[Namespace]:
         """Return every namespace, or every deleted one, with its bounded count. One statement."""
@@ -85,7 +91,8 @@ class Namespaces:
         async with self._database.session() as session:
             rows = await session.rows("namespaces/status", model=model, within=self._within)
         return [
-            NamespaceStatus(row["name"], row["memories"], 0 if model is None else row["without_vector"]) for row in rows
+            NamespaceStatus(row["name"], row["memories"], 0 if model is None else row["without_vector"], row["shared"])
+            for row in rows
         ]
 
     async def create(
@@ -99,6 +106,7 @@ class Namespaces:
                 name=name,
                 description=description,
                 language=language,
+                shared="never",
                 created_at=now,
                 created_by=caller.author,
             )
@@ -113,6 +121,10 @@ class Namespaces:
     async def describe(self, namespace: UUID, description: str | None, *, caller: Caller, now: datetime) -> None:
         """Change the description of a namespace."""
         await self._change("namespace_describe", namespace, caller, now, description=description)
+
+    async def share(self, namespace: UUID, shared: Shared, *, caller: Caller, now: datetime) -> None:
+        """Mark a namespace as shared with every project, or not."""
+        await self._change("namespace_share", namespace, caller, now, shared=shared)
 
     async def delete(self, namespace: UUID, *, caller: Caller, now: datetime) -> None:
         """Hide a namespace with all of its memories."""

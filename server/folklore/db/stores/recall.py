@@ -10,7 +10,7 @@ import numpy as np
 from pgvector import HalfVector
 
 from folklore.db.database import Database, Plans, Row, Session
-from folklore.db.rows import memory_of, seen, visibility
+from folklore.db.rows import filtered, memory_of, seen, visibility
 from folklore.db.session import PinnedSession
 from folklore.db.stores.recall_rows import (
     Bm25,
@@ -25,7 +25,7 @@ from folklore.db.stores.recall_rows import (
     Scope,
     TermForm,
 )
-from folklore.model import Recalled
+from folklore.model import FIELDS, Recalled
 from folklore.text.query.tsquery import function_word_text
 
 # Sampled vectors of a scope, and the least number of each of its namespaces: a line through fewer is hardly trusted.
@@ -45,6 +45,12 @@ _SMALL = 20_000
 # Vectors are sorted if their score is among this multiple of the wanted ones, and at least this share of all; where
 # that would be more than half of them, all are.
 _SPARE, _LEAST_SHARE, _GREATEST_SHARE = 4, 0.04, 0.5
+# Columns that postings and vectors are made of. With `as_of`, a memory in which one of them changed since is not found
+# by its present words or vector.
+_SEARCHED = [name for name, declared in FIELDS.items() if declared.indexed]
+_EMBEDDED: Sequence[str] | None = ["content"]
+# Changes of words since `as_of` whose former texts are searched: each text is made into words again.
+_FORMER = 1_000
 # The last number of a vector in the index is size times this, up to a constant (folklore_sized).
 _SIZE_SCALE = 2.0
 
@@ -146,17 +152,19 @@ class RecallStatements:
     async def expression(self, scope: Scope, expression: str, bm25: Bm25, fetch: int, bound: int) -> Hits:
         """Find memories that satisfy a tsquery, by the weight of the lexemes that they hold, then the newest."""
         async with self._session("fresh") as session:
+            name = "recall/expression:token" if session.row_security else "recall/expression"
+            statement, filters = filtered(name, scope.filters, scope.now, _SEARCHED)
             rows = await session.rows(
-                "recall/expression:token" if session.row_security else "recall/expression",
+                statement,
                 namespaces=list(scope.namespaces),
                 expression=expression,
                 fetch=fetch,
                 bound=bound,
                 mean_length=bm25.query.corpus.mean_length,
                 **_weighed(bm25),
-                **visibility(scope.filters, scope.now),
+                **filters,
             )
-        return Hits.of(rows)
+        return await self._with_former(Hits.of(rows), scope, bm25, fetch, expression)
 
     async def function_words(self, scope: Scope, bm25: Bm25, capitals: Sequence[str], fetch: int, bound: int) -> Hits:
         """Find memories that contain any of the function words of a question that has no other words.
@@ -165,8 +173,10 @@ class RecallStatements:
         """
         expressions = [function_word_text(word) for word in bm25.weights]
         async with self._session("fresh") as session:
+            name = "recall/function_words:token" if session.row_security else "recall/function_words"
+            statement, filters = filtered(name, scope.filters, scope.now, _SEARCHED)
             rows = await session.rows(
-                "recall/function_words:token" if session.row_security else "recall/function_words",
+                statement,
                 namespaces=list(scope.namespaces),
                 expression=" | ".join(expressions),
                 expressions=expressions,
@@ -174,7 +184,7 @@ class RecallStatements:
                 capitals=list(capitals),
                 fetch=fetch,
                 bound=bound,
-                **visibility(scope.filters, scope.now),
+                **filters,
             )
         return Hits.of(rows)
 
@@ -192,7 +202,7 @@ class RecallStatements:
         plans: Plans = "scan" if scope.filters.empty and total is not None and total <= _SMALL else "fresh"
         best = _best_to_check(scope, fetch, total)
         floor = _least_score(query, best)
-        statement, filters = seen("recall/dense", scope.filters, scope.now)
+        statement, filters = seen("recall/dense", scope.filters, scope.now, _EMBEDDED)
         values = {"model": query.model, "query": HalfVector(query.vector), "slope": query.slope, **filters}
         for checked in dict.fromkeys((best, None)):
             async with self._session(plans) as session:
@@ -232,15 +242,9 @@ class RecallStatements:
         """
         query = bm25.query
         postings = min(query.corpus.total, sum(query.documents.get(lexeme, 0) for lexeme in bm25.weights))
-        values = {
-            **_weighed(bm25),
-            "damping": bm25.saturation / max(query.corpus.mean_length + bm25.prior, 1.0),
-            "mean_score": bm25.mean_score,
-            "score_slope": bm25.score_slope,
-            "mean_size": query.corpus.mean_size,
-        }
+        values = {**_weighed(bm25), **_lined(bm25)}
         name = "recall/keyword" if any(map(query.stems.get, bm25.weights)) else "recall/keyword:stems"
-        statement, filters = seen(name, scope.filters, scope.now)
+        statement, filters = seen(name, scope.filters, scope.now, _SEARCHED)
         for checked in dict.fromkeys((_best_to_check(scope, fetch, postings), None)):
             async with self._session() as session:
                 rows = await session.rows(
@@ -248,14 +252,34 @@ class RecallStatements:
                 )
             if len(rows) >= fetch:
                 break
-        return Hits.of(rows)
+        return await self._with_former(Hits.of(rows), scope, bm25, fetch)
+
+    async def _with_former(
+        self, hits: Hits, scope: Scope, bm25: Bm25, fetch: int, expression: str | None = None
+    ) -> Hits:
+        """Add the memories whose words at `as_of` were others. One statement, if the filters have `as_of`."""
+        if scope.filters.as_of is None:
+            return hits
+        async with self._session("fresh") as session:
+            rows = await session.rows(
+                "recall/former",
+                namespaces=list(scope.namespaces),
+                searched=_SEARCHED,
+                expression=expression,
+                bound=_FORMER,
+                fetch=fetch,
+                **_weighed(bm25),
+                **_lined(bm25),
+                **visibility(scope.filters, scope.now),
+            )
+        return hits.merged(Hits.of(rows), fetch)
 
     async def candidates(self, scope: Scope, query: CandidateQuery) -> dict[UUID, Candidate]:
         """Return the candidates, and the memories linked to some of them."""
-        name, vectors = "recall/pool", {"model": query.model}
+        name, vectors, embedded = "recall/pool", {"model": query.model}, _EMBEDDED
         if query.model is None:
-            name, vectors = "recall/pool:no_vectors", {}
-        statement, filters = seen(name, scope.filters, scope.now)
+            name, vectors, embedded = "recall/pool:no_vectors", {}, None
+        statement, filters = seen(name, scope.filters, scope.now, embedded)
         async with self._session() as session:
             rows = await session.rows(
                 statement,
@@ -274,16 +298,17 @@ class RecallStatements:
         self, scope: Scope, ids: Sequence[UUID], tags: Sequence[str], *, bridges: bool, limit: int
     ) -> list[Recalled]:
         """Find memories related to several of these results (`bridges`), and those with one of these tags."""
+        statement, filters = filtered("recall/expand", scope.filters, scope.now)
         async with self._session("fresh") as session:
             rows = await session.rows(
-                "recall/expand",
+                statement,
                 namespaces=list(scope.namespaces),
                 ids=list(ids),
                 bridges=bridges,
                 entities=list(tags),
                 max_relations=_RELATIONS,
                 most=limit,
-                **visibility(scope.filters, scope.now),
+                **filters,
             )
         return [Recalled(memory_of(row, scope.namespaces[row["namespace_id"]]), expanded=row["by"]) for row in rows]
 
@@ -296,6 +321,17 @@ def _weighed(bm25: Bm25) -> dict[str, object]:
         "stems": [bm25.query.stems.get(lexeme) for lexeme in bm25.weights],
         "saturation": bm25.saturation,
         "prior": bm25.prior,
+    }
+
+
+def _lined(bm25: Bm25) -> dict[str, object]:
+    """Return the parameters by which the score of a lexeme, and that of a memory, depend on length."""
+    corpus = bm25.query.corpus
+    return {
+        "damping": bm25.saturation / max(corpus.mean_length + bm25.prior, 1.0),
+        "mean_score": bm25.mean_score,
+        "score_slope": bm25.score_slope,
+        "mean_size": corpus.mean_size,
     }
 
 

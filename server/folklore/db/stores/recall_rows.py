@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Literal, NamedTuple
 from uuid import UUID
@@ -37,6 +37,18 @@ class Hits:
             return cls((), (), (), path)
         ids, scores, raw, *words = zip(*rows, strict=True)
         return cls(ids, scores, raw, path, *words)
+
+    def merged(self, other: Hits, most: int) -> Hits:
+        """Return the best of two lists without common memories, whose scores are of one kind."""
+        if not other.ids:
+            return self
+        rows = sorted(
+            (*zip(self.ids, self.scores, self.raw, self.words, strict=True),
+             *zip(other.ids, other.scores, other.raw, other.words, strict=True)),
+            key=lambda row: -row[1],
+        )  # fmt: skip
+        ids, scores, raw, words = zip(*rows[:most], strict=True)
+        return replace(self, ids=ids, scores=scores, raw=raw, words=words)
 
 
 NOTHING = Hits((), (), ())

@@ -21,7 +21,7 @@ from folklore.db.stores.models import KnownModel, active_model
 from folklore.db.stores.namespaces import NewNamespace, ensure_namespace, stored_language
 from folklore.db.stores.planner_statistics import PlannerStatistics
 from folklore.errors import Conflict
-from folklore.model import Caller, Draft, Relation, Revision
+from folklore.model import Caller, Draft, Relation, Revision, Shared
 
 # Bytes of a half float.
 HALF_BYTES = 2
@@ -37,6 +37,7 @@ class TransferredNamespace:
     created_at: datetime
     created_by: str
     description: str | None = None
+    shared: Shared = "never"
 
 
 @dataclass(frozen=True, slots=True)

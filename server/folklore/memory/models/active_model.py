@@ -172,6 +172,7 @@ class VerifiedEmbedder:
         self._known = model
         self._models = models
         self._verified: NDArray[np.float32] | None = None  # the fingerprint compared last
+        self._asked: dict[str, asyncio.Future[NDArray[np.float32]]] = {}  # questions that are being embedded
 
     @property
     def weighs_words(self) -> bool:
@@ -196,8 +197,16 @@ class VerifiedEmbedder:
         return vectors
 
     async def embed_question(self, pieces: Sequence[str], weights: Sequence[float]) -> NDArray[np.float32]:
-        """Embed a query."""
-        vector = await self._embedder().embed_question(pieces, weights)
+        """Embed a query. A model that does not weigh words is asked once for searches at the same time."""
+        question, embedder = " ".join(pieces), self._embedder()
+        if embedder.weighs_words:
+            vector = await embedder.embed_question(pieces, weights)
+        else:
+            if question not in self._asked:
+                asked = self._asked[question] = asyncio.ensure_future(embedder.embed_question(pieces, weights))
+                asked.add_done_callback(lambda _done: self._asked.pop(question, None))
+            # A search that is cancelled leaves the request to the other.
+            vector = await asyncio.shield(self._asked[question])
         await self._verify()
         return vector
 

@@ -182,7 +182,19 @@ async def read_words(memory: MemoryContext, statements: RecallStatements, search
             corpus = memory.statistics.corpora[namespaces] = CachedCorpus(measured)
         corpus.learn(read_as, unknown, read, bound)
     query_statistics = _joined(pieces, unknown, read, known, bound, corpus.statistics)
+    if search.scope.filters.as_of is not None:
+        query_statistics = with_former(query_statistics, read)
     return weighted_words(query_statistics, ranking, bound, terms)
+
+
+def with_former(query: QueryStatistics, read: Lexemes = Lexemes({}, {}, {})) -> QueryStatistics:
+    """Return the statistics with a document for words that no text holds now: a former text may hold them.
+
+    Spellings among the lexemes that were `read` count too.
+    """
+    spelled = {word: spelling.stem for word, spelling in read.spelled.items() if word not in query.documents}
+    documents = {lexeme: max(count, 1) for lexeme, count in query.documents.items()}
+    return replace(query, documents=documents, stems=spelled | dict(query.stems))
 
 
 def _joined(

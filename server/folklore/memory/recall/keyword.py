@@ -11,7 +11,7 @@ from folklore.db.stores.recall import RecallStatements
 from folklore.db.stores.recall_rows import NOTHING, Bm25, QueryStatistics, TermForm
 from folklore.errors import Unavailable
 from folklore.memory.context import MemoryContext
-from folklore.memory.recall.corpus_statistics import read_words, weighted_words
+from folklore.memory.recall.corpus_statistics import read_words, weighted_words, with_former
 from folklore.memory.recall.values import KeywordResult, Search, Statistics, Terms
 from folklore.ranking.confidence import MAX_WORDS
 from folklore.telemetry import stage
@@ -83,9 +83,10 @@ async def _expression(memory: MemoryContext, statements: RecallStatements, searc
     # Memories that hold a term are preferred for it. Postings do not contain sources.
     weighed = [place for place, term in enumerate(query.terms) if not term.negated and term.column != "source"]
     documents, stems = _frequencies([form for form in terms.forms if form.term in weighed])
-    words = weighted_words(
-        QueryStatistics(documents, terms.corpus, stems=stems), ranking, ranking.count_bound(len(query.bag))
-    )
+    statistics = QueryStatistics(documents, terms.corpus, stems=stems)
+    if search.scope.filters.as_of is not None:
+        statistics = with_former(statistics)
+    words = weighted_words(statistics, ranking, ranking.count_bound(len(query.bag)))
     hits = await statements.expression(search.scope, terms.expression, words, ranking.fetch(search.wanted), _RANKED)
     return KeywordResult(hits, words=words)
 

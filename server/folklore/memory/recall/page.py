@@ -20,7 +20,7 @@ from folklore.text.words import differing_words
 _ENVELOPE = 30
 _MAX_EXPANDED, _MAX_TAGS = 25, 64
 _ENTITY = "entity:"
-_NO_FURTHER_PAGES = f"Paging ends after about {MAX_PAGED:,} results; ask a narrower question, or list with filters."
+NO_FURTHER_PAGES = f"Paging ends after about {MAX_PAGED:,} results; ask a narrower question, or list with filters."
 
 
 async def page(memory: MemoryContext, search: Search, found: Found, ranked: Ranked) -> Answer:
@@ -37,7 +37,7 @@ async def page(memory: MemoryContext, search: Search, found: Found, ranked: Rank
     if more and len(before) + len(kept) <= MAX_PAGED:
         cursor = given_cursor(ids, before, search.key)
     elif more:
-        note = _NO_FURTHER_PAGES
+        note = NO_FURTHER_PAGES
     elif not ranked.confidence:
         note = _why_empty(search, found)
     return Answer(
@@ -120,13 +120,19 @@ def within_budget(results: Sequence[Recalled], max_tokens: int | None) -> tuple[
             cut = True
             result = replace(result, memory=replace(result.memory, content=text))
         kept.append(result)
-        left -= _ENVELOPE + tokens.estimate(text)
+        left -= result_tokens(result)
     return kept, cut
+
+
+def result_tokens(result: Recalled) -> int:
+    """Return the number of tokens that a result takes, estimated."""
+    return _ENVELOPE + tokens.estimate(result.memory.content)
 
 
 def _why_empty(search: Search, found: Found) -> str:
     if all(namespace.empty for namespace in search.namespaces):
-        return f"Empty so far: {', '.join(namespace.name for namespace in search.namespaces[:5])}."
+        empty = [namespace.name for namespace in search.namespaces[:5]] or [search.question.project or ""]
+        return f"Empty so far: {', '.join(empty)}."
     if search.ranking.min_score > 0 and any(hits.ids for hits in found.hits.values()):
         return f"Nothing reaches the confidence asked for (min_score {search.ranking.min_score})."
     if found.degraded:

@@ -14,11 +14,12 @@ import structlog
 from folklore.db.stores.namespaces import NamespaceInfo
 from folklore.db.stores.recall_rows import NOTHING, Hits, Scope
 from folklore.errors import Unavailable
-from folklore.memory.context import MemoryContext, RequestContext, names_by_id
+from folklore.memory.context import ALL, MemoryContext, RequestContext, names_by_id
 from folklore.memory.filters import resolve_filters
 from folklore.memory.pagination import given_before, without_clock
 from folklore.memory.recall.corpus_statistics import read_statistics, unavailable
 from folklore.memory.recall.dense import dense_branch
+from folklore.memory.recall.elsewhere import asked_elsewhere, divided, project_of, with_elsewhere
 from folklore.memory.recall.keyword import keyword_branch, read_terms
 from folklore.memory.recall.page import page
 from folklore.memory.recall.rank import (
@@ -30,6 +31,7 @@ from folklore.memory.recall.rank import (
     rerank,
     score_candidates,
 )
+from folklore.memory.recall.several import each_of, joined, queries_of
 from folklore.memory.recall.values import DenseResult, Found, KeywordResult, Question, Search, Statistics
 from folklore.memory.records.listing import ListPage, list_page
 from folklore.memory.requests import RecallRequest, Reflections, SearchRequest
@@ -49,12 +51,13 @@ _REFLECTIONS: Mapping[Reflections, bool | None] = {"include": None, "exclude": F
 
 
 async def recall(context: RequestContext, request: RecallRequest) -> Answer:
-    """Find memories that answer a question, best first. Raises InvalidInput, NotFound, Unavailable."""
-    asked = request.ranking
+    """Find memories that answer a question, best first, or several. Raises InvalidInput, NotFound, Unavailable."""
+    queries, asked = queries_of(request), request.ranking
     filters = resolve_filters(request.filters, context)
     question = Question(
-        query=request.query,
-        namespaces=request.namespaces,
+        query=queries[0],
+        namespaces=() if request.namespaces == (ALL,) else request.namespaces,
+        project=None if request.namespaces else context.project(),
         limit=request.limit,
         filters=replace(filters, reflections=_REFLECTIONS[asked.reflections]),
         ranking=chosen(
@@ -71,14 +74,31 @@ async def recall(context: RequestContext, request: RecallRequest) -> Answer:
         explain=request.explain,
         embedding=asked.embedding,
     )
-    return await answer(context, question)
+    if not request.queries:
+        return await answer(context, question)
+    return await _answer_each(context, [replace(question, query=query) for query in queries])
+
+
+async def _answer_each(context: RequestContext, questions: Sequence[Question]) -> Answer:
+    """Answer several questions at the same time, and join their answers."""
+    each = each_of(questions)
+    if namespaces := await context.memory.find_namespaces(questions[0].namespaces):
+        # Before the others start: otherwise each would measure a scope that is not cached.
+        home, _ = divided(namespaces, project_of(each[0], namespaces, context.caller))
+        await read_statistics(context.memory, search_of(context, each[0], home))
+    outcomes = await asyncio.gather(*(answer(context, question) for question in each), return_exceptions=True)
+    for outcome in outcomes:
+        if isinstance(outcome, BaseException):
+            raise outcome
+    return joined(questions, [outcome for outcome in outcomes if isinstance(outcome, Answer)])
 
 
 async def search(context: RequestContext, request: SearchRequest) -> Answer:
     """Find memories that hold words or phrases; rare words count most. Raises InvalidInput, NotFound, Unavailable."""
     question = Question(
         query=request.query,
-        namespaces=request.namespaces,
+        namespaces=() if request.namespaces == (ALL,) else request.namespaces,
+        project=None if request.namespaces else context.project(),
         limit=request.limit,
         filters=resolve_filters(request.filters, context),
         ranking=Ranking(dense=0.0, neighbours=(), relations=0.0, mmr_lambda=1.0),
@@ -90,7 +110,7 @@ async def search(context: RequestContext, request: SearchRequest) -> Answer:
 
 
 async def answer(context: RequestContext, question: Question) -> Answer:
-    """Answer a question.
+    """Answer a question, in its project first.
 
     A branch that fails degrades the answer. If every branch fails, or Postgres is unavailable, that is an error, never
     an empty answer. Raises InvalidInput, NotFound, Unavailable.
@@ -99,12 +119,28 @@ async def answer(context: RequestContext, question: Question) -> Answer:
     namespaces = await memory.find_namespaces(question.namespaces)
     if not namespaces:
         return Answer((), (), note="Nothing has been stored yet.")
-    search = search_of(context, question, namespaces)
+    question = replace(question, project=project_of(question, namespaces, context.caller))
+    home, others = divided(namespaces, question.project)
+    search = search_of(context, question, home)
     if search.text in ("", "*"):
-        listed = (tuple(question.namespaces), question.limit, question.sort, question.cursor, question.max_tokens)
-        return await list_page(context, namespaces, question.filters, ListPage(*listed))
+        requested = (question.project,) if question.project else tuple(question.namespaces)
+        listed = (requested, question.limit, question.sort, question.cursor, question.max_tokens)
+        return await list_page(context, home, question.filters, ListPage(*listed))
     if search.expression:
         search = await read_terms(memory, search)
+    if search.before or not others:  # what is elsewhere is on the first page
+        return await page(memory, search, *await ranked(memory, search))
+    elsewhere = search_of(context, asked_elsewhere(question), others)
+    if elsewhere.expression:
+        elsewhere = await read_terms(memory, elsewhere)
+    outcomes = await asyncio.gather(ranked(memory, search), ranked(memory, elsewhere), return_exceptions=True)
+    if isinstance(outcomes[0], BaseException):
+        raise outcomes[0]
+    return await with_elsewhere(memory, (search, *outcomes[0]), elsewhere, outcomes[1])
+
+
+async def ranked(memory: MemoryContext, search: Search) -> tuple[Found, Ranked]:
+    """Return the ranked results of a question in its scope. Raises InvalidInput, Unavailable."""
     statistics = await read_statistics(memory, search)
     found = await run_branches(memory, search, statistics)
     with stage("recall.rank"):
@@ -115,15 +151,16 @@ async def answer(context: RequestContext, question: Question) -> Answer:
             leading = await rerank(memory.reranker, search, leading, features)
         redundancy = diversify(search, found, leading, features)
         confidence = confident_results(search, found, features, redundancy)
-    return await page(memory, search, found, Ranked(fused, features, leading, redundancy, confidence))
+    return found, Ranked(fused, features, leading, redundancy, confidence)
 
 
 def search_of(context: RequestContext, question: Question, namespaces: Sequence[NamespaceInfo]) -> Search:
     """Return a question in its scope, without empty namespaces: each costs one index lookup per word."""
     text = clean(question.query[: 2 * _READ_OF_QUERY]).text.strip()[:_READ_OF_QUERY]
     query, ranking = parse(text), question.ranking
-    key = (text, question.namespaces, without_clock(question.filters), ranking, question.branches, question.embedding)
-    before = frozenset() if text in ("", "*") else given_before(question.cursor, key)
+    asked = question.project or question.namespaces
+    key = (text, asked, without_clock(question.filters), ranking, question.branches, question.embedding)
+    before = question.before if text in ("", "*") else question.before | given_before(question.cursor, key)
     filled = [namespace for namespace in namespaces if not namespace.empty] or namespaces
     return Search(
         question=question,

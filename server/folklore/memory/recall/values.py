@@ -28,12 +28,14 @@ MAX_QUERY = 1_000_000
 class Question:
     """A question with its filters and ranking.
 
-    With `literal`, a phrase must occur; else its words count, and its occurrence is a signal. `embedding` replaces the
-    text's own vector of the active model.
+    Without `namespaces` all are searched, with a `project` its own first. With `literal`, a phrase must occur; else its
+    words count, and its occurrence is a signal. `embedding` replaces the text's own vector of the active model.
+    `before` marks results that were given before, by a cursor for several questions.
     """
 
     query: str
     namespaces: Sequence[str] = ()
+    project: str | None = None
     limit: int = 10
     filters: Filters = Filters()
     ranking: Ranking = field(default_factory=Ranking)
@@ -42,6 +44,7 @@ class Question:
     sort: Sort = "score"
     max_tokens: int | None = None
     cursor: str | None = None
+    before: frozenset[bytes] = frozenset()
     explain: bool = False
     embedding: Sequence[float] | None = None
 

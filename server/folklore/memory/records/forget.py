@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
+from datetime import datetime
 from uuid import UUID
 
 from folklore.db.stores.changes import Closing, NamespaceTransaction
@@ -11,6 +13,7 @@ from folklore.errors import FolkloreError, InvalidInput
 from folklore.memory.context import MemoryContext, RequestContext, locate, unknown_memories
 from folklore.memory.filters import resolve_filters
 from folklore.memory.permissions import require, require_writable
+from folklore.memory.records.supersede import restore
 from folklore.memory.requests import ForgetRequest
 from folklore.memory.results import ForgetResult
 from folklore.model import Filters, Memory
@@ -22,8 +25,9 @@ async def forget(context: RequestContext, request: ForgetRequest) -> ForgetResul
     """Forget memories, one transaction for each namespace, at most 1,000 a call.
 
     Forgotten memories are hidden at once, and an undo restores them within the retention time. With `erase`, text,
-    vectors, postings, relations and revisions are deleted permanently. Filters without `namespaces` apply to the
-    current namespace. Raises InvalidInput, Refused, and NotFound for an unknown id; then nothing is forgotten.
+    vectors, postings, relations and revisions are deleted permanently. What they superseded is in force again, unless
+    it matches the filters too. Filters without `namespaces` apply to the current namespace. Raises InvalidInput,
+    Refused, and NotFound for an unknown id; then nothing is forgotten.
     """
     if not request.dry_run:
         require_writable(context.caller)
@@ -31,6 +35,7 @@ async def forget(context: RequestContext, request: ForgetRequest) -> ForgetResul
     namespaces, filters = await _select(context, request)
     found: list[Memory] = []
     already: list[UUID] = []
+    restored: list[Memory] = []
     more = False
     for namespace, ids in namespaces.items():
         room = MAX_AT_ONCE - len(found)
@@ -44,18 +49,39 @@ async def forget(context: RequestContext, request: ForgetRequest) -> ForgetResul
             already += before
             if due:
                 found += await change.read(due)
-                if request.dry_run:
-                    continue
-                if request.erase:
-                    await change.erase(due)
-                else:
-                    await change.record(due, "forget", ["forgotten_at"])
-                    await change.close([Closing(id_, forgotten_at=context.now) for id_ in due])
+                hidden = await _hidden(change, due, filters)
+                if not request.dry_run:
+                    await _write(change, due, context.now, erase=request.erase)
+                    await restore(change, hidden, f"{'erased' if request.erase else 'forgot'} what superseded it")
+                restored += await change.read(list(hidden))
     if not request.dry_run and found:
         context.memory.changed()
         if request.erase:
             await refresh_planner_samples(context.memory)
-    return ForgetResult(tuple(found), tuple(already), more)
+    return ForgetResult(tuple(found), tuple(already), more, tuple(restored))
+
+
+async def _write(change: NamespaceTransaction, due: Sequence[UUID], now: datetime, *, erase: bool) -> None:
+    if erase:
+        await change.erase(due)
+    else:
+        await change.record(due, "forget", ["forgotten_at"])
+        await change.close([Closing(id_, forgotten_at=now) for id_ in due])
+
+
+async def _hidden(change: NamespaceTransaction, due: Sequence[UUID], filters: Filters | None) -> dict[UUID, UUID]:
+    """Return the memories that only these ones hide, each with the memory that superseded it.
+
+    One that matches the filters itself stays superseded: forgetting a topic must not bring its older memories back.
+    """
+    states = await change.states(due)
+    leading = [id_ for id_, state in states.items() if state.forgotten_at is None and state.superseded_at is None]
+    hidden = await change.superseded_by(leading, due)
+    if hidden and filters is not None:
+        matching = replace(filters, include_superseded=True)
+        for id_ in await change.matching(matching, len(hidden), list(hidden)):
+            del hidden[id_]
+    return hidden
 
 
 async def refresh_planner_samples(memory: MemoryContext) -> None:

@@ -20,9 +20,9 @@ from folklore.memory.models.active_model import embed_texts
 from folklore.memory.permissions import require
 from folklore.memory.records.supersede import Replacement, supersede
 from folklore.memory.requests import StoreRequest
-from folklore.memory.results import StoreResult
+from folklore.memory.results import RefusedMemory, StoreResult
 from folklore.memory.secret_guard import guard_fields
-from folklore.memory.validation import ValidBatch, check_batch, detected_language
+from folklore.memory.validation import ValidBatch, check_batch, detected_language, prefix_of
 from folklore.model import DEFAULT_LANGUAGE, Draft, Relation, Similar, Stored, StoreStatus
 from folklore.telemetry import stage
 from folklore.text import names
@@ -38,28 +38,61 @@ _NEWEST = 3_000
 _UNKNOWN = "Everything is stored, but similar memories could not be looked up:"
 
 
-@dataclass(frozen=True, slots=True)
-class _Batch:
-    """Memories to store, and the prefix of each in errors."""
+# Similar memories that one answer shows.
+_SHOWN = 20
 
-    memories: list[PreparedMemory]
-    prefixes: list[str]
+
+class _RefusedItems(Exception):
+    """Errors of memories by their place in the batch. It rolls the transaction back; the others are written anew."""
+
+    def __init__(self, errors: Mapping[int, FolkloreError]) -> None:
+        super().__init__()
+        self.errors = errors
+
+
+@dataclass(slots=True)
+class _Batch:
+    """Memories to store by their place in the batch, their vectors in the same order, and the refused ones."""
+
+    memories: dict[int, PreparedMemory]
+    refused: dict[int, FolkloreError]
+    single: bool
+    vectors: Vectors | None = None
 
     @classmethod
-    def of(cls, valid: ValidBatch) -> _Batch:
-        """Give every checked draft an id and its digests. Raises InvalidInput for two requests under one key."""
-        memories = []
+    def of(cls, valid: ValidBatch, *, single: bool) -> _Batch:
+        """Give every checked draft an id and its digests."""
+        batch = cls({}, dict(valid.refused), single)
         first: dict[str, bytes] = {}
-        for draft, prefix in zip(valid.drafts, valid.prefixes, strict=True):
+        for place, draft in valid.drafts.items():
             text = digest(draft.content)
             item = PreparedMemory(
                 draft.id or new_id(), draft, text, _request_digest(draft, text), detected_language(draft)
             )
             key = draft.idempotency_key
             if key is not None and first.setdefault(key, item.request) != item.request:
-                raise _used_key(prefix, "occurs earlier in this batch with another request.")
-            memories.append(item)
-        return cls(memories, valid.prefixes)
+                batch.refused[place] = batch.used_key(place, "occurs earlier in this batch with another request.")
+            else:
+                batch.memories[place] = item
+        return batch
+
+    def refuse(self, errors: Mapping[int, FolkloreError]) -> None:
+        """Take memories out of the batch. Raises the first error if none is left."""
+        left = [(row, place) for row, place in enumerate(self.memories) if place not in errors]
+        self.refused |= errors
+        self.vectors = self.vectors and self.vectors.select(row for row, _ in left)
+        self.memories = {place: self.memories[place] for _, place in left}
+        if not self.memories:
+            raise self.refused[min(self.refused)]
+
+    def field(self, place: int, name: str) -> str:
+        """Return the name of a field in errors."""
+        return prefix_of(place, single=self.single) + name
+
+    def used_key(self, place: int, problem: str) -> InvalidInput:
+        """Return the error of another request under a used key."""
+        hint = "Repeat the same content, supersedes and related under a key; give a new request another key, or none."
+        return InvalidInput(self.field(place, "idempotency_key"), f"{problem} The memory was not stored.", hint=hint)
 
 
 async def store(context: RequestContext, request: StoreRequest) -> StoreResult:
@@ -68,8 +101,10 @@ async def store(context: RequestContext, request: StoreRequest) -> StoreResult:
     A text that is known is confirmed and answered as `duplicate`. A repeated request under an idempotency key is
     answered by the same memory and has no further effect; another request under a used key is refused. Superseded
     memories are closed in the same transaction. Similar memories are reported. If the embedder is unreachable, the
-    memories are stored, found by keyword at once, and their embeddings are pending. Raises InvalidInput, NotFound,
-    Conflict, Refused, DatabaseUnavailable; then nothing was written.
+    memories are stored, found by keyword at once, and their embeddings are pending.
+
+    A memory with a fault is refused and reported, the others are stored. Raises InvalidInput, NotFound, Conflict,
+    Refused if all are refused, DatabaseUnavailable; then nothing was written.
     """
     memory = context.memory
     guard_fields({"namespace": request.namespace}, memory.secrets)
@@ -78,19 +113,24 @@ async def store(context: RequestContext, request: StoreRequest) -> StoreResult:
     valid = check_batch(
         request.memories, now=context.now, zone=context.zone, secrets=memory.secrets, single=request.single
     )
-    batch = _Batch.of(valid)
+    batch = _Batch.of(valid, single=request.single)
     with stage("store.embed", memories=len(batch.memories)):
-        vectors = await _embed_batch(memory, batch.memories)
+        batch.vectors = await _embed_batch(memory, list(batch.memories.values()))
     with stage("store.write", memories=len(batch.memories)):
-        namespace, outcome = await _write_batch(context, name, batch, vectors)
+        namespace, outcome = await _write_batch(context, name, batch)
     memory.changed()
-    new = [item.id for item in outcome if item.new]
-    similar, notes = await find_similar(context, namespace, new, None if vectors is None else vectors.model)
+    new = [item.id for item in outcome.values() if item.new]
+    similar, notes = await find_similar(context, namespace, new, None if batch.vectors is None else batch.vectors.model)
     stored = tuple(
-        Stored(item.id, _status(prepared.draft, item.new), similar.get(item.id, ()) if item.new else ())
-        for prepared, item in zip(batch.memories, outcome, strict=True)
+        Stored(item.id, _status(batch.memories[place].draft, item.new), similar.get(item.id, ()) if item.new else ())
+        for place, item in outcome.items()
     )
-    return StoreResult(name, stored, " ".join([*valid.notes, *notes]) or None)
+    refused = tuple(RefusedMemory.of(place, batch.refused[place]) for place in sorted(batch.refused))
+    if refused:
+        notes.insert(
+            0, f"{len(refused)} of {len(request.memories)} memories were refused, see refused; the others are stored."
+        )
+    return StoreResult(name, stored, " ".join([*valid.notes, *notes]) or None, refused)
 
 
 def _status(draft: Draft, new: bool) -> StoreStatus:
@@ -107,98 +147,104 @@ def _request_digest(draft: Draft, text: bytes) -> bytes:
     return hashlib.sha256(json.dumps([text.hex(), str(draft.supersedes), related]).encode()).digest()
 
 
-def _used_key(prefix: str, problem: str) -> InvalidInput:
-    return InvalidInput(
-        f"{prefix}idempotency_key",
-        f"{problem} Nothing was stored.",
-        hint="Repeat the same content, supersedes and related under a key; give a new request another key, or none.",
-    )
+async def _write_batch(context: RequestContext, name: str, batch: _Batch) -> tuple[UUID, dict[int, Inserted]]:
+    """Write a batch in one transaction; once more if another process used one of its keys meanwhile, and without the
+    memories that the database shows to be faulty.
 
-
-async def _write_batch(
-    context: RequestContext, name: str, batch: _Batch, vectors: Vectors | None
-) -> tuple[UUID, list[Inserted]]:
-    """Write a batch in one transaction; once more if another process used one of its keys meanwhile.
-
-    Returns the namespace, and the outcome for each memory.
+    Returns the namespace, and the outcome for each memory by its place.
     """
-    try:
-        namespace, outcome = await _write(context, name, batch, vectors)
-    except ConcurrentChange:
-        namespace, outcome = await _write(context, name, batch, vectors)
-    context.memory.changes.count_stored(sum(item.new for item in outcome))
-    return namespace, outcome
+    retried = False
+    while True:
+        try:
+            namespace, outcome = await _write(context, name, batch)
+        except _RefusedItems as refused:
+            batch.refuse(refused.errors)
+        except ConcurrentChange:
+            if retried:
+                raise
+            retried = True
+        else:
+            context.memory.changes.count_stored(sum(item.new for item in outcome.values()))
+            return namespace, outcome
 
 
-async def _write(
-    context: RequestContext, name: str, batch: _Batch, vectors: Vectors | None
-) -> tuple[UUID, list[Inserted]]:
-    drafts = [item.draft for item in batch.memories]
+async def _write(context: RequestContext, name: str, batch: _Batch) -> tuple[UUID, dict[int, Inserted]]:
+    drafts = [item.draft for item in batch.memories.values()]
     languages = sorted({draft.language for draft in drafts if draft.language})
     changes_others = any(draft.supersedes is not None or draft.related for draft in drafts)
-    detected = sorted({item.detected for item in batch.memories if item.detected})
+    detected = sorted({item.detected for item in batch.memories.values() if item.detected})
     namespace = NewNamespace(new_id(), name, DEFAULT_LANGUAGE, languages, detected)
     async with context.memory.changes.storing(
         namespace, caller=context.caller, now=context.now, exclusive=changes_others
     ) as change:
-        answers = await change.key_answers([draft.idempotency_key for draft in drafts])
+        answers = dict(
+            zip(batch.memories, await change.key_answers([draft.idempotency_key for draft in drafts]), strict=True)
+        )
         outcome = _answered(batch, answers)
-        places = [place for place, answer in enumerate(answers) if answer is None]
-        inserted = await change.insert([batch.memories[place] for place in places], vectors and vectors.select(places))
-        stored = dict(zip(places, inserted, strict=True))
+        new = {place: row for row, place in enumerate(batch.memories) if place not in outcome}
+        inserted = await change.insert(
+            [batch.memories[place] for place in new], batch.vectors and batch.vectors.select(new.values())
+        )
+        stored = dict(zip(new, inserted, strict=True))
         await change.remember_keys(
             {
                 key: KeyAnswer(item.id, batch.memories[place].request)
                 for place, item in stored.items()
-                if (key := drafts[place].idempotency_key) is not None
+                if (key := batch.memories[place].draft.idempotency_key) is not None
             }
         )
-        await supersede(change, _replacements(batch, stored), now=context.now)
-        await _relate(change, batch, stored)
+        errors = await supersede(change, _replacements(batch, stored), now=context.now)
+        if errors := errors | await _relate(change, batch, stored):
+            raise _RefusedItems(errors)
         outcome |= stored
         ids = {item.id for item in outcome.values()}
         await change.audit("store", [item.id for item in inserted if item.new], len(ids))
-    return change.namespace, [outcome[place] for place in range(len(drafts))]
+    return change.namespace, {place: outcome[place] for place in batch.memories}
 
 
-def _answered(batch: _Batch, answers: Sequence[KeyAnswer | None]) -> dict[int, Inserted]:
+def _answered(batch: _Batch, answers: Mapping[int, KeyAnswer | None]) -> dict[int, Inserted]:
     """Return the memories of requests that were answered before, by place. Refuses another request under a used key."""
-    found = {}
-    for place, (item, prefix, answer) in enumerate(zip(batch.memories, batch.prefixes, answers, strict=True)):
-        if answer is None:
-            continue
-        if answer.request != item.request:
-            raise _used_key(prefix, f"was used before for another request, which the memory {answer.id} answered.")
-        found[place] = Inserted(answer.id, new=False)
-    return found
+    found = {place: answer for place, answer in answers.items() if answer is not None}
+    if errors := {
+        place: batch.used_key(place, f"was used before for another request, which the memory {answer.id} answered.")
+        for place, answer in found.items()
+        if answer.request != batch.memories[place].request
+    }:
+        raise _RefusedItems(errors)
+    return {place: Inserted(answer.id, new=False) for place, answer in found.items()}
 
 
-def _replacements(batch: _Batch, stored: Mapping[int, Inserted]) -> list[Replacement]:
-    items = ((batch.memories[place].draft, batch.prefixes[place], item.id) for place, item in stored.items())
-    return [
-        Replacement(draft.supersedes, id_, f"{prefix}supersedes", draft.supersede_reason)
-        for draft, prefix, id_ in items
+def _replacements(batch: _Batch, stored: Mapping[int, Inserted]) -> dict[int, Replacement]:
+    items = ((place, batch.memories[place].draft, item.id) for place, item in stored.items())
+    return {
+        place: Replacement(draft.supersedes, id_, batch.field(place, "supersedes"), draft.supersede_reason)
+        for place, draft, id_ in items
         if draft.supersedes is not None
-    ]
+    }
 
 
-async def _relate(change: NamespaceTransaction, batch: _Batch, stored: Mapping[int, Inserted]) -> None:
-    related: dict[tuple[UUID, str, UUID], tuple[str, Relation]] = {}
+async def _relate(
+    change: NamespaceTransaction, batch: _Batch, stored: Mapping[int, Inserted]
+) -> dict[int, FolkloreError]:
+    """Write the relations of new memories. Returns the errors of memories with a relation that is not possible."""
+    errors: dict[int, FolkloreError] = {}
+    related: dict[tuple[UUID, str, UUID], tuple[int, Relation]] = {}
     for place, item in stored.items():
-        field = f"{batch.prefixes[place]}related"
         for link in batch.memories[place].draft.related:
             if link.id == item.id:
-                raise InvalidInput(field, "names the memory itself.", hint="Leave it out.")
-            related[item.id, link.type, link.id] = field, Relation(item.id, link.type, link.id, link.strength)
-    if not related:
-        return
+                hint = "Leave it out."
+                errors[place] = InvalidInput(batch.field(place, "related"), "names the memory itself.", hint=hint)
+            related[item.id, link.type, link.id] = place, Relation(item.id, link.type, link.id, link.strength)
+    if errors or not related:
+        return errors
     written = await change.relate([relation for _, relation in related.values()])
-    for key, (field, relation) in related.items():
-        if key not in written:
-            raise NotFound(
-                f"{field}: there is no memory {relation.to_id} in this namespace.",
-                hint="Relations stay within one namespace.",
-            )
+    for key in related.keys() - written.keys():
+        place, relation = related[key]
+        errors[place] = NotFound(
+            f"{batch.field(place, 'related')}: there is no memory {relation.to_id} in this namespace.",
+            hint="Relations stay within one namespace.",
+        )
+    return errors
 
 
 async def _embed_batch(memory: MemoryContext, batch: Sequence[PreparedMemory]) -> Vectors | None:
@@ -229,6 +275,8 @@ async def find_similar(
 ) -> tuple[Mapping[UUID, tuple[Similar, ...]], list[str]]:
     """Return at most three similar memories for each new one, the nearest first, or a note why they are unknown.
 
+    Of a large batch the nearest one of each memory comes first; the answer shows at most 20 and counts the others.
+
     One statement, after the commit: an error here is logged and noted, and the memories are stored all the same.
     Without `model` the new memories have no embeddings yet.
     """
@@ -244,4 +292,9 @@ async def find_similar(
     except FolkloreError as error:
         log.warning("similar_memories_unknown", count=len(ids), reason=error.message)
         return {}, [f"{_UNKNOWN} {error.message}"]
-    return found, []
+    pairs = [(rank, id_, near) for id_, others in found.items() for rank, near in enumerate(others)]
+    shown: dict[UUID, tuple[Similar, ...]] = {}
+    for _, id_, near in sorted(pairs, key=lambda pair: pair[0])[:_SHOWN]:
+        shown[id_] = (*shown.get(id_, ()), near)
+    more = len(pairs) - _SHOWN
+    return shown, [f"{more:,} more similar memories are not shown."] if more > 0 else []

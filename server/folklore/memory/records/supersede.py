@@ -1,4 +1,6 @@
-"""Supersede: a newer memory replaces an older one, which recall hides and an undo restores."""
+"""Supersede: a newer memory replaces an older one, which recall hides. An undo restores it, and so does forgetting the
+newer one.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from folklore.db.stores.changes import Closing, NamespaceTransaction, State
+from folklore.db.stores.changes import Closing, NamespaceTransaction, Patch, State
 from folklore.errors import Conflict, FolkloreError, InvalidInput, NotFound
 from folklore.model import Relation
 
@@ -52,28 +54,32 @@ def is_done(replacement: Replacement, states: Mapping[UUID, State]) -> bool:
     return states[replacement.old].superseded_by == replacement.new
 
 
-async def supersede(change: NamespaceTransaction, replacements: Sequence[Replacement], *, now: datetime) -> None:
-    """Supersede memories. A constant number of statements.
-
-    Raises NotFound, Conflict, InvalidInput for the first replacement that is not possible.
-    """
+async def supersede(
+    change: NamespaceTransaction, replacements: Mapping[int, Replacement], *, now: datetime
+) -> dict[int, FolkloreError]:
+    """Supersede memories. A constant number of statements. Returns the errors of replacements that are not possible."""
     if not replacements:
-        return
-    states = await change.states([*(item.old for item in replacements), *(item.new for item in replacements)])
-    _check(replacements, states)
-    await write_replacements(change, [item for item in replacements if not is_done(item, states)], now=now)
+        return {}
+    states = await change.states([id_ for item in replacements.values() for id_ in (item.old, item.new)])
+    if errors := _errors(replacements, states):
+        return errors
+    await write_replacements(change, [item for item in replacements.values() if not is_done(item, states)], now=now)
+    return {}
 
 
-def _check(replacements: Sequence[Replacement], states: Mapping[UUID, State]) -> None:
+def _errors(replacements: Mapping[int, Replacement], states: Mapping[UUID, State]) -> dict[int, FolkloreError]:
+    errors: dict[int, FolkloreError] = {}
     successors: dict[UUID, UUID] = {}
-    new = {item.new for item in replacements}
-    for item in replacements:
+    new = {item.new for item in replacements.values()}
+    for place, item in replacements.items():
         if item.old in new and item.old != item.new:
-            raise InvalidInput(item.field, f"{item.old} is stored by this call.", hint="Use two calls.")
-        if error := refusal(item, states):
-            raise error
-        if successors.setdefault(item.old, item.new) != item.new:
-            raise InvalidInput(item.field, f"two memories would supersede {item.old}.", hint="Keep one of them.")
+            errors[place] = InvalidInput(item.field, f"{item.old} is stored by this call.", hint="Use two calls.")
+        elif error := refusal(item, states):
+            errors[place] = error
+        elif successors.setdefault(item.old, item.new) != item.new:
+            hint = "Keep one of them."
+            errors[place] = InvalidInput(item.field, f"two memories would supersede {item.old}.", hint=hint)
+    return errors
 
 
 async def write_replacements(
@@ -87,3 +93,13 @@ async def write_replacements(
     await change.record(list(by_old), "supersede", ["superseded_at", "superseded_by"], reasons=reasons)
     await change.close([Closing(item.old, superseded_at=now, superseded_by=item.new) for item in by_old.values()])
     await change.relate([Relation(item.new, SUPERSEDES, item.old) for item in by_old.values()])
+
+
+async def restore(change: NamespaceTransaction, hidden: Mapping[UUID, UUID], reason: str) -> None:
+    """Put superseded memories in force again, each given with its successor. Five statements with the audit lines."""
+    if not hidden:
+        return
+    fields = ["superseded_at", "superseded_by"]
+    await change.record(list(hidden), "restore", fields, reasons=dict.fromkeys(hidden, reason))
+    await change.unrelate([Relation(new, SUPERSEDES, old) for old, new in hidden.items()])
+    await change.patch([Patch(id_, dict.fromkeys(fields)) for id_ in hidden])

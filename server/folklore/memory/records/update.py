@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime
 from typing import Any
 from uuid import UUID
 
 from folklore.db.rows import columns_of
-from folklore.db.stores.changes import NamespaceTransaction, Patch, State
+from folklore.db.stores.changes import NamespaceTransaction, State
 from folklore.db.stores.memories import Vectors
 from folklore.db.stores.namespaces import NamespaceInfo, stored_language
 from folklore.errors import ConcurrentChange, Conflict, InvalidInput, NotFound
 from folklore.memory.context import RequestContext, namespace_of, unknown_memories
+from folklore.memory.records.fields import differing, require_in_force, revised, write_fields
 from folklore.memory.records.get import may_read_forgotten
+from folklore.memory.records.merge import MERGE, merge, unmerge, wrong_revision
 from folklore.memory.records.store import embed
 from folklore.memory.records.supersede import SUPERSEDES
 from folklore.memory.requests import CHANGEABLE, HistoryRequest, UndoRequest, UpdateRequest
@@ -21,46 +22,45 @@ from folklore.memory.results import History, Undone
 from folklore.memory.secret_guard import guard_fields
 from folklore.memory.validation import check_draft
 from folklore.model import FIELDS, Draft, Memory, Relation, Revision
-from folklore.text.clean import digest
 from folklore.text.languages import detect
 
 CLEARABLE = [name for name in CHANGEABLE if FIELDS[name].clearable]
-_INDEXED = frozenset(name for name, field in FIELDS.items() if field.indexed)
 _TRIES = 5
 
 
 async def update(context: RequestContext, request: UpdateRequest) -> Memory:
     """Change fields of a memory; its id, relations and counts stay. Nothing is written if nothing differs.
 
+    `merge` names memories that are merged into it.
+
     Raises InvalidInput, NotFound, Refused; Conflict if the memory changed since `if_revision`, was superseded, or if
     another memory has the new text.
     """
     values = _checked(context, request)
+    if request.merge:
+        return await _read(context, await merge(context, request, values), request.id)
     namespace = await namespace_of(context, request.id, namespaces=request.namespaces, role="writer")
     vectors = await embed(context.memory, [values["content"]]) if "content" in values else None
     async with context.memory.changes.of(namespace.id, caller=context.caller, now=context.now) as change:
         state = (await change.states([request.id], whole=True)).get(request.id)
         if state is None:
             raise unknown_memories([request.id])
-        _require_in_force(state)
+        require_in_force(state)
         if request.if_revision not in (None, state.revision):
-            raise Conflict(
-                f"The memory {request.id} is at revision {state.revision}, not {request.if_revision}.",
-                hint="Read it again with memory_get and repeat the change.",
-            )
-        changed = {name: value for name, value in values.items() if _differs(name, value, state.held[name])}
+            raise wrong_revision(state, request.if_revision)
+        changed = differing(values, state)
         changed |= _detected(changed, state)
         if changed:
-            # A memory that moves to another session gets another position.
-            await change.record([request.id], "update", [*changed, *(["position"] if "session" in changed else [])])
-            await _write(change, state, changed, vectors)
+            await change.record([request.id], "update", revised(changed))
+            await write_fields(change, state, changed, vectors)
     return await _read(context, namespace, request.id)
 
 
 async def undo(context: RequestContext, request: UndoRequest) -> Undone:
-    """Take back the last change of a memory (update, forget, supersede, expire) that was not taken back.
+    """Take back the last change of a memory (update, merge, forget, supersede …) that was not taken back.
 
-    The undo is a revision too. What expired never expires again. Raises NotFound if there is no change; Conflict if the
+    A memory that was forgotten supersedes again what its forgetting restored, if that did not change since. The undo
+    is a revision too. What expired never expires again. Raises NotFound if there is no change; Conflict if the
     retention time is over, another memory has the text now, or the memory is not at `revision`.
     """
     namespace = await namespace_of(context, request.id, namespaces=request.namespaces, role="writer")
@@ -79,9 +79,13 @@ async def undo(context: RequestContext, request: UndoRequest) -> Undone:
         async with changes.of(namespace.id, caller=context.caller, now=context.now) as change:
             if await change.last_revision(request.id) != last:
                 continue
-            await _take_back(change, request, last, vectors)
+            state = (await change.states([request.id], whole=True))[request.id]
+            _require_revision(request, state.revision)
+            await _take_back(change, state, last, vectors)
+            again = last.action == "forget" and state.superseded_at is None
+            superseded = await _supersede_again(change, last) if again else ()
         context.memory.changed()
-        return Undone(await _read(context, namespace, request.id), last)
+        return Undone(await _read(context, namespace, request.id), last, superseded)
     raise ConcurrentChange(f"The memory {request.id} is being changed by another caller.", hint="Try again.")
 
 
@@ -95,15 +99,27 @@ async def read_history(context: RequestContext, request: HistoryRequest) -> Hist
 
 
 async def _take_back(
-    change: NamespaceTransaction, request: UndoRequest, last: Revision, vectors: Vectors | None
+    change: NamespaceTransaction, state: State, last: Revision, vectors: Vectors | None = None
 ) -> None:
-    state = (await change.states([request.id], whole=True))[request.id]
-    _require_revision(request, state.revision)
     before = await _restorable(change, last)
-    await change.record([request.id], "undo", list(before), undoes=last.revision)
-    if "superseded_by" in before and state.superseded_by is not None:
-        await change.unrelate([Relation(state.superseded_by, SUPERSEDES, request.id)])
-    await _write(change, state, before, vectors)
+    await change.record([state.id], "undo", list(before), undoes={state.id: last.revision})
+    if "superseded_by" in before:
+        if state.superseded_by is not None:
+            await change.unrelate([Relation(state.superseded_by, SUPERSEDES, state.id)])
+        if before["superseded_by"] is not None:
+            await change.relate([Relation(UUID(str(before["superseded_by"])), SUPERSEDES, state.id)])
+    await write_fields(change, state, before, vectors)
+    if last.action == MERGE:
+        await unmerge(change, state.id, last)
+
+
+async def _supersede_again(change: NamespaceTransaction, forgotten: Revision) -> tuple[UUID, ...]:
+    """Hide again what a memory superseded before it was forgotten, if it did not change since. Return the ids."""
+    restored = await change.restored(forgotten)
+    states = await change.states([item.memory_id for item in restored], whole=True)
+    for item in restored:
+        await _take_back(change, states[item.memory_id], item)
+    return tuple(item.memory_id for item in restored)
 
 
 def _require_revision(request: UndoRequest, revision: int) -> None:
@@ -115,7 +131,7 @@ def _require_revision(request: UndoRequest, revision: int) -> None:
 
 
 async def _nothing_to_undo(context: RequestContext, namespace: NamespaceInfo, id_: UUID) -> NotFound:
-    if await context.memory.changes.history(namespace.id, id_):
+    if any(change.action != "move" for change in await context.memory.changes.history(namespace.id, id_)):
         return NotFound(
             f"Every change of the memory {id_} was undone already.",
             hint=f"`folklore history {id_}` shows them; to change it again, edit it.",
@@ -137,25 +153,6 @@ async def _restorable(change: NamespaceTransaction, last: Revision) -> Mapping[s
     return before
 
 
-async def _write(
-    change: NamespaceTransaction, state: State, fields: Mapping[str, Any], vectors: Vectors | None
-) -> None:
-    """Write columns of a memory, and its postings and vectors if they changed, within the transaction."""
-    after = {**state.held, **fields}
-    alive = after["forgotten_at"] is None and after["superseded_at"] is None
-    text = digest(str(after["content"]))
-    if alive and (holder := await change.in_force(text)) not in (None, state.id):
-        raise Conflict(f"The memory {holder} has this text.", hint="Change or forget that one instead.")
-    if "language" in fields:
-        await change.add_language(str(fields["language"]))
-    indexed = not _INDEXED.isdisjoint(fields)
-    if indexed:
-        await change.unindex([state.id])
-    await change.patch([Patch(state.id, fields, text if "content" in fields else None)])
-    if indexed:
-        await change.reindex(state.id, content_changed="content" in fields, vectors=vectors)
-
-
 def _detected(changed: Mapping[str, Any], state: State) -> dict[str, str]:
     """Return the language of a new text if it is clear, differs from that of the memory, and none is stated."""
     if "content" not in changed or "language" in changed:
@@ -171,7 +168,7 @@ def _checked(context: RequestContext, request: UpdateRequest) -> dict[str, Any]:
     _check_clear(request.clear, given)
     redacted, _ = guard_fields(given, context.memory.secrets)
     given |= redacted
-    if not given and not request.clear:
+    if not given and not request.clear and not request.merge:
         raise InvalidInput("id", "comes without a change.", hint="Give at least one field, such as content.")
     draft = Draft(**{"content": "unchanged", **given})  # a draft needs content; it is not written unless given
     columns = columns_of(check_draft(draft, prefix="", now=context.now, zone=context.zone))
@@ -187,22 +184,6 @@ def _check_clear(clear: Sequence[str], given: Mapping[str, Any]) -> None:
             raise InvalidInput("clear", f"{name} cannot be empty.", hint=f"Can be empty: {', '.join(CLEARABLE)}.")
         if name in given:
             raise InvalidInput("clear", f"{name} has a new value too.", hint="Give one of the two.")
-
-
-def _differs(name: str, new: object, old: object) -> bool:
-    if FIELDS[name].type == "time" and isinstance(new, str) and isinstance(old, str):
-        return datetime.fromisoformat(new) != datetime.fromisoformat(old)
-    if isinstance(new, float) and isinstance(old, float):
-        return round(new, 6) != round(old, 6)  # as exact as the database stores them
-    return new != old
-
-
-def _require_in_force(state: State) -> None:
-    if state.forgotten_at is not None:
-        raise NotFound(f"The memory {state.id} was forgotten.", hint=f"`folklore undo {state.id}` restores it.")
-    if state.superseded_at is not None:
-        by = "another" if state.superseded_by is None else str(state.superseded_by)
-        raise Conflict(f"The memory {state.id} was superseded by {by}.", hint="Change that one.")
 
 
 async def _read(context: RequestContext, namespace: NamespaceInfo, id_: UUID) -> Memory:

@@ -31,7 +31,7 @@ from folklore.errors import InvalidInput
 from folklore.memory.ids import new_id
 from folklore.memory.requests import VALUE_TYPES
 from folklore.memory.validation import MAX_KEY, check_draft, relation_type
-from folklore.model import DEFAULT_LANGUAGE, FIELDS, Draft, FieldType, Relation, Revision
+from folklore.model import DEFAULT_LANGUAGE, FIELDS, Draft, FieldType, Relation, Revision, Shared
 from folklore.text import names
 from folklore.text.clean import clean
 from folklore.text.languages import language
@@ -180,6 +180,7 @@ class _Namespace(_Object):
     name: str
     language: str = DEFAULT_LANGUAGE
     description: Annotated[str, Field(max_length=2_000)] | None = None
+    shared: Shared = "never"
     created_at: _ZonedTime
     created_by: _Name
 
@@ -345,6 +346,7 @@ def _header(line: _Header) -> Header:
             created_at=namespace.created_at,
             created_by=clean(namespace.created_by).text.strip(),
             description=_cleaned(namespace.description) or None,
+            shared=namespace.shared,
         )
         for namespace in line.namespaces
     )

@@ -9,29 +9,41 @@ bounded length, so that the time is linear for any text. Values are read from th
 
 from __future__ import annotations
 
-import base64
-import binascii
 import re
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import NamedTuple
 from urllib.parse import unquote
 
-from folklore.text.secrets.values import Secret, is_mixed, is_password, is_placeholder, is_token, kinds_of_characters
+from folklore.text.secrets.values import (
+    Secret,
+    decoded,
+    is_generated,
+    is_hexadecimal,
+    is_mixed,
+    is_password,
+    is_placeholder,
+    is_token,
+    kinds_of_characters,
+)
 
 # Literals of the names of secrets, and the kinds of the secrets.
 _NAMES = {
-    "pass": "password", "pwd": "password", "pword": "password", "key": "key", "token": "token", "secret": "secret",
+    "pass": "password", "pwd": "password", "key": "key", "token": "token", "secret": "secret",
     "credential": "secret", "kennwort": "password", "contraseña": "password", "mot de passe": "password",
     "pw": "password",
 }  # fmt: skip
-# Words for passwords that begin with "pass"; `pass` alone must be a whole word.
-_PASS_WORD = re.compile(r"pass[_-]?(?:word|wd|wort|phrase|code)|passw(?:or)?d|pass(?=[_-]?\d|s?\b)")
+# Words for passwords that begin with "pass". `pass` alone is a verb, unless it ends an identifier (DB_PASS) or is one.
+_PASS_WORD = re.compile(
+    r"pass[_-]?(?:word|wd|wort|phrase|code)|passw(?:or)?d|(?<=[_.-])pass(?=[_-]?\d|\b)|pass(?=[\"'\]]*\s{0,3}[:=])"
+)
 _QUALIFIER = re.compile(
     r"(?:api|access|auth|authentication|authorization|secret|private|signing|signature|encryption|decryption|account|master"
     r"|service|deploy|app|application|license|licence|storage|subscription|shared|webhook|jwt|session|admin|client"
     r"|consumer|refresh|bearer|bot|security|personal|id|oauth|registry|login|user|cookie|hmac|vault|root)[_ -]?$"
 )
+_EXPANSION = re.compile(r"[$%]\{?\w*\Z")
+_ARGUMENT = re.compile(r"\([\"'][\w.-]*\Z")
 _KEY_FOLLOWS = re.compile(r"[_ -]?key\b")
 _NOT_SECRET = re.compile(
     r"(?:public|publishable|page|next|prev|previous|continuation|cursor|csrf|xsrf|idempotency|sync|resume|cancellation"
@@ -47,12 +59,14 @@ _SEPARATOR = re.compile(
     (?:\\?[\"'`]|\]|\)|\*{1,2}|</\w+>)*
     (?: (?P<typed>[ \t]*:[ \t]*[a-z_][\w\[\]., |<>?]{0,40}[ \t]*=[ \t]*(?!=))      # password: str = "…"
       | (?P<set>[ \t]*(?:=>|:=|\?=|={1,3}|%3d)[ \t]*)
-      | (?P<call>\([ \t]*(?=[\"'`])|(?<=[\"'`])[ \t]*,[ \t]*(?=[\"'`])|(?<=[\"'])[ \t]+value[ \t]*=[ \t]*)
-      | (?P<tag>>(?=[^<>\s]{4,200}</)|[ \t]+\|[ \t]+)
-      | (?P<colon>[ \t]*(?::|%3a|->|→|–|—)\**[ \t]*\s?[ \t]*)
+      | (?P<call>\([ \t]*(?=[\"'])|(?<=[\"'])[ \t]+value[ \t]*=[ \t]*)
+      | (?P<pair>(?<=[\"'])[ \t]*,[ \t]*(?=[\"']))
+      | (?P<tag>>(?=[^<>\s]{4,200}</))
+      | (?P<cell>[ \t]+\|[ \t]+(?=[^|\n]{4,200}\|))
+      | (?P<colon>[ \t]*(?::(?!:)|%3a|->|→|–|—)\**[ \t]*\s?[ \t]*)
       | (?P<prose>
-          (?:[ \t]+(?:for|of|on|in|to|at|from|by|with|as)[ \t]+[^\n.;:!?]{1,60}?)?
-          [ \t]+(?:is|was|are|be|became|equals|reads|set[ \t]+to|changed[ \t]+to|ist|lautet|es|est)
+          (?:[ \t]+(?:for|of|on|in|to|at|from|by|with|as)[ \t]+[^\n.;:!?=]{1,60}?)?
+          [ \t]+(?:is|was|are|be|became|equals|reads|to|set[ \t]+to|changed[ \t]+to|ist|lautet|es|est)
           (?:[ \t]+(?:now|currently|still|simply|just|(?:re)?set[ \t]+to|(?:changed|rotated|updated)[ \t]+to|called))?
           [ \t]*:?[ \t]+ )
       | (?P<purpose>[ \t]+(?:for|of|on)[ \t]+[\w .'-]{1,40}?:[ \t]*)
@@ -62,6 +76,7 @@ _SEPARATOR = re.compile(
     """
 )
 _QUOTED = re.compile(r"(?:[fbrFBRu@]{1,2})?(\\?[\"'`]|&quot;|“|‘|„)(?P<value>[^\n]{1,400}?)(?:\1|&quot;|”|’|“)")
+_LINE_END = re.compile(r"\s*$", re.MULTILINE)
 _UNQUOTED = re.compile(r"[^\s\"'`<>]{1,400}")
 _TRAILING = ".,;:!?)]}>*_`'\"”’"
 
@@ -71,7 +86,7 @@ _AT_HOST = re.compile(r"(?:@|%40)(?=[\w\[])")
 _PORT = re.compile(r"\d{1,5}(?:[/?#]|$)")
 _PATH = re.compile(r"[/?#]")
 _URL_SIGNS = ("://", "%3a%2f%2f", ":\\/\\/")
-_SCHEMES = ("bearer", "basic", "digest")
+_SCHEMES = ("bearer", "basic")
 _AFTER_SCHEME = re.compile(r"(?:[ \t]+|%20|\+|:[ \t]*)[\"'`]?(?P<value>[a-z0-9._~+/=%:-]{8,2000})")
 _HEADERS = tuple(
     re.compile(name + r"\\?[\"'`]?[ \t]*[:=,][ \t]*\\?[\"'`]?(?:[a-z]{3,10}[ \t]+)?(?P<value>[a-z0-9._~+/=-]{8,2000})")
@@ -79,17 +94,31 @@ _HEADERS = tuple(
 )
 _COOKIE = re.compile(r"cookie\\?[\"'`]?[ \t]*[:=][ \t]*\\?[\"'`]?[\w.-]{1,60}=(?P<value>[a-z0-9%._~+/=-]{20,2000})")
 _JWK = re.compile(r"\\?\"d\\?\"\s{0,9}:\s{0,9}\\?\"(?P<value>[A-Za-z0-9_-]{20,})")
+_DOCKER_LOGIN = re.compile(r"\\?[\"']_?auth\\?[\"']\s{0,9}:\s{0,9}\\?[\"'](?P<value>[A-Za-z0-9+/]{8,500}={0,2})")
+_MANIFEST_SECTION = re.compile(
+    r"^(?P<name>data|stringdata):[ \t]*\r?\n(?P<entries>(?:[ \t]+\S[^\n]*(?:\n|\Z)){1,200})", re.MULTILINE
+)
+_MANIFEST_ENTRY = re.compile(r"^[ \t]+[\w.\"'-]{1,100}:[ \t]*[\"']?(?P<value>[^\s\"']{6,10000})", re.MULTILINE)
+_BASE64 = re.compile(r"[A-Za-z0-9+/]+={0,2}")
+_SEED_PHRASE = re.compile(
+    r"(?:(?:seed|recovery|backup|wallet|secret)[ _-]?phrase|mnemonic)s?\b[^\n.;:=]{0,60}?(?:[:=]|[ ](?:is|was))[ \t]*[\"'`]?"
+    r"(?P<words>[a-z]{3,8}(?:[ ][a-z]{3,8}){11,23})(?![ ]?[a-z])"
+)
+# Words of sentences; none is in the list of words of BIP 39.
+_FUNCTION_WORDS = frozenset(
+    {"the", "and", "for", "from", "with", "was", "are", "not", "has", "have", "which", "must", "you"}
+)
 # Commands and statements: literals, a pattern, and whether any password is accepted there as a stated one.
 _COMMANDS = (
-    ("curl ", r"curl [^\n]{0,200}?(?<= )(?:-u|--user)[ =]?[\"']?[^\s:\"']{1,80}:(?P<value>[^\s\"'@]{4,200})", True),
-    ("http ,https ,xh ", r"(?:https?|xh) [^\n]{0,80}?(?<= )(?:-a|--auth)[ =][\"']?[^\s:\"']{1,80}:(?P<value>[^\s\"'@]{4,200})", True),
-    ("mysql,mariadb", r"(?:mysql(?:dump|admin)?|mariadb)\b[^\n]{0,200}? -p(?P<value>[^\s\"'-][^\s\"']{3,200})", True),
+    ("curl ", r"curl [^\n]{0,200}?(?<= )(?:-u|--user)[ =]?[\"']?[^\s:\"']{1,80}:(?P<value>[^\s\"'@]{4,200})", False),
+    ("http ,https ,xh ", r"(?:https?|xh) [^\n]{0,80}?(?<= )(?:-a|--auth)[ =][\"']?[^\s:\"']{1,80}:(?P<value>[^\s\"'@]{4,200})", False),
+    ("mysql,mariadb", r"(?:mysql(?:dump|admin)?|mariadb)\b[^\n]{0,200}? -p(?P<value>[^\s\"'-][^\s\"']{3,200})", False),
     ("sshpass", r"sshpass -p ?[\"']?(?P<value>[^\s\"']{4,200})", True),
     (" -p, -a, -w", r"(?:docker|podman|helm|oc|redis-cli|smbclient|mongo\w*|ldapsearch|sqlcmd|unzip|7z)\b[^\n]{0,200}? -[paw][ ]?[\"']?(?P<value>[^\s\"']{6,200})", False),
     ("--", r"--[a-z-]{0,20}(?:pass(?:word|wd|phrase)?|pwd|token|secret|(?:api|access|secret)-?key)[ ]+[\"']?(?P<value>[^\s\"'-][^\s\"']{5,200})", False),
-    ("machine ,login ", r"login[ ]+\S{1,100}\s+password[ ]+(?P<value>\S{4,200})", True),
-    ("identified", r"identified[ ]+(?:with[ ]+\S{1,40}[ ]+)?by[ ]+(?:password[ ]+)?['\"](?P<value>[^'\"\n]{4,200})['\"]", True),
-    ("password '", r"password '(?P<value>[^'\n]{4,200})'", True),
+    ("machine ,login ", r"login[ ]+\S{1,100}\s+password[ ]+(?P<value>\S{4,200})", False),
+    ("identified", r"(?:user|grant)[ ][^\n]{1,200}?identified[ ]+(?:with[ ]+\S{1,40}[ ]+)?by[ ]+(?:password[ ]+)?['\"](?P<value>[^'\"\n]{4,200})['\"]", True),
+    ("password '", r"(?:user|role)[ ][^\n]{1,100}? password '(?P<value>[^'\n]{4,200})'", True),
     ("requirepass,masterauth", r"(?:requirepass|masterauth)[ ]+[\"']?(?P<value>[^\s\"']{4,200})", True),
     (":5432:,:*:,:6432:,:5433:", r"^[\w.*-]{1,100}:(?:\d{2,5}|\*):[\w*-]{1,60}:[\w*-]{1,60}:(?P<value>[^\s:]{4,100})$", True),
     ("login,credential,creds,log in", r"(?:log ?in|credentials?|creds)(?: with| are| is| as)?[ ]*[:=]?[ ]+[\"'`]?[\w.@-]{2,60}[\"'`]?(?:[ ]?/[ ]|:|[ ][|][ ]|[ ]and[ ])[\"'`]?(?P<value>[^\s\"'`]{6,100})", False),
@@ -127,24 +156,25 @@ class _Name(NamedTuple):
 
 
 class _Value(NamedTuple):
-    """The value after a name. `form` is the separator, a group of _SEPARATOR."""
+    """The value after a name. `form` is the separator, a group of _SEPARATOR; `stated`: a literal by its form."""
 
     text: str
     start: int
     end: int
     form: str | None
-    quoted: bool
-
-    @property
-    def stated(self) -> bool:
-        return self.form in ("set", "typed", "tag") or (self.quoted and self.form == "colon")
+    stated: bool
 
 
 def _named(text: str, lower: str, literal: str, start: int) -> Iterator[Secret]:
     name = _name(lower, literal, start)
     value = _value(text, lower, name.end) if name else None
-    if name and value and _is_secret(name, value):
-        yield Secret(name.kind, value.start, value.end)
+    if not name or not value or (value.form == "pair" and not _ARGUMENT.search(lower, max(0, start - 40), start)):
+        return
+    if value.form not in ("set", "prose") and _EXPANSION.search(lower, max(0, start - 40), start):
+        return  # $PASSWORD is the value of a variable
+    if text.startswith("PASS:", start) or not _is_secret(name, value):  # the result of a test
+        return
+    yield Secret(name.kind, value.start, value.end)
 
 
 def _name(lower: str, literal: str, start: int) -> _Name | None:
@@ -179,12 +209,21 @@ def _value(text: str, lower: str, start: int) -> _Value | None:
     if separator is None:
         return None
     form, begin = separator.lastgroup, separator.end()
+    assigned = form in ("set", "typed", "colon", "call")
     if quoted := _QUOTED.match(text, begin):
-        return _Value(quoted["value"], *quoted.span("value"), form, quoted=True)
-    if unquoted := _UNQUOTED.match(text, begin):
-        value = _cut(unquoted.group(), form)
-        return _Value(value, begin, begin + len(value), form, quoted=False)
-    return None
+        return _Value(quoted["value"], *quoted.span("value"), form, assigned)
+    unquoted = _UNQUOTED.match(text, begin)
+    if unquoted is None or "..." in unquoted.group():
+        return None
+    value = _cut(unquoted.group(), form)
+    shell = form == "set" and text[start : start + 2] == "=" + value[:1] and text[start - 1].isupper()
+    return _Value(
+        value,
+        begin,
+        begin + len(value),
+        form,
+        form == "tag" or (shell and _LINE_END.match(text, begin + len(value)) is not None),
+    )
 
 
 def _cut(value: str, form: str | None) -> str:
@@ -201,10 +240,12 @@ def _is_secret(name: _Name, value: _Value) -> bool:
     if name.kind == "password":
         if value.form == "next" and kinds_of_characters(value.text) < 3:  # a word of the sentence, not "password qW9!x"
             return False
-        return is_password(value.text, stated=value.stated, quoted=value.quoted)
+        return is_password(value.text, stated=value.stated)
     if value.form in ("purpose", "next") and not (name.qualified and len(value.text) >= 16):
         return False
-    return is_token(value.text, stated=value.stated, qualified=name.qualified)
+    if value.form == "next" and is_hexadecimal(value.text):  # the fingerprint of a signing key
+        return False
+    return is_token(value.text, stated=value.form == "set" or value.stated, qualified=name.qualified)
 
 
 # By position
@@ -231,7 +272,12 @@ def _password_of(text: str, userinfo: re.Match[str]) -> Iterator[Secret]:
     start = userinfo.start("value")
     end = start + (before_path[-1] if before_path else ats[0])
     password, user = unquote(text[start:end]), unquote(userinfo["user"])
-    if len(password) >= 3 and password.lower() != user and not is_placeholder(text[start:end]):
+    if (
+        len(password) >= 3
+        and password.lower() != user
+        and not is_placeholder(text[start:end])
+        and is_generated(password)
+    ):
         yield Secret("password in a URL", start, end)
 
 
@@ -250,12 +296,9 @@ def _authentication_schemes(text: str, lower: str) -> Iterator[Secret]:
 
 def _is_basic(value: str) -> bool:
     """Return whether a value is the base64 of `user:password`."""
-    try:
-        pair = base64.b64decode(value + "=" * (-len(value) % 4), validate=True).decode()
-    except (binascii.Error, UnicodeDecodeError, ValueError):
-        return False
-    user, colon, password = pair.partition(":")
-    return bool(colon) and pair.isprintable() and bool(password) and not is_placeholder(password) and user != password
+    pair = decoded(value) or ""
+    user, _, password = pair.partition(":")
+    return bool(password) and "\n" not in pair and not is_placeholder(password) and user != password
 
 
 def _headers(text: str, lower: str) -> Iterator[Secret]:
@@ -278,7 +321,7 @@ def _commands(text: str, lower: str, *, pattern: re.Pattern[str], stated: bool) 
     for command in pattern.finditer(lower):
         start, end = command.span("value")
         value = text[start:end].rstrip("`'\",;).")
-        if is_password(value, stated=stated, quoted=False) and (stated or kinds_of_characters(value) >= 2):
+        if is_password(value, stated=stated):
             yield Secret("password", start, start + len(value))
 
 
@@ -292,8 +335,36 @@ def _before_the_name(text: str, lower: str) -> Iterator[Secret]:
         if not name.group().endswith(("word", "phrase")):
             if is_token(value, stated=False, qualified=True):
                 yield Secret("key", *word.span())
-        elif kinds_of_characters(value) >= 3 and is_password(value, stated=False, quoted=False):
+        elif kinds_of_characters(value) >= 3 and is_password(value, stated=False):
             yield Secret("password", *word.span())
+
+
+def _docker_logins(text: str, _lower: str) -> Iterator[Secret]:
+    for login in _DOCKER_LOGIN.finditer(text):
+        if _is_basic(login["value"]):
+            yield Secret("registry login", *login.span("value"))
+
+
+def _kubernetes_secrets(text: str, lower: str) -> Iterator[Secret]:
+    """Yield the values of manifests of the kind Secret: base64 under `data`, plain text under `stringData`."""
+    for section in _MANIFEST_SECTION.finditer(lower):
+        for entry in _MANIFEST_ENTRY.finditer(text, section.start("entries"), section.end("entries")):
+            value = entry["value"]
+            plain = value if section["name"] == "stringdata" else decoded(value)
+            secret = (
+                len(value) >= 24 and bool(_BASE64.fullmatch(value))
+                if plain is None
+                else is_password(plain, stated=True)
+            )
+            if secret or (plain is not None and "PRIVATE KEY" in plain):
+                yield Secret("Kubernetes secret", *entry.span("value"))
+
+
+def _seed_phrases(text: str, lower: str) -> Iterator[Secret]:
+    for phrase in _SEED_PHRASE.finditer(lower):
+        words = phrase["words"].split()
+        if not _FUNCTION_WORDS.intersection(words):
+            yield Secret("seed phrase", *phrase.span("words"))
 
 
 def _json_web_keys(text: str, _lower: str) -> Iterator[Secret]:
@@ -313,4 +384,7 @@ _SEARCHES: tuple[tuple[tuple[str, ...], Callable[[str, str], Iterator[Secret]]],
     ),
     ((" is ", " was "), _before_the_name),
     (('"kty', '\\"kty'), _json_web_keys),
+    (('auth"', 'auth\\"'), _docker_logins),
+    (("kind: secret", "kind: 'secret", 'kind: "secret'), _kubernetes_secrets),
+    (("phrase", "mnemonic"), _seed_phrases),
 )

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
-from folklore.text.secrets.values import Secret, is_mixed, is_placeholder_key
+from folklore.text.secrets.values import Secret, is_mixed, is_placeholder_key, is_sample_token
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ _UUID = f"{_HEX}{{8}}-{_HEX}{{4}}-{_HEX}{{4}}-{_HEX}{{4}}-{_HEX}{{12}}"
 
 RULES: tuple[Rule, ...] = (
     # Clouds and hosting
-    _rule("AWS access key", "akia asia abia acca", "(?:AKIA|ASIA|ABIA|ACCA)", "[A-Z0-9]{16}(?![A-Za-z0-9])", mixed=True),
+    _rule("AWS access key", "akia asia abia acca", "(?:AKIA|ASIA|ABIA|ACCA)", "[A-Z0-9]{16}(?![A-Za-z0-9])"),
     _rule("AWS access key", "a3t", "A3T", "[A-Z0-9]{17}(?![A-Za-z0-9])"),
     _rule("AWS Bedrock key", "absk bedrock-api-key-", "(?:ABSK|bedrock-api-key-)", "[A-Za-z0-9+/]{80,}={0,2}"),
     _rule("AWS MWS token", "amzn.mws.", r"amzn\.mws\.", _UUID),
@@ -103,7 +103,7 @@ RULES: tuple[Rule, ...] = (
     # Language models
     _rule("Anthropic key", "sk-ant-", "sk-ant-", f"{_URLSAFE}{{24,}}", mixed=True),
     _rule("OpenRouter key", "sk-or-", "sk-or-", f"{_URLSAFE}{{24,}}", mixed=True),
-    _rule("OpenAI key", "sk-", "sk-", f"(?:(?:proj|svcacct|admin|None)-)?{_URLSAFE}{{20,}}", mixed=True),
+    _rule("OpenAI key", "sk-", "sk-(?!ecdsa-|ssh-)", f"(?:(?:proj|svcacct|admin|None)-)?{_URLSAFE}{{20,}}", mixed=True),
     _rule("OpenAI key", "sess-", "sess-", f"{_ALNUM}{{32,}}", mixed=True),
     _rule("Hugging Face token", "hf_ api_org_", "(?:hf|api_org)_", f"{_ALNUM}{{30,}}"),
     _rule("Replicate token", "r8_", "r8_", f"{_ALNUM}{{30,}}"),
@@ -116,7 +116,7 @@ RULES: tuple[Rule, ...] = (
     _rule("Tavily key", "tvly-", "tvly-", f"{_URLSAFE}{{20,}}", mixed=True),
     _rule("Firecrawl key", "fc-", "fc-", f"{_HEX}{{32}}(?![A-Za-z0-9])"),
     _rule("Voyage key", "pa-", "pa-", f"{_URLSAFE}{{40,}}", mixed=True),
-    _rule("Fireworks key", "fw_", "fw_", f"{_ALNUM}{{20,}}", mixed=True),
+    _rule("Fireworks key", "fw_", "(?<![A-Za-z0-9]-)fw_", f"{_ALNUM}{{20,}}", mixed=True),
     _rule("LangSmith key", "lsv2_ ls__", "(?:lsv2_(?:pt|sk)|ls_)_", "[A-Za-z0-9_]{30,}", mixed=True),
     _rule("Databricks token", "dapi", "dapi", f"{_HEX}{{32}}(?:-[0-9])?"),
     _rule("ElevenLabs key", "sk_", "sk_", f"{_HEX}{{40,}}"),
@@ -130,7 +130,7 @@ RULES: tuple[Rule, ...] = (
     _rule("Shopify token", "shpat_ shpca_ shppa_ shpss_ shpua_ shptka_", "shp(?:at|ca|pa|ss|ua|tka)_", f"{_HEX}{{30,}}"),
     _rule("Plaid token", "access-", "access-(?:sandbox|development|production)-", _UUID),
     _rule("Flutterwave key", "flwseck", "FLWSECK(?:_TEST)?-", "[A-Za-z0-9]{12,}"),
-    _rule("EasyPost key", "ezak ezat", "EZ[AT]K", f"{_ALNUM}{{50,}}"),
+    _rule("EasyPost key", "ezak eztk", "EZ[AT]K", f"{_ALNUM}{{50,}}"),
     _rule("Razorpay key", "rzp_", "rzp_(?:live|test)_", f"{_ALNUM}{{14,}}"),
     _rule("Duffel token", "duffel_", "duffel_(?:test|live)_", f"{_URLSAFE}{{30,}}"),
     # Communication and marketing
@@ -149,7 +149,7 @@ RULES: tuple[Rule, ...] = (
     _rule("Mailchimp key", "-us1 -us2 -us3 -us4 -us5 -us6 -us7 -us8 -us9", f"(?={_HEX}{{32}}-us[0-9])", f"{_HEX}{{32}}-us[0-9]{{1,2}}"),
     _rule("Brevo key", "xkeysib- xsmtpsib-", "x(?:key|smtp)sib-", f"{_HEX}{{40,}}"),
     _rule("Resend key", "re_", "re_", f"{_ALNUM}{{6,12}}_{_ALNUM}{{18,}}", mixed=True),
-    _rule("Facebook token", "eaa", "EAA", f"{_ALNUM}{{60,}}", mixed=True),
+    _rule("Facebook token", "eaa", "EAA", f"(?=[A-Z0-9]{{0,40}}[a-z]){_ALNUM}{{60,}}", mixed=True),
     _rule("Twitter token", "aaaaaaaaaaaaaaaaaaaa", "A{20}", "[A-Za-z0-9%+/=]{40,}", mixed=True),
     _rule("LinkedIn secret", "wpl_ap1.", r"WPL_AP1\.", "[A-Za-z0-9.=+/]{16,}"),
     _rule("HubSpot token", "pat-", "pat-(?:na|eu|ap)[0-9]-", _UUID),
@@ -157,6 +157,7 @@ RULES: tuple[Rule, ...] = (
     _rule("Typeform token", "tfp_", "tfp_", "[A-Za-z0-9_.=-]{40,}"),
     # Data, operations, office
     _rule("Vault token", "hvs. hvb. hvr.", r"hv[sbr]\.", f"{_URLSAFE}{{20,}}"),
+    _rule("Vault token", "vault", r"s\.", f"{_ALNUM}{{24}}(?![A-Za-z0-9])", mixed=True),
     _rule("Doppler token", "dp.", r"dp\.(?:pt|st|ct|sa|scim|audit)(?:\.[a-z0-9_-]+)?\.", f"{_ALNUM}{{36,}}"),
     _rule("1Password key", "a3-", "A3-", "[A-Z0-9]{6}-(?:[A-Z0-9]{11}|[A-Z0-9]{6}-[A-Z0-9]{5})(?:-[A-Z0-9]{5}){3}"),
     _rule("1Password token", "ops_eyj", "ops_eyJ", "[A-Za-z0-9+/_=-]{100,}"),
@@ -168,10 +169,11 @@ RULES: tuple[Rule, ...] = (
     _rule("New Relic licence key", "nral", f"(?={_HEX}{{36}}NRAL|eu01xx{_HEX}{{30}})", f"{_ALNUM}{{40}}"),
     _rule("Sentry token", "sntrys_ sntryu_ sntrya_", "sntry[sua]_", "[A-Za-z0-9_+/=-]{40,}"),
     _rule("Dynatrace token", "dt0", r"dt0[a-z][0-9]{2}\.", r"[A-Z0-9]{24}\.[A-Z0-9]{40,}"),
+    _rule("Sentry DSN", "sentry dsn", r"https?://(?=[0-9a-f]{32}@)", r"[0-9a-f]{32}@[\w.-]+(?::[0-9]+)?/[0-9]+"),
     _rule("PostHog key", "phx_ phs_", "ph[xs]_", f"{_ALNUM}{{30,}}"),
     _rule("Supabase key", "sbp_ sb_secret_", "(?:sbp|sb_secret)_", "[A-Za-z0-9_-]{20,}", mixed=True),
     _rule("PlanetScale token", "pscale_", "pscale_(?:tkn|pw|oauth|otkn)_", r"[A-Za-z0-9_=.-]{30,}"),
-    _rule("Neon key", "npg_ napi_", "(?:npg|napi)_", f"{_ALNUM}{{10,}}", mixed=True),
+    _rule("Neon key", "npg_ napi_", "(?:npg_|napi_(?=[A-Za-z0-9]{40}))", f"{_ALNUM}{{12,}}", mixed=True),
     _rule("ClickHouse key", "4b1d", "4b1d", f"{_ALNUM}{{38}}(?![A-Za-z0-9])", mixed=True),
     _rule("Prefect key", "pnu_ pnb_", "pn[ub]_", f"{_ALNUM}{{36}}"),
     _rule("Tailscale key", "tskey-", "tskey-", f"[a-z]+-{_ALNUM}{{8,}}(?:-{_ALNUM}{{16,}})?", mixed=True),
@@ -185,12 +187,24 @@ RULES: tuple[Rule, ...] = (
     _rule("Contentful token", "cfpat-", "CFPAT-", f"{_URLSAFE}{{40,}}"),
     _rule("Dropbox token", "sl.", r"sl\.", f"(?:u\\.)?{_URLSAFE}{{100,}}"),
     _rule("Adobe secret", "p8e-", "p8e-", f"{_URLSAFE}{{30,}}"),
+    _rule("Frame.io token", "fio-u-", "fio-u-", "[A-Za-z0-9_=-]{60,}"),
+    _rule("Harness key", "pat.", r"pat\.", rf"{_URLSAFE}{{22}}\.{_ALNUM}{{24}}\.{_ALNUM}{{20}}"),
+    _rule("ReadMe key", "rdme_", "rdme_", "[a-z0-9]{60,}"),
+    _rule("Scalingo token", "tk-us-", "tk-us-", f"{_URLSAFE}{{40,}}", mixed=True),
+    _rule("SettleMint token", "sm_aat_ sm_pat_ sm_sat_", "sm_[aps]at_", f"{_ALNUM}{{16,}}"),
     _rule("MaxMind key", "_mmk", f"(?={_ALNUM}{{6}}_{_ALNUM}{{29}}_mmk)", f"{_ALNUM}{{6}}_{_ALNUM}{{29}}_mmk"),
-    _rule("Folklore token", "fk_", "fk_", f"{_URLSAFE}{{16,}}", mixed=True),
+    _rule("Folklore token", "fk_", "fk_", f"{_URLSAFE}{{40,}}", mixed=True),
     # Several issuers
+    _rule("signed address", "x-amz-signature x-goog-signature", "X-(?:Amz|Goog)-Signature(?:=|%3D)", f"{_HEX}{{64,}}"),
+    _rule("signed address", "signature=", "(?<=[?&;])Signature=", "[A-Za-z0-9%+/_~-]{20,}={0,2}", mixed=True),
+    _rule("password hash", "$2a$ $2b$ $2x$ $2y$", r"\$2[abxy]\$", r"[0-9]{2}\$[./A-Za-z0-9]{53}"),
+    _rule("password hash", "$1$ $5$ $6$ $7$ $y$ $apr1$", r"\$(?:1|5|6|7|y|apr1)\$", r"(?:rounds=[0-9]+\$)?[./A-Za-z0-9]{1,60}\$(?:[./A-Za-z0-9]{1,60}\$)?[./A-Za-z0-9]{22,}"),
+    _rule("password hash", "$argon2", r"\$argon2(?:id|i|d)\$", r"(?:v=[0-9]+\$)?m=[0-9,tmp=]+\$[A-Za-z0-9+/]{8,}\$[A-Za-z0-9+/]{16,}"),
+    _rule("password hash", "{sha} {ssha}", r"\{S?SHA\}", "[A-Za-z0-9+/]{27,}={0,2}"),
+    _rule("npm token", "_auth", "_auth", r"\s*=\s*[\"']?[A-Za-z0-9+/]{16,}={0,2}(?![A-Za-z0-9])", mixed=True),
     _rule("JSON Web Token", "eyj", "eyJ", r"[A-Za-z0-9_+/=-]{8,}\.(?:eyJ[A-Za-z0-9_+/=-]{6,}(?:\.[A-Za-z0-9_+/=-]*)?|[A-Za-z0-9_-]*\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,})"),
     _rule("JSON Web Token", "zxlk", "ZXlK", "[A-Za-z0-9+/=_-]{60,}"),
-    _rule("API key", "_live_ _test_ _prod_ _secret_ _sk_ _pat_ _key_ _token_ _api_", "_(?:live|test|prod|secret|sk|pat|key|token|api)_", f"{_ALNUM}{{20,}}", mixed=True, within_word=True),
+    _rule("API key", "_live_ _test_ _prod_ _secret_ _sk_ _pat_ _key_ _token_ _api_", "(?<!pk)(?<!pub)_(?:live|test|prod|secret|sk|pat|key|token|api)_", f"{_ALNUM}{{20,}}", mixed=True, within_word=True),
     _rule("private key", "-----begin", r"-{4,5} ?BEGIN (?:[A-Z0-9]+ ){0,4}PRIVATE KEY(?: BLOCK)? ?-{4,5}", None),
     _rule("private key", "private-lines", "Private-Lines", r": *[0-9]+\s+[A-Za-z0-9+/=\s]{40,}"),
     _rule("private key", "b3blbnnzac1rzxktdje", "b3BlbnNzaC1rZXktdjE", "[A-Za-z0-9+/=]{60,}"),
@@ -272,7 +286,7 @@ def _key(rule: Rule, text: str, start: int) -> tuple[int, bool]:
 
 
 def _is_key(rule: Rule, body: str) -> bool:
-    if is_placeholder_key(body):
+    if is_placeholder_key(body) or (rule.kind == "JSON Web Token" and is_sample_token(body)):
         return False
     return not rule.mixed or is_mixed(body) or (body.isupper() and not body.isalpha())
 

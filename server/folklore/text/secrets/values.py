@@ -1,11 +1,13 @@
 """Classification of values at the position of a password, a key or a token.
 
-After a name such as `password` most texts have a placeholder, a variable, a call or a word of the sentence. Any other
-value counts as a secret.
+Documentation and code have placeholders, variables, calls, flags, prices and samples there. Only another literal counts
+as a secret: in prose one that looks generated, after an assignment to a quoted literal a plain word too.
 """
 
 from __future__ import annotations
 
+import base64
+import binascii
 import re
 from typing import NamedTuple
 
@@ -18,71 +20,83 @@ class Secret(NamedTuple):
     end: int
 
 
-# Placeholders of documentation.
+# Characters of a password, and those that distinguish a longer key from a placeholder.
+_LONGEST = 100
+# Placeholders of documentation, variables, and regular expressions.
 _PLACEHOLDER = re.compile(
     r"""(?xi)
-    ^[<{\[(]{1,2}[^>}\])]*[>}\])]*$ | ^\$[a-z_]\w*$ | ^\$[({] | \$\{[a-z_] | ^%\w+%$ | ^%[(] | ^%[sdrfvq]$ | ^@\w+@$
-    | ^![a-z]+$ | ^\#\{ | \.\.\. | … | \*{3} | •{2}
-    | ^[x*.\-_#?0]+$ | x{6} | \{\{ | ^\\[nrt"']?$ | ^<
+    ^[<{\[(]{1,2}[^>}\])]*[>}\])]*$ | ^\$[a-z_]\w*(?:$|->|::|[.\[({]) | ^\$[({] | \$\{[a-z_]
+    | ^%\w+%$ | ^%[(] | ^%[sdrfvq]$ | ^@\w+@$ | ^![a-z]+$ | ^\#\{
+    | \.\.\. | … | \*{3} | •{2} | ^[x*.\-_#?0]+$ | x{6} | \{\{ | ^\\ | ^<
+    | \[\^ | \][+*{] | \\[xudw&] | ^[$€£]\s?\d[\d.,]*(?:/\w+)?$
     | ^(?:a|an|the|my|our|your|some|any)[-_ ] | (?:^|[^a-z0-9])your[-_ ]?
     | (?:^|[^a-z0-9])(?:example|placeholder|redacted|replace[-_ ]|change[-_ ]?(?:me|it|this)|dummy|lorem)
     | (?:^|[^a-z0-9])(?:insert|masked|removed|hidden|omitted|todo|tbd|fixme|sample|foobar)(?![a-z0-9]) | example$
-    """
-)
-# Passwords of sample code: such words joined, with a short number.
-_SAMPLE = re.compile(
-    r"""(?xi)
-    (?:(?:my|your|the|a|some|new|old|test(?:ing)?|secure|hashed|valid|invalid|wrong|correct|strong|plain|raw|user|admin
-    |root|db|database|redis|mongo|mysql|postgres(?:ql)?|mock|fake|sample|example|dummy|default)[-_]?)*
-    (?:password|passwd|pass|pwd)[-_]?\d{0,3}
     """
 )
 _KEY_PLACEHOLDER = re.compile(
     r"(?i)^[x*.\-_#?0]{6,}$|[x*.]{8}|\*{3}|\.\.\.|…|<[^>]*>?|\{|\$\{"
     r"|(?:^|[^a-z0-9])(?:your|example|placeholder|redacted|replace|changeme|dummy)(?:$|[^a-z0-9])|EXAMPLE$|EXAMPLEKEY$"
 )
-# Words that often follow "password" or "token".
+_SAMPLE_CLAIMS = re.compile(r"1234567890\"|John Doe|\"payload\"|\"bar\"")
+# Samples: such a word, also spelt with digits and signs, and little around it.
+_LEET = str.maketrans("430$@1!57", "aeosaiist")
+_SAMPLE = re.compile(
+    r"passw(?:or)?[dt]|passphrase|secret|changeme|letmein|qwerty|asdf|foo|bar|baz|abcd?(?=\d)|admin|test"
+)
+# Names of secrets within a value that consists of words: `user_password`, `Ed25519PrivateKey`.
+_NAMES_A_SECRET = re.compile(r"(?i)pass|pwd|secret|token|key|credential|auth")
+# Words, types and algorithms that often follow "password" or "token", also with a number behind them.
 _WORDS = frozenset(
     """
-    true false null none nil undefined void string str text bytes int integer number bool boolean object any array list
+    true false null none nil undefined void string str text char varchar bytes byte int uint integer float double number
+    bool boolean object any array list self this value values param arg args field column
     required optional mandatory missing empty blank unset set unknown invalid valid expired wrong correct incorrect weak
     strong default defaults disabled enabled disable enable prompt input output plain plaintext cleartext encrypted
     hashed hash salted secret secrets password passwords passwd passphrase pwd pass token tokens key keys credential
     credentials user username admin root login guest postgres mysql mariadb redis mongo rabbitmq oracle sqlserver sa
-    test tests testing demo local localhost dev development prod production staging changeme change_me hunter
-    bearer basic digest oauth oauth2 oidc saml jwt ldap kerberos negotiate ntlm apikey api_key
-    bcrypt scrypt argon2 argon2i argon2id argon2d pbkdf2 md5 sha1 sha256 sha512 sha-256 sha-512 hmac aes aes256 aes-256
-    rs256 hs256 es256 eddsa ed25519 rsa base64 base64url base32 hex utf8 utf-8 uuid uuid4 uuidv4 uuidv7 ulid nanoid
-    env environment vault keychain keyring file stdin stdout path url uri header cookie query body form field
+    test tests testing demo local localhost dev development prod production staging changeme change_me tiger scott
+    bearer basic digest oauth oidc saml jwt ldap kerberos negotiate ntlm apikey api_key anonymous
+    bcrypt scrypt argon argon2i argon2id argon2d pbkdf md sha sha-256 sha-512 hmac aes aes-256 rs hs es
+    eddsa ed rsa base base64url hex utf utf-8 uuid uuidv ulid nanoid python node version
+    env environment vault keychain keyring file stdin stdout path url uri header cookie query body form
     yes no on off auto manual rotate rotated rotation revoked public private shared internal external readonly
     hidden masked redacted placeholder example sample dummy here there below above
     """.split()  # noqa: SIM905 - a list of words reads better as words
 )
 _EXPRESSION = re.compile(
     r"""(?x)
-    ^[A-Za-z_][\w-]*(?:(?:\.|::|->|\?\.)[A-Za-z_][\w-]*)+\(?\)?;?$     # settings.password, config.api_key
-    | ^[A-Za-z_][\w.]*\(                                      # getpass(), os.getenv("X")
-    | ^[A-Za-z_][\w.]*\[                                      # os.environ["X"]
+    ^[A-Za-z_$][\w-]*(?:(?:\.|::|->|\?\.)[A-Za-z_][\w-]*)+\(?\)?;?$    # settings.password, config.api_key
+    | ^[*&]?[A-Za-z_$](?:[\w.:]|->)*[(\[]                        # getpass(), os.environ["X"]
     | ^[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+$                         # OPENAI_API_KEY
-    | ^/?(?:[a-z][a-z0-9._-]*/)+[\w.*-]{0,24}$ | ^(?:\.\.?|~)/ | ^[A-Za-z]:\\   # a path
+    | ^-{1,2}[A-Za-z][A-Za-z.-]*(?:$|[=,:]) | ^[A-Za-z_]\w*=(?!=*$)              # --flag, strict=True
+    | ^/(?:[\w.-]{1,20}/)*[\w.*-]{0,20}$ | ^(?:[a-z][a-z0-9._-]*/)+[\w.*-]{0,24}$   # a path
+    | ^(?:\.\.?|~)/ | ^[A-Za-z]:\\
     | ^[\w-]+\.(?:ya?ml|json|txt|pem|key|crt|env|toml|ini|conf|cfg|py|js|ts|go|rs|java|md|sh|sql|gpg|enc|asc|pub)$
+    | ^[\w.+-]+@(?:[\w-]+\.)+[A-Za-z]{2,}$                    # an address
     | ://                                                     # a URL; a password in it is found by its position
     | ^(?:arn|op|vault|secret|secrets|env|file|ref|ssm|sm|awssm|gcpsm|akv|projects)[:/]
-    | ^(?:sha(?:1|224|256|384|512)|md5|blake2b?|blake3)[:\-=]                # a digest
-    | ^\$(?:2[abxy]|argon2\w*|5|6|1|y|7|apr1|pbkdf2[\w-]*|scrypt)\$             # the hash of a password
+    | ^(?:sha(?:1|224|256|384|512)|md5|blake2b?|blake3|pbkdf2|scrypt)[:_\-=]   # a digest
+    | ^\$(?:2[abxy]|argon2\w*|5|6|1|y|7|apr1|pbkdf2[\w-]*|scrypt)\$             # a hash has a format of its own
     """
 )
 _NUMBERS = re.compile(
-    r"(?i)^[\d.,:/–-]+\+?$|^\d+(?:\.\d+)?(?:%|ms|s|m|h|d|w|k|kb|mb|gb|min|sec|secs|mins|hours?|days?|bits?|bytes?|chars?|x)?$"
-    r"|^v?\d+(?:\.\d+)+(?:[-+.]?[a-z]+[\d.]*)?$|^\d{4}-\d{2}-\d{2}(?:[T ].*)?$"
+    r"(?i)^[\d.,:/–-]+\+?$|^0x[0-9a-f]+$|^v?\d+(?:\.\d+)+(?:[-+.]?[a-z]+[\d.]*)?$|^\d{4}-\d{2}-\d{2}(?:[T ].*)?$"
+    r"|^\d+[-–\d]*(?:%|ms|s|m|h|d|w|k|kb|mb|gb|x|st|nd|rd|th|-?(?:min|sec|hour|day|week|month|year|bit|byte|char|character"
+    r"|letter|digit|word|minute|second|time)s?)?$"
 )
 _UUID = re.compile(r"(?i)^\{?[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\}?$")
 _HEX = re.compile(r"^(?:0x)?[0-9a-fA-F]+$")
 _RUN = re.compile(r"[A-Za-z0-9+/=]{12,}")
-_NOT_A_PASSWORD = re.compile(r"[ \t]|\A[|(\[{]|=\Z")
-_LETTERS = re.compile(r"^[^\W\d_]+$")
+_NOT_A_PASSWORD = re.compile(r"[ \t]|\A[|(\[{]|=\Z|:\Z")
 _WORDY = re.compile(r"^[A-Za-z]+(?:[-_./:][A-Za-z]+)*$")
 _NAME = re.compile(r"^[A-Za-z]{2,}(?:[-_./:][A-Za-z]*\d{0,4}[a-z]?)+$|^[A-Za-z]{3,}\d{1,2}$")
+# A word with a number, which people use as a password, and a part of a name such as AES-256-GCM.
+_WORD_AND_NUMBER = re.compile(r"([A-Z]?[a-z]{3,})\d{1,4}")
+_PART_OF_A_NAME = re.compile(r"(?:[A-Za-z]{1,30}\d{0,4}|\d+[A-Za-z]{0,3})?")
+_PASSPHRASE = re.compile(r"[a-z]{3,}(?:-[a-z]{3,}){3,}")
+_PIECE = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+_CONSONANTS = re.compile(r"[A-Z]?[b-df-hj-np-tv-xz]{5}")
 _TURNS = re.compile(r"(?<=[A-Za-z])(?=\d)|(?<=\d)(?=[A-Za-z])")
 _CASES = re.compile(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[a-z])")
 
@@ -95,6 +109,21 @@ def is_placeholder_key(body: str) -> bool:
     return bool(_KEY_PLACEHOLDER.search(body))
 
 
+def is_sample_token(body: str) -> bool:
+    """Return whether the claims of a JSON Web Token are those of a documented sample, such as that of jwt.io."""
+    claims = decoded(body.partition(".")[2].partition(".")[0].replace("-", "+").replace("_", "/"))
+    return claims is not None and bool(_SAMPLE_CLAIMS.search(claims))
+
+
+def decoded(value: str) -> str | None:
+    """Return the text of which a value is the base64, None for other values."""
+    try:
+        text = base64.b64decode(value + "=" * (-len(value) % 4), validate=True).decode()
+    except (binascii.Error, UnicodeDecodeError, ValueError):
+        return None
+    return text if text.replace("\n", "").replace("\t", "").isprintable() else None
+
+
 def is_mixed(body: str) -> bool:
     """Return whether a text alternates between letters and digits, or between cases, as keys do and words do not."""
     for run in re.findall("[A-Za-z0-9]{8,}", body):
@@ -105,25 +134,40 @@ def is_mixed(body: str) -> bool:
 
 
 def is_placeholder(value: str) -> bool:
-    """Return whether a value is a placeholder of documentation, or an expression that the program evaluates."""
+    """Return whether a value is a placeholder, a sample of documentation, or an expression that a program evaluates."""
+    value = value[:_LONGEST]
     bare = value.strip("'\"`")
-    evaluated = _PLACEHOLDER.search(value) or _EXPRESSION.search(value) or _SAMPLE.fullmatch(bare)
-    return bool(evaluated) or bare.lower() in _WORDS
+    word = bare.lower().rstrip("0123456789")
+    return bool(
+        _PLACEHOLDER.search(value) or _EXPRESSION.search(value) or word in _WORDS or bare.lower() in _WORDS
+    ) or _is_sample(bare)
 
 
-def is_password(value: str, *, stated: bool, quoted: bool) -> bool:
-    """Return whether a value could be a password that a person chose.
+def is_password(value: str, *, stated: bool) -> bool:
+    """Return whether a value could be a password.
 
-    A `stated` value follows an equals sign or is in quotes, so that a plain word can be one. Any other value counts as
-    a word of the sentence unless it has a digit or a sign among its letters.
+    A `stated` value is a literal by its form, such as a text in quotes after an equals sign, so that a plain word can
+    be one. Any other value counts as a word or an identifier unless it looks generated.
     """
-    if len(value) < 4 or is_placeholder(value) or _NOT_A_PASSWORD.search(value):
+    if not 6 <= len(value) <= _LONGEST or _NOT_A_PASSWORD.search(value) or is_placeholder(value):
         return False
-    if stated:
-        return _is_stated_password(value, quoted=quoted)
-    if _NUMBERS.search(value) or _WORDY.match(value) or _NAME.match(value):
+    return is_generated(value) or (stated and _is_plain_password(value))
+
+
+def is_generated(value: str) -> bool:
+    """Return whether a value is neither a word, a name, a number nor a version: `k3x9q`, `hunter2`, `wind!mill`."""
+    inner = value.strip(".,;:!?)(*_`'\"")
+    if len(inner) < 6 or _NUMBERS.search(inner) or "\\" in inner:
         return False
-    return len(value) >= 6 and _has_digit_or_sign(value)
+    if _PASSPHRASE.fullmatch(inner):
+        return not _NAMES_A_SECRET.search(inner)
+    if not re.search("[A-Za-z]", inner):
+        return False
+    if not re.search(r"\d", inner):
+        return _is_gibberish(inner) or bool(re.search(r"\w[!$^~]+\w", inner))
+    if _WORD_AND_NUMBER.fullmatch(inner) or _is_gibberish(inner.strip("0123456789")):
+        return True
+    return not all(map(_PART_OF_A_NAME.fullmatch, re.split(r"[-_./:+,@#&=<>|]", inner)))
 
 
 def is_token(value: str, *, stated: bool, qualified: bool) -> bool:
@@ -131,7 +175,7 @@ def is_token(value: str, *, stated: bool, qualified: bool) -> bool:
 
     Plain hexadecimal and UUIDs are tokens only after a `qualified` name ("API key", "client secret").
     """
-    if len(value) < 12 or is_placeholder(value) or _NUMBERS.search(value) or " " in value:
+    if len(value) < 12 or _NUMBERS.search(value) or " " in value or is_placeholder(value):
         return False
     if _UUID.match(value):
         return qualified
@@ -140,17 +184,38 @@ def is_token(value: str, *, stated: bool, qualified: bool) -> bool:
     return _is_random(value)
 
 
+def is_hexadecimal(value: str) -> bool:
+    """Return whether a value has hexadecimal digits only."""
+    return bool(_HEX.match(value))
+
+
 def kinds_of_characters(value: str) -> int:
     """Count which of lower case, upper case, digits and signs a value has (0 – 4)."""
     return sum(bool(re.search(kind, value)) for kind in ("[a-z]", "[A-Z]", r"\d", r"[!@#$%^&*+=?~]"))
 
 
-def _is_stated_password(value: str, *, quoted: bool) -> bool:
-    if _LETTERS.match(value):
-        return len(value) >= 6 and (value.islower() or (quoted and len(_CASES.findall(value)) >= 2))
-    if _WORDY.match(value):  # joined words are a name, unless there are as many as in a passphrase
-        return len(re.split(r"[-_./:]", value)) >= 4 and "/" not in value and "." not in value
-    return value.isdigit() or not _NUMBERS.search(value)
+def _is_sample(value: str) -> bool:
+    """Return whether a value is a sample, or the name of a secret: `P4$$word1`, `my-db-password`, `PrivateKey`."""
+    plain = value.lower().translate(_LEET)
+    if word := _SAMPLE.search(plain):
+        rest = value[: word.start()] + value[word.end() :]
+        if len(rest) <= 7 and sum(map(str.isalpha, rest)) <= 3:
+            return True
+    return len(value) <= 40 and len(_TURNS.findall(value)) <= 2 and bool(_NAMES_A_SECRET.search(value))
+
+
+def _is_plain_password(value: str) -> bool:
+    if value.isalpha():
+        return value.isascii() and value.islower()
+    return value.isdigit() or not (_NUMBERS.search(value) or _WORDY.match(value) or _NAME.match(value))
+
+
+def _is_gibberish(value: str) -> bool:
+    """Return whether letters have consonants or cases in an order that no word and no name has."""
+    pieces = _PIECE.findall(value)
+    cases = len(pieces) >= 4 and sum(map(len, pieces)) < 3.2 * len(pieces) and value.isalpha() and len(value) >= 10
+    odd = [piece for piece in pieces if len(piece) < 3 or piece.isupper()]
+    return (cases and len(odd) > 1) or any(_CONSONANTS.search(piece) for piece in pieces if not piece.isupper())
 
 
 def _is_random(value: str) -> bool:
@@ -160,11 +225,3 @@ def _is_random(value: str) -> bool:
         return True
     signs = len(set(re.findall(r"[^\w\s.,:/-]", value)))
     return (signs >= 2 and bool(re.search(r"\d", value))) or len(_CASES.findall(value)) >= 5
-
-
-def _has_digit_or_sign(value: str) -> bool:
-    """Return whether a value has letters and a digit, or a sign that no word has inside."""
-    inner = value.strip(".,;:!?)(*_`'\"")
-    letters, digits = bool(re.search(r"[A-Za-z]", inner)), bool(re.search(r"\d", inner))
-    signs = bool(re.search(r"[!@#$%^&*+=?~|\\]", inner[1:]))
-    return letters and (digits or signs) and not re.fullmatch(r"\d+[A-Za-z]{1,10}|[A-Z]{1,5}-?\d+", inner)

@@ -1,1 +1,1 @@
-    m.search @@ :expression::tsquery
+    o.search @@ :expression::tsquery

@@ -1,7 +1,7 @@
 -- True for a memory m that the filters let through; a null parameter filters nothing.
     m.forgotten_at is null
     and (:as_of::timestamptz is null or coalesce(m.occurred_at, m.created_at) <= :as_of::timestamptz)
-    and (:include_superseded::boolean or m.superseded_at is null or m.superseded_at > :as_of::timestamptz)
+    and (:include_superseded::boolean or m.superseded_at is null)
     and ({m.ends_at} is null or {m.ends_at} > coalesce(:as_of::timestamptz, :now::timestamptz))
     and ({m.effective_quality} is null or {m.effective_quality} >= :quality_floor::real)
     and (:reflections::boolean is null or (m.kind = 'reflection') = :reflections::boolean)
@@ -22,5 +22,6 @@
     and (:paths::text[] is null or exists (
         select from unnest(m.paths) held, unnest(:paths::text[]) requested
         where held = requested or starts_with(held, requested || '/')))
+    and (:metadata::jsonpath is null or coalesce(m.metadata, '{}') @@ :metadata::jsonpath)
     and (:since::timestamptz is null or coalesce(m.occurred_at, m.created_at) >= :since::timestamptz)
     and (:until::timestamptz is null or coalesce(m.occurred_at, m.created_at) < :until::timestamptz)

@@ -12,9 +12,11 @@ with page as (
                 timestamptz '9999-12-30 00:00+00') end
             else coalesce(m.occurred_at, m.created_at)
         end as sorted_by
-    from memories m
-    where m.namespace_id = any(:namespaces::uuid[])
-        and
+    from (
+-- include state
+        where o.namespace_id = any(:namespaces::uuid[])
+    ) m
+    where
 -- include visible
 )
 select * from page

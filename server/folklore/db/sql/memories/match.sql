@@ -1,8 +1,10 @@
 -- The first :fetch memories by id that the filters let through, among :shown if given.
 select m.id
-from memories m
-where m.namespace_id = :namespace::uuid
-    and
+from (
+-- include state
+    where o.namespace_id = :namespace::uuid
+) m
+where
 -- include visible
     and (:shown::uuid[] is null or m.id = any(:shown::uuid[]))
 order by m.id

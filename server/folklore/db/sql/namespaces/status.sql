@@ -1,6 +1,6 @@
 -- How many memories each namespace within :within (null: all) holds, and how many of those have no embedding in :model,
 -- counted up to 50,000.
-select n.name,
+select n.name, n.shared,
     (select count(*) from (
         select from memories m
         where m.namespace_id = n.id and m.forgotten_at is null and m.superseded_at is null limit 50000

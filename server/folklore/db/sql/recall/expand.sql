@@ -36,7 +36,11 @@ select
 -- include record
     , further.by
 from further
-join memories m on m.namespace_id = further.namespace_id and m.id = further.id
+cross join lateral (
+-- include state
+    where o.namespace_id = further.namespace_id and o.id = further.id
+    limit 1
+) m
 where m.namespace_id = any(:namespaces::uuid[]) and m.id <> all(:ids::uuid[]) and
 -- include visible
 order by further.by desc, further.score desc, m.id

@@ -3,12 +3,15 @@
 -- ranked.
 with matched as materialized (
     select m.namespace_id, m.id, coalesce(m.occurred_at, m.created_at) as happened
-    from memories m
-    where m.namespace_id = any(:namespaces::uuid[])
-        and
+    from (
+-- include state
+        where o.namespace_id = any(:namespaces::uuid[])
+            and
 -- include matching
-        and
+    ) m
+    where
 -- include visible
+-- include unaltered
     order by happened desc, m.id
     limit :bound::integer
 )

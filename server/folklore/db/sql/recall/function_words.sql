@@ -6,12 +6,15 @@ with matched as materialized (
     select m.namespace_id, m.id, m.search, coalesce(m.occurred_at, m.created_at) as happened, (
             select count(*) from unnest(:capitals::text[]) as typed (word) where strpos(m.content, typed.word) > 0
         ) as typed
-    from memories m
-    where m.namespace_id = any(:namespaces::uuid[])
-        and
+    from (
+-- include state
+        where o.namespace_id = any(:namespaces::uuid[])
+            and
 -- include matching
-        and
+    ) m
+    where
 -- include visible
+-- include unaltered
     order by typed desc, happened desc, m.id
     limit :bound::integer
 )

@@ -48,7 +48,9 @@ select
     ) as contradicts
 from member
 cross join lateral (
-    select o.* from memories o where o.namespace_id = member.namespace_id and o.id = member.id limit 1
+-- include state
+    where o.namespace_id = member.namespace_id and o.id = member.id
+    limit 1
 ) m
 -- include pool_vectors
 left join lateral (

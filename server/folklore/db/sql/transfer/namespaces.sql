@@ -1,4 +1,4 @@
-select id, name, description, language, created_at, created_by
+select id, name, description, language, shared, created_at, created_by
 from namespaces
 where deleted_at is null
     and (:names::text[] is null or lower(name collate "C") in (

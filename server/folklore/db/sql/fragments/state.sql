@@ -1,0 +1,2 @@
+-- The memories o, each as it is now.
+    select o.* from memories o

@@ -1,0 +1,2 @@
+-- True for a memory m whose searched columns have not changed since :as_of: what is indexed is what it was then.
+    and not m.changed && :searched::text[]

@@ -1,0 +1,147 @@
+"""Merge of two namespaces. Each is on its own shard, so rows are inserted under the other one and deleted."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from folklore.db.database import Database, Session
+from folklore.db.rows import made
+from folklore.db.stores.audit import NewEntry, log_entry
+from folklore.db.stores.changes import Closing, NamespaceTransaction, Superseded
+from folklore.db.stores.namespaces import NamespaceInfo
+from folklore.errors import NotFound
+from folklore.model import Caller
+
+# Memories that one statement moves, so that it ends before its timeout.
+_BATCH = 500
+# The reason in the revision of a memory that was superseded because it was merged into another one.
+MERGED = "merged"
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Memories by what becomes of them.
+
+    `duplicates` are those of `moved` whose text the target has, each with the memory of this text. `known` are in both
+    namespaces under one id, `differing` too, with another text or state.
+    """
+
+    moved: Sequence[UUID]
+    duplicates: Mapping[UUID, UUID]
+    known: Sequence[UUID]
+    differing: Sequence[UUID]
+
+
+class Merge:
+    """Transaction that moves memories from one namespace into another; both are locked."""
+
+    def __init__(
+        self, session: Session, source: NamespaceInfo, target: NamespaceInfo, caller: Caller, now: datetime
+    ) -> None:
+        self.source = NamespaceTransaction(session, source.id, caller, now)
+        self.target = NamespaceTransaction(session, target.id, caller, now)
+        self._session = session
+        self._names = {"namespace": source.id, "into": target.id}
+        self._from, self._into = source, target
+        self._caller = caller
+        self._now = now
+
+    async def moved_from(self, name: str, at: datetime) -> list[UUID]:
+        """Return the memories of the source that moved there from a namespace at a time. One statement."""
+        rows = await self._session.rows("merging/moved", namespace=self._from.id, reason=_reason(name), at=at)
+        return [row["id"] for row in rows]
+
+    async def closed_at(self, at: datetime) -> list[Superseded]:
+        """Return the memories of the target that a merge superseded, before it moved them from there. One statement."""
+        rows = await self._session.rows("merging/superseded", namespace=self._into.id, reason=MERGED, at=at)
+        return [made(Superseded, row) for row in rows]
+
+    async def plan(self, only: Sequence[UUID] | None = None) -> Plan:
+        """Compare the memories of the source, or some of them, with those of the target. One statement."""
+        rows = await self._session.rows("merging/plan", **self._names, ids=None if only is None else list(only))
+        return Plan(
+            moved=[row["id"] for row in rows if row["state"] is None],
+            duplicates={row["id"]: row["duplicate"] for row in rows if row["state"] is None and row["duplicate"]},
+            known=[row["id"] for row in rows if row["state"] == "known"],
+            differing=[row["id"] for row in rows if row["state"] == "differing"],
+        )
+
+    async def move(self, plan: Plan) -> None:
+        """Move memories. The number of statements grows with batches of 500, not with rows."""
+        await self._close_duplicates(list(plan.duplicates))
+        for language in self._from.languages:
+            await self.target.add_language(language)
+        sessions = await self._session.rows("merging/sessions", **self._names)
+        batches = [plan.moved[start : start + _BATCH] for start in range(0, len(plan.moved), _BATCH)]
+        for batch in batches:
+            await self.source.record(batch, "move", [], reasons=dict.fromkeys(batch, _reason(self._from.name)))
+            duplicates = {id_: plan.duplicates[id_] for id_ in batch if id_ in plan.duplicates}
+            await self._session.rows(
+                "merging/memories",
+                **self._names,
+                ids=list(batch),
+                duplicates=list(duplicates),
+                of=list(duplicates.values()),
+                sessions=[row["session"] for row in sessions],
+                positions=[row["position"] for row in sessions],
+            )
+            await self._session.rows("postings/insert", namespace=self._into.id, ids=list(batch))
+            for part in ("embeddings", "revisions", "keys", "usage"):
+                await self._session.rows(f"merging/{part}", **self._names, ids=list(batch))
+        for batch in batches:  # a relation needs both of its memories
+            await self._session.rows("merging/relations", **self._names, ids=list(batch))
+        await self._session.rows("merging/clear_successors", namespace=self._into.id)
+        for batch in batches:
+            await self._session.rows("memories/clear_successor", namespace=self._from.id, ids=list(batch))
+            await self._session.rows("postings/delete", namespace=self._from.id, ids=list(batch))
+            await self._session.rows("memories/delete", namespace=self._from.id, ids=list(batch))
+        entry = NewEntry(self._into.id, "namespace_merge", amount=len(plan.moved), detail=self._from.name)
+        await log_entry(self._session, entry, caller=self._caller, now=self._now)
+
+    async def delete_source(self) -> None:
+        """Hide the source with what stayed behind, but for its audit log, which moves. Three statements."""
+        await self._session.rows("merging/audit", **self._names)
+        await self._session.rows("namespaces/erase_audit", namespace=self._from.id)
+        await self._session.rows(
+            "namespaces/delete", namespace=self._from.id, author=self._caller.author, now=self._now
+        )
+
+    async def _close_duplicates(self, ids: Sequence[UUID]) -> None:
+        """Supersede memories before they move; the target has what supersedes them."""
+        if ids:
+            reasons = dict.fromkeys(ids, MERGED)
+            await self.source.record(ids, "supersede", ["superseded_at", "superseded_by"], reasons=reasons)
+            await self.source.close([Closing(id_, superseded_at=self._now) for id_ in ids])
+
+
+def _reason(name: str) -> str:
+    """Return the reason in the revisions of memories that move from a namespace."""
+    return f"from {name}"
+
+
+class Merging:
+    """Merges of namespaces."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    @asynccontextmanager
+    async def of(
+        self, source: NamespaceInfo, target: NamespaceInfo, *, caller: Caller, now: datetime, restore: bool = False
+    ) -> AsyncIterator[Merge]:
+        """Open a transaction with an exclusive lock on both namespaces; commit at the end.
+
+        `restore` restores the target first. Raises NotFound, or ConcurrentChange if its name is in use.
+        """
+        async with self._database.transaction() as session:
+            if restore:
+                await session.rows("namespaces/restore", namespace=target.id)
+            for namespace in sorted((source, target), key=lambda item: item.id):  # two merges never deadlock
+                locked = await session.row("namespaces/lock", namespace=namespace.id)
+                if locked is None or locked["deleted_at"] is not None:
+                    raise NotFound(f"The namespace {namespace.name} was deleted.")
+            yield Merge(session, source, target, caller, now)

@@ -1,0 +1,79 @@
+"""Merge two namespaces: all memories of one move into the other, in one transaction."""
+
+from __future__ import annotations
+
+from folklore.db.stores.merging import Plan
+from folklore.db.stores.namespaces import NamespaceInfo
+from folklore.errors import Conflict, InvalidInput, NotFound
+from folklore.memory.context import RequestContext
+from folklore.memory.namespaces import administered, restorable
+from folklore.memory.permissions import require_owner
+from folklore.memory.records.merge import restore_merged
+from folklore.memory.requests import MergeNamespacesRequest
+from folklore.memory.results import MergedNamespaces
+
+_SHOWN = 5
+
+
+async def merge_namespaces(context: RequestContext, request: MergeNamespacesRequest) -> MergedNamespaces:
+    """Move all memories of a namespace into another with their histories, relations and usage; delete the empty one.
+
+    Ids stay. A memory whose text the other namespace has is superseded by that one. A memory that both have under one
+    id (an import copied it) stays behind. `undo` moves them back, while the namespace can be restored. Raises NotFound,
+    InvalidInput, Refused; Conflict if both have other texts under one id.
+    """
+    if request.undo:
+        return await _take_back(context, request)
+    source = await administered(context, request.name, dry_run=request.dry_run)
+    target = await administered(context, request.into, dry_run=request.dry_run)
+    if source.id == target.id:
+        raise InvalidInput("into", "is the namespace itself.", hint="Name another one.")
+    memory = context.memory.root
+    async with memory.merging.of(source, target, caller=context.caller, now=context.now) as merging:
+        plan = await merging.plan()
+        _check(plan, source.name, target.name)
+        if not request.dry_run:
+            await merging.move(plan)
+            await merging.delete_source()
+    if not request.dry_run:
+        context.memory.changed()
+        memory.changes.count_stored(len(plan.moved))
+    return MergedNamespaces(source.name, target.name, len(plan.moved), len(plan.duplicates), len(plan.known))
+
+
+async def _take_back(context: RequestContext, request: MergeNamespacesRequest) -> MergedNamespaces:
+    """Restore a namespace that was merged, and move its memories back, as they are now.
+
+    Relations to memories that stay, and successors among them, are lost.
+    """
+    require_owner(context.caller)
+    if request.dry_run:
+        raise InvalidInput("dry_run", "does not go with undo.", hint="Leave it out.")
+    source = await administered(context, request.into)
+    deleted = await restorable(context, request.name)
+    assert deleted.deleted_at is not None
+    if await context.memory.namespaces.find([deleted.name]):
+        raise Conflict(f"Another namespace has the name {deleted.name!r} now.", hint="Rename that one first.")
+    target = NamespaceInfo(deleted.id, deleted.name, (), empty=False)
+    async with context.memory.merging.of(
+        source, target, caller=context.caller, now=context.now, restore=True
+    ) as merging:
+        ids = await merging.moved_from(target.name, deleted.deleted_at)
+        if not ids:
+            hint = f"`folklore namespaces restore {target.name}` restores what was deleted otherwise."
+            raise NotFound(f"{target.name} was not merged into {source.name}.", hint=hint)
+        plan = await merging.plan(ids)
+        await merging.move(plan)
+        await restore_merged(merging.target, await merging.closed_at(deleted.deleted_at))
+    context.memory.changed()
+    return MergedNamespaces(source.name, target.name, len(plan.moved), len(plan.duplicates), len(plan.known))
+
+
+def _check(plan: Plan, source: str, target: str) -> None:
+    if plan.differing:
+        shown = ", ".join(map(str, plan.differing[:_SHOWN]))
+        more = f" and {len(plan.differing) - _SHOWN:,} more" if len(plan.differing) > _SHOWN else ""
+        raise Conflict(
+            f"{source} and {target} have different memories under the same id: {shown}{more}.",
+            hint=f"Erase them in one of the two (`folklore forget --erase -n {source} ID`), and run it again.",
+        )

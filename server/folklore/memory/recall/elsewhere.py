@@ -1,0 +1,146 @@
+"""The project first: a question is asked in its project, and elsewhere for what is answered clearly better there."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from uuid import UUID
+
+import structlog
+
+from folklore.db.stores.namespaces import NamespaceInfo
+from folklore.errors import Unavailable
+from folklore.memory.context import MemoryContext
+from folklore.memory.permissions import role_in
+from folklore.memory.recall.page import page, result_tokens
+from folklore.memory.recall.rank import Ranked
+from folklore.memory.recall.values import Found, Question, Search
+from folklore.model import Answer, Caller, Degraded, Recalled
+from folklore.text import names
+
+log = structlog.get_logger(__name__)
+
+# Most results from elsewhere.
+_AT_MOST = 3
+# Confidence that a result from elsewhere needs, and by how much it must exceed the best of the project: among 40 other
+# namespaces the project's questions then find their answers as if it were alone.
+_CLEAR, _MARGIN = 0.5, 0.3
+
+
+def project_of(question: Question, namespaces: Sequence[NamespaceInfo], caller: Caller) -> str | None:
+    """Return the name of the project that a question is asked in; None if it is asked in all of `namespaces`.
+
+    A project that the caller may not read is none. Neither is `default` while it holds nothing: it is the namespace of
+    every directory outside a repository. A new repository is a project.
+    """
+    if question.project is None or question.namespaces:
+        return None
+    project = names.normalise(question.project)
+    key = names.key(project)
+    if role_in(caller, project) is None:
+        return None
+    if key == names.DEFAULT and all(space.empty for space in namespaces if names.key(space.name) == key):
+        return None
+    return project
+
+
+def divided(
+    namespaces: Sequence[NamespaceInfo], project: str | None
+) -> tuple[list[NamespaceInfo], list[NamespaceInfo]]:
+    """Return the namespaces of a project, its own before those shared with every one, and all others that hold any."""
+    if project is None:
+        return list(namespaces), []
+    key = names.key(project)
+    own: list[NamespaceInfo] = []
+    shared: list[NamespaceInfo] = []
+    others: list[NamespaceInfo] = []
+    for space in namespaces:
+        if names.key(space.name) == key:
+            own.append(space)
+        elif space.shared:
+            shared.append(space)
+        elif not space.empty:
+            others.append(space)
+    return own + shared, others
+
+
+def asked_elsewhere(question: Question) -> Question:
+    """Return a question of a project as the other namespaces are asked it: for its few best results."""
+    tokens = None if question.max_tokens is None else question.max_tokens // 2
+    ranking = replace(question.ranking, expand=())
+    return replace(question, limit=_AT_MOST, max_tokens=tokens, ranking=ranking, sort="score", cursor=None)
+
+
+async def with_elsewhere(
+    memory: MemoryContext,
+    home: tuple[Search, Found, Ranked],
+    elsewhere: Search,
+    outcome: tuple[Found, Ranked] | BaseException,
+) -> Answer:
+    """Return the page of the project, and after its results those from elsewhere that answer clearly better.
+
+    They take places and tokens of the page, at most half of them and those that the project leaves. Without the other
+    namespaces the answer is degraded. Raises every error that is not their unavailability.
+    """
+    search, found, ranked = home
+    if isinstance(outcome, Unavailable):
+        log.warning("elsewhere_degraded", reason=outcome.message)
+        answer = await page(memory, search, found, ranked)
+        return replace(answer, degraded=(*answer.degraded, Degraded("elsewhere", outcome.message)))
+    if isinstance(outcome, BaseException):
+        raise outcome
+    there = _fits(elsewhere, *outcome)
+    best, needed = max(there.values(), default=0.0), _needed(search, found, ranked)
+    others = await page(memory, elsewhere, *outcome) if best >= needed else Answer((), ())
+    limit = search.question.limit
+    places = min(_AT_MOST, max(limit // 2, limit - len(ranked.confidence)))
+    better = [result for result in others.memories if there[result.memory.id] >= needed]
+    chosen = [replace(result, elsewhere=True) for result in better[:places]]
+    answer = await page(memory, _with_less_room(search, chosen), found, ranked)
+    note = answer.note
+    if not answer.memories:
+        project, count = search.question.project, len(elsewhere.namespaces)
+        outcome_there = f"The results are not of {project}." if chosen else f"{count:,} others answer it no better."
+        note = f"{note or ''} {outcome_there}".strip()
+    explain = answer.explain
+    if explain is not None:
+        asked = {"namespaces": len(elsewhere.namespaces), "best": round(best, 3), "needed": round(needed, 3)}
+        explain = {**explain, "elsewhere": asked}
+    counts = Counter(answer.found_by) + Counter(outcome[0].counts([result.memory.id for result in chosen]))
+    return replace(
+        answer,
+        memories=(*answer.memories, *chosen),
+        searched=(*answer.searched, *(namespace.name for namespace in elsewhere.namespaces)),
+        degraded=tuple(dict.fromkeys((*answer.degraded, *outcome[0].degraded, *outcome[1].leading.degraded))),
+        note=note,
+        explain=explain,
+        found_by=counts,
+    )
+
+
+def _fits(search: Search, found: Found, ranked: Ranked) -> Mapping[UUID, float]:
+    """Return how well each result fits, 0 to 1, comparable between scopes.
+
+    It is the confidence of the result; in a search for exact words, the share of them that the result holds.
+    """
+    if not search.question.literal:
+        return ranked.confidence
+    coverage = found.coverage()
+    return {id_: coverage.get(id_, 1.0) for id_ in ranked.confidence}
+
+
+def _needed(search: Search, found: Found, ranked: Ranked) -> float:
+    """Return the fit from which a result from elsewhere is clearly better than the best of the project."""
+    least = max(_fits(search, found, ranked).values(), default=0.0) + _MARGIN
+    return least if search.question.literal else max(least, _CLEAR)
+
+
+def _with_less_room(search: Search, taken: Sequence[Recalled]) -> Search:
+    """Return a search whose page leaves room for these results."""
+    question = search.question
+    tokens = question.max_tokens
+    if tokens is not None:
+        tokens = max(tokens - sum(map(result_tokens, taken)), 1)
+    limit = question.limit - len(taken)
+    return replace(search, question=replace(question, limit=limit, max_tokens=tokens)) if taken else search

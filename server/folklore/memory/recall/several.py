@@ -1,0 +1,125 @@
+"""Several questions in one recall: their answers are joined, and a memory that answers several is there once."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from uuid import UUID
+
+from folklore.errors import InvalidInput
+from folklore.memory.pagination import MAX_PAGED, given_before, given_cursor, without_clock
+from folklore.memory.recall.page import NO_FURTHER_PAGES, in_order, within_budget
+from folklore.memory.recall.values import Question
+from folklore.memory.requests import RecallRequest
+from folklore.model import Answer, JsonObject, Recalled
+
+MAX_QUERIES = 8
+_Key = tuple[str, UUID]
+
+
+def queries_of(request: RecallRequest) -> tuple[str, ...]:
+    """Return the questions of a request, one or several. Raises InvalidInput."""
+    if request.query is not None:
+        if request.queries:
+            raise InvalidInput("queries", "excludes query.", hint="Give exactly one of the two.")
+        return (request.query,)
+    if not 1 <= len(request.queries) <= MAX_QUERIES:
+        if not request.queries:
+            raise InvalidInput("query", "is missing.", hint=f"Give query, or up to {MAX_QUERIES} questions as queries.")
+        raise InvalidInput("queries", f"must hold at most {MAX_QUERIES} questions, got {len(request.queries)}.")
+    for place, query in enumerate(request.queries):
+        if query.strip() in ("", "*"):
+            hint = "Ask a question; the query * by itself lists what is trending."
+            raise InvalidInput(f"queries[{place}]", "is no question.", hint=hint)
+    if request.ranking.embedding is not None:
+        raise InvalidInput("ranking.embedding", "belongs to one query.", hint="Leave it out, or ask one question.")
+    return request.queries
+
+
+def key_of(questions: Sequence[Question]) -> object:
+    """Return what identifies these questions in a cursor."""
+    first = questions[0]
+    texts = tuple(question.query for question in questions)
+    return texts, first.project or first.namespaces, without_clock(first.filters), first.ranking
+
+
+def each_of(questions: Sequence[Question]) -> list[Question]:
+    """Return the questions as they are asked: order, length and pages are those of the whole answer."""
+    before = given_before(questions[0].cursor, key_of(questions))
+    return [replace(item, sort="score", max_tokens=None, cursor=None, before=before) for item in questions]
+
+
+def joined(questions: Sequence[Question], answers: Sequence[Answer]) -> Answer:
+    """Join the answers to questions: the best result of each, then the second of each, and so on."""
+    kept, more = _results(questions[0], answers)
+    notes = [f"queries[{place}]: {item.note}" for place, item in enumerate(answers) if item.note]
+    cursor = _cursor(questions, kept) if more else None
+    return Answer(
+        memories=tuple(kept),
+        searched=answers[0].searched,
+        degraded=tuple(dict.fromkeys(item for answer in answers for item in answer.degraded)),
+        truncated=more,
+        cursor=cursor,
+        note=" ".join([*notes, *([NO_FURTHER_PAGES] if more and cursor is None else [])]) or None,
+        explain=_by_question({place: item.explain for place, item in enumerate(answers)}),
+        found_by=sum((Counter(answer.found_by) for answer in answers), Counter()),
+    )
+
+
+def _results(question: Question, answers: Sequence[Answer]) -> tuple[list[Recalled], bool]:
+    """Return the results that fit the whole answer, then those from elsewhere, then those by expansion.
+
+    Also True if there are more.
+    """
+    ranked = _numbered(answers, lambda item: item.expanded is None and not item.elsewhere)
+    ranked |= _numbered(answers, lambda item: item.elsewhere)
+    every = _numbered(answers, lambda item: item.expanded is not None)
+    expanded = {key: item for key, item in every.items() if key not in ranked}
+    results = in_order(list(ranked.values())[: question.limit], question.sort)
+    kept, cut = within_budget([*results, *expanded.values()], question.max_tokens)
+    return kept, cut or len(ranked) > question.limit or any(answer.truncated for answer in answers)
+
+
+def _cursor(questions: Sequence[Question], kept: Sequence[Recalled]) -> str | None:
+    """Return the cursor of the next page; None at the end of paging."""
+    key = key_of(questions)
+    before = given_before(questions[0].cursor, key)
+    given = [id_ for item in kept for id_ in (item.memory.id, *(other.id for other in item.variants))]
+    return given_cursor(given, before, key) if len(before) + len(kept) <= MAX_PAGED else None
+
+
+def _numbered(answers: Sequence[Answer], belongs: Callable[[Recalled], bool]) -> dict[_Key, Recalled]:
+    """Return the results by rank, each with the numbers of the questions that found it or a variant of it."""
+    lists = [list(filter(belongs, answer.memories)) for answer in answers]
+    everything = [item for results in lists for item in results]
+    shown = {(other.namespace, other.id): _key(item) for item in everything for other in item.variants}
+    found: dict[_Key, dict[int, Recalled]] = {}
+    for rank in range(max(map(len, lists))):
+        for number, results in enumerate(lists):
+            if rank < len(results):
+                key = _key(results[rank])
+                found.setdefault(shown.get(key, key), {}).setdefault(number, results[rank])
+    return {key: _one(key, by_question) for key, by_question in found.items()}
+
+
+def _key(result: Recalled) -> _Key:
+    return result.memory.namespace, result.memory.id
+
+
+def _one(key: _Key, by_question: Mapping[int, Recalled]) -> Recalled:
+    """Return one result for a memory: its greatest score, and what belongs to any of the questions."""
+    own = [item for item in by_question.values() if _key(item) == key] or list(by_question.values())
+    best = max(own, key=lambda item: item.score or 0.0)
+    return replace(
+        best,
+        queries=tuple(sorted(by_question)),
+        variants=tuple({item.id: item for result in own for item in result.variants}.values()),
+        contradicts=tuple(dict.fromkeys(id_ for result in own for id_ in result.contradicts)),
+        explain=_by_question({number: item.explain for number, item in by_question.items()}),
+    )
+
+
+def _by_question(explained: Mapping[int, JsonObject | None]) -> JsonObject | None:
+    """Return explanations by the number of their question, None without any."""
+    return {str(number): item for number, item in sorted(explained.items()) if item is not None} or None

@@ -1,0 +1,66 @@
+"""Fields of a stored memory: written with its postings and vectors, in the transaction of a change."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from folklore.db.stores.changes import NamespaceTransaction, Patch, State
+from folklore.db.stores.memories import Vectors
+from folklore.errors import Conflict, NotFound
+from folklore.model import FIELDS
+from folklore.text.clean import digest
+
+_INDEXED = frozenset(name for name, field in FIELDS.items() if field.indexed)
+
+
+async def write_fields(
+    change: NamespaceTransaction, state: State, fields: Mapping[str, Any], vectors: Vectors | None
+) -> None:
+    """Write columns of a memory, and its postings and vectors if they changed. Raises Conflict for a text in use."""
+    after = {**state.held, **fields}
+    alive = after["forgotten_at"] is None and after["superseded_at"] is None
+    text = digest(str(after["content"]))
+    if alive and (holder := await change.in_force(text)) not in (None, state.id):
+        raise text_in_use(holder)
+    if "language" in fields:
+        await change.add_language(str(fields["language"]))
+    indexed = not _INDEXED.isdisjoint(fields)
+    if indexed:
+        await change.unindex([state.id])
+    await change.patch([Patch(state.id, fields, text if "content" in fields else None)])
+    if indexed:
+        await change.reindex(state.id, content_changed="content" in fields, vectors=vectors)
+
+
+def text_in_use(holder: object) -> Conflict:
+    """Make the error for a text that the memory `holder` has."""
+    return Conflict(f"The memory {holder} has this text.", hint="Change or forget that one instead.")
+
+
+def differing(values: Mapping[str, Any], state: State) -> dict[str, Any]:
+    """Return the values that differ from those of a memory."""
+    return {name: value for name, value in values.items() if _differs(name, value, state.held[name])}
+
+
+def revised(changed: Mapping[str, Any]) -> list[str]:
+    """Return the columns that a revision keeps: a memory that moves to another session gets another position."""
+    return [*changed, *(["position"] if "session" in changed else [])]
+
+
+def _differs(name: str, new: object, old: object) -> bool:
+    if FIELDS[name].type == "time" and isinstance(new, str) and isinstance(old, str):
+        return datetime.fromisoformat(new) != datetime.fromisoformat(old)
+    if isinstance(new, float) and isinstance(old, float):
+        return round(new, 6) != round(old, 6)  # as exact as the database stores them
+    return new != old
+
+
+def require_in_force(state: State) -> None:
+    """Check that a memory is neither forgotten nor superseded. Raises NotFound, Conflict."""
+    if state.forgotten_at is not None:
+        raise NotFound(f"The memory {state.id} was forgotten.", hint=f"`folklore undo {state.id}` restores it.")
+    if state.superseded_at is not None:
+        by = "another" if state.superseded_by is None else str(state.superseded_by)
+        raise Conflict(f"The memory {state.id} was superseded by {by}.", hint="Change that one.")

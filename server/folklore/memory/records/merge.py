@@ -1,0 +1,155 @@
+"""Merge memories into one, and undo it in one step."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+from uuid import UUID
+
+from folklore.db.rows import columns_of
+from folklore.db.stores.audit import Write
+from folklore.db.stores.changes import NamespaceTransaction, Patch, State, Superseded
+from folklore.db.stores.memories import Vectors
+from folklore.db.stores.merging import MERGED
+from folklore.db.stores.namespaces import NamespaceInfo
+from folklore.errors import ConcurrentChange, Conflict, InvalidInput
+from folklore.memory.context import RequestContext, locate, unknown_memories
+from folklore.memory.permissions import require
+from folklore.memory.records.fields import differing, require_in_force, revised, text_in_use, write_fields
+from folklore.memory.records.store import embed
+from folklore.memory.records.supersede import Replacement, is_done, refusal, write_replacements
+from folklore.memory.requests import UpdateRequest
+from folklore.model import Draft, Memory, Revision
+from folklore.text import tags as tag_rules
+
+MAX_MERGED = 50
+# The action of the target's revision.
+MERGE: Write = "merge"
+# What belongs to a text, and comes with it.
+_OF_TEXT = ("content", "summary", "language", "occurred_at", "expires_at")
+_TRIES = 5
+
+
+async def merge(context: RequestContext, request: UpdateRequest, values: Mapping[str, Any]) -> NamespaceInfo:
+    """Merge memories into the memory `request.id`, in one transaction, and return its namespace.
+
+    The target gets the text of the newest and the tags of all, unless `values` has others, and copies of their
+    relations; it is pinned if one is. The others are superseded by it. What was merged into it before is left as it is.
+    Raises InvalidInput, NotFound, Refused, Conflict.
+    """
+    others = list(dict.fromkeys(request.merge))
+    _check(request, others)
+    namespace = await _namespace(context, request, others)
+    for _ in range(_TRIES):  # the text is embedded before the transaction, which must find the same states
+        read = dict(await _read(context, namespace, [request.id, *others]))
+        due = [read[id_] for id_ in others if read[id_].superseded_by != request.id]
+        fields = _united(read[request.id], due, values) if due else values
+        content = fields.get("content", read[request.id].content)
+        vectors = None if content == read[request.id].content else await embed(context.memory, [content])
+        async with context.memory.changes.of(namespace.id, caller=context.caller, now=context.now) as change:
+            states = await change.states([request.id, *others], whole=True)
+            if any(id_ not in states or states[id_].revision != item.revision for id_, item in read.items()):
+                continue
+            await _write(change, request, states, [item.id for item in due], fields, vectors)
+        context.memory.changed()
+        return namespace
+    raise ConcurrentChange(f"The memory {request.id} is being changed by another caller.", hint="Try again.")
+
+
+async def unmerge(change: NamespaceTransaction, target: UUID, last: Revision) -> None:
+    """Restore the memories that were merged into another one by a change, whose fields were restored before.
+
+    Raises Conflict if another memory has the text of one.
+    """
+    await restore_merged(change, await change.superseded_at(target, last.changed_at, reason=MERGED))
+    await change.unrelate_since(target, last)
+
+
+async def restore_merged(change: NamespaceTransaction, merged: Sequence[Superseded]) -> None:
+    """Put superseded memories in force again. Raises Conflict if another memory has the text of one."""
+    if merged and (holder := await change.in_force(*(item.digest for item in merged))) is not None:
+        raise text_in_use(holder)
+    ids = [item.id for item in merged]
+    undoes = {item.id: item.revision for item in merged}
+    await change.record(ids, "undo", ["superseded_at", "superseded_by"], undoes=undoes)
+    await change.patch([Patch(id_, {"superseded_at": None, "superseded_by": None}) for id_ in ids])
+
+
+def _check(request: UpdateRequest, others: Sequence[UUID]) -> None:
+    if len(others) > MAX_MERGED:
+        raise InvalidInput("merge", f"must hold at most {MAX_MERGED} ids, got {len(others)}.", hint="Split them.")
+    if request.id in others:
+        raise InvalidInput("merge", "names the memory itself.", hint="Leave it out: id is the one that remains.")
+
+
+async def _namespace(context: RequestContext, request: UpdateRequest, others: Sequence[UUID]) -> NamespaceInfo:
+    located = await locate(context.memory, [request.id, *others], namespaces=request.namespaces)
+    if located.missing:
+        raise unknown_memories(located.missing)
+    target = located.namespaces[request.id]
+    require(context.caller, target.name, "writer")
+    for id_, namespace in located.namespaces.items():
+        if namespace.id != target.id:
+            raise Conflict(
+                f"merge: the memory {id_} is in {namespace.name}, not in {target.name}.",
+                hint="Memories are merged within one namespace; `folklore namespaces merge` joins two namespaces.",
+            )
+    return target
+
+
+async def _read(context: RequestContext, namespace: NamespaceInfo, ids: Sequence[UUID]) -> list[tuple[UUID, Memory]]:
+    found = await context.memory.memories.get([namespace.id], ids)
+    read = [(memory.id, memory) for _, memory in found]
+    if missing := [id_ for id_ in ids if id_ not in dict(read)]:
+        raise unknown_memories(missing)
+    return read
+
+
+def _united(target: Memory, others: Sequence[Memory], values: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return what these memories have in common, unless given: all tags, the text of the newest, pinned if one is."""
+    everyone = [target, *others]
+    newest = max(everyone, key=lambda memory: (memory.when, memory.id))
+    united = Draft(
+        newest.content,
+        newest.summary,
+        tags=tag_rules.normalise((tag for memory in everyone for tag in memory.tags), field="tags"),
+        language=newest.language,
+        occurred_at=newest.when,
+        expires_at=newest.expires_at,
+        pinned=any(memory.pinned for memory in everyone),
+    )
+    kept = ("tags", "pinned") if newest is target or "content" in values else ("tags", "pinned", *_OF_TEXT)
+    return {**{name: value for name, value in columns_of(united).items() if name in kept}, **values}
+
+
+async def _write(
+    change: NamespaceTransaction,
+    request: UpdateRequest,
+    states: Mapping[UUID, State],
+    due: Sequence[UUID],
+    fields: Mapping[str, Any],
+    vectors: Vectors | None,
+) -> None:
+    target = states[request.id]
+    require_in_force(target)
+    if request.if_revision not in (None, target.revision):
+        raise wrong_revision(target, request.if_revision)
+    replacements = [Replacement(id_, target.id, f"merge[{place}]", MERGED) for place, id_ in enumerate(due)]
+    for replacement in replacements:
+        if (error := refusal(replacement, states)) is not None and not is_done(replacement, states):
+            raise error
+    changed = differing(fields, target)
+    if not replacements and not changed:
+        return
+    await change.record([target.id], MERGE if replacements else "update", revised(changed))
+    await write_replacements(change, replacements, now=change.now)
+    await change.copy_relations(due, target.id)
+    await write_fields(change, target, changed, vectors)
+
+
+def wrong_revision(state: State, expected: int | None) -> Conflict:
+    """Make the error for a memory that changed since its reader saw it."""
+    return Conflict(
+        f"The memory {state.id} is at revision {state.revision}, not {expected}.",
+        hint="Read it again with memory_get and repeat the change.",
+    )
