@@ -22,7 +22,7 @@ altered as materialized (
 ),
 former as materialized (
     select m.namespace_id, m.id, coalesce(m.occurred_at, m.created_at) as happened,
-        folklore_search(m.language, m.content, m.summary, m.tags, m.source) as search
+        m.search
     from altered
     cross join lateral (
 -- include state_as_of
