@@ -50,17 +50,17 @@ async def plain_scores(connection: asyncpg.Connection, bm25: Bm25) -> tuple[dict
     scores: dict[UUID, float] = defaultdict(float)
     for row in rows:
         count = row["frequency"] + math.exp(-row["first_position"] / 10)
-        longer = (row["length"] + bm25.prior) / (mean + bm25.prior)
-        weight = bm25.weights.get(row["lexeme"], 0.0)
+        longer = math.hypot(row["length"], bm25.prior) / math.hypot(mean, bm25.prior)
+        weight = bm25.scored_weights.get(row["lexeme"], 0.0)
         scores[row["memory_id"]] += weight * count * (bm25.saturation + 1) / (count + bm25.saturation * longer)
     return {id_: scores[id_] for id_ in sizes}, sizes
 
 
 def through(scores: Mapping[UUID, float], sizes: Mapping[UUID, float]) -> tuple[float, float]:
-    """Return mean and slope of the regression line, the slope times N / (N + 20)."""
+    """Return mean and slope of the regression line, the slope times N / (N + 20) and V / (V + 0.2)."""
     x, y = np.array([sizes[id_] for id_ in scores]), np.array(list(scores.values()))
     slope = float(np.polyfit(x, y, 1)[0])
-    return float(y.mean()), slope * len(x) / (len(x) + 20)
+    return float(y.mean()), slope * len(x) / (len(x) + 20) * x.var() / (x.var() + 0.2)
 
 
 async def test_the_line_is_the_one_through_all_scores(many: Person, connection: asyncpg.Connection) -> None:
@@ -82,6 +82,31 @@ async def test_a_keyword_score_is_bm25_minus_the_line(many: Person, connection: 
     left = {id_: plain[id_] - mean - slope * (sizes[id_] - middle) for id_ in hits.ids}
     assert dict(zip(hits.ids, hits.scores, strict=True)) == pytest.approx(left, rel=1e-4, abs=1e-4)
     assert list(hits.ids) == sorted(left, key=lambda id_: (-left[id_], id_))
+
+
+async def test_a_repeated_word_counts_more_but_not_in_proportion(many: Person, connection: asyncpg.Connection) -> None:
+    scope, bm25 = await read(many, "amber fjord amber, amber and the oasis of amber")
+    plain, sizes = await plain_scores(connection, bm25)
+    mean, slope = through(plain, sizes)
+    middle = sum(sizes.values()) / len(sizes)
+
+    hits = await many.library.statements.keyword(scope, bm25=bm25, fetch=150)
+
+    left = {id_: plain[id_] - mean - slope * (sizes[id_] - middle) for id_ in hits.ids}
+    assert dict(zip(hits.ids, hits.scores, strict=True)) == pytest.approx(left, rel=1e-4, abs=1e-4)
+    assert bm25.repetitions == {"amber": pytest.approx(2.5)}
+
+
+async def test_a_question_asked_twice_has_the_same_order(many: Person) -> None:
+    scope, once = await read(many, "amber fjord oasis")
+    _, twice = await read(many, "amber fjord oasis amber fjord oasis")
+
+    first = await many.library.statements.keyword(scope, bm25=once, fetch=150)
+    again = await many.library.statements.keyword(scope, bm25=twice, fetch=150)
+
+    assert again.ids == first.ids
+    assert again.raw == pytest.approx([raw * 5 / 3 for raw in first.raw])
+    assert twice.total_weight == pytest.approx(once.total_weight * 5 / 3)
 
 
 async def test_cached_common_words_have_the_numbers_that_were_read(many: Person) -> None:
@@ -125,4 +150,5 @@ def test_the_line_of_a_question_is_the_sum_of_those_of_its_words(
     assert mean == pytest.approx(scores.mean())
     if variance > 1e-3:
         expected = float(((scores - scores.mean()) * (sizes - sizes.mean())).mean()) / variance
-        assert slope == pytest.approx(expected * len(sizes) / (len(sizes) + 20), rel=1e-6, abs=1e-6)
+        trust = len(sizes) / (len(sizes) + 20) * variance / (variance + 0.2)
+        assert slope == pytest.approx(expected * trust, rel=1e-6, abs=1e-6)

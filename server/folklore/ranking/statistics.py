@@ -14,8 +14,13 @@ _FUNCTION_WORD = math.log(2)
 # After so many postings, lexemes with less than this share of the greatest weight are not read: the commonest words
 # take most of the time and change next to nothing.
 _MANY_POSTINGS, _LEAST_SHARE = 1_500, 0.1
+# k3 of Okapi BM25: a word that a question repeats counts at most five times.
+_REPETITION = 4.0
 # A line through N memories counts by N / (N + 20): one outlier among few would bend it.
 _DOUBT = 20
+# A line of keyword scores counts by V / (V + 0.2), V being the variance of size: among texts of similar length, or of
+# records with and without an abstract, scores grow with length since the longer ones say more about their subject.
+_NARROW = 0.2
 # Least number of sampled vectors, if there are as many, whose distance from the line is kept.
 _RESIDUALS = 150
 
@@ -49,6 +54,14 @@ def lexeme_weights(documents: Mapping[str, int], *, total: int, budget: int, bou
             break
         weights[lexeme] = weight
     return weights
+
+
+def repetition_factor(times: int) -> float:
+    """Return (k3 + 1) * n / (k3 + n) with k3 = 4: the factor on the weight of a word that a question has n times.
+
+    Robertson and others: Okapi at TREC-3, 1994. A long question repeats what it is about.
+    """
+    return (_REPETITION + 1.0) * times / (_REPETITION + times)
 
 
 def rarest_weights(places: Mapping[str, Sequence[int]], weights: Mapping[str, float], pieces: int) -> list[float]:
@@ -138,6 +151,8 @@ def score_line(
 ) -> tuple[float, float]:
     """Return (mean, slope) of the line through a question's keyword scores over size; a memory without a match has 0.
 
+    The slope is the regression slope * N / (N + 20) * V / (V + 0.2), with V = `size_variance`.
+
     `sums` has for each lexeme the sum of its scores over all memories, and of its scores times size.
     """
     scores = sized = 0.0
@@ -146,5 +161,5 @@ def score_line(
         scores += weight * score
         sized += weight * score_times_size
     memories = max(total, 1)
-    variance = max(memories * size_variance, 1e-9)
-    return scores / memories, (sized - scores * mean_size) / variance * memories / (memories + _DOUBT)
+    covariance = (sized - scores * mean_size) / memories
+    return scores / memories, covariance / (size_variance + _NARROW) * memories / (memories + _DOUBT)

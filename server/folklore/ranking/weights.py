@@ -72,9 +72,9 @@ class Ranking:
     # Memories that are added after the results: related to several of them, or naming the same entities.
     expand: tuple[Expansion, ...] = ()
     reflection_boost: float = 1.0
-    # BM25's k1, and the tokens that are added to every length (in place of its b).
-    saturation: float = 1.2
-    length_prior: float = 20.0
+    # BM25's k1, and the length in lexemes below which texts count as nearly equally long (in place of its b).
+    saturation: float = 1.5
+    length_prior: float = 40.0
     # Postings that a question may read; its rarest words are read first.
     postings_budget: int = 20_000
 

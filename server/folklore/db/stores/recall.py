@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
+from math import hypot
 from uuid import UUID
 
 import numpy as np
@@ -317,7 +318,7 @@ def _weighed(bm25: Bm25) -> dict[str, object]:
     """Return the parameters that weigh lexemes."""
     return {
         "lexemes": list(bm25.weights.keys()),
-        "weights": list(bm25.weights.values()),
+        "weights": list(bm25.scored_weights.values()),
         "stems": [bm25.query.stems.get(lexeme) for lexeme in bm25.weights],
         "saturation": bm25.saturation,
         "prior": bm25.prior,
@@ -328,7 +329,7 @@ def _lined(bm25: Bm25) -> dict[str, object]:
     """Return the parameters by which the score of a lexeme, and that of a memory, depend on length."""
     corpus = bm25.query.corpus
     return {
-        "damping": bm25.saturation / max(corpus.mean_length + bm25.prior, 1.0),
+        "damping": bm25.saturation / max(hypot(corpus.mean_length, bm25.prior), 1.0),
         "mean_score": bm25.mean_score,
         "score_slope": bm25.score_slope,
         "mean_size": corpus.mean_size,

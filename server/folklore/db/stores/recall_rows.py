@@ -223,7 +223,8 @@ class Bm25:
     """A question as the keyword statements score it: weights by lexeme, spelled words among them, BM25's constants.
 
     `total_weight` is the weight of the whole question, also of words that no memory holds. `mean_score` and
-    `score_slope` are the line of its scores over size.
+    `score_slope` are the line of its scores over size. `repetitions` are factors on the weights of words that the
+    question repeats, contained in these three.
     """
 
     weights: Mapping[str, float]
@@ -233,6 +234,12 @@ class Bm25:
     prior: float
     mean_score: float = 0.0
     score_slope: float = 0.0
+    repetitions: Mapping[str, float] = field(default_factory=dict)
+
+    @property
+    def scored_weights(self) -> dict[str, float]:
+        """The weights times the factors of repeated words."""
+        return {lexeme: weight * self.repetitions.get(lexeme, 1.0) for lexeme, weight in self.weights.items()}
 
 
 @dataclass(frozen=True, slots=True)

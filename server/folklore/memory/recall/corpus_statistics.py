@@ -28,6 +28,7 @@ from folklore.ranking.statistics import (
     estimated_documents,
     inverse_document_frequency,
     lexeme_weights,
+    repetition_factor,
     score_line,
 )
 from folklore.ranking.weights import Branch, Ranking
@@ -268,10 +269,24 @@ def weighted_words(query: QueryStatistics, ranking: Ranking, bound: int, terms: 
     weights = lexeme_weights(query.documents, total=corpus.total, budget=ranking.postings_budget, bound=bound)
     weights |= {term: weights[term] * share for term, share in terms.items() if term in weights}
     weights |= {word: weights[stem] for word, stem in query.stems.items() if stem in weights}
+    repetitions = _repetition_factors(query)
     # All words count, held by a memory or not, without the date terms.
-    counts = [count for lexeme, count in query.documents.items() if not lexeme.startswith("@")]
-    total_weight = sum(inverse_document_frequency(count, corpus.total) for count in counts)
-    mean, slope = score_line(
-        weights, query.sums, total=corpus.total, mean_size=corpus.mean_size, size_variance=corpus.size_variance
+    total_weight = sum(
+        inverse_document_frequency(count, corpus.total) * repetitions.get(lexeme, 1.0)
+        for lexeme, count in query.documents.items()
+        if not lexeme.startswith("@")
     )
-    return Bm25(weights, total_weight, query, ranking.saturation, ranking.length_prior, mean, slope)
+    mean, slope = score_line(
+        {lexeme: weight * repetitions.get(lexeme, 1.0) for lexeme, weight in weights.items()},
+        query.sums,
+        total=corpus.total,
+        mean_size=corpus.mean_size,
+        size_variance=corpus.size_variance,
+    )
+    return Bm25(weights, total_weight, query, ranking.saturation, ranking.length_prior, mean, slope, repetitions)
+
+
+def _repetition_factors(query: QueryStatistics) -> dict[str, float]:
+    """Return the factors of the words that the question repeats, as they are spelled too."""
+    factors = {lexeme: repetition_factor(len(places)) for lexeme, places in query.places.items() if len(places) > 1}
+    return factors | {word: factors[stem] for word, stem in query.stems.items() if stem in factors}

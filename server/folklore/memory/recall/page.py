@@ -182,8 +182,9 @@ def _explain_answer(search: Search, found: Found) -> JsonObject:
         for branch, hits in found.hits.items()
     }
     if (words := found.keyword.words) is not None:
+        weights = words.scored_weights
         value["lexemes"] = {
-            lexeme: {"documents": count, "weight": round(words.weights.get(lexeme, 0.0), 3)}
+            lexeme: {"documents": count, "weight": round(weights.get(lexeme, 0.0), 3)}
             for lexeme, count in words.query.documents.items()
         }
     return value

@@ -69,9 +69,9 @@ cross join lateral (
 -- include evidence
             as evidence
         from postings p
-        cross join (select :saturation::float8 / greatest(coalesce(:mean_length::float8, (
+        cross join (select :saturation::float8 / greatest(sqrt(coalesce(:mean_length::float8, (
             select avg(length)::float8 from postings where namespace_id = any(:namespaces::uuid[]) and lexeme = ''
-        ), 0) + :prior::float8, 1) as damping) usual
+        ), 0) ^ 2 + :prior::float8 ^ 2), 1) as damping) usual
         where asked.function_in is null and p.namespace_id = any(:namespaces::uuid[]) and p.lexeme = asked.lexeme
 -- include once
         limit :bound::integer
