@@ -37,6 +37,11 @@ def tsquery(text: str) -> str:
     return to_tsquery_text(query, [[term.text.lower().split()] for term in query.terms])
 
 
+def without_labels(tsquery: str) -> str:
+    """Return a tsquery without the labels of terms for any column, which all have them."""
+    return tsquery.replace(":ABD", "").replace(":*ABD", ":*")
+
+
 @pytest.mark.parametrize(
     "text",
     [
@@ -109,7 +114,7 @@ def test_prose_and_code_are_bags_of_words(text: str) -> None:
 def test_an_expression_is_translated(text: str, written: str) -> None:
     query = parse(text)
     assert query.is_expression
-    assert tsquery(text) == written
+    assert without_labels(tsquery(text)) == written
 
 
 @pytest.mark.parametrize(
@@ -196,14 +201,14 @@ def test_a_term_may_have_several_forms() -> None:
     ],
 )
 def test_a_word_without_lexemes_is_removed(text: str, lexemes: list[list[list[str]]], written: str) -> None:
-    assert to_tsquery_text(parse(text), lexemes) == written
+    assert without_labels(to_tsquery_text(parse(text), lexemes)) == written
 
 
 def test_lexemes_that_postgres_rejects_are_left_out() -> None:
-    assert to_tsquery_text(parse("redis OR cluster"), [[["x" * 3000], ["nul\x00"]], [["ok"]]]) == "'ok'"
+    assert to_tsquery_text(parse("redis OR cluster"), [[["x" * 3000], ["nul\x00"]], [["ok"]]]) == "'ok':ABD"
 
 
-LEXEME = r"'(?:[^'\\]|''|\\\\)+'(?::\*?[ABCD]?)?"
+LEXEME = r"'(?:[^'\\]|''|\\\\)+'(?::\*?[ABCD]*)?"
 
 
 def is_tsquery(text: str) -> bool:

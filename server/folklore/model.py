@@ -217,7 +217,8 @@ class Stated:
     confidence: Annotated[Number | None, Field("share", "0 to 1")] = None
     priority: Annotated[int | None, Field("integer", "1 (first) to 4", 4, 1)] = None
     language: Annotated[
-        str | None, Field("language", "Of the text; default: the namespace's", clearable=False, indexed=True)
+        str | None,
+        Field("language", "Of the text; default: detected, else the namespace's", clearable=False, indexed=True),
     ] = None
     expires_at: Annotated[Time | None, Field("time", "When it stops being true")] = None
     paths: Annotated[tuple[str, ...], Field("paths", "Files or folders it is about", default=(), option="--path")] = ()
@@ -359,6 +360,8 @@ class Filters:
     include_superseded: bool = False
     reflections: bool | None = None
     equal: Mapping[str, object] = field(default_factory=dict)
+    # A tsquery that every memory must satisfy: what the question excludes.
+    negations: str | None = None
     # The time expression that gave `since` and `until`: it gives other times later, and a cursor compares expressions.
     time_expression: str | None = field(default=None, compare=False)
 

@@ -47,7 +47,7 @@ def list_namespaces(ctx: click.Context, deleted: bool, as_json: bool) -> None:
 
 @namespaces.command("create")
 @click.argument("name")
-@click.option("--language", help="The language of its texts, unless a memory states another. Default: english.")
+@click.option("--language", help="The language of texts whose own is neither stated nor clear. Default: english.")
 @click.option("--description", help="What it is for.")
 @click.pass_context
 def create_namespace(ctx: click.Context, name: str, language: str | None, description: str | None) -> None:

@@ -139,6 +139,7 @@ def visibility(filters: Filters, now: datetime) -> dict[str, object]:
         "tag_exact": filters.tag_match == "exact",
         "tag_all": filters.tag_mode == "all",
         "exclude_tags": list(filters.exclude_tags) or None,
+        "negations": filters.negations,
         "source_prefix": filters.source_prefix,
         "author": filters.author,
         "paths": list(filters.paths) or None,

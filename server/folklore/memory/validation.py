@@ -14,7 +14,7 @@ from folklore.memory.secret_guard import guard_draft
 from folklore.model import FIELDS, Draft, Field, FieldType, JsonObject, Link, SecretPolicy, Unreadable, number
 from folklore.text import tags as tag_rules
 from folklore.text.clean import clean, cleaned
-from folklore.text.languages import language
+from folklore.text.languages import detect, language
 
 MAX_BATCH = 500
 MAX_CONTENT = FIELDS["content"].limit
@@ -154,6 +154,11 @@ def check_cleaned(draft: Draft, *, prefix: str, now: datetime, zone: tzinfo) -> 
         supersede_reason=_limited(draft.supersede_reason, f"{prefix}supersede_reason", MAX_REASON),
         related=_links(draft.related, f"{prefix}related") if draft.related else (),
     )
+
+
+def detected_language(draft: Draft) -> str | None:
+    """Return the language of a checked draft that states none, if it is clear."""
+    return None if draft.language else detect(draft.content)
 
 
 def _note(text: str, items: Sequence[str]) -> list[str]:

@@ -1,6 +1,8 @@
-"""Names of the Postgres text search configurations."""
+"""Names of the Postgres text search configurations, and detection of the language of a text."""
 
 from __future__ import annotations
+
+import re
 
 from folklore.errors import InvalidInput
 
@@ -14,6 +16,19 @@ _BY_CODE = {
 }  # fmt: skip
 LANGUAGES = frozenset({"simple", *_BY_CODE.values()})
 
+_CODE = re.compile(r"```.*?(?:```|$)|`[^`\n]*`|https?://\S+", re.DOTALL)
+_AROUND_WORDS = "\"'`“”‘’„«»([{)]}.,;:!?¿¡—…–"
+_WITHIN_WORDS = str.maketrans("", "", "'’-")
+# Characters that are read.
+_READ = 2_000
+# Least number of words of prose: more where no letter is a sign of a language, and for English, which short texts in
+# other languages are taken for. Of 36,000 texts in English about software or people, 3 were taken for another.
+_LEAST_WORDS, _LEAST_WORDS_OF_ASCII, _LEAST_WORDS_OF_ENGLISH = 3, 5, 12
+# Least share of words of prose.
+_LEAST_PROSE = 2 / 3
+# Share of the text, in percent, that must be in the language.
+_LEAST_SHARE = 80
+
 
 def language(name: str, *, field: str = "language") -> str:
     """Return a configuration's name, given that name or an ISO 639-1 code (`de`, `de-AT`). Raises InvalidInput."""
@@ -26,3 +41,27 @@ def language(name: str, *, field: str = "language") -> str:
             hint=f"Use 'simple' for any other, or one of: {', '.join(sorted(LANGUAGES))}.",
         )
     return known
+
+
+def detect(text: str) -> str | None:
+    """Return the configuration of the language that a text is clearly in; None for code, a few words, or a mixture."""
+    tokens = _CODE.sub(" ", text[:_READ]).split()
+    prose = [word for token in tokens if _is_prose(word := token.strip(_AROUND_WORDS))]
+    text = " ".join(prose)
+    least = _LEAST_WORDS_OF_ASCII if text.isascii() else _LEAST_WORDS
+    if len(prose) < least or len(prose) < _LEAST_PROSE * len(tokens):
+        return None
+    try:
+        import pycld2  # only stores need it, and not every platform has it
+    except ImportError:
+        return None
+    reliable, _, found = pycld2.detect(text, bestEffort=True)
+    _, code, share, _ = found[0]
+    clear = reliable and share >= _LEAST_SHARE and (code != "en" or len(prose) >= _LEAST_WORDS_OF_ENGLISH)
+    return _BY_CODE.get(code) if clear else None
+
+
+def _is_prose(word: str) -> bool:
+    """Return whether a word has letters alone, in lower case after the first: no name, number or abbreviation."""
+    letters = word.translate(_WITHIN_WORDS)
+    return letters.isalpha() and word[0] != "-" and not any(map(str.isupper, letters[1:]))

@@ -15,7 +15,7 @@ from folklore.db.rows import as_json, columns_of, filtered, made, memory_of, rel
 from folklore.db.stores.audit import NewEntry, Write, log_entry
 from folklore.db.stores.maintenance import erase
 from folklore.db.stores.memories import PreparedMemory, Vectors, index, lock_sessions, session_steps
-from folklore.db.stores.namespaces import NewNamespace, ensure_namespace
+from folklore.db.stores.namespaces import NewNamespace, ensure_namespace, stored_language
 from folklore.db.stores.planner_statistics import PlannerStatistics
 from folklore.errors import NotFound
 from folklore.model import FIELDS, Caller, Filters, JsonObject, Memory, Relation, Revision
@@ -137,7 +137,7 @@ class NamespaceTransaction:
                 "step": step,
                 "author": item.draft.author or self._caller.author,
                 "agent": self._caller.agent,
-                "language": item.draft.language or self._language,
+                "language": item.draft.language or stored_language(item.detected, self._language),
                 "created_at": item.draft.created_at or self.now,
                 "digest": item.digest,
             }

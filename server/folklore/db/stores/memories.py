@@ -23,13 +23,15 @@ from folklore.model import Draft, Filters, Memory, Sort
 class PreparedMemory:
     """A checked draft with its id and the digest (SHA-256) of its normalised text.
 
-    `request` is a digest of everything that was requested under the draft's idempotency key.
+    `request` is a digest of everything that was requested under the draft's idempotency key. `detected` is the language
+    of the text, if the draft states none and it is clear.
     """
 
     id: UUID
     draft: Draft
     digest: bytes
     request: bytes = b""
+    detected: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

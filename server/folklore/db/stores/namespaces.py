@@ -32,12 +32,16 @@ class NamespaceInfo:
 
 @dataclass(frozen=True, slots=True)
 class NewNamespace:
-    """A namespace that a store creates if its name is new: its id then, its default language, further languages."""
+    """A namespace that a store creates if its name is new: its id then, its default language, further languages.
+
+    `languages` are those that memories state, `detected` those that were detected.
+    """
 
     id: UUID
     name: str
     language: str
     languages: Sequence[str] = ()
+    detected: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,6 +177,11 @@ class Namespaces:
         return True
 
 
+def stored_language(detected: str | None, default: str | None) -> str | None:
+    """Return the language of a memory that states none: in a namespace without a language, none is detected."""
+    return default if default == "simple" else detected or default
+
+
 async def ensure_namespace(
     session: Session, namespace: NewNamespace, *, author: str, now: datetime
 ) -> tuple[UUID, str]:
@@ -184,6 +193,7 @@ async def ensure_namespace(
             name=namespace.name,
             language=namespace.language,
             languages=list(namespace.languages),
+            detected=list(namespace.detected),
             author=author,
             now=now,
         )

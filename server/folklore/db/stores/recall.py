@@ -27,6 +27,7 @@ from folklore.db.stores.recall_rows import (
     TermForm,
 )
 from folklore.model import FIELDS, Recalled
+from folklore.text.query.tsquery import function_word_text
 
 # Sampled vectors of a scope, and the least number of each of its namespaces: a line through fewer is hardly trusted.
 _VECTORS, _VECTORS_EACH = 600, 60
@@ -141,6 +142,7 @@ class RecallStatements:
         forms = [
             TermForm(
                 row["place"] - 1,
+                row["reading"] == "spelled",
                 tuple(row["lexemes"]),
                 tuple(row["positions"]),
                 tuple(map(int, row["documents"])),
@@ -166,6 +168,28 @@ class RecallStatements:
                 **filters,
             )
         return await self._with_former(Hits.of(rows), scope, bm25, fetch, expression)
+
+    async def function_words(self, scope: Scope, bm25: Bm25, capitals: Sequence[str], fetch: int, bound: int) -> Hits:
+        """Find memories that contain any of the function words of a question that has no other words.
+
+        Memories with one of `capitals`, words that the question does not spell in lower case alone, come first.
+        """
+        expressions = [function_word_text(word) for word in bm25.weights]
+        async with self._session("fresh") as session:
+            name = "recall/function_words:token" if session.row_security else "recall/function_words"
+            statement, filters = filtered(name, scope.filters, scope.now, _SEARCHED)
+            rows = await session.rows(
+                statement,
+                namespaces=list(scope.namespaces),
+                expression=" | ".join(expressions),
+                expressions=expressions,
+                weight=next(iter(bm25.weights.values())),
+                capitals=list(capitals),
+                fetch=fetch,
+                bound=bound,
+                **filters,
+            )
+        return Hits.of(rows)
 
     async def dense(self, scope: Scope, query: DenseQuery, fetch: int) -> Hits:
         """Find the nearest memories by cosine - slope * size, a long one by its best passage; raw is the cosine.

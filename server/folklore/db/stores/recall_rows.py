@@ -168,10 +168,10 @@ class CandidateQuery:
 
 @dataclass(frozen=True, slots=True)
 class Spelling:
-    """A word as it is spelled, which is how tags are kept.
+    """A further lexeme of a word: as it is spelled, which is how tags are kept, or in another language.
 
-    `stem` is its lexeme, `places` are the pieces of the question that it comes from, and `documents` counts the
-    memories that hold it without the stem.
+    `stem` is its commonest lexeme, `places` are the pieces of the question that it comes from, and `documents` counts
+    the memories that hold it without the stem.
     """
 
     stem: str
@@ -180,18 +180,27 @@ class Spelling:
 
 
 @dataclass(frozen=True, slots=True)
+class FunctionWords:
+    """Words of a piece as they are spelled, after '=', and the languages in which all of them are function words."""
+
+    words: tuple[str, ...]
+    languages: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
 class Lexemes:
     """The lexemes of some pieces of a question, with their document frequencies.
 
     `places` are the pieces that a lexeme comes from, from 0. `sums` has for each lexeme the sum of its scores before
-    weighting over all memories, and of its scores times size. `spelled` has the words whose spelling is no lexeme of
-    any language here; the numbers of their stems include theirs.
+    weighting over all memories, and of its scores times size. `spelled` has the other lexemes of the same words; the
+    numbers of their stems include theirs. `functions` has the pieces of function words.
     """
 
     documents: Mapping[str, int]
     places: Mapping[str, Sequence[int]]
     sums: Mapping[str, tuple[float, float]]
     spelled: Mapping[str, Spelling] = field(default_factory=dict)
+    functions: Mapping[int, FunctionWords] = field(default_factory=dict)
 
     @classmethod
     def of(cls, rows: Sequence[Row]) -> Lexemes:
@@ -200,10 +209,15 @@ class Lexemes:
         places: dict[str, Sequence[int]] = {}
         sums: dict[str, tuple[float, float]] = {}
         spelled: dict[str, Spelling] = {}
+        functions: dict[int, FunctionWords] = {}
         for row in sorted(rows, key=lambda row: row["stem"] is not None):
             lexeme, stem, count = row["lexeme"], row["stem"], row["documents"]
             scores, pieces = (row["evidence"] or 0.0, row["sized"] or 0.0), [place - 1 for place in row["places"]]
-            if stem is None:
+            if row["function_in"] is not None:
+                for piece in pieces:
+                    words = functions[piece].words if piece in functions else ()
+                    functions[piece] = FunctionWords((*words, lexeme), frozenset(row["function_in"]))
+            elif stem is None:
                 documents[lexeme], sums[lexeme] = count, scores
                 if pieces:
                     places[lexeme] = pieces
@@ -211,14 +225,15 @@ class Lexemes:
                 spelled[lexeme] = Spelling(stem, pieces, count)
                 documents[stem] += count
                 sums[stem] = sums[stem][0] + scores[0], sums[stem][1] + scores[1]
-        return cls(documents, places, sums, spelled)
+        return cls(documents, places, sums, spelled, functions)
 
 
 @dataclass(frozen=True, slots=True)
 class QueryStatistics:
     """The lexemes of a question in a scope, with their document frequencies, places and sums (see Lexemes).
 
-    `stems` has the words as they are spelled, with the stem that represents both.
+    `stems` has further lexemes of a word, with the stem that represents them. `functions` are the words of a question
+    of function words alone, after '='.
     """
 
     documents: Mapping[str, int]
@@ -226,6 +241,7 @@ class QueryStatistics:
     places: Mapping[str, Sequence[int]] = field(default_factory=dict)
     sums: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     stems: Mapping[str, str] = field(default_factory=dict)
+    functions: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,10 +272,11 @@ class Bm25:
 class TermForm:
     """Form of a term of an expression: its lexemes in order, their positions, and their document frequencies.
 
-    `stems` of words as they are spelled, as recall/terms.sql returns them; empty for any other form.
+    `spelled`: the words as they are spelled. Of these `stems` are the stems, as recall/terms.sql returns them.
     """
 
     term: int
+    spelled: bool
     lexemes: tuple[str, ...]
     positions: tuple[int, ...]
     documents: tuple[int, ...]

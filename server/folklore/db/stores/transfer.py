@@ -18,7 +18,7 @@ from folklore.db.stores.audit import NewEntry, log_entry
 from folklore.db.stores.changes import CHANGEABLE, NamespaceTransaction
 from folklore.db.stores.memories import Vectors, index, lock_sessions, session_steps
 from folklore.db.stores.models import KnownModel, active_model
-from folklore.db.stores.namespaces import NewNamespace, ensure_namespace
+from folklore.db.stores.namespaces import NewNamespace, ensure_namespace, stored_language
 from folklore.db.stores.planner_statistics import PlannerStatistics
 from folklore.errors import Conflict
 from folklore.model import Caller, Draft, Relation, Revision, Shared
@@ -84,7 +84,8 @@ class TransferredMemory:
     """A whole memory: its draft, its past, and its vector if it was requested and exists.
 
     `keys` are the idempotency keys besides that of the draft, each with the digest (hexadecimal) of its request. An
-    import sets `digest`, the SHA-256 of the normalised text, and `line`, the number of the memory's line.
+    import sets `digest`, the SHA-256 of the normalised text, `line`, the number of the memory's line, and `detected`,
+    the language of the text, if the draft states none and it is clear.
     """
 
     draft: Draft
@@ -93,6 +94,7 @@ class TransferredMemory:
     keys: Mapping[str, str] = field(default_factory=dict)
     digest: bytes = b""
     line: int = 0
+    detected: str | None = None
 
     @property
     def id(self) -> UUID:
@@ -262,7 +264,7 @@ class ImportTransaction:
         row |= {"digest": memory.digest.hex(), "idempotency_key": draft.idempotency_key}
         defaults = {
             "author": self.caller.author,
-            "language": self.language,
+            "language": stored_language(memory.detected, self.language),
             "trust": "stated",
             "updated_at": created_at,
             "recall_count": 0,

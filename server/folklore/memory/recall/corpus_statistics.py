@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
@@ -11,7 +12,14 @@ from uuid import UUID
 from cachetools import TLRUCache, TTLCache
 
 from folklore.db.stores.recall import RecallStatements
-from folklore.db.stores.recall_rows import Bm25, CorpusStatistics, LexemeQuery, Lexemes, QueryStatistics
+from folklore.db.stores.recall_rows import (
+    Bm25,
+    CorpusStatistics,
+    FunctionWords,
+    LexemeQuery,
+    Lexemes,
+    QueryStatistics,
+)
 from folklore.embedding.protocol import Model
 from folklore.errors import Unavailable
 from folklore.memory.recall.values import ScopeSample, Search, Statistics
@@ -43,7 +51,9 @@ _COMMON_PIECES = 5_000
 Namespaces = frozenset[UUID]
 # A lexeme of a piece, its document frequency, its sums, and the spellings that it represents: no memory may hold one
 # yet, but one may be stored while it is cached.
-CachedLexemes = tuple[tuple[str, int, tuple[float, float], tuple[str, ...]], ...]
+CachedLexeme = tuple[str, int, tuple[float, float], tuple[str, ...]]
+# The lexemes of a piece, and its function words.
+CachedPiece = tuple[tuple[CachedLexeme, ...], FunctionWords | None]
 # The languages in which pieces were read, and BM25's constants, on which sums depend.
 ReadAs = tuple[tuple[str, ...], float, float]
 
@@ -53,7 +63,7 @@ class CachedCorpus:
     """The statistics of a scope, and the pieces of questions there whose every lexeme is common."""
 
     statistics: CorpusStatistics
-    common: dict[ReadAs, dict[str, CachedLexemes]] = field(default_factory=dict)
+    common: dict[ReadAs, dict[str, CachedPiece]] = field(default_factory=dict)
 
     def learn(self, read_as: ReadAs, pieces: Sequence[str], read: Lexemes, bound: int) -> None:
         """Cache the pieces that have common lexemes only, counted to the end."""
@@ -61,7 +71,7 @@ class CachedCorpus:
         for word, spelling in read.spelled.items():
             for place in spelling.places:
                 spelled.setdefault((place, spelling.stem), []).append(word)
-        found: list[list[tuple[str, int, tuple[float, float], tuple[str, ...]]]] = [[] for _ in pieces]
+        found: list[list[CachedLexeme]] = [[] for _ in pieces]
         for lexeme, places in read.places.items():
             for place in places:
                 words = tuple(spelled.get((place, lexeme), ()))
@@ -69,9 +79,9 @@ class CachedCorpus:
         known = self.common.setdefault(read_as, {})
         if len(known) > _COMMON_PIECES:
             known.clear()
-        for piece, lexemes in zip(pieces, found, strict=True):
+        for place, (piece, lexemes) in enumerate(zip(pieces, found, strict=True)):
             if all(_COMMON <= documents < bound for _, documents, _, _ in lexemes):
-                known[piece] = tuple(lexemes)
+                known[piece] = tuple(lexemes), read.functions.get(place)
 
 
 def _expiry(_key: object, value: CachedCorpus | ScopeSample, now: float) -> float:
@@ -193,39 +203,70 @@ def _joined(
     pieces: Sequence[str],
     unknown: Sequence[str],
     read: Lexemes,
-    known: Mapping[str, CachedLexemes],
+    known: Mapping[str, CachedPiece],
     bound: int,
     corpus: CorpusStatistics,
 ) -> QueryStatistics:
     """Return the lexemes that were read and those that were cached, with places in the whole question."""
+    functions = {unknown[place]: words for place, words in read.functions.items()}
+    functions |= {piece: words for piece in pieces if piece in known and (words := known[piece][1]) is not None}
+    left_out = _function_pieces(pieces, functions)
     places_of: dict[str, list[int]] = {}
     for place, piece in enumerate(pieces):
-        places_of.setdefault(piece, []).append(place)
-    documents = dict(read.documents)
-    places = {
-        lexeme: sorted(place for piece in found for place in places_of[unknown[piece]])
-        for lexeme, found in read.places.items()
-    }
-    sums = dict(read.sums)
-    stems = {word: spelling.stem for word, spelling in read.spelled.items() if spelling.documents}
-    for lexeme, count in read.documents.items():
+        if piece not in left_out:
+            places_of.setdefault(piece, []).append(place)
+    asked = _asked(read, unknown, places_of)
+    documents, places, sums = dict(asked.documents), dict(asked.places), dict(asked.sums)
+    stems = {word: spelling.stem for word, spelling in asked.spelled.items()}
+    for lexeme, count in asked.documents.items():
         if count >= bound:  # the documents that were not counted have the mean of the others
             factor = estimated_documents(count, total=corpus.total, bound=bound) / count
             score, sized = sums[lexeme]
             sums[lexeme] = score * factor, sized * factor
     for piece in places_of.keys() - set(unknown):
-        for lexeme, count, held, words in known[piece]:
+        for lexeme, count, held, spellings in known[piece][0]:
             documents[lexeme] = min(count, bound)
             places[lexeme] = sorted({*places.get(lexeme, ()), *places_of[piece]})
             sums[lexeme] = held
-            stems |= dict.fromkeys(words, lexeme)
+            stems |= dict.fromkeys(spellings, lexeme)
     stems = {word: stem for word, stem in stems.items() if word not in documents}
-    return QueryStatistics(documents, corpus, places, sums, stems)
+    alone = () if documents else tuple(dict.fromkeys(word for item in functions.values() for word in item.words))
+    return QueryStatistics(documents, corpus, places, sums, stems, alone)
+
+
+def _asked(read: Lexemes, unknown: Sequence[str], places_of: Mapping[str, Sequence[int]]) -> Lexemes:
+    """Return what was read of the pieces in `places_of`, and of date terms, with places in the whole question."""
+    documents, places = dict[str, int](), dict[str, Sequence[int]]()
+    for lexeme, count in read.documents.items():
+        found = [unknown[piece] for piece in read.places.get(lexeme, ())]
+        kept = sorted(place for piece in found for place in places_of.get(piece, ()))
+        if kept:
+            places[lexeme] = kept
+        if kept or not found:
+            documents[lexeme] = count
+    spelled = {word: item for word, item in read.spelled.items() if item.documents and item.stem in documents}
+    return Lexemes(documents, places, {lexeme: read.sums[lexeme] for lexeme in documents}, spelled)
+
+
+def _function_pieces(pieces: Sequence[str], functions: Mapping[str, FunctionWords]) -> set[str]:
+    """Return the pieces that are function words in the language of the question: that in which most pieces are.
+
+    Elsewhere they may be words that few memories hold: English `war` is a function word in German, and `the` is rare in
+    German memories.
+    """
+    counts = Counter(language for piece in pieces if piece in functions for language in functions[piece].languages)
+    most = max(counts.values(), default=0)
+    languages = {language for language, count in counts.items() if count == most}
+    return {piece for piece, words in functions.items() if not languages.isdisjoint(words.languages)}
 
 
 def weighted_words(query: QueryStatistics, ranking: Ranking, bound: int, terms: Mapping[str, float] = {}) -> Bm25:
     """Return the question as the keyword statements score it; `terms` are date terms with their shares."""
     corpus = query.corpus
+    if query.functions:  # their frequencies are unknown; they are all that the question asks for
+        rarest = inverse_document_frequency(0, corpus.total)
+        weights = dict.fromkeys(query.functions, rarest)
+        return Bm25(weights, rarest * len(weights), query, ranking.saturation, ranking.length_prior)
     weights = lexeme_weights(query.documents, total=corpus.total, budget=ranking.postings_budget, bound=bound)
     weights |= {term: weights[term] * share for term, share in terms.items() if term in weights}
     weights |= {word: weights[stem] for word, stem in query.stems.items() if stem in weights}

@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from itertools import islice
 from time import perf_counter
 
 from folklore.db.stores.recall import RecallStatements
-from folklore.db.stores.recall_rows import NOTHING, QueryStatistics, TermForm
+from folklore.db.stores.recall_rows import NOTHING, Bm25, QueryStatistics, TermForm
+from folklore.errors import Unavailable
 from folklore.memory.context import MemoryContext
 from folklore.memory.recall.corpus_statistics import read_words, weighted_words, with_former
-from folklore.memory.recall.values import KeywordResult, Search, Statistics
+from folklore.memory.recall.values import KeywordResult, Search, Statistics, Terms
+from folklore.ranking.confidence import MAX_WORDS
 from folklore.telemetry import stage
-from folklore.text.query.tsquery import to_tsquery_text
+from folklore.text.query.parser import Term
+from folklore.text.query.tsquery import SPELLED, to_negations, to_tsquery_text, without_last_characters
 
 # Memories that satisfy an expression, the newest first, of which the best are found.
 _RANKED = 10_000
+# Around words of a question.
+_PUNCTUATION = ".,;:!?\"'()[]{}<>`*…“”‘’«»"
 
 
 async def keyword_branch(memory: MemoryContext, search: Search, statistics: Statistics) -> KeywordResult:
@@ -29,36 +36,76 @@ async def keyword_branch(memory: MemoryContext, search: Search, statistics: Stat
     try:
         with stage("recall.keyword"):
             if search.expression:
-                found = await _expression(statements, search) if searched else KeywordResult(NOTHING)
+                found = await _expression(memory, statements, search) if searched else KeywordResult(NOTHING)
             else:
                 words = statistics.words or await read_words(memory, statements, search)
-                fetched = search.ranking.fetch(search.wanted)
-                hits = await statements.keyword(search.scope, words, fetched) if searched and words.weights else NOTHING
-                found = KeywordResult(hits, words=words)
+                if searched and _asks_for_function_words(search, words):
+                    found = await _function_words(statements, search, words)
+                else:
+                    fetched, any_word = search.ranking.fetch(search.wanted), words.weights and not words.query.functions
+                    hits = await statements.keyword(search.scope, words, fetched) if searched and any_word else NOTHING
+                    found = KeywordResult(hits, words=words)
     finally:
         await statements.release()
     return KeywordResult(found.hits, (perf_counter() - started) * 1e3, found.words)
 
 
-async def _expression(statements: RecallStatements, search: Search) -> KeywordResult:
-    """Find memories that satisfy the query's expression. Two statements, one after the other."""
-    query, ranking = search.query, search.ranking
-    bound = ranking.count_bound(len(query.bag))
-    forms, corpus = await statements.terms(
-        search.scope, [(term.text, term.column or "") for term in query.terms], search.languages, bound
-    )
-    expression = to_tsquery_text(query, [_alternatives(place, forms) for place in range(len(query.terms))])
-    if not expression:
+async def read_terms(memory: MemoryContext, search: Search) -> Search:
+    """Return a question with an expression and the terms of it, excluding in every statement what the expression does.
+
+    One statement. If it fails, an expression without exclusions is left to the other branch. Raises Unavailable.
+    """
+    query = search.query
+    try:
+        forms, corpus = await memory.statements.terms(
+            search.scope,
+            [(term.text, term.column or "") for term in query.terms],
+            search.languages,
+            search.ranking.count_bound(len(query.bag)),
+        )
+    except Unavailable:
+        if any(term.negated for term in query.terms):
+            raise
+        return search
+    lexemes = [_alternatives(place, term, forms) for place, term in enumerate(query.terms)]
+    filters = replace(search.scope.filters, negations=to_negations(query, lexemes))
+    terms = Terms(forms, corpus, to_tsquery_text(query, lexemes))
+    return replace(search, terms=terms, scope=replace(search.scope, filters=filters))
+
+
+async def _expression(memory: MemoryContext, statements: RecallStatements, search: Search) -> KeywordResult:
+    """Find memories that satisfy the query's expression. One statement."""
+    if search.terms is None:  # they could not be read before
+        search = await read_terms(memory, search)
+    query, ranking, terms = search.query, search.ranking, search.terms
+    if terms is None or not terms.expression:
         return KeywordResult(NOTHING)
     # Memories that hold a term are preferred for it. Postings do not contain sources.
     weighed = [place for place, term in enumerate(query.terms) if not term.negated and term.column != "source"]
-    documents, stems = _frequencies([form for form in forms if form.term in weighed])
-    statistics = QueryStatistics(documents, corpus, stems=stems)
+    documents, stems = _frequencies([form for form in terms.forms if form.term in weighed])
+    statistics = QueryStatistics(documents, terms.corpus, stems=stems)
     if search.scope.filters.as_of is not None:
         statistics = with_former(statistics)
-    words = weighted_words(statistics, ranking, bound)
-    hits = await statements.expression(search.scope, expression, words, ranking.fetch(search.wanted), _RANKED)
+    words = weighted_words(statistics, ranking, ranking.count_bound(len(query.bag)))
+    hits = await statements.expression(search.scope, terms.expression, words, ranking.fetch(search.wanted), _RANKED)
     return KeywordResult(hits, words=words)
+
+
+def _asks_for_function_words(search: Search, words: Bm25) -> bool:
+    """Return whether function words are all that is asked for, in a search for words or as a single word."""
+    return bool(words.query.functions) and (search.question.literal or len(search.pieces) == 1)
+
+
+async def _function_words(statements: RecallStatements, search: Search, words: Bm25) -> KeywordResult:
+    """Find memories by the words of a question of function words alone. One statement."""
+    typed = (piece.strip(_PUNCTUATION) for piece in search.pieces)
+    capitals = [word for word in typed if word != word.lower()]
+    hits = await statements.function_words(search.scope, words, capitals, search.ranking.fetch(search.wanted), _RANKED)
+    held = {
+        word: sum(bits >> place & 1 for bits in hits.words)
+        for place, word in enumerate(islice(words.weights, MAX_WORDS))
+    }
+    return KeywordResult(hits, words=replace(words, query=replace(words.query, documents=held)))
 
 
 def _frequencies(forms: Iterable[TermForm]) -> tuple[dict[str, int], dict[str, str]]:
@@ -66,27 +113,44 @@ def _frequencies(forms: Iterable[TermForm]) -> tuple[dict[str, int], dict[str, s
     documents: dict[str, int] = {}
     spelled: dict[str, tuple[str, int]] = {}
     for form in forms:
-        if form.stems:
+        if form.spelled:
             spelled |= {
                 word: (stem, count)
                 for word, stem, count in zip(form.lexemes, form.stems, form.documents, strict=True)
                 if stem not in (None, word) and count
             }
         else:
-            documents |= zip(form.lexemes, form.documents, strict=True)
+            documents |= {
+                word: count
+                for word, count in zip(form.lexemes, form.documents, strict=True)
+                if not word.startswith(SPELLED)
+            }
     spelled = {word: (stem, count) for word, (stem, count) in spelled.items() if word not in documents}
     for stem, count in spelled.values():
         documents[stem] += count
     return documents, {word: stem for word, (stem, _) in spelled.items()}
 
 
-def _alternatives(place: int, forms: Sequence[TermForm]) -> list[list[str]]:
-    """Return the forms of one term by position, an empty text where a word has no lexeme."""
-    alternatives = []
-    for form in forms:
-        if form.term == place:
-            lexemes = [""] * (form.positions[-1] - form.positions[0] + 1)
-            for lexeme, position in zip(form.lexemes, form.positions, strict=True):
-                lexemes[position - form.positions[0]] = lexeme
-            alternatives.append(lexemes)
-    return alternatives
+def _alternatives(place: int, term: Term, forms: Sequence[TermForm]) -> list[list[str]]:
+    """Return the forms of one term by position, an empty text where a word has no lexeme.
+
+    The last word of a prefix is read as it is spelled. A term for the tags or for any column is read as it is spelled
+    too, unless it has function words alone.
+    """
+    own = [form for form in forms if form.term == place]
+    spelled = next((_in_order(form) for form in own if form.spelled), [])
+    alternatives = [_in_order(form) for form in own if not form.spelled]
+    known = any(stem is not None for form in own if form.spelled for stem in form.stems)
+    if term.prefix and spelled:
+        last = spelled[-1].removeprefix(SPELLED)
+        return [[*form[:-1], word] for form in [*alternatives, spelled] for word in (SPELLED + last, last)]
+    if term.column is None and known:
+        alternatives.append(spelled)
+    return [without_last_characters(form) for form in alternatives]
+
+
+def _in_order(form: TermForm) -> list[str]:
+    lexemes = [""] * (form.positions[-1] - form.positions[0] + 1)
+    for lexeme, position in zip(form.lexemes, form.positions, strict=True):
+        lexemes[position - form.positions[0]] = lexeme
+    return lexemes

@@ -21,7 +21,7 @@ from folklore.memory.pagination import given_before, without_clock
 from folklore.memory.recall.corpus_statistics import read_statistics, unavailable
 from folklore.memory.recall.dense import dense_branch
 from folklore.memory.recall.elsewhere import asked_elsewhere, divided, project_of, with_elsewhere
-from folklore.memory.recall.keyword import keyword_branch
+from folklore.memory.recall.keyword import keyword_branch, read_terms
 from folklore.memory.recall.page import page
 from folklore.memory.recall.rank import (
     Ranked,
@@ -127,9 +127,13 @@ async def answer(context: RequestContext, question: Question) -> Answer:
         requested = (question.project,) if question.project else tuple(question.namespaces)
         listed = (requested, question.limit, question.sort, question.cursor, question.max_tokens)
         return await list_page(context, home, question.filters, ListPage(*listed))
+    if search.expression:
+        search = await read_terms(memory, search)
     if search.before or not others:  # what is elsewhere is on the first page
         return await page(memory, search, *await ranked(memory, search))
     elsewhere = search_of(context, asked_elsewhere(question), others)
+    if elsewhere.expression:
+        elsewhere = await read_terms(memory, elsewhere)
     outcomes = await asyncio.gather(ranked(memory, search), ranked(memory, elsewhere), return_exceptions=True)
     if isinstance(outcomes[0], BaseException):
         raise outcomes[0]

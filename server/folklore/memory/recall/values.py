@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from folklore.db.stores.namespaces import NamespaceInfo
-from folklore.db.stores.recall_rows import NOTHING, Bm25, CorpusStatistics, DenseQuery, Hits, Scope
+from folklore.db.stores.recall_rows import NOTHING, Bm25, CorpusStatistics, DenseQuery, Hits, Scope, TermForm
 from folklore.embedding.protocol import Embedder, Model
 from folklore.errors import InvalidInput, Unavailable
 from folklore.model import Degraded, Filters, Sort
@@ -57,11 +57,21 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True)
+class Terms:
+    """The terms of an expression as the scope's languages read them, its statistics, and it as a tsquery."""
+
+    forms: Sequence[TermForm]
+    corpus: CorpusStatistics
+    expression: str
+
+
+@dataclass(frozen=True, slots=True)
 class Search:
     """A question in its scope.
 
     `pieces` are its words between white space. `branches` are those with a weight. With `expression`, the keyword
-    branch obeys the query's expression. The embedder is that of the beginning: the active model may change meanwhile.
+    branch obeys the query's expression, of which `terms` were read. The embedder is that of the beginning: the active
+    model may change meanwhile.
     `key` identifies the question in cursors; `before` marks the results of earlier pages.
     """
 
@@ -77,6 +87,7 @@ class Search:
     embedder: Embedder | None
     key: object
     before: frozenset[bytes]
+    terms: Terms | None = None
 
     @property
     def wanted(self) -> int:

@@ -22,7 +22,7 @@ from folklore.memory.records.supersede import Replacement, supersede
 from folklore.memory.requests import StoreRequest
 from folklore.memory.results import RefusedMemory, StoreResult
 from folklore.memory.secret_guard import guard_fields
-from folklore.memory.validation import ValidBatch, check_batch, prefix_of
+from folklore.memory.validation import ValidBatch, check_batch, detected_language, prefix_of
 from folklore.model import DEFAULT_LANGUAGE, Draft, Relation, Similar, Stored, StoreStatus
 from folklore.telemetry import stage
 from folklore.text import names
@@ -66,7 +66,9 @@ class _Batch:
         first: dict[str, bytes] = {}
         for place, draft in valid.drafts.items():
             text = digest(draft.content)
-            item = PreparedMemory(draft.id or new_id(), draft, text, _request_digest(draft, text))
+            item = PreparedMemory(
+                draft.id or new_id(), draft, text, _request_digest(draft, text), detected_language(draft)
+            )
             key = draft.idempotency_key
             if key is not None and first.setdefault(key, item.request) != item.request:
                 batch.refused[place] = batch.used_key(place, "occurs earlier in this batch with another request.")
@@ -170,7 +172,8 @@ async def _write(context: RequestContext, name: str, batch: _Batch) -> tuple[UUI
     drafts = [item.draft for item in batch.memories.values()]
     languages = sorted({draft.language for draft in drafts if draft.language})
     changes_others = any(draft.supersedes is not None or draft.related for draft in drafts)
-    namespace = NewNamespace(new_id(), name, DEFAULT_LANGUAGE, languages)
+    detected = sorted({item.detected for item in batch.memories.values() if item.detected})
+    namespace = NewNamespace(new_id(), name, DEFAULT_LANGUAGE, languages, detected)
     async with context.memory.changes.storing(
         namespace, caller=context.caller, now=context.now, exclusive=changes_others
     ) as change:

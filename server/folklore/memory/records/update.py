@@ -9,7 +9,7 @@ from uuid import UUID
 from folklore.db.rows import columns_of
 from folklore.db.stores.changes import NamespaceTransaction, State
 from folklore.db.stores.memories import Vectors
-from folklore.db.stores.namespaces import NamespaceInfo
+from folklore.db.stores.namespaces import NamespaceInfo, stored_language
 from folklore.errors import ConcurrentChange, Conflict, InvalidInput, NotFound
 from folklore.memory.context import RequestContext, namespace_of, unknown_memories
 from folklore.memory.records.fields import differing, require_in_force, revised, write_fields
@@ -22,6 +22,7 @@ from folklore.memory.results import History, Undone
 from folklore.memory.secret_guard import guard_fields
 from folklore.memory.validation import check_draft
 from folklore.model import FIELDS, Draft, Memory, Relation, Revision
+from folklore.text.languages import detect
 
 CLEARABLE = [name for name in CHANGEABLE if FIELDS[name].clearable]
 _TRIES = 5
@@ -47,7 +48,9 @@ async def update(context: RequestContext, request: UpdateRequest) -> Memory:
         require_in_force(state)
         if request.if_revision not in (None, state.revision):
             raise wrong_revision(state, request.if_revision)
-        if changed := differing(values, state):
+        changed = differing(values, state)
+        changed |= _detected(changed, state)
+        if changed:
             await change.record([request.id], "update", revised(changed))
             await write_fields(change, state, changed, vectors)
     return await _read(context, namespace, request.id)
@@ -148,6 +151,15 @@ async def _restorable(change: NamespaceTransaction, last: Revision) -> Mapping[s
     if by is not None and UUID(str(by)) not in await change.states([UUID(str(by))]):
         before = {**before, "superseded_by": None}
     return before
+
+
+def _detected(changed: Mapping[str, Any], state: State) -> dict[str, str]:
+    """Return the language of a new text if it is clear, differs from that of the memory, and none is stated."""
+    if "content" not in changed or "language" in changed:
+        return {}
+    held = str(state.held["language"])
+    language = stored_language(detect(changed["content"]), held)
+    return {} if language in (None, held) else {"language": str(language)}
 
 
 def _checked(context: RequestContext, request: UpdateRequest) -> dict[str, Any]:

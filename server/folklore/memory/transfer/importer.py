@@ -25,7 +25,7 @@ from folklore.memory.transfer.formats.line import Lines, SourceLine
 from folklore.memory.transfer.imported_vectors import ImportedVectors
 from folklore.memory.transfer.json_lines import Header, Line, read_line
 from folklore.memory.transfer.report import Report
-from folklore.memory.validation import check_cleaned, clean_draft, with_zone
+from folklore.memory.validation import check_cleaned, clean_draft, detected_language, with_zone
 from folklore.model import DEFAULT_LANGUAGE, Draft, Relation, Revision
 from folklore.text import names
 from folklore.text.clean import clean, digest
@@ -182,7 +182,7 @@ class _Importer:
         if vector is not None and checked.content != memory.draft.content:  # the vector of another text
             self.report.ignore("embedding")
             vector = None
-        return TransferredMemory(checked, past, vector, memory.keys, text, number)
+        return TransferredMemory(checked, past, vector, memory.keys, text, number, detected_language(checked))
 
     def _checked_link(self, link: Relation | Revision) -> Relation | Revision:
         context = self.context
@@ -288,7 +288,8 @@ class _NamespaceImport:
         run = self._run
         vectors, pending = await run.vectors.vectors(memories)
         languages = sorted({language for memory in memories if (language := memory.draft.language)})
-        namespace = NewNamespace(new_id(), self.name, DEFAULT_LANGUAGE, languages)
+        detected = sorted({memory.detected for memory in memories if memory.detected})
+        namespace = NewNamespace(new_id(), self.name, DEFAULT_LANGUAGE, languages, detected)
         all_or_nothing = run.request.on_conflict == "fail"
         batch = Batch(namespace, resolution.new, resolution.replaced, vectors, all_or_nothing)
         written = await run.transfers.write(batch, caller=run.context.caller, now=run.context.now)

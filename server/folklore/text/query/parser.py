@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from folklore.text.clean import clean
-from folklore.text.query.syntax import Column, Kind, Token, tokenise
+from folklore.text.query.syntax import PAIRED, Column, Kind, Token, tokenise
 
 MAX_BAG = 32_000
 MAX_EXPRESSION = 2_000
@@ -37,7 +37,8 @@ Steps = list[Operator | int]
 class Term:
     """An operand of an expression: words as typed, from which the database makes lexemes of its language.
 
-    `prefix`: the last lexeme is a prefix. `phrase`: the words were in quotes. `column`: the only column to search.
+    `prefix`: the last lexeme is a prefix, as is a single character of a script without spaces. `phrase`: the words were
+    in quotes. `column`: the only column to search.
     `negated`: under an odd number of negations, so a match is no evidence for a memory.
     """
 
@@ -170,7 +171,8 @@ class _Parser:
             return group
         if token.kind not in ("word", "phrase") or len(self.terms) == MAX_TERMS:
             raise _MalformedError
-        self.terms.append(Term(token.text, token.prefix, token.kind == "phrase", column, negated))
+        prefix = token.prefix or (len(token.text) == 1 and token.text >= PAIRED)
+        self.terms.append(Term(token.text, prefix, token.kind == "phrase", column, negated))
         return [len(self.terms) - 1]
 
 

@@ -12,6 +12,8 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Literal, cast
 
+# From this character on, scripts without spaces are read as pairs of characters (folklore_words).
+PAIRED = "\u0e00"
 Column = Literal["content", "summary", "tag", "source"]
 Kind = Literal["word", "phrase", "and", "or", "not", "open", "close", "column"]
 

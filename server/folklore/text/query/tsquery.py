@@ -9,10 +9,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from folklore.text.query.parser import KeywordQuery, Term
-from folklore.text.query.syntax import Column
+from folklore.text.query.syntax import PAIRED, Column
 
 # The labels that setweight gives each part of a memory in the generated column.
 WEIGHTS: dict[Column, str] = {"tag": "A", "summary": "B", "source": "C", "content": "D"}
+# Terms for any column leave the source out: it has its own filter.
+_ANY_COLUMN = "ABD"
+# A lexeme that is no stem, but a word as it is spelled, begins with this (folklore_words).
+SPELLED = "="
 _MAX_LEXEME_BYTES = 2_046  # Postgres rejects longer ones in a tsquery
 _MAX_DISTANCE = 16_384  # of <N>
 
@@ -22,21 +26,58 @@ Forms = Sequence[Sequence[str]]
 def to_tsquery_text(query: KeywordQuery, lexemes: Sequence[Forms]) -> str:
     """Return the tsquery of an expression, given the forms of each term: alternative lists of lexemes in order.
 
-    The term `getUserById` may have the forms `[["getuserbyid"], ["get", "user", "by", "id"]]`. "" in a form represents
-    a stop word and widens the distance. A term without any lexeme is removed together with its operator, as Postgres
+    The term `getUserById` may have the forms `[["getuserbyid"], ["get", "user", "=by", "id"]]`. "" in a form represents
+    a missing word and widens the distance. A term without any lexeme is removed together with its operator, as Postgres
     does; the result is "" if no term remains.
     """
-    stack: list[str] = []
+    return str(
+        _evaluated(query, [_operand(term, forms) for term, forms in zip(query.terms, lexemes, strict=True)]) or ""
+    )
+
+
+def to_negations(query: KeywordQuery, lexemes: Sequence[Forms]) -> str | None:
+    """Return the tsquery of what an expression excludes, None if nothing: it holds for memories without excluded terms.
+
+    It is the expression with every other term taken as found: `redis -cluster` becomes `!cluster`, and `redis OR NOT
+    cluster` excludes nothing.
+    """
+    operands = [
+        _operand(term, forms) if term.negated else True for term, forms in zip(query.terms, lexemes, strict=True)
+    ]
+    negations = _evaluated(query, operands)
+    return negations if isinstance(negations, str) and negations else None
+
+
+def function_word_text(word: str) -> str:
+    """Return the tsquery of a function word, given after '=', which is a stem or tag elsewhere.
+
+    A single character of a script without spaces is the beginning of a pair, or the last character of a text.
+    """
+    label = ("*" if word[1:] >= PAIRED and len(word) == 2 else "") + _ANY_COLUMN
+    return f"({quoted(word)}:{label} | {quoted(word[1:])}:{label})"
+
+
+def _evaluated(query: KeywordQuery, operands: Sequence[str | bool]) -> str | bool:
+    """Return an expression over these operands, simplified where one is True or False; "" is no operand."""
+    stack: list[str | bool] = []
     for step in query.program:
         if isinstance(step, int):
-            stack.append(_operand(query.terms[step], lexemes[step]))
+            stack.append(operands[step])
         elif step == "!":
             operand = stack.pop()
-            stack.append(f"!{operand}" if operand else "")
+            stack.append(not operand if isinstance(operand, bool) else operand and f"!{operand}")
         else:
             right, left = stack.pop(), stack.pop()
-            stack.append(f"({left} {step} {right})" if left and right else left or right)
+            stack.append(_joined(step, left, right))
     return stack.pop() if stack else ""
+
+
+def _joined(operator: str, left: str | bool, right: str | bool) -> str | bool:
+    if isinstance(left, str) and isinstance(right, str):
+        return f"({left} {operator} {right})" if left and right else left or right
+    known, other = (left, right) if isinstance(left, bool) else (right, left)
+    decides = operator == "|"  # True decides an OR, False an AND
+    return known if known is decides or other == "" else other
 
 
 def quoted(lexeme: str) -> str:
@@ -63,8 +104,16 @@ def _sequence(term: Term, form: Sequence[str]) -> str:
 
 
 def _label(term: Term, *, last: bool) -> str:
-    label = ("*" if term.prefix and last else "") + (WEIGHTS[term.column] if term.column else "")
-    return f":{label}" if label else ""
+    return ":" + ("*" if term.prefix and last else "") + (WEIGHTS[term.column] if term.column else _ANY_COLUMN)
+
+
+def without_last_characters(form: Sequence[str]) -> list[str]:
+    """Return a form of pairs of characters without the last character of each run, which the pair before it has."""
+    before = ["", *form]
+    return [
+        "" if word[:1] == SPELLED and word[1:] >= PAIRED and previous.endswith(word[1:]) and len(word) == 2 else word
+        for previous, word in zip(before, form, strict=False)
+    ]
 
 
 def _is_valid(lexeme: str) -> bool:

@@ -19,7 +19,7 @@ newest as materialized (
 words as (
     select m.id, found.lexeme
     from memories m, unnest(m.search) as found
-    where m.namespace_id = :namespace::uuid and m.id = any(:ids::uuid[])
+    where m.namespace_id = :namespace::uuid and m.id = any(:ids::uuid[]) and not starts_with(found.lexeme, '=')
         and (select count(*) from newest) = :newest::integer
 ),
 counted as (

@@ -26,7 +26,11 @@
             where s.namespace_id = o.namespace_id and s.id = replaced.superseded_by
         ), replaced.superseded_at) <= :as_of::timestamptz as yet
     ) over
+    cross join lateral jsonb_populate_record(o, past.former) as stated
     cross join lateral jsonb_populate_record(o, past.former
+        || case when past.changed && '{language,content,summary,tags,source}' then jsonb_build_object('search',
+            folklore_search(stated.language, stated.content, stated.summary, stated.tags, stated.source)::text)
+            else '{}' end
         || jsonb_build_object(
             'superseded_at', case when over.yet then replaced.superseded_at end,
             'superseded_by', case when over.yet then replaced.superseded_by end)

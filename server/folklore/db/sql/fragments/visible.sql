@@ -15,6 +15,7 @@
     and (:exclude_tags::text[] is null or not case
         when :tag_exact::boolean then m.tags && :exclude_tags::text[]
         else m.tag_prefixes && :exclude_tags::text[] end)
+    and (:negations::text is null or m.search @@ :negations::tsquery)
     and (:source_prefix::text is null or starts_with(m.source, :source_prefix::text))
     {m.field_filters}
     and (:author::text is null or m.author = :author::text)

@@ -4,7 +4,7 @@ delete from postings p
 using (
     select m.id, found.lexeme
     from memories m, unnest(m.search) as found
-    where m.namespace_id = :namespace::uuid and m.id = any(:ids::uuid[])
+    where m.namespace_id = :namespace::uuid and m.id = any(:ids::uuid[]) and not starts_with(found.lexeme, '=')
     union all
     select m.id, '@' || to_char(coalesce(m.occurred_at, m.created_at) at time zone 'UTC', form)
     from memories m

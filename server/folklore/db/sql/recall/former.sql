@@ -22,7 +22,7 @@ altered as materialized (
 ),
 former as materialized (
     select m.namespace_id, m.id, coalesce(m.occurred_at, m.created_at) as happened,
-        folklore_search(m.language, m.content, m.summary, m.tags, m.source) as search
+        m.search
     from altered
     cross join lateral (
 -- include state_as_of
@@ -40,6 +40,7 @@ from former
 cross join lateral (
     select least(coalesce(sum(cardinality(array_remove(found.weights, 'C'))), 0), 32767) as length
     from unnest(former.search) as found
+    where not starts_with(found.lexeme, '=')
 ) measured
 cross join lateral (
     select sum(asked.weight *
