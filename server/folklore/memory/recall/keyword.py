@@ -13,11 +13,12 @@ from folklore.errors import Unavailable
 from folklore.memory.context import MemoryContext
 from folklore.memory.recall.corpus_statistics import read_words, weighted_words, with_former
 from folklore.memory.recall.values import KeywordResult, Search, Statistics, Terms
-from folklore.ranking.confidence import MAX_WORDS
 from folklore.telemetry import stage
 from folklore.text.query.parser import Term
 from folklore.text.query.tsquery import SPELLED, to_negations, to_tsquery_text, without_last_characters
 
+# Number of the rarest words of a question that are distinguished: one bit each, in a bigint.
+_MAX_WORDS = 62
 # Memories that satisfy an expression, the newest first, of which the best are found.
 _RANKED = 10_000
 # Around words of a question.
@@ -103,7 +104,7 @@ async def _function_words(statements: RecallStatements, search: Search, words: B
     hits = await statements.function_words(search.scope, words, capitals, search.ranking.fetch(search.wanted), _RANKED)
     held = {
         word: sum(bits >> place & 1 for bits in hits.words)
-        for place, word in enumerate(islice(words.weights, MAX_WORDS))
+        for place, word in enumerate(islice(words.weights, _MAX_WORDS))
     }
     return KeywordResult(hits, words=replace(words, query=replace(words.query, documents=held)))
 
