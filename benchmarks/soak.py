@@ -240,7 +240,7 @@ _INVARIANTS = {
     """,
     "a lexeme of a memory without a posting": """
         select count(*) from memories m, unnest(m.search) as found
-        where cardinality(array_remove(found.weights, 'C')) > 0 and not exists (
+        where cardinality(array_remove(found.weights, 'C')) > 0 and not starts_with(found.lexeme, '=') and not exists (
             select from postings p where p.namespace_id = m.namespace_id and p.memory_id = m.id
                 and p.lexeme = found.lexeme)
     """,

@@ -44,7 +44,7 @@ async def test_an_optional_job_runs_by_its_name(folklore: CommandLine) -> None:
     ran = (await folklore.json("jobs", "run", "quality", "consolidation"))["jobs"]
 
     assert [row["done"] for row in ran] == [
-        {"seen": 3, "scored": 3},
+        {"seen": 1, "scored": 1},  # the others are its variants
         {"considered": 3, "kept": 0, "made": 1, "withdrawn": 0},
     ]
     assert "3 memories about" in await folklore.done("list", "--kind", "reflection")

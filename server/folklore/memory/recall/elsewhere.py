@@ -29,10 +29,10 @@ _CLEAR, _MARGIN = 0.5, 0.3
 
 
 def project_of(question: Question, namespaces: Sequence[NamespaceInfo], caller: Caller) -> str | None:
-    """Return the name of the project that a question is asked in; None if it is asked in all of `namespaces`.
+    """Return the name of the project of a question, None for a question to all of `namespaces`.
 
-    A project that the caller may not read is none. Neither is `default` while it holds nothing: it is the namespace of
-    every directory outside a repository. A new repository is a project.
+    A project that the caller may not read does not count, nor does `default` while it holds nothing: it is the namespace
+    of every directory outside a repository. A new repository is a project.
     """
     if question.project is None or question.namespaces:
         return None
@@ -123,7 +123,7 @@ def _fits(search: Search, found: Found, ranked: Ranked) -> Mapping[UUID, float]:
     It is the confidence of the result; in a search for exact words, the share of them that the result holds.
     """
     if not search.question.literal:
-        return ranked.scores
+        return {id_: ranked.confidence[id_] for id_ in ranked.scores}
     coverage = found.coverage()
     return {id_: coverage.get(id_, 1.0) for id_ in ranked.scores}
 

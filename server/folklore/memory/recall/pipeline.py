@@ -18,6 +18,7 @@ from folklore.memory.context import ALL, MemoryContext, RequestContext, names_by
 from folklore.memory.filters import resolve_filters
 from folklore.memory.models.active_model import SWITCHED_OFF
 from folklore.memory.pagination import given_before, without_clock
+from folklore.memory.recall.confidence import confident_results
 from folklore.memory.recall.corpus_statistics import read_statistics, unavailable
 from folklore.memory.recall.dense import dense_branch
 from folklore.memory.recall.elsewhere import asked_elsewhere, divided, project_of, with_elsewhere
@@ -25,7 +26,6 @@ from folklore.memory.recall.keyword import keyword_branch, read_terms
 from folklore.memory.recall.page import page
 from folklore.memory.recall.rank import (
     Ranked,
-    confident_results,
     diversify,
     fuse_branches,
     read_features,
@@ -150,9 +150,9 @@ async def ranked(memory: MemoryContext, search: Search) -> tuple[Found, Ranked]:
         leading = score_candidates(search, fused, features)
         if memory.reranker is not None and "dense" in found.hits:
             leading = await rerank(memory.reranker, search, leading, features)
-        redundancy, newer = diversify(search, found, leading, features)
-        scores, confidence = await confident_results(memory, search, found, features, list(redundancy), newer)
-    return found, Ranked(fused, features, leading, redundancy, scores, confidence)
+        diverse = diversify(search, found, leading, features)
+        scores, confidence = await confident_results(memory, search, found, features, leading, diverse)
+    return found, Ranked(fused, features, leading, diverse.redundancy, scores, confidence)
 
 
 def search_of(context: RequestContext, question: Question, namespaces: Sequence[NamespaceInfo]) -> Search:

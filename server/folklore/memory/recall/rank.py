@@ -1,4 +1,4 @@
-"""The steps of a ranking after the branches: fusion, features, score, reranking, diversity, confidence."""
+"""The steps of a ranking after the branches: fusion, features, score, reranking, diversity."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from itertools import chain
 from typing import NamedTuple
 from uuid import UUID
 
@@ -20,7 +19,6 @@ from folklore.errors import RerankerUnavailable, Unavailable
 from folklore.memory.context import MemoryContext
 from folklore.memory.recall.values import Found, Search
 from folklore.model import Degraded
-from folklore.ranking.confidence import NEIGHBOUR, confidence, match_of, rounded, share
 from folklore.ranking.diversity import (
     discounted_relevance,
     group_near_duplicates,
@@ -52,7 +50,6 @@ from folklore.telemetry import stage
 from folklore.text.clean import clean
 from folklore.text.exact import ExactMatch
 from folklore.text.passages import coverages
-from folklore.text.question import QuestionWords, plain
 from folklore.text.words import is_question
 
 log = structlog.get_logger(__name__)
@@ -66,8 +63,6 @@ _LOWEST_PRIORITY = 4
 # near to any other.
 _SAME_SUBJECT, _SAME_WORDS, _COVERED, _STATEMENT = 0.66, 0.5, 0.5, 300
 _OCCASION = timedelta(days=1)
-# Results without confidence in an answer, and the weight of an adjacent memory's vector in that of a memory.
-_MOST_WEAK, _CONTEXT = 3, 0.5
 # Characters of a question that a reranker reads.
 _RERANKED_QUESTION = 4_000
 # Characters per lexeme, about, of a text that has no vector and so no measured length.
@@ -114,7 +109,7 @@ class Features:
 
 @dataclass(frozen=True, slots=True)
 class Leading:
-    """The best candidates, best first, with their relevance (n,); the scores of all.
+    """The best candidates, best first, with their relevance (n,); the scores of all; how many a reranker sorted.
 
     `variants` are near-duplicates of a candidate, newest first, which it represents.
     """
@@ -123,7 +118,16 @@ class Leading:
     relevance: NDArray[np.float64]
     variants: Mapping[UUID, Sequence[UUID]]
     scored: Scored[UUID]
+    reranked: int = 0
     degraded: tuple[Degraded, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Diverse:
+    """The results in order, with their redundancy; for a candidate the newer ones on its subject, newest first."""
+
+    redundancy: Mapping[UUID, float]
+    newer: Mapping[UUID, Sequence[UUID]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,7 +200,7 @@ async def read_features(memory: MemoryContext, search: Search, found: Found, fus
             candidates = await memory.statements.candidates(search.scope, replace(query, near=None))
             degraded = (Degraded("dense", error.message),)
     rows = {id_: row for row, id_ in enumerate(candidates)}
-    vectors = _unit_rows([candidate.vector for candidate in candidates.values()])
+    vectors = unit_rows([candidate.vector for candidate in candidates.values()])
     passages = _passages(found, candidates)
     cosines, lengths = _cosines(found, candidates, vectors)
     if plain:
@@ -363,16 +367,12 @@ async def rerank(reranker: Reranker, search: Search, leading: Leading, features:
         log.warning("not_reranked", reason=error.message)
         return replace(leading, degraded=(Degraded("rerank", error.message),))
     places, relevance = reranked(leading.relevance, scores)
-    return replace(leading, order=[leading.order[place] for place in places], relevance=relevance)
+    order = [leading.order[place] for place in places]
+    return replace(leading, order=order, relevance=relevance, reranked=len(texts))
 
 
-def diversify(
-    search: Search, found: Found, leading: Leading, features: Features
-) -> tuple[Mapping[UUID, float], Mapping[UUID, Sequence[UUID]]]:
-    """Return the ids of the results with their redundancy, best first, but the newer one first on one subject.
-
-    Return also, for a candidate, the newer ones on its subject.
-    """
+def diversify(search: Search, found: Found, leading: Leading, features: Features) -> Diverse:
+    """Return the results, best first, but the newer one first on one subject."""
     ranking = search.ranking
     vectors = features.vectors[[features.rows[id_] for id_ in leading.order]]
     # A result below min_score leaves its place to the next one.
@@ -381,10 +381,10 @@ def diversify(
     picked = pick(leading.relevance, vectors @ vectors.T, limit, ranking.mmr_lambda)
     redundancy = {leading.order[place]: value for place, value in picked}
     if ranking.fusion == "rrf" or search.question.literal:
-        return redundancy, {}
+        return Diverse(redundancy, {})
     newer = _newer_on_subject(found, leading, features, redundancy)
     order = newest_first(list(redundancy), newer)
-    return {id_: redundancy.get(id_, 0.0) for id_ in order[: len(redundancy)]}, newer
+    return Diverse({id_: redundancy.get(id_, 0.0) for id_ in order[: len(redundancy)]}, newer)
 
 
 def _newer_on_subject(
@@ -430,148 +430,7 @@ def _weight(bits: int, weights: Sequence[float]) -> float:
     return sum(weight for place, weight in enumerate(weights) if bits >> place & 1)
 
 
-async def confident_results(
-    memory: MemoryContext,
-    search: Search,
-    found: Found,
-    features: Features,
-    order: Sequence[UUID],
-    newer: Mapping[UUID, Sequence[UUID]],
-) -> tuple[dict[UUID, float], Mapping[UUID, float]]:
-    """Return the results with their scores, in order, and all confidences: those wanted, and one more if there is one.
-
-    Results of a lower level of confidence come after those of a higher one. Without `min_score` three weak ones are
-    left, the most relevant.
-    """
-    ranking = search.ranking
-    if search.question.literal:
-        return dict.fromkeys(order[: search.wanted + 1], 0.0), {}
-    features = await _with_adjacent(
-        memory, search, found, features, order if ranking.min_score else order[: search.wanted]
-    )
-    exact = confidences_of(search, found, features, order)
-    for older, others in newer.items():
-        # What replaces an answer is one.
-        exact |= {id_: max(exact[id_], exact[older]) for id_ in others if id_ in exact and older in exact}
-    scores = {id_: rounded(value) for id_, value in exact.items()}
-    if ranking.min_score:
-        scores = {id_: score_ for id_, score_ in scores.items() if score_ >= ranking.min_score}
-    wanted = list(scores)[: search.wanted]
-    further = list(scores)[search.wanted : search.wanted + 1]
-    if search.sorted_by_score:
-        shown = wanted if ranking.min_score is not None else _with_few_weak(wanted, scores)
-        if len(shown) < len(wanted):
-            further = []
-        wanted = sorted(shown, key=lambda id_: -scores[id_])
-    return {id_: scores[id_] for id_ in [*wanted, *further]}, exact
-
-
-def _with_few_weak(order: Sequence[UUID], scores: Mapping[UUID, float]) -> list[UUID]:
-    """Return the order without weak matches but the first three."""
-    weak = [id_ for id_ in order if match_of(scores[id_]) == "weak"][_MOST_WEAK:]
-    return [id_ for id_ in order if id_ not in weak]
-
-
-def confidences_of(search: Search, found: Found, features: Features, ids: Sequence[UUID]) -> dict[UUID, float]:
-    """Return the confidence that each of these candidates answers the question, a long text by its best passage.
-
-    A reply follows what it answers: the memories before and after it in its session count too.
-    """
-    words = QuestionWords.of(search.pieces)
-    at = {candidate.place: id_ for id_, candidate in features.candidates.items() if candidate.place is not None}
-    adjacent = {id_: _adjacent(features.candidates[id_], at) for id_ in ids}
-    texts = {id_: _searched_texts(features.candidates[id_]) for id_ in {*ids, *chain(*adjacent.values())}}
-    cosines = _plain_cosines(found, features, adjacent)
-    values = {}
-    for id_ in ids:
-        neighbours = list(chain.from_iterable(texts[other] for other in adjacent[id_]))
-        values[id_] = max(
-            _confidence(words, text, neighbours, features.time_of(id_), cosines.get(id_)) for text in texts[id_]
-        )
-    return values
-
-
-def _confidence(
-    words: QuestionWords, text: str, neighbours: Sequence[str], when: datetime, cosine: float | None
-) -> float:
-    held, named = words.held(text, neighbours, when, NEIGHBOUR)
-    return confidence(
-        share(held, words.weight),
-        share(words.in_sequence(text), words.pair_weight),
-        cosine,
-        unnamed=words.has_names and not named,
-    )
-
-
-async def _with_adjacent(
-    memory: MemoryContext, search: Search, found: Found, features: Features, results: Sequence[UUID]
-) -> Features:
-    """Return the features with the memories before and after each result; at most one statement.
-
-    Which were read before depends on the ranking, and so on other memories; confidence must not.
-    """
-    at = {candidate.place for candidate in features.candidates.values()}
-    lacking = []
-    for id_ in results:
-        place = features.candidates[id_].place
-        if place is not None and id_ not in features.surrounded:
-            session, position = place
-            if (position > 0 and (session, position - 1) not in at) or (session, position + 1) not in at:
-                lacking.append(id_)
-    if not lacking:
-        return features
-    near = None if features.cosines is None else found.dense.query
-    query = CandidateQuery(ids=lacking, spreading=lacking, reach=1, related=False, near=near)
-    read = await memory.statements.candidates(search.scope, query)
-    further = {id_: candidate for id_, candidate in read.items() if id_ not in features.candidates}
-    vectors = _unit_rows([candidate.vector for candidate in further.values()])
-    if vectors.shape[1] != features.vectors.shape[1]:  # none has one
-        vectors = np.zeros((len(further), features.vectors.shape[1]), dtype=np.float32)
-    return replace(
-        features,
-        candidates={**features.candidates, **further},
-        rows={**features.rows, **{id_: len(features.rows) + place for place, id_ in enumerate(further)}},
-        vectors=np.concatenate([features.vectors, vectors]),
-    )
-
-
-def _adjacent(candidate: Candidate, at: Mapping[tuple[tuple[UUID, str], int], UUID]) -> list[UUID]:
-    """Return the candidates directly before and after one in its session."""
-    if candidate.place is None:
-        return []
-    session, position = candidate.place
-    return [at[session, near] for near in (position - 1, position + 1) if (session, near) in at]
-
-
-def _searched_texts(candidate: Candidate) -> list[str]:
-    """Return the text of a memory, or those of its passages, with its other fields, in plain form."""
-    row, given = candidate.row, candidate.passages
-    passages = [candidate.content] if given is None else [candidate.content[slice(*range_)] for range_ in given.ranges]
-    others = (row["summary"] or "", *row["tags"], row["source"] or "", row["author"])
-    return [plain(" ".join((passage, *others))) for passage in passages]
-
-
-def _plain_cosines(found: Found, features: Features, adjacent: Mapping[UUID, Sequence[UUID]]) -> dict[UUID, float]:
-    """Return the cosine of each memory with the question, 0 for an unrelated text; nothing without a vector.
-
-    The vector of a memory is added to half of those of the adjacent ones.
-    """
-    question = found.dense.plain
-    if features.cosines is None or question is None or not adjacent:
-        return {}
-    rows, vectors = features.rows, features.vectors
-    weights = np.zeros((len(adjacent), len(vectors)), dtype=np.float32)
-    for place, (id_, others) in enumerate(adjacent.items()):
-        weights[place, rows[id_]] = 1.0
-        weights[place, [rows[other] for other in others]] = _CONTEXT
-    joined = weights @ vectors
-    lengths = np.maximum(np.sqrt(np.einsum("ij,ij->i", joined, joined)), 1e-9)
-    cosines = (joined @ question / lengths - found.dense.unrelated) / (1.0 - found.dense.unrelated)
-    embedded = np.abs(vectors[[rows[id_] for id_ in adjacent]]).max(axis=1).tolist()
-    return {id_: cosine for id_, cosine, has in zip(adjacent, cosines.tolist(), embedded, strict=True) if has}
-
-
-def _unit_rows(vectors: Sequence[bytes | None]) -> NDArray[np.float32]:
+def unit_rows(vectors: Sequence[bytes | None]) -> NDArray[np.float32]:
     """Return vectors as unit rows (n, dimensions), from big-endian half floats; zero where one is pending."""
     size = next((len(vector) for vector in vectors if vector is not None), 2)
     joined = b"".join(bytes(size) if vector is None else vector for vector in vectors)

@@ -305,7 +305,7 @@ def _memory(type_: str, fields: dict[str, Any]) -> Line:
 
 
 def _model_vector(embedding: _Embedding) -> ModelVector:
-    passages = [(passage.begin, passage.end, passage.vector) for passage in embedding.passages]
+    passages = tuple((passage.begin, passage.end, passage.vector) for passage in embedding.passages)
     return ModelVector(**dict(embedding) | {"passages": passages})
 
 
@@ -406,7 +406,7 @@ def _embedding(vector: ModelVector) -> dict[str, Any]:
     values["passages"] = [
         {"begin": begin, "end": end, "vector": _base64(passage)} for begin, end, passage in vector.passages
     ]
-    return {name: value for name, value in values.items() if value}
+    return {name: value for name, value in values.items() if value or name == "vector"}
 
 
 def _base64(vector: bytes) -> str:
