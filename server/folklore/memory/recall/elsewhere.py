@@ -31,8 +31,8 @@ _CLEAR, _MARGIN = 0.5, 0.3
 def project_of(question: Question, namespaces: Sequence[NamespaceInfo], caller: Caller) -> str | None:
     """Return the name of the project of a question, None for a question to all of `namespaces`.
 
-    A project that the caller may not read does not count, nor does `default` while it holds nothing: it is the namespace
-    of every directory outside a repository. A new repository is a project.
+    A project that the caller may not read does not count, nor does `default` while it holds nothing: it is the
+    namespace of every directory outside a repository. A new repository is a project.
     """
     if question.project is None or question.namespaces:
         return None
