@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import timedelta
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from folklore.memory import serializers
 from folklore.model import Draft
-from folklore.ranking.diversity import group_near_duplicates, newest_first, word_overlap
+from folklore.ranking.diversity import group_near_duplicates, newest_first, share_words
 from folklore.ranking.weights import Ranking
 from tests.person import NOON, Person, contents
 
@@ -101,10 +100,13 @@ def test_of_one_subject_the_newer_comes_first_wherever_it_was() -> None:
     assert newest_first("abc", {}) == ["a", "b", "c"]
 
 
-def test_the_overlap_of_words_is_their_shared_part() -> None:
-    overlap = word_overlap(["the red crane", "The crane, red!", "a red boat", ""])
+def test_texts_share_words_from_a_part_of_all_their_words_on() -> None:
+    crane, boat = {"the", "red", "crane"}, {"a", "red", "boat"}
 
-    assert overlap == pytest.approx(np.array([[1, 1, 0.2, 0], [1, 1, 0.2, 0], [0.2, 0.2, 1, 0], [0, 0, 0, 0]]))
+    assert share_words(crane, crane, 1.0)
+    assert share_words(crane, boat, 0.2)
+    assert not share_words(crane, boat, 0.21)
+    assert not share_words(set(), set(), 0.0)
 
 
 async def test_a_fact_stored_five_times_takes_one_place_and_keeps_its_conversation(person: Person) -> None:

@@ -59,7 +59,7 @@ class SampledFrequencies:
     @classmethod
     def of(cls, texts: Iterable[str]) -> SampledFrequencies:
         """Count the words of a sample."""
-        samples = [set(_separated(text)) for text in texts]
+        samples = [set(separated(text)) for text in texts]
         counts: Counter[str] = Counter()
         for sample in samples:
             counts.update(sample)
@@ -67,7 +67,7 @@ class SampledFrequencies:
 
     def document_frequency(self, piece: str) -> int | None:
         """Return the document frequency of the rarest word in a piece of a query, None if the piece has no word."""
-        return min((self.documents.get(word, 0) for word in _separated(piece)), default=None)
+        return min((self.documents.get(word, 0) for word in separated(piece)), default=None)
 
 
 def is_question(text: str) -> bool:
@@ -90,7 +90,8 @@ def unquoted(text: str) -> Iterator[str]:
         yield inner
 
 
-def _separated(text: str) -> list[str]:
+def separated(text: str) -> list[str]:
+    """Return the words of a text in order, in lower case and split at punctuation; faster than `words`."""
     return text.lower().translate(_SEPARATORS).split()
 
 

@@ -24,7 +24,7 @@ from folklore.ranking.diversity import (
     group_near_duplicates,
     maximal_marginal_relevance,
     newest_first,
-    word_overlap,
+    share_words,
 )
 from folklore.ranking.features import (
     best_passage,
@@ -50,7 +50,7 @@ from folklore.telemetry import stage
 from folklore.text.clean import clean
 from folklore.text.exact import ExactMatch
 from folklore.text.passages import coverages
-from folklore.text.words import is_question
+from folklore.text.words import is_question, separated
 
 log = structlog.get_logger(__name__)
 
@@ -62,7 +62,9 @@ _LOWEST_PRIORITY = 4
 # the question's words that the older one holds, and neither is longer than a statement (in characters): a long text is
 # near to any other.
 _SAME_SUBJECT, _SAME_WORDS, _COVERED, _STATEMENT = 0.66, 0.5, 0.5, 300
-_OCCASION = timedelta(days=1)
+# Cosine below which the words of two texts are not compared.
+_NEAR = 0.5
+_OCCASION = timedelta(days=1).total_seconds()
 # Characters of a question that a reranker reads.
 _RERANKED_QUESTION = 4_000
 # Characters per lexeme, about, of a text that has no vector and so no measured length.
@@ -396,19 +398,23 @@ def _newer_on_subject(
     """
     candidates = features.candidates
     ids = [id_ for id_ in leading.order if len(candidates[id_].content) <= _STATEMENT]
+    times = np.array([features.time_of(id_).timestamp() for id_ in ids])
+    apart = np.where([id_ in results for id_ in ids], 0.0, _OCCASION)
+    later = times[None, :] - times[:, None] > apart[None, :]  # (older, newer)
+    if not later.any():
+        return {}
     vectors = features.vectors[[features.rows[id_] for id_ in ids]]
-    bits, weights = _bits(found)
+    cosines = vectors @ vectors.T
+    pending = ~vectors.any(axis=1)
+    cosines[pending, :] = cosines[:, pending] = _NEAR
+    near = np.argwhere(later & (cosines >= _NEAR) & _covered(found, ids)).tolist()
+    words = {place: set(separated(candidates[ids[place]].content)) for pair in near for place in pair}
     newer: dict[UUID, list[UUID]] = {}
-    overlap = word_overlap([candidates[id_].content for id_ in ids])
-    for first, second in np.argwhere((vectors @ vectors.T >= _SAME_SUBJECT) | (overlap >= _SAME_WORDS)).tolist():
-        id_, other = ids[first], ids[second]
-        apart = features.time_of(other) - features.time_of(id_)
-        if apart <= (timedelta() if other in results else _OCCASION):
-            continue
-        held = bits.get(id_, 0)
-        enough = _weight(held & bits.get(other, 0), weights) >= _COVERED * _weight(held, weights)
-        if enough and not _in_one_session(candidates[id_], candidates[other]):
-            newer.setdefault(id_, []).append(other)
+    for older, place in near:
+        one, other = candidates[ids[older]], candidates[ids[place]]
+        alike = cosines[older, place] >= _SAME_SUBJECT or share_words(words[older], words[place], _SAME_WORDS)
+        if alike and not _in_one_session(one, other):
+            newer.setdefault(one.id, []).append(other.id)
     for others in newer.values():
         others.sort(key=features.time_of, reverse=True)
     return newer
@@ -418,16 +424,17 @@ def _in_one_session(one: Candidate, other: Candidate) -> bool:
     return one.place is not None and other.place is not None and one.place[0] == other.place[0]
 
 
-def _bits(found: Found) -> tuple[Mapping[UUID, int], Sequence[float]]:
-    """Return the words of the question that each keyword hit holds, as bits, and the weight of each bit."""
+def _covered(found: Found, ids: Sequence[UUID]) -> NDArray[np.bool_]:
+    """Return for every two ids (n, n) True if the second holds enough of the question's words that the first holds."""
     hits, words = found.hits.get("keyword"), found.keyword.words
     if hits is None or words is None:
-        return {}, ()
-    return dict(zip(hits.ids, hits.words, strict=True)), list(words.weights.values())
-
-
-def _weight(bits: int, weights: Sequence[float]) -> float:
-    return sum(weight for place, weight in enumerate(weights) if bits >> place & 1)
+        return np.ones((len(ids), len(ids)), dtype=bool)
+    bits = dict(zip(hits.ids, hits.words, strict=True))
+    places = range(len(words.weights))
+    held = np.array([[bits.get(id_, 0) >> place & 1 for place in places] for id_ in ids], dtype=np.float64)
+    shared = held * list(words.weights.values()) @ held.T
+    covered: NDArray[np.bool_] = shared >= _COVERED * shared.diagonal()[:, None] - 1e-9
+    return covered
 
 
 def unit_rows(vectors: Sequence[bytes | None]) -> NDArray[np.float32]:
