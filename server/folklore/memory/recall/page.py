@@ -73,7 +73,7 @@ def _result(id_: UUID, search: Search, found: Found, ranked: Ranked) -> Recalled
         None if search.question.literal else match_of(score),
         explanation,
         variants=tuple(_variant(other, memory, ranked) for other in ranked.leading.variants.get(id_, ())),
-        contradicts=tuple(candidate.row["contradicts"]),
+        contradicts=tuple(candidate.row["contradicts"] or ()),
         passage=None if passage is None else passage.characters,
     )
 

@@ -62,8 +62,10 @@ _LOWEST_PRIORITY = 4
 # the question's words that the older one holds, and neither is longer than a statement (in characters): a long text is
 # near to any other.
 _SAME_SUBJECT, _SAME_WORDS, _COVERED, _STATEMENT = 0.66, 0.5, 0.5, 300
-# Cosine below which the words of two texts are not compared.
-_NEAR = 0.5
+# Characters of a text whose words are compared too: one other word changes the vector of a few.
+_FEW_WORDS = 80
+# Words of a question that have a bit.
+_BITS = 62
 _OCCASION = timedelta(days=1).total_seconds()
 # Characters of a question that a reranker reads.
 _RERANKED_QUESTION = 4_000
@@ -404,16 +406,16 @@ def _newer_on_subject(
     if not later.any():
         return {}
     vectors = features.vectors[[features.rows[id_] for id_ in ids]]
-    cosines = vectors @ vectors.T
-    pending = ~vectors.any(axis=1)
-    cosines[pending, :] = cosines[:, pending] = _NEAR
-    near = np.argwhere(later & (cosines >= _NEAR) & _covered(found, ids)).tolist()
-    words = {place: set(separated(candidates[ids[place]].content)) for pair in near for place in pair}
+    possible = later & _covered(found, ids)
+    alike = vectors @ vectors.T >= _SAME_SUBJECT
+    words = [set(separated(text)) if len(text := candidates[id_].content) <= _FEW_WORDS else None for id_ in ids]
+    short = np.array([held is not None for held in words])
+    for older, place in np.argwhere(possible & ~alike & short[:, None] & short[None, :]).tolist():
+        alike[older, place] = share_words(words[older] or set(), words[place] or set(), _SAME_WORDS)
     newer: dict[UUID, list[UUID]] = {}
-    for older, place in near:
+    for older, place in np.argwhere(possible & alike).tolist():
         one, other = candidates[ids[older]], candidates[ids[place]]
-        alike = cosines[older, place] >= _SAME_SUBJECT or share_words(words[older], words[place], _SAME_WORDS)
-        if alike and not _in_one_session(one, other):
+        if not _in_one_session(one, other):
             newer.setdefault(one.id, []).append(other.id)
     for others in newer.values():
         others.sort(key=features.time_of, reverse=True)
@@ -430,9 +432,10 @@ def _covered(found: Found, ids: Sequence[UUID]) -> NDArray[np.bool_]:
     if hits is None or words is None:
         return np.ones((len(ids), len(ids)), dtype=bool)
     bits = dict(zip(hits.ids, hits.words, strict=True))
-    places = range(len(words.weights))
-    held = np.array([[bits.get(id_, 0) >> place & 1 for place in places] for id_ in ids], dtype=np.float64)
-    shared = held * list(words.weights.values()) @ held.T
+    each = np.array([bits.get(id_, 0) for id_ in ids], dtype=np.int64)
+    weights = list(words.weights.values())[:_BITS]
+    held = each[:, None] >> np.arange(len(weights)) & 1
+    shared = held * weights @ held.T
     covered: NDArray[np.bool_] = shared >= _COVERED * shared.diagonal()[:, None] - 1e-9
     return covered
 

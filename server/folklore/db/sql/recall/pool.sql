@@ -30,23 +30,30 @@ member as materialized (
     where :reach::integer > 0 and seed.id = any(:spreading::uuid[])
     union
     select link.namespace_id, link.id from link
+),
+opposed as materialized (
+    select pair.id, array_agg(distinct pair.other order by pair.other) as ids
+    from (
+        select r.namespace_id, r.from_id as id, r.to_id as other
+        from relations r
+        where r.namespace_id = any(:namespaces::uuid[]) and r.from_id = any(:ids::uuid[]) and r.type = 'contradicts'
+        union all
+        select r.namespace_id, r.to_id, r.from_id
+        from relations r
+        where r.namespace_id = any(:namespaces::uuid[]) and r.to_id = any(:ids::uuid[]) and r.type = 'contradicts'
+    ) pair
+    cross join lateral (
+        select from memories m
+        where m.namespace_id = pair.namespace_id and m.id = pair.other
+            and
+-- include alive
+        limit 1  -- keeps the planner from joining all of memories
+    ) seen
+    group by pair.id
 )
 select
 -- include record
-    , halfvec_send(e.vector) as vector, e.length, e.passages, e.cosines, linked.sources, linked.strengths, array(
-        select other.id
-        from (
-            select r.to_id as id from relations r
-            where r.namespace_id = member.namespace_id and r.from_id = member.id and r.type = 'contradicts'
-            union
-            select r.from_id from relations r
-            where r.namespace_id = member.namespace_id and r.to_id = member.id and r.type = 'contradicts'
-        ) other
-        join memories m on m.namespace_id = member.namespace_id and m.id = other.id
-        where
--- include alive
-        order by other.id
-    ) as contradicts
+    , halfvec_send(e.vector) as vector, e.length, e.passages, e.cosines, linked.sources, linked.strengths, opposed.ids as contradicts
 from member
 cross join lateral (
 -- include state
@@ -59,5 +66,6 @@ left join lateral (
     from link
     where link.id = member.id
 ) linked on true
+left join opposed on opposed.id = member.id
 where
 -- include visible
