@@ -1,0 +1,356 @@
+"""Edits of another program's settings: one server is added or removed, every other byte stays.
+
+No library does this: those that keep comments write the file anew from a model of it, which takes seconds for the
+megabytes that Claude Code keeps in one file, and change spaces, line ends or the byte order mark. So the text is
+edited by position, and the parsers of the standard library check each result: it must hold what the file held, plus or
+minus the one server, else nothing is written.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from folklore.errors import Conflict, InvalidInput
+
+Entry = Mapping[str, Any]
+
+NAME = "folklore"
+_BOM = "\ufeff"
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """Object or table `key` at the top of a settings file, whose members are MCP servers."""
+
+    key: str
+    toml: bool = False
+
+    def find(self, text: str) -> Entry | None:
+        """Return Folklore's entry. Raises InvalidInput for a text that is not valid."""
+        servers = self._read(text).get(self.key, {})
+        if not isinstance(servers, dict):
+            raise InvalidInput(self.key, "is not an object.", hint="Mend the file, then run this command again.")
+        entry = servers.get(NAME)
+        return entry if isinstance(entry, dict | None) else {"": entry}
+
+    def put(self, text: str, entry: Entry) -> str:
+        """Return the text with this entry in place of the present one, if any."""
+        wanted = self._read(text)
+        wanted[self.key] = {**wanted.get(self.key, {}), NAME: dict(entry)}
+        return self._checked(
+            _put_toml(text, self.key, entry) if self.toml else _put_json(text, self.key, entry), wanted
+        )
+
+    def drop(self, text: str, *, keep_section: bool) -> str:
+        """Return the text without the entry, and without an empty section unless that is to be kept."""
+        wanted = self._read(text)
+        del wanted[self.key][NAME]
+        if self.toml:
+            keep_section = bool(re.search(rf"^[ \t]*\[[ \t]*{self.key}[ \t]*\]", text, re.MULTILINE))
+        if not wanted[self.key] and not keep_section:
+            del wanted[self.key]
+        section = self.key in wanted
+        return self._checked(_drop_toml(text, self.key) if self.toml else _drop_json(text, self.key, section), wanted)
+
+    def snippet(self, entry: Entry) -> str:
+        """Return the entry as a file of its own."""
+        return self.put("", entry)
+
+    def has(self, text: str) -> bool:
+        """Return whether the file has this section, even an empty one."""
+        return self.key in self._read(text)
+
+    def _read(self, text: str) -> dict[str, Any]:
+        return _read_toml(text) if self.toml else _read_json(text)
+
+    def _checked(self, text: str, wanted: Mapping[str, Any]) -> str:
+        """Return the text. Raises Conflict if it does not hold exactly what it should."""
+        try:
+            if self._read(text) == wanted:
+                return text
+        except InvalidInput:
+            pass
+        raise Conflict(
+            f"Folklore cannot edit `{self.key}.{NAME}` in this file: it is written twice, or in an unusual form.",
+            hint="Edit it by hand; `folklore install --print` shows the entry.",
+        )
+
+
+def _invalid(language: str, problem: str) -> InvalidInput:
+    return InvalidInput(
+        "file",
+        f"is not valid {language} ({problem}); nothing was changed.",
+        hint="Mend it, then run this command again.",
+    )
+
+
+# --- JSON, with comments and trailing commas ---------------------------------------------------------------------
+
+_TOKEN = re.compile(
+    r"""(?P<space>[ \t\r\n]+) | (?P<comment>//[^\r\n]*|/\*.*?\*/) | (?P<string>"(?:[^"\\]|\\.)*")
+    | (?P<mark>[{}\[\],:]) | (?P<word>[^\s{}\[\],:"/]+) | (?P<wrong>.)""",
+    re.VERBOSE | re.DOTALL,
+)
+
+
+@dataclass(slots=True)
+class _Member:
+    """Member of an object: where its key begins, its value begins and ends, and the comma after it ends."""
+
+    key: str
+    start: int
+    value: int = 0
+    end: int = 0
+    comma: int | None = None
+    inner: _Object | None = None
+
+
+@dataclass(slots=True)
+class _Object:
+    """Object: the place after its opening brace and that of its closing one."""
+
+    start: int
+    end: int = 0
+    members: list[_Member] = field(default_factory=list)
+
+    def member(self, key: str) -> _Member | None:
+        """Return the member of this name; of several the last, which is the one that counts."""
+        return next((one for one in reversed(self.members) if one.key == key), None)
+
+
+def _read_json(text: str) -> dict[str, Any]:
+    """Return the values of a document; an empty one, or one of comments alone, is an empty object."""
+    plain = _without_comments(text)
+    if not plain.strip():
+        return {}
+    try:
+        value = json.loads(plain, parse_constant=_refuse_constant)
+    except RecursionError:
+        raise _invalid("JSON", "it is nested too deeply") from None
+    except json.JSONDecodeError as error:
+        raise _invalid("JSON", f"line {error.lineno}, column {error.colno}: {error.msg}") from None
+    if not isinstance(value, dict):
+        raise _invalid("JSON", "it is not an object")
+    return value
+
+
+def _refuse_constant(word: str) -> None:
+    raise _invalid("JSON", f"{word} is no value")
+
+
+def _without_comments(text: str) -> str:
+    """Return the text with spaces in place of comments, trailing commas and the byte order mark: strict JSON."""
+    parts = [text]
+    comma: int | None = None
+    spans = [(0, 1)] if text.startswith(_BOM) else []
+    before = ""
+    for token in _TOKEN.finditer(text):
+        if token.lastgroup == "comment":
+            spans.append(token.span())
+        elif token.lastgroup != "space" and token.span() != (0, 1 if text.startswith(_BOM) else 0):
+            word = token.group()
+            if word in "}]" and comma is not None:
+                spans.append((comma, comma + 1))
+            comma = token.start() if word == "," and before not in ("", "{", "[", ",", ":") else None
+            before = word
+    parts, end = [], 0
+    for start, stop in sorted(spans):
+        parts += [text[end:start], re.sub(r"[^\r\n]", " ", text[start:stop])]
+        end = stop
+    return "".join([*parts, text[end:]])
+
+
+def _root(text: str) -> _Object | None:
+    """Return the places of the outermost object of a valid document, if it has one."""
+    root: _Object | None = None
+    stack: list[_Object | None] = []  # None: an array
+    for token in _TOKEN.finditer(text):
+        word = token.group()
+        if token.lastgroup in ("space", "comment") or word == _BOM:
+            continue
+        around = stack[-1] if stack else None
+        member = around.members[-1] if around is not None and around.members else None
+        if word in ("{", "["):
+            inner = _Object(token.end()) if word == "{" else None
+            root = root or inner
+            if member is not None:
+                member.value, member.inner = token.start(), inner
+            stack.append(inner)
+        elif word in ("}", "]"):
+            if around is not None:
+                around.end = token.start()
+            stack.pop()
+            if stack and stack[-1] is not None:
+                stack[-1].members[-1].end = token.end()
+        elif around is not None and word == ",":
+            assert member is not None
+            member.comma = token.end()
+        elif around is not None and token.lastgroup == "string" and (member is None or member.comma is not None):
+            around.members.append(_Member(json.loads(word, strict=False), token.start()))
+        elif member is not None and word != ":":
+            member.value, member.end = token.span()
+    return root
+
+
+def _put_json(text: str, section: str, entry: Entry) -> str:
+    newline, unit = _newline(text), _unit(text)
+    root = _root(text)
+    if root is None:
+        written = _write_json({section: {NAME: entry}}, "", newline, unit)
+        return f"{text}{newline if text.strip(_BOM) and not text.endswith(newline) else ''}{written}{newline}"
+    servers = root.member(section)
+    if servers is None:
+        return _insert(text, root, section, {NAME: entry})
+    assert servers.inner is not None
+    present = servers.inner.member(NAME)
+    if present is None:
+        return _insert(text, servers.inner, NAME, entry)
+    inline = "\n" not in text[present.value : present.end]
+    indent = _indent(text, present.start)
+    written = json.dumps(entry, ensure_ascii=False) if inline else _write_json(entry, indent, newline, unit)
+    return text[: present.value] + written + text[present.end :]
+
+
+def _insert(text: str, around: _Object, key: str, value: Entry) -> str:
+    """Return the text with a new first member.
+
+    The first place needs no change of what is there: the last one would need a comma after the present last member,
+    which may have a comment behind it.
+    """
+    newline, unit = _newline(text), _unit(text)
+    first = around.members[0].start if around.members else around.end
+    comma = "," if around.members else ""
+    name = json.dumps(key)
+    if "\n" not in text[around.start : first] and (around.members or "\n" not in text.strip()):
+        written = f"{name}: {json.dumps(value, ensure_ascii=False)}{comma}{' ' if comma else ''}"
+        return text[:first] + written + text[first:]
+    place = re.compile(r"(?:[ \t]*(?://[^\r\n]*|/\*[^\r\n]*?\*/))*").match(text, around.start).end()  # type: ignore[union-attr]
+    outer = _indent(text, around.start)
+    indent = _indent(text, first) if around.members else outer + unit
+    written = f"{newline}{indent}{name}: {_write_json(value, indent, newline, unit)}{comma}"
+    closing = "" if around.members or "\n" in text[place : around.end] else newline + outer
+    return text[:place] + written + closing + text[place:]
+
+
+def _drop_json(text: str, section: str, keep_section: bool) -> str:
+    root = _root(text)
+    assert root is not None
+    servers = root.member(section)
+    assert servers is not None
+    assert servers.inner is not None
+    return _cut(text, servers.inner, NAME) if keep_section else _cut(text, root, section)
+
+
+def _cut(text: str, around: _Object, key: str) -> str:
+    """Return the text without one member, and without the comma that only separated it."""
+    member = around.member(key)
+    assert member is not None
+    place = around.members.index(member)
+    start, end = member.start, member.comma or member.end
+    before = len(text[:start].rstrip(" \t\r\n"))
+    if re.compile(r"[ \t]*(?:\r?\n|$)|\s*}").match(text, end) or text[before - 1 : before] == ",":
+        start = before
+    else:  # more follows on this line
+        end += len(text[end:]) - len(text[end:].lstrip(" \t"))
+    result = text[:start] + text[end:]
+    if not text[around.start : start].strip() and not text[end : around.end].strip():
+        return text[: around.start] + text[around.end :]
+    former = around.members[place - 1] if place else None
+    if former is not None and former.comma is not None and member.comma is None:
+        result = result[: former.comma - 1] + result[former.comma :]
+    return result
+
+
+def _write_json(value: object, indent: str, newline: str, unit: str) -> str:
+    """Return a value in lines that begin with this indentation, the first one excepted."""
+    return json.dumps(value, ensure_ascii=False, indent=unit).replace("\n", newline + indent)
+
+
+def _newline(text: str) -> str:
+    found = re.search(r"\r?\n", text)
+    return found.group() if found else "\n"
+
+
+def _unit(text: str) -> str:
+    """Return the indentation of the first line that has one: a tab or some spaces."""
+    found = re.search(r"^[ \t]+(?=[\"\[])", text, re.MULTILINE)
+    return found.group() if found else "  "
+
+
+def _indent(text: str, place: int) -> str:
+    """Return the indentation of the line that holds a place."""
+    line = text[text.rfind("\n", 0, place) + 1 : place].removeprefix(_BOM)
+    return line[: len(line) - len(line.lstrip(" \t"))]
+
+
+# --- TOML --------------------------------------------------------------------------------------------------------
+
+
+def _read_toml(text: str) -> dict[str, Any]:
+    try:
+        return tomllib.loads(text.removeprefix(_BOM))
+    except tomllib.TOMLDecodeError as error:
+        raise _invalid("TOML", str(error)) from None
+    except RecursionError:
+        raise _invalid("TOML", "it is nested too deeply") from None
+
+
+def _put_toml(text: str, section: str, entry: Entry) -> str:
+    newline = _newline(text)
+    lines = [f"{_word(key)} = {_write_toml(value)}{newline}" for key, value in entry.items()]
+    written = f"[{section}.{NAME}]{newline}{''.join(lines)}"
+    tables = list(_tables(text, section))
+    if tables:
+        for start, end in reversed(tables[1:]):
+            text = text[:start] + text[end:]
+        return text[: tables[0][0]] + written + text[tables[0][1] :]
+    if text.strip(_BOM) and not text.endswith("\n"):
+        text += newline
+    return f"{text}{newline if text.strip(_BOM) else ''}{written}"
+
+
+def _drop_toml(text: str, section: str) -> str:
+    for start, end in reversed(list(_tables(text, section))):
+        before = text[:start]
+        if before.endswith(("\n\n", "\n\r\n")):
+            before = before.removesuffix("\n").removesuffix("\r")
+        text = before + text[end:]
+    return text
+
+
+def _tables(text: str, section: str) -> Iterator[tuple[int, int]]:
+    """Yield the places of Folklore's table and of the tables in it.
+
+    A table ends with its last line that is not blank and no comment: a comment above the next header is that one's. A
+    header inside a string of several lines would be taken for one; the check of the result refuses that.
+    """
+    header = re.compile(r"^[ \t]*\[[^\r\n]*\][ \t]*(?:#[^\r\n]*)?\r?$", re.MULTILINE)
+    ours = re.compile(rf"""[ \t]*\[[ \t]*(["']?){section}\1[ \t]*\.[ \t]*(["']?){NAME}\2[ \t]*[\].]""")
+    found = [one.start() for one in header.finditer(text)] + [len(text)]
+    for start, following in zip(found, found[1:], strict=False):
+        if not ours.match(text, start):
+            continue
+        end = start
+        for line in re.compile(r"[^\n]*(?:\n|$)").finditer(text, start, following):
+            if line.group().strip() and not line.group().lstrip().startswith("#"):
+                end = line.end()
+        yield start, end
+
+
+def _word(key: str) -> str:
+    return key if re.fullmatch(r"[A-Za-z0-9_-]+", key) else json.dumps(key, ensure_ascii=False)
+
+
+def _write_toml(value: object) -> str:
+    if isinstance(value, Mapping):
+        return "{ " + ", ".join(f"{_word(key)} = {_write_toml(one)}" for key, one in value.items()) + " }"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(_write_toml, value)) + "]"
+    if isinstance(value, str | bool | int | float):
+        return json.dumps(value, ensure_ascii=False)  # a string, number or boolean of JSON is one of TOML too
+    return str(value)  # a date or a time
