@@ -14,11 +14,10 @@ import click
 
 from folklore.cli.context import quick_settings
 from folklore.cli.options import context_and_json
-from folklore.cli.output import paint, print_json, print_line
-from folklore.clients.changes import Change, changed_lines
+from folklore.cli.output import print_json, print_line
+from folklore.clients.changes import Change, changed_lines, write
 from folklore.clients.changes import install as planned
 from folklore.clients.changes import uninstall as planned_removal
-from folklore.clients.changes import write
 from folklore.clients.known import CLIENTS, TOKEN_VARIABLE, Client, Machine, Remote
 from folklore.config import Settings
 from folklore.errors import FolkloreError, InvalidInput, NotFound
@@ -156,14 +155,12 @@ def _remote(settings: Settings, project: Path | None, given: str | None) -> Remo
     if settings.server is None:
         return None
     token = settings.token.get_secret_value() if settings.token else None
-    in_variable = project is not None or (
-        token is not None and given is None and token == os.environ.get(TOKEN_VARIABLE)
-    )
+    from_environment = token is not None and given is None and token == os.environ.get(TOKEN_VARIABLE)
     namespace = settings.namespace or (project_namespace(project) if project is not None else None)
     return Remote(
         url=f"{settings.server.rstrip('/')}/mcp",
         token=token,
-        token_in_variable=in_variable and token is not None,
+        token_in_variable=from_environment or (token is not None and project is not None),
         namespace=namespace,
     )
 

@@ -6,19 +6,19 @@ import os
 import re
 import secrets
 import stat
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import Any, Literal
 
-from folklore.clients.editing import NAME, Entry, Section
+from folklore.clients.editing import NAME, EditError, Entry, Section
 from folklore.errors import Conflict, InvalidInput, Refused
 
 Action = Literal["added", "updated", "unchanged", "removed", "restored", "deleted", "absent", "foreign"]
 
 # What an installation decides. An entry may hold more of its owner's: `env`, `disabled`, `timeout` stay.
-_OURS = frozenset("type command args url httpUrl serverUrl headers http_headers bearer_token_env_var enabled".split())
+_OURS = frozenset({"type", "command", "args", "enabled", "url", "httpUrl", "serverUrl", "bearer_token_env_var"})
 _HEADERS = ("headers", "http_headers")
 
 
@@ -50,7 +50,8 @@ def install(path: Path, section: Section, entry: Entry, *, force: bool, secret: 
     entry of the same name that is not Folklore's, without `force`.
     """
     before, text = _read(path)
-    present = section.find(text)
+    with _errors_of(path):
+        present = section.find(text)
     if present is not None and not is_ours(present) and not force:
         raise Conflict(
             f"{path} has an entry {NAME} that is not Folklore's; nothing was changed.",
@@ -61,7 +62,8 @@ def install(path: Path, section: Section, entry: Entry, *, force: bool, secret: 
         if entry == present:
             return Change(path, "unchanged", before, before)
     _check_writable(path)
-    after = section.put(text, entry).encode()
+    with _errors_of(path):
+        after = section.put(text, entry).encode()
     if present is not None and is_ours(present):  # the backup of the installation stays
         return Change(path, "updated", before, after, _existing(_backup(path)), secret=secret)
     action: Action = "added" if present is None else "updated"
@@ -75,19 +77,22 @@ def uninstall(path: Path, section: Section) -> Change:
     If the file is as the installation left it, it becomes what it was before. Raises as `install` does.
     """
     before, text = _read(path)
-    entry = section.find(text)
+    with _errors_of(path):
+        entry = section.find(text)
     if entry is None or not is_ours(entry):
         return Change(path, "absent" if entry is None else "foreign", before, before)
     _check_writable(path)
     backup = _backup(path)
     content, former = _read(backup)
-    with suppress(Conflict, InvalidInput):
+    with suppress(EditError):
         if section.put(former, entry) == text:
             return Change(path, "deleted" if content is None else "restored", before, content)
     keep = False
-    with suppress(InvalidInput):
+    with suppress(EditError):
         keep = content is not None and section.has(former)
-    return Change(path, "removed", before, section.drop(text, keep_section=keep).encode(), _existing(backup))
+    with _errors_of(path):
+        after = section.drop(text, keep_section=keep).encode()
+    return Change(path, "removed", before, after, _existing(backup))
 
 
 def write(change: Change) -> None:
@@ -125,7 +130,7 @@ def is_ours(entry: Entry) -> bool:
 
 def _merged(present: Entry, wanted: Entry) -> Entry:
     """Return the wanted entry with what else the present one holds, other headers included."""
-    kept: dict[str, Any] = {key: value for key, value in present.items() if key not in _OURS}
+    kept: dict[str, Any] = {key: value for key, value in present.items() if key not in (*_OURS, *_HEADERS)}
     result = {**wanted, **kept}
     if "command" not in wanted:
         name = next((key for key in _HEADERS if key in present), None)
@@ -135,6 +140,15 @@ def _merged(present: Entry, wanted: Entry) -> Entry:
             headers |= wanted.get(name, {})
             result |= {name: headers} if headers else {}
     return result
+
+
+@contextmanager
+def _errors_of(path: Path) -> Iterator[None]:
+    """Report an error of editing with the file's name."""
+    try:
+        yield
+    except EditError as error:
+        raise InvalidInput(str(path), str(error), hint=error.hint) from None
 
 
 def _backup(path: Path) -> Path:
@@ -158,7 +172,7 @@ def _read(path: Path) -> tuple[bytes | None, str]:
     try:
         return content, (content or b"").decode()
     except UnicodeDecodeError:
-        raise InvalidInput("file", "is not UTF-8; nothing was changed.", hint="Save it as UTF-8 first.") from None
+        raise InvalidInput(str(path), "is not UTF-8; nothing was changed.", hint="Save it as UTF-8 first.") from None
 
 
 def _check_writable(path: Path) -> None:
@@ -193,9 +207,9 @@ def changed_lines(change: Change, shown: str, hidden: Sequence[str] = ()) -> str
     """Return a change as a unified diff, with the hidden words masked."""
     from difflib import unified_diff
 
-    texts = [(content or b"").decode().splitlines(keepends=True) for content in (change.before, change.after)]
+    old, new = [(content or b"").decode().splitlines(keepends=True) for content in (change.before, change.after)]
     names = [shown if content is not None else "/dev/null" for content in (change.before, change.after)]
-    lines = [line if line.endswith("\n") else f"{line}\n" for line in unified_diff(*texts, *names)]
+    lines = [line if line.endswith("\n") else f"{line}\n" for line in unified_diff(old, new, *names)]
     text = "".join(lines)
     for word in hidden:
         text = text.replace(word, "***")

@@ -13,14 +13,21 @@ import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
-
-from folklore.errors import Conflict, InvalidInput
 
 Entry = Mapping[str, Any]
 
 NAME = "folklore"
 _BOM = "\ufeff"
+
+
+class EditError(ValueError):
+    """Text that is not valid, or that cannot be edited. `hint` is the next step for its owner."""
+
+    def __init__(self, message: str, hint: str = "Mend it, then run this command again.") -> None:
+        super().__init__(message)
+        self.hint = hint
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,31 +38,38 @@ class Section:
     toml: bool = False
 
     def find(self, text: str) -> Entry | None:
-        """Return Folklore's entry. Raises InvalidInput for a text that is not valid."""
+        """Return Folklore's entry. Raises EditError for a text that is not valid."""
         servers = self._read(text).get(self.key, {})
         if not isinstance(servers, dict):
-            raise InvalidInput(self.key, "is not an object.", hint="Mend the file, then run this command again.")
+            raise EditError(f"has `{self.key}`, which is not an object; nothing was changed.")
         entry = servers.get(NAME)
         return entry if isinstance(entry, dict | None) else {"": entry}
 
     def put(self, text: str, entry: Entry) -> str:
         """Return the text with this entry in place of the present one, if any."""
         wanted = self._read(text)
-        wanted[self.key] = {**wanted.get(self.key, {}), NAME: dict(entry)}
-        return self._checked(
-            _put_toml(text, self.key, entry) if self.toml else _put_json(text, self.key, entry), wanted
-        )
+        servers = wanted.get(self.key, {})
+        wanted[self.key] = {**servers, NAME: dict(entry)}
+        if self.toml:
+            return self._checked(_put_toml(text, self.key, entry, replace=NAME in servers), wanted)
+        return self._checked(_put_json(text, self.key, entry), wanted)
 
     def drop(self, text: str, *, keep_section: bool) -> str:
-        """Return the text without the entry, and without an empty section unless that is to be kept."""
+        """Return the text without the entry, and without the section if nothing is left in it, no comment either.
+
+        `keep_section` keeps an empty section of JSON; in TOML a header of its own always stays.
+        """
         wanted = self._read(text)
         del wanted[self.key][NAME]
         if self.toml:
-            keep_section = bool(re.search(rf"^[ \t]*\[[ \t]*{self.key}[ \t]*\]", text, re.MULTILINE))
-        if not wanted[self.key] and not keep_section:
+            result = _drop_toml(text, self.key)
+            if self.key not in self._read(result):
+                del wanted[self.key]
+            return self._checked(result, wanted)
+        result, empty = _drop_json(text, self.key, keep_section)
+        if empty:
             del wanted[self.key]
-        section = self.key in wanted
-        return self._checked(_drop_toml(text, self.key) if self.toml else _drop_json(text, self.key, section), wanted)
+        return self._checked(result, wanted)
 
     def snippet(self, entry: Entry) -> str:
         """Return the entry as a file of its own."""
@@ -69,24 +83,20 @@ class Section:
         return _read_toml(text) if self.toml else _read_json(text)
 
     def _checked(self, text: str, wanted: Mapping[str, Any]) -> str:
-        """Return the text. Raises Conflict if it does not hold exactly what it should."""
+        """Return the text. Raises EditError if it does not hold exactly what it should."""
         try:
             if self._read(text) == wanted:
                 return text
-        except InvalidInput:
+        except EditError:
             pass
-        raise Conflict(
-            f"Folklore cannot edit `{self.key}.{NAME}` in this file: it is written twice, or in an unusual form.",
-            hint="Edit it by hand; `folklore install --print` shows the entry.",
+        raise EditError(
+            f"has `{self.key}` twice or in a form that Folklore cannot edit; nothing was changed.",
+            "Edit it by hand; `folklore install --print` shows the entry.",
         )
 
 
-def _invalid(language: str, problem: str) -> InvalidInput:
-    return InvalidInput(
-        "file",
-        f"is not valid {language} ({problem}); nothing was changed.",
-        hint="Mend it, then run this command again.",
-    )
+def _invalid(language: str, problem: str) -> EditError:
+    return EditError(f"is not valid {language} ({problem}); nothing was changed.")
 
 
 # --- JSON, with comments and trailing commas ---------------------------------------------------------------------
@@ -237,13 +247,19 @@ def _insert(text: str, around: _Object, key: str, value: Entry) -> str:
     return text[:place] + written + closing + text[place:]
 
 
-def _drop_json(text: str, section: str, keep_section: bool) -> str:
+def _drop_json(text: str, section: str, keep_section: bool) -> tuple[str, bool]:
+    """Return the text without the entry, and whether the section was removed with it."""
     root = _root(text)
     assert root is not None
     servers = root.member(section)
     assert servers is not None
     assert servers.inner is not None
-    return _cut(text, servers.inner, NAME) if keep_section else _cut(text, root, section)
+    entry = servers.inner.member(NAME)
+    assert entry is not None
+    around = text[servers.inner.start : entry.start] + text[entry.comma or entry.end : servers.inner.end]
+    if keep_section or around.strip():
+        return _cut(text, servers.inner, NAME), False
+    return _cut(text, root, section), True
 
 
 def _cut(text: str, around: _Object, key: str) -> str:
@@ -300,11 +316,11 @@ def _read_toml(text: str) -> dict[str, Any]:
         raise _invalid("TOML", "it is nested too deeply") from None
 
 
-def _put_toml(text: str, section: str, entry: Entry) -> str:
+def _put_toml(text: str, section: str, entry: Entry, *, replace: bool) -> str:
     newline = _newline(text)
     lines = [f"{_word(key)} = {_write_toml(value)}{newline}" for key, value in entry.items()]
     written = f"[{section}.{NAME}]{newline}{''.join(lines)}"
-    tables = list(_tables(text, section))
+    tables = list(_tables(text, section)) if replace else []
     if tables:
         for start, end in reversed(tables[1:]):
             text = text[:start] + text[end:]
@@ -332,7 +348,7 @@ def _tables(text: str, section: str) -> Iterator[tuple[int, int]]:
     header = re.compile(r"^[ \t]*\[[^\r\n]*\][ \t]*(?:#[^\r\n]*)?\r?$", re.MULTILINE)
     ours = re.compile(rf"""[ \t]*\[[ \t]*(["']?){section}\1[ \t]*\.[ \t]*(["']?){NAME}\2[ \t]*[\].]""")
     found = [one.start() for one in header.finditer(text)] + [len(text)]
-    for start, following in zip(found, found[1:], strict=False):
+    for start, following in pairwise(found):
         if not ours.match(text, start):
             continue
         end = start
