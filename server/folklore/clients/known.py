@@ -201,7 +201,7 @@ CLIENTS: Mapping[str, Client] = {
             variable=_DOLLAR,
             commands=["gemini"],
             folders=lambda machine: [machine.home / ".gemini"],
-            next="start a new session; `/mcp` lists folklore",
+            next="start a new session in a folder that it trusts; `/mcp` lists folklore",
         ),
         Client(
             name="windsurf",
