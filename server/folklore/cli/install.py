@@ -99,7 +99,7 @@ def install(
 
     outcomes = _carry_out(chosen, machine, project, plan, dry_run=dry_run)
     hidden = [remote.token] if remote is not None and remote.token else []
-    code = _report(outcomes, clients, as_json=as_json, dry_run=dry_run, hidden=hidden, following=partial(_next, remote))
+    code = _report(outcomes, as_json=as_json, dry_run=dry_run, hidden=hidden, following=partial(_next, remote))
     if not as_json and remote is None and (flags["flags"]["database_url"] or os.environ.get("FOLKLORE_DATABASE_URL")):
         print_line("The address of your database is not written there, as it may hold a password.")
         print_line("  Next: put it into ~/.folklore/config.yaml as `database_url`, else assistants use another memory.")
@@ -126,7 +126,7 @@ def uninstall(ctx: click.Context, /, clients: Sequence[str], scope: str, dry_run
     )
     if everywhere:
         outcomes = [one for one in outcomes if one.error or (one.change is not None and one.change.action != "absent")]
-    code = _report(outcomes, clients, as_json=as_json, dry_run=dry_run)
+    code = _report(outcomes, as_json=as_json, dry_run=dry_run)
     if not as_json:
         if not outcomes:
             print_line("No assistant has an entry of Folklore.")
@@ -225,7 +225,6 @@ def _carry_out(
 
 def _report(
     outcomes: Sequence[_Outcome],
-    names: Sequence[str],
     *,
     as_json: bool,
     dry_run: bool,
@@ -235,20 +234,27 @@ def _report(
     """Print the outcomes; return 1 if an assistant that was asked for could not be changed."""
     if as_json:
         print_json([_document(one) for one in outcomes])
-    for one in [] if as_json else outcomes:
-        if one.change is None:
-            print_line(f"{one.client.title}: {one.error}", fg="red")
-            continue
-        if dry_run and one.change.writes:
-            click.echo(changed_lines(one.change, str(one.change.path), hidden), nl=False)
-            continue
-        colour = {"fg": "green"} if one.change.writes else {}
-        print_line(f"{one.client.title}: {_SAYS[one.change.action].format(file=_shown(one.change.path))}", **colour)
-        if one.change.backup is not None:
-            print_line(f"  The file as it was before: {_shown(one.change.backup)}")
-        if following is not None and one.change.writes:
-            print_line(f"  Next: {following(one.client)}.")
+    else:
+        for one in outcomes:
+            if dry_run and one.change is not None and one.change.writes:
+                click.echo(changed_lines(one.change, str(one.change.path), hidden), nl=False)
+            else:
+                _show(one, following)
     return int(any(one.error for one in outcomes))
+
+
+def _show(outcome: _Outcome, following: Callable[[Client], str] | None) -> None:
+    """Print the outcome for one assistant, where the former content is, and the next step."""
+    change = outcome.change
+    if change is None:
+        print_line(f"{outcome.client.title}: {outcome.error}", fg="red")
+        return
+    colour = {"fg": "green"} if change.writes else {}
+    print_line(f"{outcome.client.title}: {_SAYS[change.action].format(file=_shown(change.path))}", **colour)
+    if change.backup is not None:
+        print_line(f"  The file as it was before: {_shown(change.backup)}")
+    if following is not None and change.writes:
+        print_line(f"  Next: {following(outcome.client)}.")
 
 
 def _document(outcome: _Outcome) -> dict[str, object]:

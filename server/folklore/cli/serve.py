@@ -99,18 +99,18 @@ def install_commands(url: str, command: Sequence[str], *, needs_database_url: bo
     variable = "A server on stdio needs the FOLKLORE_DATABASE_URL of this shell, else it uses another memory."
     return "\n".join(
         [
-            "Connect your assistants, in a second terminal. This edits the settings of those found here, and keeps a copy:",
+            "Connect your assistants, in a second terminal (edits the settings of those found here, and keeps copies):",
             f"  {install}",
-            "Each then starts its own server on the same memory. To connect them to this server over HTTP instead:",
+            "Each then starts its own server on the same memory. To connect them to this server over HTTP:",
             f"  {install} --server {url}",
-            "Add --token fk_… if the server has tokens, --dry-run to see the changes first, --print for entries to paste,",
-            "and names to choose: claude-code, cursor, vscode … (`folklore install --help`).",
+            "Name some to choose (claude-code, cursor, vscode …). Add --token fk_… if the server has tokens.",
+            "--dry-run shows the changes first, --print entries to paste; `uninstall` removes them.",
             *([variable] if needs_database_url else []),
             "If neither a call nor the settings name a namespace, memories go:",
             "  from Claude Code, on stdio: to that of the repository it works in;",
             "  from Cursor and VS Code, on stdio: to `default`, as both start the server in your home directory;",
-            "  over HTTP: to that in the header Folklore-Namespace (`--scope project` sets it) or the token's, else the",
-            "    call fails (docs/how-to/connect.md).",
+            "  over HTTP: to that in the header Folklore-Namespace (`install --scope project` sets it) or the token's,",
+            "    else the call fails (docs/how-to/connect.md).",
             "",
         ]
     )

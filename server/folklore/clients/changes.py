@@ -9,6 +9,7 @@ import stat
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path, PurePath
 from typing import Any, Literal
 
@@ -104,6 +105,8 @@ def write(change: Change) -> None:
     if _bytes(target) != change.before:
         raise Conflict(f"{change.path} has changed at this moment; nothing was changed.", hint="Run the command again.")
     mode = stat.S_IMODE(target.stat().st_mode) if change.before is not None else None
+    if change.action == "restored":
+        mode = stat.S_IMODE(backup.stat().st_mode)
     if change.saves and change.before is not None:
         _replace(backup, change.before, mode)
     if change.after is None:
@@ -116,16 +119,19 @@ def write(change: Change) -> None:
 
 def is_ours(entry: Entry) -> bool:
     """Return whether an entry starts Folklore, or is of the form that an installation over HTTP writes."""
-    command, arguments = entry.get("command"), entry.get("args") or []
-    words = [
-        str(word) for word in [*(command if isinstance(command, list) else [command] if command else []), *arguments]
-    ]
+    command = entry.get("command")
+    words = [*(command if isinstance(command, list) else [command]), *(entry.get("args") or [])] if command else []
     if words:
-        programs = [PurePath(word.replace("\\", "/")).name.removesuffix(".exe") for word in words]
-        starts = programs[0] in ("folklore", "folklore-mcp") or "folklore-mcp" in programs
-        return "serve" in words and (starts or re.search(r"(?:^| )-m folklore(?: |$)", " ".join(words)) is not None)
+        return _starts_folklore([str(word) for word in words])
     url = next((entry[key] for key in ("url", "httpUrl", "serverUrl") if key in entry), None)
     return isinstance(url, str) and re.search(r"^https?://[^?]*/(?:mcp|sse)(?:\?namespace=[^&]*)?$", url) is not None
+
+
+def _starts_folklore(words: Sequence[str]) -> bool:
+    """Return whether a command is `folklore … serve`, `python -m folklore … serve`, or uvx or pipx with the same."""
+    programs = [PurePath(word.replace("\\", "/")).name.removesuffix(".exe") for word in words]
+    starts = programs[0] == "folklore" or "folklore-mcp" in programs or ("-m", "folklore") in pairwise(words)
+    return starts and "serve" in words
 
 
 def _merged(present: Entry, wanted: Entry) -> Entry:
@@ -198,9 +204,8 @@ def _replace(path: Path, content: bytes, mode: int | None, *, secret: bool = Fal
         if mode is not None:
             temporary.chmod(mode & allowed)
         temporary.replace(path)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
+    finally:
+        temporary.unlink(missing_ok=True)  # it is there only after an error
 
 
 def changed_lines(change: Change, shown: str, hidden: Sequence[str] = ()) -> str:
@@ -209,7 +214,8 @@ def changed_lines(change: Change, shown: str, hidden: Sequence[str] = ()) -> str
 
     old, new = [(content or b"").decode().splitlines(keepends=True) for content in (change.before, change.after)]
     names = [shown if content is not None else "/dev/null" for content in (change.before, change.after)]
-    lines = [line if line.endswith("\n") else f"{line}\n" for line in unified_diff(old, new, *names)]
+    diff = unified_diff(old, new, names[0], names[1])
+    lines = [line if line.endswith("\n") else f"{line}\n" for line in diff]
     text = "".join(lines)
     for word in hidden:
         text = text.replace(word, "***")

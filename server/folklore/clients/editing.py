@@ -12,7 +12,7 @@ import json
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
@@ -101,45 +101,83 @@ def _invalid(language: str, problem: str) -> EditError:
 
 # --- JSON, with comments and trailing commas ---------------------------------------------------------------------
 
-_TOKEN = re.compile(
-    r"""(?P<space>[ \t\r\n]+) | (?P<comment>//[^\r\n]*|/\*.*?\*/) | (?P<string>"(?:[^"\\]|\\.)*")
-    | (?P<mark>[{}\[\],:]) | (?P<word>[^\s{}\[\],:"/]+) | (?P<wrong>.)""",
-    re.VERBOSE | re.DOTALL,
-)
+_COMMENT = re.compile(r'"(?:[^"\\]|\\.)*"|//[^\r\n]*|/\*.*?\*/', re.DOTALL)  # or a string, which may look like one
+_TRAILING_COMMA = re.compile(r'"(?:[^"\\]|\\.)*"|([\[{,]\s*)?,(?=\s*[}\]])', re.DOTALL)
+_SPACE = re.compile(r"[ \t\r\n]*")
+_DECODER = json.JSONDecoder()
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class _Member:
     """Member of an object: where its key begins, its value begins and ends, and the comma after it ends."""
 
     key: str
     start: int
-    value: int = 0
-    end: int = 0
-    comma: int | None = None
-    inner: _Object | None = None
+    value: int
+    end: int
+    comma: int | None
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class _Object:
-    """Object: the place after its opening brace and that of its closing one."""
+    """Object: the place after its opening brace, that of its closing one, and its members."""
 
     start: int
-    end: int = 0
-    members: list[_Member] = field(default_factory=list)
+    end: int
+    members: tuple[_Member, ...]
 
     def member(self, key: str) -> _Member | None:
         """Return the member of this name; of several the last, which is the one that counts."""
         return next((one for one in reversed(self.members) if one.key == key), None)
 
 
+class _Document:
+    """Document of JSON: its text, the same without comments, and the same as strict JSON, all of one length."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        start = f" {text[1:]}" if text.startswith(_BOM) else text
+        self._bare = _COMMENT.sub(lambda one: one[0] if one[0][0] == '"' else re.sub(r"[^\r\n]", " ", one[0]), start)
+        self.strict = _TRAILING_COMMA.sub(lambda one: " " if one[0] == "," else one[0], self._bare)
+
+    def root(self) -> _Object | None:
+        """Return the outermost object, if the document has any content."""
+        start = self._skip(self.strict, 0)
+        return self._object(start) if start < len(self.strict) else None
+
+    def section(self, key: str) -> _Object | None:
+        """Return the object at a key of the outermost one, if it is there."""
+        root = self.root()
+        member = root.member(key) if root is not None else None
+        return self._object(member.value) if member is not None else None
+
+    def _object(self, start: int) -> _Object:
+        """Return the object whose opening brace is at `start`."""
+        members = []
+        place = self._skip(self.strict, start + 1)
+        while self.strict[place] != "}":
+            key, end = _DECODER.raw_decode(self.strict, place)
+            value = self._skip(self.strict, self._skip(self.strict, end) + 1)
+            _, end = _DECODER.raw_decode(self.strict, value)
+            after = self._skip(self._bare, end)
+            comma = after + 1 if self._bare[after] == "," else None
+            members.append(_Member(key, place, value, end, comma))
+            place = self._skip(self.strict, comma or after)
+        return _Object(start + 1, place, tuple(members))
+
+    @staticmethod
+    def _skip(text: str, place: int) -> int:
+        found = _SPACE.match(text, place)
+        return found.end() if found else place
+
+
 def _read_json(text: str) -> dict[str, Any]:
     """Return the values of a document; an empty one, or one of comments alone, is an empty object."""
-    plain = _without_comments(text)
-    if not plain.strip():
+    strict = _Document(text).strict
+    if not strict.strip():
         return {}
     try:
-        value = json.loads(plain, parse_constant=_refuse_constant)
+        value = json.loads(strict, parse_constant=_refuse_constant)
     except RecursionError:
         raise _invalid("JSON", "it is nested too deeply") from None
     except json.JSONDecodeError as error:
@@ -153,73 +191,18 @@ def _refuse_constant(word: str) -> None:
     raise _invalid("JSON", f"{word} is no value")
 
 
-def _without_comments(text: str) -> str:
-    """Return the text with spaces in place of comments, trailing commas and the byte order mark: strict JSON."""
-    parts = [text]
-    comma: int | None = None
-    spans = [(0, 1)] if text.startswith(_BOM) else []
-    before = ""
-    for token in _TOKEN.finditer(text):
-        if token.lastgroup == "comment":
-            spans.append(token.span())
-        elif token.lastgroup != "space" and token.span() != (0, 1 if text.startswith(_BOM) else 0):
-            word = token.group()
-            if word in "}]" and comma is not None:
-                spans.append((comma, comma + 1))
-            comma = token.start() if word == "," and before not in ("", "{", "[", ",", ":") else None
-            before = word
-    parts, end = [], 0
-    for start, stop in sorted(spans):
-        parts += [text[end:start], re.sub(r"[^\r\n]", " ", text[start:stop])]
-        end = stop
-    return "".join([*parts, text[end:]])
-
-
-def _root(text: str) -> _Object | None:
-    """Return the places of the outermost object of a valid document, if it has one."""
-    root: _Object | None = None
-    stack: list[_Object | None] = []  # None: an array
-    for token in _TOKEN.finditer(text):
-        word = token.group()
-        if token.lastgroup in ("space", "comment") or word == _BOM:
-            continue
-        around = stack[-1] if stack else None
-        member = around.members[-1] if around is not None and around.members else None
-        if word in ("{", "["):
-            inner = _Object(token.end()) if word == "{" else None
-            root = root or inner
-            if member is not None:
-                member.value, member.inner = token.start(), inner
-            stack.append(inner)
-        elif word in ("}", "]"):
-            if around is not None:
-                around.end = token.start()
-            stack.pop()
-            if stack and stack[-1] is not None:
-                stack[-1].members[-1].end = token.end()
-        elif around is not None and word == ",":
-            assert member is not None
-            member.comma = token.end()
-        elif around is not None and token.lastgroup == "string" and (member is None or member.comma is not None):
-            around.members.append(_Member(json.loads(word, strict=False), token.start()))
-        elif member is not None and word != ":":
-            member.value, member.end = token.span()
-    return root
-
-
 def _put_json(text: str, section: str, entry: Entry) -> str:
     newline, unit = _newline(text), _unit(text)
-    root = _root(text)
+    document = _Document(text)
+    root, servers = document.root(), document.section(section)
     if root is None:
         written = _write_json({section: {NAME: entry}}, "", newline, unit)
         return f"{text}{newline if text.strip(_BOM) and not text.endswith(newline) else ''}{written}{newline}"
-    servers = root.member(section)
     if servers is None:
         return _insert(text, root, section, {NAME: entry})
-    assert servers.inner is not None
-    present = servers.inner.member(NAME)
+    present = servers.member(NAME)
     if present is None:
-        return _insert(text, servers.inner, NAME, entry)
+        return _insert(text, servers, NAME, entry)
     inline = "\n" not in text[present.value : present.end]
     indent = _indent(text, present.start)
     written = json.dumps(entry, ensure_ascii=False) if inline else _write_json(entry, indent, newline, unit)
@@ -249,16 +232,15 @@ def _insert(text: str, around: _Object, key: str, value: Entry) -> str:
 
 def _drop_json(text: str, section: str, keep_section: bool) -> tuple[str, bool]:
     """Return the text without the entry, and whether the section was removed with it."""
-    root = _root(text)
+    document = _Document(text)
+    root, servers = document.root(), document.section(section)
+    entry = servers.member(NAME) if servers is not None else None
     assert root is not None
-    servers = root.member(section)
     assert servers is not None
-    assert servers.inner is not None
-    entry = servers.inner.member(NAME)
     assert entry is not None
-    around = text[servers.inner.start : entry.start] + text[entry.comma or entry.end : servers.inner.end]
+    around = text[servers.start : entry.start] + text[entry.comma or entry.end : servers.end]
     if keep_section or around.strip():
-        return _cut(text, servers.inner, NAME), False
+        return _cut(text, servers, NAME), False
     return _cut(text, root, section), True
 
 

@@ -21,7 +21,7 @@ class Machine:
     """Home, system and environment of the user, which decide where settings are."""
 
     home: Path = field(default_factory=Path.home)
-    system: str = sys.platform
+    system: str = field(default_factory=lambda: sys.platform)
     environ: Mapping[str, str] = field(default_factory=lambda: os.environ)
 
     def config(self, *parts: str) -> Path:
