@@ -187,6 +187,25 @@ def test_without_names_the_assistants_on_this_machine_are_chosen(
     assert "Gemini CLI: ~/.gemini/settings.json has this entry already" in said
 
 
+def test_unnamed_assistants_that_cannot_be_used_are_left_out(
+    repository: Path, home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (home / ".config/Claude").mkdir(parents=True)
+    (home / ".gemini").mkdir()
+
+    assert main.outcome(["install", "--server", URL]) == 0
+    assert "Claude Desktop: left out (server: Claude Desktop starts local servers only" in capsys.readouterr().out
+    assert not (home / FILES["claude-desktop"]).exists()
+    assert main.outcome(["install", "all", "--scope", "project"]) == 0
+    said = capsys.readouterr().out
+    assert "Claude Desktop: left out" in said
+    assert "Do not commit this file" in said
+    assert {one.name for one in repository.iterdir()} == {".git", "src", ".gemini"}
+    assert main.outcome(["uninstall", "--scope", "project"]) == 0
+    assert not (repository / ".gemini/settings.json").exists()
+    assert (home / FILES["gemini"]).exists()
+
+
 def test_one_faulty_file_does_not_hinder_the_others(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (home / ".cursor").mkdir()
     (home / ".cursor/mcp.json").write_text("{")

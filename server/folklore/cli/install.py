@@ -50,9 +50,10 @@ _dry_run = click.option("--dry-run", is_flag=True, help="Show the changes as a d
 @dataclass(frozen=True, slots=True)
 class _Outcome:
     client: Client
-    path: Path | None
+    path: Path | None = None
     change: Change | None = None
     error: str | None = None
+    left_out: str | None = None
 
 
 @click.command()
@@ -84,25 +85,25 @@ def install(
     flags = ctx.find_root().obj
     local = local_command(sys.executable, options_for_stdio(settings, flags["config"]))
     remote = _remote(settings, project, given=flags["flags"]["token"])
-    chosen = _chosen(clients, machine)
+    chosen, left_out = _usable(_chosen(clients, machine), named=_are_named(clients), project=project, remote=remote)
     if only_print:
         for client in chosen:
-            path = _file(client, machine, project)
-            print_line(f"{client.title}: {_shown(path)}", bold=True)
-            print_line(client.section.snippet(_entry(client, local, remote, project)))
+            print_line(f"{client.title}: {_shown(client.file(machine, project))}", bold=True)
+            print_line(client.section.snippet(_entry(client, local, remote)))
         return 0
 
     def plan(client: Client, path: Path) -> Change:
-        entry = _entry(client, local, remote, project)
+        entry = _entry(client, local, remote)
         secret = remote is not None and remote.token is not None and remote.token in str(entry)
         return planned(path, client.section, entry, force=force, secret=secret)
 
-    outcomes = _carry_out(chosen, machine, project, plan, dry_run=dry_run)
+    outcomes = [*_carry_out(chosen, machine, project, plan, dry_run=dry_run), *left_out]
     hidden = [remote.token] if remote is not None and remote.token else []
-    code = _report(outcomes, as_json=as_json, dry_run=dry_run, hidden=hidden, following=partial(_next, remote))
-    if not as_json and remote is None and (flags["flags"]["database_url"] or os.environ.get("FOLKLORE_DATABASE_URL")):
-        print_line("The address of your database is not written there, as it may hold a password.")
-        print_line("  Next: put it into ~/.folklore/config.yaml as `database_url`, else assistants use another memory.")
+    following = partial(_next, remote=remote, project=project)
+    code = _report(outcomes, as_json=as_json, dry_run=dry_run, hidden=hidden, following=following)
+    if not as_json:
+        needs_database = flags["flags"]["database_url"] or os.environ.get("FOLKLORE_DATABASE_URL")
+        _advise(remote, needs_database_url=bool(needs_database))
     return code
 
 
@@ -119,12 +120,13 @@ def uninstall(ctx: click.Context, /, clients: Sequence[str], scope: str, dry_run
     settings, _ = quick_settings(ctx)
     machine = Machine()
     project = repository_root(Path.cwd()) if scope == "project" else None
-    everywhere = not clients or "all" in clients
-    chosen = list(CLIENTS.values()) if everywhere else [CLIENTS[name] for name in dict.fromkeys(clients)]
+    named = _are_named(clients)
+    candidates = [CLIENTS[name] for name in dict.fromkeys(clients)] if named else list(CLIENTS.values())
+    chosen, _ = _usable(candidates, named=named, project=project, remote=None)
     outcomes = _carry_out(
         chosen, machine, project, lambda client, path: planned_removal(path, client.section), dry_run=dry_run
     )
-    if everywhere:
+    if not named:
         outcomes = [one for one in outcomes if one.error or (one.change is not None and one.change.action != "absent")]
     code = _report(outcomes, as_json=as_json, dry_run=dry_run)
     if not as_json:
@@ -165,8 +167,12 @@ def _remote(settings: Settings, project: Path | None, given: str | None) -> Remo
     )
 
 
+def _are_named(names: Sequence[str]) -> bool:
+    return bool(names) and "all" not in names
+
+
 def _chosen(names: Sequence[str], machine: Machine) -> list[Client]:
-    if names and "all" not in names:
+    if _are_named(names):
         return [CLIENTS[name] for name in dict.fromkeys(names)]
     found = [client for client in CLIENTS.values() if client.is_here(machine)]
     if not found:
@@ -174,29 +180,38 @@ def _chosen(names: Sequence[str], machine: Machine) -> list[Client]:
     return found
 
 
-def _file(client: Client, machine: Machine, project: Path | None) -> Path:
-    path = client.file(machine, project)
-    if path is None:
-        raise InvalidInput("scope", f"{client.title} has no settings for a project.", hint="Use --scope user.")
-    return path
+def _usable(
+    clients: Sequence[Client], *, named: bool, project: Path | None, remote: Remote | None
+) -> tuple[list[Client], list[_Outcome]]:
+    """Return the assistants that can be used in this way, and those left out. Raises InvalidInput for named ones."""
+    obstacles = [(client, _obstacle(client, project, remote)) for client in clients]
+    errors = [error for _, error in obstacles if error is not None]
+    if named and errors:
+        raise errors[0]
+    left_out = [_Outcome(client, left_out=str(error)) for client, error in obstacles if error is not None]
+    return [client for client, error in obstacles if error is None], left_out
 
 
-def _entry(client: Client, local: Sequence[str], remote: Remote | None, project: Path | None) -> dict[str, Any]:
-    if remote is None:
-        return client.local(local)
-    if client.remote is None:
-        raise InvalidInput(
+def _obstacle(client: Client, project: Path | None, remote: Remote | None) -> InvalidInput | None:
+    if project is not None and not client.project_files:
+        return InvalidInput("scope", f"{client.title} has no settings for a project.", hint="Use --scope user.")
+    if remote is not None and client.remote is None:
+        return InvalidInput(
             "server",
             f"{client.title} starts local servers only.",
             hint="Add the server under Settings > Connectors, or install without --server.",
         )
-    if project is not None and remote.token is not None and client.variable is None:
-        raise InvalidInput(
+    if project is not None and remote is not None and remote.token is not None and client.variable is None:
+        return InvalidInput(
             "token",
             f"{client.title} reads no variables, and a project's settings are no place for a token.",
             hint="Use --scope user.",
         )
-    return client.remote(remote)
+    return None
+
+
+def _entry(client: Client, local: Sequence[str], remote: Remote | None) -> dict[str, Any]:
+    return client.local(local) if remote is None or client.remote is None else client.remote(remote)
 
 
 def _carry_out(
@@ -205,21 +220,17 @@ def _carry_out(
     """Change one file after the other; an error of one is its outcome, and does not hinder the others."""
     outcomes = []
     for client in chosen:
-        path: Path | None = None
+        path = client.file(machine, project)
         try:
-            path = _file(client, machine, project)
             change = plan(client, path)
             if change.writes and not dry_run:
                 write(change)
             outcomes.append(_Outcome(client, path, change))
-        except FolkloreError as error:
+        except (FolkloreError, OSError) as error:
             if len(chosen) == 1:
                 raise
-            outcomes.append(_Outcome(client, path, error=str(error)))
-        except OSError as error:
-            if len(chosen) == 1:
-                raise
-            outcomes.append(_Outcome(client, path, error=f"{error.strerror or error}; nothing was changed."))
+            words = f"{error.strerror or error}; nothing was changed." if isinstance(error, OSError) else str(error)
+            outcomes.append(_Outcome(client, path, error=words))
     return outcomes
 
 
@@ -247,7 +258,8 @@ def _show(outcome: _Outcome, following: Callable[[Client], str] | None) -> None:
     """Print the outcome for one assistant, where the former content is, and the next step."""
     change = outcome.change
     if change is None:
-        print_line(f"{outcome.client.title}: {outcome.error}", fg="red")
+        colour = {"fg": "red"} if outcome.error else {}
+        print_line(f"{outcome.client.title}: {outcome.error or f'left out ({outcome.left_out})'}", **colour)
         return
     colour = {"fg": "green"} if change.writes else {}
     print_line(f"{outcome.client.title}: {_SAYS[change.action].format(file=_shown(change.path))}", **colour)
@@ -263,16 +275,28 @@ def _document(outcome: _Outcome) -> dict[str, object]:
     return {
         "client": outcome.client.name,
         "file": str(outcome.path) if outcome.path else None,
-        "action": change.action if change is not None else "failed",
+        "action": change.action if change is not None else "failed" if outcome.error else "left out",
         "backup": backup,
-        "error": outcome.error,
+        "error": outcome.error or outcome.left_out,
     }
 
 
-def _next(remote: Remote | None, client: Client) -> str:
+def _next(client: Client, *, remote: Remote | None, project: Path | None) -> str:
     if remote is not None and remote.token_in_variable and client.variable is not None:
         return f"set {TOKEN_VARIABLE} where {client.title} starts; {client.next}"
+    if remote is None and project is not None:
+        return f"{client.next}. Do not commit this file: it names a path of this machine"
     return client.next
+
+
+def _advise(remote: Remote | None, *, needs_database_url: bool) -> None:
+    """Print what the settings of assistants do not hold, and what to do about it."""
+    if remote is None and needs_database_url:
+        print_line("The address of your database is not written there, as it may hold a password.")
+        print_line("  Next: put it into ~/.folklore/config.yaml as `database_url`, else assistants use another memory.")
+    if remote is not None and remote.namespace is None:
+        print_line("Memories go to the namespace of the token, if it has one.")
+        print_line("  Next: run this with --scope project in a repository, to use the repository's namespace there.")
 
 
 def _shown(path: Path) -> str:

@@ -25,7 +25,7 @@ _BOM = "\ufeff"
 class EditError(ValueError):
     """Text that is not valid, or that cannot be edited. `hint` is the next step for its owner."""
 
-    def __init__(self, message: str, hint: str = "Mend it, then run this command again.") -> None:
+    def __init__(self, message: str, hint: str = "Correct it, then run this command again.") -> None:
         super().__init__(message)
         self.hint = hint
 

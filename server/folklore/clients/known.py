@@ -87,10 +87,10 @@ class Client:
             folder.exists() for folder in (*self.folders(machine), *self.files(machine))
         )
 
-    def file(self, machine: Machine, project: Path | None) -> Path | None:
-        """Return the settings file of the user or of a project; None if the client has none in projects."""
+    def file(self, machine: Machine, project: Path | None) -> Path:
+        """Return the settings file of the user, or of a project, for which the client must have one."""
         found = self.files(machine) if project is None else [project / name for name in self.project_files]
-        return next((path for path in found if path.exists()), found[0] if found else None)
+        return next((path for path in found if path.exists()), found[0])
 
 
 def _plain(command: Sequence[str]) -> dict[str, Any]:
