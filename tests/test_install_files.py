@@ -6,7 +6,6 @@ import json
 import os
 import re
 import tomllib
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -14,7 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from folklore.cli import main
+from folklore.clients.changes import install, is_ours, write
 from folklore.clients.editing import NAME, Section
+from folklore.errors import Conflict
 
 SERVERS = Section("mcpServers")
 TABLES = Section("mcp_servers", toml=True)
@@ -100,8 +101,6 @@ INVALID = {
     "two documents": '{"mcpServers": {}} {}',
 }
 CLIENTS = {".cursor/mcp.json": "cursor", ".codex/config.toml": "codex"}
-
-Run = Callable[..., int]
 
 
 @pytest.fixture(autouse=True)
@@ -244,7 +243,7 @@ def test_a_file_that_was_made_and_then_used_by_others_stays(home: Path) -> None:
     assert json.loads(path.read_bytes()) == {"mcpServers": {"b": {"command": "b"}}}
 
 
-def test_changes_of_others_after_the_installation_stay(home: Path) -> None:
+def test_changes_of_others_after_the_installation_stay(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = settings(home, ".cursor/mcp.json", JSON_FILES["line comments"])
     assert main.outcome(["install", "cursor"]) == 0
     path.write_text(changed_by_others(path.read_text()))
@@ -252,10 +251,24 @@ def test_changes_of_others_after_the_installation_stay(home: Path) -> None:
     assert main.outcome(["uninstall", "cursor"]) == 0
 
     assert path.read_text() == changed_by_others(JSON_FILES["line comments"])
+    assert path.with_name("mcp.json.before-folklore").read_text() == JSON_FILES["line comments"]
+    assert "The file as it was before: ~/.cursor/mcp.json.before-folklore" in capsys.readouterr().out
 
 
 def changed_by_others(text: str) -> str:
     return text.replace("// about b", "// about b and c").replace('"b": {}', '"b": {}, "c": {}')
+
+
+def test_a_change_of_others_at_the_same_moment_is_not_lost(home: Path) -> None:
+    path = settings(home, ".cursor/mcp.json", "{}")
+    change = install(path, SERVERS, ENTRY, force=False, secret=False)
+    path.write_text('{"mcpServers": {}}')
+
+    with pytest.raises(Conflict, match="has changed at this moment"):
+        write(change)
+
+    assert path.read_text() == '{"mcpServers": {}}'
+    assert [one.name for one in path.parent.iterdir()] == [path.name]
 
 
 def test_a_comment_below_the_table_stays(home: Path) -> None:
@@ -332,6 +345,27 @@ def test_a_foreign_entry_of_the_name_is_replaced_by_force_alone(home: Path, caps
     assert main.outcome(["uninstall", "cursor"]) == 0
 
     assert path.read_text() == text
+
+
+@pytest.mark.parametrize(
+    ("entry", "ours"),
+    [
+        ({"command": "/a b/.venv/bin/folklore", "args": ["--home", "/x", "serve"]}, True),
+        ({"command": "C:\\Python\\Scripts\\folklore.exe", "args": ["serve"]}, True),
+        ({"command": "/usr/bin/python3", "args": ["-m", "folklore", "serve"]}, True),
+        ({"command": "uvx", "args": ["folklore-mcp", "serve"]}, True),
+        ({"type": "local", "command": ["/x/folklore", "serve"], "enabled": False}, True),
+        ({"httpUrl": "https://folklore.example.com/mcp?namespace=notes"}, True),
+        ({"command": "folklore", "args": ["stories"]}, False),
+        ({"command": "node", "args": ["folklore.js", "serve"]}, False),
+        ({"command": "folklore-server", "args": 5}, False),
+        ({"url": "https://tales.example.com/folklore"}, False),
+        ({"": 1}, False),
+        ({}, False),
+    ],
+)
+def test_an_entry_is_known_by_what_it_starts(entry: dict[str, object], ours: bool) -> None:
+    assert is_ours(entry) == ours
 
 
 def test_an_entry_of_an_earlier_installation_is_updated_and_keeps_what_its_owner_added(home: Path) -> None:

@@ -119,10 +119,10 @@ def write(change: Change) -> None:
 
 def is_ours(entry: Entry) -> bool:
     """Return whether an entry starts Folklore, or is of the form that an installation over HTTP writes."""
-    command = entry.get("command")
-    words = [*(command if isinstance(command, list) else [command]), *(entry.get("args") or [])] if command else []
-    if words:
-        return _starts_folklore([str(word) for word in words])
+    command, arguments = entry.get("command"), entry.get("args")
+    if command:
+        words = command if isinstance(command, list) else [command]
+        return _starts_folklore([str(word) for word in [*words, *(arguments if isinstance(arguments, list) else [])]])
     url = next((entry[key] for key in ("url", "httpUrl", "serverUrl") if key in entry), None)
     return isinstance(url, str) and re.search(r"^https?://[^?]*/(?:mcp|sse)(?:\?namespace=[^&]*)?$", url) is not None
 
