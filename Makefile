@@ -45,7 +45,7 @@ $(VENV)/.model:
 		--python-version 3.13 --target "$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')"
 	@touch $@
 
-run: $(INSTALLED)  ## Serve MCP over HTTP on loopback, on an embedded Postgres, with settings to paste.
+run: $(INSTALLED)  ## Serve MCP over HTTP on loopback, on an embedded Postgres; prints the commands that connect assistants.
 	@$(BIN)/folklore serve --http --host $(HOST) --port $(PORT) --snippets
 
 test: $(INSTALLED)  ## Run the tests.

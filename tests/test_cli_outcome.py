@@ -17,7 +17,7 @@ import pytest
 
 from folklore.cli import main
 from folklore.cli.main import _COMMANDS
-from folklore.cli.serve import client_snippets
+from folklore.cli.serve import install_commands
 from tests.commands import CommandLine, command_line  # noqa: F401 - the fixture `folklore`
 
 UNKNOWN = "01a1f934-20b1-7685-80b9-aa643f7eaeb1"
@@ -87,39 +87,28 @@ def test_snippets_start_servers_with_the_same_memory(
     assert main.outcome(["serve", "--http", "--snippets"]) == 0
 
     text = capsys.readouterr().out
-    assert f"--home '{tmp_path}/a home' serve" in text
-    assert text.count(f'"--home", "{tmp_path}/a home", "serve"') == 2
-    assert '--header "Authorization: Bearer fk_' in text
+    assert f"--home '{tmp_path}/a home' install\n" in text
+    assert f"--home '{tmp_path}/a home' install --server http://127.0.0.1:1\n" in text
+    assert "--token fk_" in text
     assert "FOLKLORE_DATABASE_URL of this shell" in text
     assert "word" not in text
 
 
-def test_snippets_are_settings_of_the_user_for_every_repository(tmp_path: Path) -> None:
-    python = tmp_path / "it's a venv" / "python"
-    python.parent.mkdir()
-    started = [str(python), "-m", "folklore", "serve"]
-    url = "http://127.0.0.1:8765"
+def test_printed_commands_install_a_server_with_the_same_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    command = ["/it's a venv/folklore", "--home", str(tmp_path / "a home")]
+    printed = [line for line in install_commands("http://127.0.0.1:1", command).splitlines() if " install" in line]
+    on_stdio, over_http = (shlex.split(line) for line in printed[:2])
 
-    lines = [line.strip() for line in client_snippets(url, str(python)).splitlines()]
-    claude = [shlex.split(line) for line in lines if line.startswith("claude ")]
-    vs_code = [shlex.split(line) for line in lines if line.startswith("code ")]
-    cursor = [json.loads(line) for line in lines if line.startswith("{")]
-
-    assert claude == [
-        ["claude", "mcp", "add", "--scope", "user", "--transport", "http", "folklore", f"{url}/mcp"],
-        ["claude", "mcp", "add", "--scope", "user", "folklore", "--", *started],
-    ]
-    assert [words[:2] for words in vs_code] == [["code", "--add-mcp"]] * 2
-    assert [json.loads(words[2]) for words in vs_code] == [
-        {"name": "folklore", "type": "http", "url": f"{url}/mcp"},
-        {"name": "folklore", "type": "stdio", "command": started[0], "args": started[1:]},
-    ]
-    assert [document["mcpServers"]["folklore"] for document in cursor] == [
-        {"url": f"{url}/mcp"},
-        {"command": started[0], "args": started[1:]},
-    ]
-    assert ".vscode" not in "".join(lines)
-    assert any("header Folklore-Namespace" in line for line in lines)
+    assert on_stdio == [*command, "install"]
+    assert main.outcome([*on_stdio[1:], "--print", "claude-code"]) == 0
+    entry = json.loads("{" + capsys.readouterr().out.partition("{")[2])["mcpServers"]["folklore"]
+    assert entry["args"][-3:] == ["--home", str(tmp_path / "a home"), "serve"]
+    assert main.outcome([*over_http[1:], "--print", "claude-code"]) == 0
+    entry = json.loads("{" + capsys.readouterr().out.partition("{")[2])["mcpServers"]["folklore"]
+    assert entry == {"type": "http", "url": "http://127.0.0.1:1/mcp"}
 
 
 async def test_a_database_that_is_away_ends_with_3(folklore: CommandLine) -> None:

@@ -28,6 +28,11 @@ def project_namespace(directory: Path) -> str:
     return names.DEFAULT
 
 
+def repository_root(directory: Path) -> Path:
+    """Return the top directory of the working tree that holds `directory`, else `directory` itself."""
+    return Path(_git(directory, "rev-parse", "--show-toplevel") or directory)
+
+
 def working_directory(environ: Mapping[str, str]) -> Path:
     """Return the directory the assistant works in: CLAUDE_PROJECT_DIR (set by Claude Code), else this process's."""
     named = environ.get("CLAUDE_PROJECT_DIR")

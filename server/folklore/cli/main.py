@@ -16,6 +16,8 @@ from folklore.errors import FolkloreError
 
 # Name -> (module, attribute, one line for the overview). Imported when called: `serve` must answer at once.
 _COMMANDS: dict[str, tuple[str, str, str]] = {
+    "install": ("folklore.cli.install", "install", "Install Folklore into assistants."),
+    "uninstall": ("folklore.cli.install", "uninstall", "Remove Folklore from assistants; memories stay."),
     "serve": ("folklore.cli.serve", "serve", "Serve MCP over stdio, or over HTTP with --http."),
     "store": ("folklore.cli.write", "store", "Store a memory."),
     "recall": ("folklore.cli.read", "recall", "Find memories by meaning and by word, best first."),

@@ -1,15 +1,13 @@
-"""`folklore serve`: MCP over stdio or HTTP, and the settings of clients to paste."""
+"""`folklore serve`: MCP over stdio or HTTP, and the commands that connect assistants."""
 
 from __future__ import annotations
 
 import asyncio
 import gc
-import json
 import os
 import shlex
 import sys
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Any
 
 import click
@@ -28,7 +26,7 @@ from folklore.errors import InvalidInput
 @click.option("--port", type=click.IntRange(0, 65535), help="Port to listen on (with --http).")
 @click.option("--insecure", is_flag=True, help="Listen on --host even though no token is needed (with --http).")
 @click.option("--read-only", is_flag=True, default=None, help="Offer only the tools that read.")
-@click.option("--snippets", is_flag=True, help="Print ready-to-paste client settings first (with --http).")
+@click.option("--snippets", is_flag=True, help="Print the commands that connect assistants first (with --http).")
 @click.pass_context
 def serve(
     ctx: click.Context, /, http: bool, read_only: bool | None, snippets: bool, insecure: bool, **given: Any
@@ -81,66 +79,38 @@ def _serve_http(ctx: click.Context, settings: Settings, snippets: bool, insecure
     def announce(url: str) -> None:
         if not snippets:
             return
+        from folklore.cli.install import local_command, options_for_stdio
+
         flags = ctx.find_root().obj
         database_url = flags["flags"]["database_url"] or os.environ.get("FOLKLORE_DATABASE_URL")
-        options = _options_for_stdio(settings, flags["config"])
-        click.echo(client_snippets(url, sys.executable, options, needs_database_url=bool(database_url)))
+        command = local_command(sys.executable, options_for_stdio(settings, flags["config"]))[:-1]
+        click.echo(install_commands(url, command, needs_database_url=bool(database_url)))
 
     run(settings, settings.http.host, settings.http.port, insecure=insecure, announce=announce)
 
 
-def _options_for_stdio(settings: Settings, config: Path | None) -> list[str]:
-    """Return the options by which a server that another shell starts uses this home and this settings file."""
-    file = config or os.environ.get("FOLKLORE_CONFIG")
-    options = [] if not file else ["--config", os.path.abspath(Path(file).expanduser())]  # noqa: PTH100 - keeps links
-    if settings.home != Path("~/.folklore").expanduser():
-        options += ["--home", str(settings.home)]
-    return options
+def install_commands(url: str, command: Sequence[str], *, needs_database_url: bool = False) -> str:
+    """Return the commands that connect assistants to this server, or to one of their own on the same memory.
 
-
-def client_snippets(url: str, python: str, options: Sequence[str] = (), *, needs_database_url: bool = False) -> str:
-    """Return the settings of Claude Code, Cursor and VS Code for this server over HTTP, and for one of their own.
-
-    All are settings of the user, valid in every repository. A client starts its server on stdio outside this shell:
-    `options` make that server use the same memory. With `needs_database_url` it needs that variable too, which is not
-    printed, because it may hold a password.
+    An assistant starts its server on stdio outside this shell. With `needs_database_url` that server needs this
+    variable too, which is not printed, because it may hold a password.
     """
-    script = Path(python).with_name("folklore")
-    command = [*([str(script)] if script.exists() else [python, "-m", "folklore"]), *options, "serve"]
-    over_http = {"url": f"{url}/mcp"}
-    on_stdio = {"command": command[0], "args": command[1:]}
+    install = shlex.join([*command, "install"])
     variable = "A server on stdio needs the FOLKLORE_DATABASE_URL of this shell, else it uses another memory."
     return "\n".join(
         [
-            "Each of these holds in every repository; choose one per client.",
-            "Claude Code, over HTTP (this server):",
-            f"  claude mcp add --scope user --transport http folklore {url}/mcp",
-            "Claude Code, on stdio (starts its own server, same memory):",
-            f"  claude mcp add --scope user folklore -- {shlex.join(command)}",
-            "Cursor (add it to ~/.cursor/mcp.json), over HTTP:",
-            f"  {_cursor(over_http)}",
-            "Cursor, on stdio:",
-            f"  {_cursor(on_stdio)}",
-            "VS Code (adds it to your user profile), over HTTP:",
-            f"  {_vs_code({'type': 'http', **over_http})}",
-            "VS Code, on stdio:",
-            f"  {_vs_code({'type': 'stdio', **on_stdio})}",
-            'Over HTTP with tokens, add at the end of the line for Claude Code (Cursor, VS Code: in "headers"):',
-            '  --header "Authorization: Bearer fk_…"',
+            "Connect your assistants, in a second terminal (edits the settings of those found here, and keeps copies):",
+            f"  {install}",
+            "Each then starts its own server on the same memory. To connect them to this server over HTTP:",
+            f"  {install} --server {url}",
+            "Name some to choose (claude-code, cursor, vscode …). Add --token fk_… if the server has tokens.",
+            "--dry-run shows the changes first, --print entries to paste; `uninstall` removes them.",
             *([variable] if needs_database_url else []),
             "If neither a call nor the settings name a namespace, memories go:",
             "  from Claude Code, on stdio: to that of the repository it works in;",
             "  from Cursor and VS Code, on stdio: to `default`, as both start the server in your home directory;",
-            "  over HTTP: to that in the header Folklore-Namespace or the token's, else the call fails",
-            "    (docs/how-to/connect.md).",
+            "  over HTTP: to that in the header Folklore-Namespace (`install --scope project` sets it) or the token's,",
+            "    else the call fails (docs/how-to/connect.md).",
             "",
         ]
     )
-
-
-def _cursor(server: Mapping[str, object]) -> str:
-    return json.dumps({"mcpServers": {"folklore": server}})
-
-
-def _vs_code(server: Mapping[str, object]) -> str:
-    return shlex.join(["code", "--add-mcp", json.dumps({"name": "folklore", **server})])

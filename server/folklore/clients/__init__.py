@@ -1,0 +1,1 @@
+"""Installation into assistants: where each keeps its MCP servers, and edits of those files."""

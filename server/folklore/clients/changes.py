@@ -1,0 +1,222 @@
+"""Changes of an assistant's settings file: decided first, shown or written after."""
+
+from __future__ import annotations
+
+import os
+import re
+import secrets
+import stat
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path, PurePath
+from typing import Any, Literal
+
+from folklore.clients.editing import NAME, EditError, Entry, Section
+from folklore.errors import Conflict, InvalidInput, Refused
+
+Action = Literal["added", "updated", "unchanged", "removed", "restored", "deleted", "absent", "foreign"]
+
+# What an installation decides. An entry may hold more of its owner's: `env`, `disabled`, `timeout` stay.
+_OURS = frozenset({"type", "command", "args", "enabled", "url", "httpUrl", "serverUrl", "bearer_token_env_var"})
+_HEADERS = ("headers", "http_headers")
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """Content of a settings file before and after; None: no such file.
+
+    `backup` is the copy of the file before the installation, if there is one afterwards; `saves`: it is made now.
+    """
+
+    path: Path
+    action: Action
+    before: bytes | None
+    after: bytes | None
+    backup: Path | None = None
+    saves: bool = False
+    secret: bool = False
+
+    @property
+    def writes(self) -> bool:
+        """Return whether there is anything to write."""
+        return self.before != self.after
+
+
+def install(path: Path, section: Section, entry: Entry, *, force: bool, secret: bool) -> Change:
+    """Return the change that makes this the entry of a file.
+
+    Raises InvalidInput for a file that is not valid, Refused for one that may not be written, and Conflict for an
+    entry of the same name that is not Folklore's, without `force`.
+    """
+    before, text = _read(path)
+    with _errors_of(path):
+        present = section.find(text)
+    if present is not None and not is_ours(present) and not force:
+        raise Conflict(
+            f"{path} has an entry {NAME} that is not Folklore's; nothing was changed.",
+            hint="Rename that entry, or replace it with --force.",
+        )
+    if present is not None and is_ours(present):
+        entry = _merged(present, entry)
+        if entry == present:
+            return Change(path, "unchanged", before, before)
+    _check_writable(path)
+    with _errors_of(path):
+        after = section.put(text, entry).encode()
+    if present is not None and is_ours(present):  # the backup of the installation stays
+        return Change(path, "updated", before, after, _existing(_backup(path)), secret=secret)
+    action: Action = "added" if present is None else "updated"
+    saves = before is not None
+    return Change(path, action, before, after, _backup(path) if saves else None, saves, secret)
+
+
+def uninstall(path: Path, section: Section) -> Change:
+    """Return the change that removes Folklore's entry.
+
+    If the file is as the installation left it, it becomes what it was before. Raises as `install` does.
+    """
+    before, text = _read(path)
+    with _errors_of(path):
+        entry = section.find(text)
+    if entry is None or not is_ours(entry):
+        return Change(path, "absent" if entry is None else "foreign", before, before)
+    _check_writable(path)
+    backup = _backup(path)
+    content, former = _read(backup)
+    with suppress(EditError):
+        if section.put(former, entry) == text:
+            return Change(path, "deleted" if content is None else "restored", before, content)
+    keep = False
+    with suppress(EditError):
+        keep = content is not None and section.has(former)
+    with _errors_of(path):
+        after = section.drop(text, keep_section=keep).encode()
+    return Change(path, "removed", before, after, _existing(backup))
+
+
+def write(change: Change) -> None:
+    """Write a change by renaming a complete file over the old one, through links. A new file keeps the old one's mode.
+
+    Raises Conflict if the file has changed since it was read.
+    """
+    target, backup = Path(os.path.realpath(change.path)), _backup(change.path)
+    if _bytes(target) != change.before:
+        raise Conflict(f"{change.path} has changed at this moment; nothing was changed.", hint="Run the command again.")
+    mode = stat.S_IMODE(target.stat().st_mode) if change.before is not None else None
+    if change.action == "restored":
+        mode = stat.S_IMODE(backup.stat().st_mode)
+    if change.saves and change.before is not None:
+        _replace(backup, change.before, mode)
+    if change.after is None:
+        target.unlink()
+    else:
+        _replace(target, change.after, mode, secret=change.secret)
+    if change.action == "restored":
+        backup.unlink()
+
+
+def is_ours(entry: Entry) -> bool:
+    """Return whether an entry starts Folklore, or is of the form that an installation over HTTP writes."""
+    command, arguments = entry.get("command"), entry.get("args")
+    if command:
+        words = command if isinstance(command, list) else [command]
+        return _starts_folklore([str(word) for word in [*words, *(arguments if isinstance(arguments, list) else [])]])
+    url = next((entry[key] for key in ("url", "httpUrl", "serverUrl") if key in entry), None)
+    return isinstance(url, str) and re.search(r"^https?://[^?]*/(?:mcp|sse)(?:\?namespace=[^&]*)?$", url) is not None
+
+
+def _starts_folklore(words: Sequence[str]) -> bool:
+    """Return whether a command is `folklore … serve`, `python -m folklore … serve`, or uvx or pipx with the same."""
+    programs = [PurePath(word.replace("\\", "/")).name.removesuffix(".exe") for word in words]
+    starts = programs[0] == "folklore" or "folklore-mcp" in programs or ("-m", "folklore") in pairwise(words)
+    return starts and "serve" in words
+
+
+def _merged(present: Entry, wanted: Entry) -> Entry:
+    """Return the wanted entry with what else the present one holds, other headers included."""
+    kept: dict[str, Any] = {key: value for key, value in present.items() if key not in (*_OURS, *_HEADERS)}
+    result = {**wanted, **kept}
+    if "command" not in wanted:
+        name = next((key for key in _HEADERS if key in present), None)
+        others = present.get(name) if name else None
+        if name is not None and isinstance(others, dict):
+            headers = {key: value for key, value in others.items() if key.lower() != "authorization"}
+            headers |= wanted.get(name, {})
+            result |= {name: headers} if headers else {}
+    return result
+
+
+@contextmanager
+def _errors_of(path: Path) -> Iterator[None]:
+    """Report an error of editing with the file's name."""
+    try:
+        yield
+    except EditError as error:
+        raise InvalidInput(str(path), str(error), hint=error.hint) from None
+
+
+def _backup(path: Path) -> Path:
+    return path.with_name(f"{path.name}.before-folklore")
+
+
+def _existing(path: Path) -> Path | None:
+    return path if path.exists() else None
+
+
+def _bytes(path: Path) -> bytes | None:
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        return None
+
+
+def _read(path: Path) -> tuple[bytes | None, str]:
+    """Return the bytes and the text of a file."""
+    content = _bytes(path)
+    try:
+        return content, (content or b"").decode()
+    except UnicodeDecodeError:
+        raise InvalidInput(str(path), "is not UTF-8; nothing was changed.", hint="Save it as UTF-8 first.") from None
+
+
+def _check_writable(path: Path) -> None:
+    """Raise Refused for a read-only file: renaming would replace it, but another program manages it."""
+    target = Path(os.path.realpath(path))
+    if target.exists() and not (target.stat().st_mode & 0o222 and os.access(target, os.W_OK)):
+        raise Refused(
+            f"{path} is read-only; nothing was changed.",
+            hint="Make it writable, or put the entry of `folklore install --print` where the file is made.",
+        )
+
+
+def _replace(path: Path, content: bytes, mode: int | None, *, secret: bool = False) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    allowed = 0o700 if secret else 0o7777
+    try:
+        handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666 & allowed)
+        with os.fdopen(handle, "wb") as out:
+            out.write(content)
+            out.flush()
+            os.fsync(out.fileno())
+        if mode is not None:
+            temporary.chmod(mode & allowed)
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)  # it is there only after an error
+
+
+def changed_lines(change: Change, shown: str, hidden: Sequence[str] = ()) -> str:
+    """Return a change as a unified diff, with the hidden words masked."""
+    from difflib import unified_diff
+
+    old, new = [(content or b"").decode().splitlines(keepends=True) for content in (change.before, change.after)]
+    names = [shown if content is not None else "/dev/null" for content in (change.before, change.after)]
+    diff = unified_diff(old, new, names[0], names[1])
+    lines = [line if line.endswith("\n") else f"{line}\n" for line in diff]
+    text = "".join(lines)
+    for word in hidden:
+        text = text.replace(word, "***")
+    return text

@@ -1,0 +1,354 @@
+"""Edits of another program's settings: one server is added or removed, every other byte stays.
+
+No library does this: those that keep comments write the file anew from a model of it, which takes seconds for the
+megabytes that Claude Code keeps in one file, and change spaces, line ends or the byte order mark. So the text is
+edited by position, and the parsers of the standard library check each result: it must hold what the file held, plus or
+minus the one server, else nothing is written.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+Entry = Mapping[str, Any]
+
+NAME = "folklore"
+_BOM = "\ufeff"
+
+
+class EditError(ValueError):
+    """Text that is not valid, or that cannot be edited. `hint` is the next step for its owner."""
+
+    def __init__(self, message: str, hint: str = "Correct it, then run this command again.") -> None:
+        super().__init__(message)
+        self.hint = hint
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """Object or table `key` at the top of a settings file, whose members are MCP servers."""
+
+    key: str
+    toml: bool = False
+
+    def find(self, text: str) -> Entry | None:
+        """Return Folklore's entry. Raises EditError for a text that is not valid."""
+        servers = self._read(text).get(self.key, {})
+        if not isinstance(servers, dict):
+            raise EditError(f"has `{self.key}`, which is not an object; nothing was changed.")
+        entry = servers.get(NAME)
+        return entry if isinstance(entry, dict | None) else {"": entry}
+
+    def put(self, text: str, entry: Entry) -> str:
+        """Return the text with this entry in place of the present one, if any."""
+        wanted = self._read(text)
+        servers = wanted.get(self.key, {})
+        wanted[self.key] = {**servers, NAME: dict(entry)}
+        if self.toml:
+            return self._checked(_put_toml(text, self.key, entry, replace=NAME in servers), wanted)
+        return self._checked(_put_json(text, self.key, entry), wanted)
+
+    def drop(self, text: str, *, keep_section: bool) -> str:
+        """Return the text without the entry, and without the section if nothing is left in it, no comment either.
+
+        `keep_section` keeps an empty section of JSON; in TOML a header of its own always stays.
+        """
+        wanted = self._read(text)
+        del wanted[self.key][NAME]
+        if self.toml:
+            result = _drop_toml(text, self.key)
+            if self.key not in self._read(result):
+                del wanted[self.key]
+            return self._checked(result, wanted)
+        result, empty = _drop_json(text, self.key, keep_section)
+        if empty:
+            del wanted[self.key]
+        return self._checked(result, wanted)
+
+    def snippet(self, entry: Entry) -> str:
+        """Return the entry as a file of its own."""
+        return self.put("", entry)
+
+    def has(self, text: str) -> bool:
+        """Return whether the file has this section, even an empty one."""
+        return self.key in self._read(text)
+
+    def _read(self, text: str) -> dict[str, Any]:
+        return _read_toml(text) if self.toml else _read_json(text)
+
+    def _checked(self, text: str, wanted: Mapping[str, Any]) -> str:
+        """Return the text. Raises EditError if it does not hold exactly what it should."""
+        try:
+            if self._read(text) == wanted:
+                return text
+        except EditError:
+            pass
+        raise EditError(
+            f"has `{self.key}` twice or in a form that Folklore cannot edit; nothing was changed.",
+            "Edit it by hand; `folklore install --print` shows the entry.",
+        )
+
+
+def _invalid(language: str, problem: str) -> EditError:
+    return EditError(f"is not valid {language} ({problem}); nothing was changed.")
+
+
+# --- JSON, with comments and trailing commas ---------------------------------------------------------------------
+
+_COMMENT = re.compile(r'"(?:[^"\\]|\\.)*"|//[^\r\n]*|/\*.*?\*/', re.DOTALL)  # or a string, which may look like one
+_TRAILING_COMMA = re.compile(r'"(?:[^"\\]|\\.)*"|([\[{,]\s*)?,(?=\s*[}\]])', re.DOTALL)
+_SPACE = re.compile(r"[ \t\r\n]*")
+_DECODER = json.JSONDecoder()
+
+
+@dataclass(frozen=True, slots=True)
+class _Member:
+    """Member of an object: where its key begins, its value begins and ends, and the comma after it ends."""
+
+    key: str
+    start: int
+    value: int
+    end: int
+    comma: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Object:
+    """Object: the place after its opening brace, that of its closing one, and its members."""
+
+    start: int
+    end: int
+    members: tuple[_Member, ...]
+
+    def member(self, key: str) -> _Member | None:
+        """Return the member of this name; of several the last, which is the one that counts."""
+        return next((one for one in reversed(self.members) if one.key == key), None)
+
+
+class _Document:
+    """Document of JSON: its text, the same without comments, and the same as strict JSON, all of one length."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        start = f" {text[1:]}" if text.startswith(_BOM) else text
+        self._bare = _COMMENT.sub(lambda one: one[0] if one[0][0] == '"' else re.sub(r"[^\r\n]", " ", one[0]), start)
+        self.strict = _TRAILING_COMMA.sub(lambda one: " " if one[0] == "," else one[0], self._bare)
+
+    def root(self) -> _Object | None:
+        """Return the outermost object, if the document has any content."""
+        start = self._skip(self.strict, 0)
+        return self._object(start) if start < len(self.strict) else None
+
+    def section(self, key: str) -> _Object | None:
+        """Return the object at a key of the outermost one, if it is there."""
+        root = self.root()
+        member = root.member(key) if root is not None else None
+        return self._object(member.value) if member is not None else None
+
+    def _object(self, start: int) -> _Object:
+        """Return the object whose opening brace is at `start`."""
+        members = []
+        place = self._skip(self.strict, start + 1)
+        while self.strict[place] != "}":
+            key, end = _DECODER.raw_decode(self.strict, place)
+            value = self._skip(self.strict, self._skip(self.strict, end) + 1)
+            _, end = _DECODER.raw_decode(self.strict, value)
+            after = self._skip(self._bare, end)
+            comma = after + 1 if self._bare[after] == "," else None
+            members.append(_Member(key, place, value, end, comma))
+            place = self._skip(self.strict, comma or after)
+        return _Object(start + 1, place, tuple(members))
+
+    @staticmethod
+    def _skip(text: str, place: int) -> int:
+        found = _SPACE.match(text, place)
+        return found.end() if found else place
+
+
+def _read_json(text: str) -> dict[str, Any]:
+    """Return the values of a document; an empty one, or one of comments alone, is an empty object."""
+    strict = _Document(text).strict
+    if not strict.strip():
+        return {}
+    try:
+        value = json.loads(strict, parse_constant=_refuse_constant)
+    except RecursionError:
+        raise _invalid("JSON", "it is nested too deeply") from None
+    except json.JSONDecodeError as error:
+        raise _invalid("JSON", f"line {error.lineno}, column {error.colno}: {error.msg}") from None
+    if not isinstance(value, dict):
+        raise _invalid("JSON", "it is not an object")
+    return value
+
+
+def _refuse_constant(word: str) -> None:
+    raise _invalid("JSON", f"{word} is no value")
+
+
+def _put_json(text: str, section: str, entry: Entry) -> str:
+    newline, unit = _newline(text), _unit(text)
+    document = _Document(text)
+    root, servers = document.root(), document.section(section)
+    if root is None:
+        written = _write_json({section: {NAME: entry}}, "", newline, unit)
+        return f"{text}{newline if text.strip(_BOM) and not text.endswith(newline) else ''}{written}{newline}"
+    if servers is None:
+        return _insert(text, root, section, {NAME: entry})
+    present = servers.member(NAME)
+    if present is None:
+        return _insert(text, servers, NAME, entry)
+    inline = "\n" not in text[present.value : present.end]
+    indent = _indent(text, present.start)
+    written = json.dumps(entry, ensure_ascii=False) if inline else _write_json(entry, indent, newline, unit)
+    return text[: present.value] + written + text[present.end :]
+
+
+def _insert(text: str, around: _Object, key: str, value: Entry) -> str:
+    """Return the text with a new first member.
+
+    The first place needs no change of what is there: the last one would need a comma after the present last member,
+    which may have a comment behind it.
+    """
+    newline, unit = _newline(text), _unit(text)
+    first = around.members[0].start if around.members else around.end
+    comma = "," if around.members else ""
+    name = json.dumps(key)
+    if "\n" not in text[around.start : first] and (around.members or "\n" not in text.strip()):
+        written = f"{name}: {json.dumps(value, ensure_ascii=False)}{comma}{' ' if comma else ''}"
+        return text[:first] + written + text[first:]
+    place = re.compile(r"(?:[ \t]*(?://[^\r\n]*|/\*[^\r\n]*?\*/))*").match(text, around.start).end()  # type: ignore[union-attr]
+    outer = _indent(text, around.start)
+    indent = _indent(text, first) if around.members else outer + unit
+    written = f"{newline}{indent}{name}: {_write_json(value, indent, newline, unit)}{comma}"
+    closing = "" if around.members or "\n" in text[place : around.end] else newline + outer
+    return text[:place] + written + closing + text[place:]
+
+
+def _drop_json(text: str, section: str, keep_section: bool) -> tuple[str, bool]:
+    """Return the text without the entry, and whether the section was removed with it."""
+    document = _Document(text)
+    root, servers = document.root(), document.section(section)
+    entry = servers.member(NAME) if servers is not None else None
+    assert root is not None
+    assert servers is not None
+    assert entry is not None
+    around = text[servers.start : entry.start] + text[entry.comma or entry.end : servers.end]
+    if keep_section or around.strip():
+        return _cut(text, servers, NAME), False
+    return _cut(text, root, section), True
+
+
+def _cut(text: str, around: _Object, key: str) -> str:
+    """Return the text without one member, and without the comma that only separated it."""
+    member = around.member(key)
+    assert member is not None
+    place = around.members.index(member)
+    start, end = member.start, member.comma or member.end
+    before = len(text[:start].rstrip(" \t\r\n"))
+    if re.compile(r"[ \t]*(?:\r?\n|$)|\s*}").match(text, end) or text[before - 1 : before] == ",":
+        start = before
+    else:  # more follows on this line
+        end += len(text[end:]) - len(text[end:].lstrip(" \t"))
+    result = text[:start] + text[end:]
+    if not text[around.start : start].strip() and not text[end : around.end].strip():
+        return text[: around.start] + text[around.end :]
+    former = around.members[place - 1] if place else None
+    if former is not None and former.comma is not None and member.comma is None:
+        result = result[: former.comma - 1] + result[former.comma :]
+    return result
+
+
+def _write_json(value: object, indent: str, newline: str, unit: str) -> str:
+    """Return a value in lines that begin with this indentation, the first one excepted."""
+    return json.dumps(value, ensure_ascii=False, indent=unit).replace("\n", newline + indent)
+
+
+def _newline(text: str) -> str:
+    found = re.search(r"\r?\n", text)
+    return found.group() if found else "\n"
+
+
+def _unit(text: str) -> str:
+    """Return the indentation of the first line that has one: a tab or some spaces."""
+    found = re.search(r"^[ \t]+(?=[\"\[])", text, re.MULTILINE)
+    return found.group() if found else "  "
+
+
+def _indent(text: str, place: int) -> str:
+    """Return the indentation of the line that holds a place."""
+    line = text[text.rfind("\n", 0, place) + 1 : place].removeprefix(_BOM)
+    return line[: len(line) - len(line.lstrip(" \t"))]
+
+
+# --- TOML --------------------------------------------------------------------------------------------------------
+
+
+def _read_toml(text: str) -> dict[str, Any]:
+    try:
+        return tomllib.loads(text.removeprefix(_BOM))
+    except tomllib.TOMLDecodeError as error:
+        raise _invalid("TOML", str(error)) from None
+    except RecursionError:
+        raise _invalid("TOML", "it is nested too deeply") from None
+
+
+def _put_toml(text: str, section: str, entry: Entry, *, replace: bool) -> str:
+    newline = _newline(text)
+    lines = [f"{_word(key)} = {_write_toml(value)}{newline}" for key, value in entry.items()]
+    written = f"[{section}.{NAME}]{newline}{''.join(lines)}"
+    tables = list(_tables(text, section)) if replace else []
+    if tables:
+        for start, end in reversed(tables[1:]):
+            text = text[:start] + text[end:]
+        return text[: tables[0][0]] + written + text[tables[0][1] :]
+    if text.strip(_BOM) and not text.endswith("\n"):
+        text += newline
+    return f"{text}{newline if text.strip(_BOM) else ''}{written}"
+
+
+def _drop_toml(text: str, section: str) -> str:
+    for start, end in reversed(list(_tables(text, section))):
+        before = text[:start]
+        if before.endswith(("\n\n", "\n\r\n")):
+            before = before.removesuffix("\n").removesuffix("\r")
+        text = before + text[end:]
+    return text
+
+
+def _tables(text: str, section: str) -> Iterator[tuple[int, int]]:
+    """Yield the places of Folklore's table and of the tables in it.
+
+    A table ends with its last line that is not blank and no comment: a comment above the next header is that one's. A
+    header inside a string of several lines would be taken for one; the check of the result refuses that.
+    """
+    header = re.compile(r"^[ \t]*\[[^\r\n]*\][ \t]*(?:#[^\r\n]*)?\r?$", re.MULTILINE)
+    ours = re.compile(rf"""[ \t]*\[[ \t]*(["']?){section}\1[ \t]*\.[ \t]*(["']?){NAME}\2[ \t]*[\].]""")
+    found = [one.start() for one in header.finditer(text)] + [len(text)]
+    for start, following in pairwise(found):
+        if not ours.match(text, start):
+            continue
+        end = start
+        for line in re.compile(r"[^\n]*(?:\n|$)").finditer(text, start, following):
+            if line.group().strip() and not line.group().lstrip().startswith("#"):
+                end = line.end()
+        yield start, end
+
+
+def _word(key: str) -> str:
+    return key if re.fullmatch(r"[A-Za-z0-9_-]+", key) else json.dumps(key, ensure_ascii=False)
+
+
+def _write_toml(value: object) -> str:
+    if isinstance(value, Mapping):
+        return "{ " + ", ".join(f"{_word(key)} = {_write_toml(one)}" for key, one in value.items()) + " }"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(_write_toml, value)) + "]"
+    if isinstance(value, str | bool | int | float):
+        return json.dumps(value, ensure_ascii=False)  # a string, number or boolean of JSON is one of TOML too
+    return str(value)  # a date or a time

@@ -1,0 +1,252 @@
+"""Assistants that Folklore installs into: their settings files, and the form of an MCP server in each."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from folklore.clients.editing import Section
+
+TOKEN_VARIABLE = "FOLKLORE_TOKEN"  # noqa: S105 - the name of a variable
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """Home, system and environment of the user, which decide where settings are."""
+
+    home: Path = field(default_factory=Path.home)
+    system: str = field(default_factory=lambda: sys.platform)
+    environ: Mapping[str, str] = field(default_factory=lambda: os.environ)
+
+    def config(self, *parts: str) -> Path:
+        """Return a path below ~/.config or its substitute."""
+        return Path(self.environ.get("XDG_CONFIG_HOME") or self.home / ".config", *parts)
+
+    def application(self, *parts: str) -> Path:
+        """Return a path below the folder in which this system keeps the settings of applications."""
+        if self.system == "darwin":
+            return self.home.joinpath("Library", "Application Support", *parts)
+        if self.system == "win32":
+            return Path(self.environ.get("APPDATA") or self.home / "AppData" / "Roaming", *parts)
+        return self.config(*parts)
+
+    def folder(self, variable: str, default: str) -> Path:
+        """Return the folder that a variable names, else one in the home."""
+        return Path(self.environ.get(variable) or self.home / default)
+
+
+@dataclass(frozen=True, slots=True)
+class Remote:
+    """Server over HTTP: its address, and the headers of each request, the token among them or in a variable."""
+
+    url: str
+    token: str | None = None
+    token_in_variable: bool = False
+    namespace: str | None = None
+
+    def headers(self, variable: str | None) -> dict[str, str]:
+        """Return the headers; `variable` is the client's form of a reference to FOLKLORE_TOKEN."""
+        token = variable if self.token_in_variable and variable else self.token
+        return ({"Authorization": f"Bearer {token}"} if token else {}) | self.other_headers()
+
+    def other_headers(self) -> dict[str, str]:
+        """Return the headers other than that of the token."""
+        return {"Folklore-Namespace": quote(self.namespace, safe=":/@")} if self.namespace else {}
+
+
+@dataclass(frozen=True, slots=True)
+class Client:
+    """Assistant: where it keeps its servers, how an entry looks, and how to recognise that it is here.
+
+    `files` are the candidates of the user, of which the first that exists is used; `project_files` those of a
+    repository. `variable` is a reference to FOLKLORE_TOKEN that the client replaces in headers.
+    """
+
+    name: str
+    title: str
+    section: Section
+    files: Callable[[Machine], Sequence[Path]]
+    project_files: Sequence[str]
+    local: Callable[[Sequence[str]], dict[str, Any]]
+    remote: Callable[[Remote], dict[str, Any]] | None
+    variable: str | None
+    commands: Sequence[str]
+    folders: Callable[[Machine], Sequence[Path]]
+    next: str
+
+    def is_here(self, machine: Machine) -> bool:
+        """Return whether this user has the client: a command of it, or a folder of its settings."""
+        path = machine.environ.get("PATH")
+        return any(shutil.which(command, path=path) for command in self.commands) or any(
+            folder.exists() for folder in (*self.folders(machine), *self.files(machine))
+        )
+
+    def file(self, machine: Machine, project: Path | None) -> Path:
+        """Return the settings file of the user, or of a project, for which the client must have one."""
+        found = self.files(machine) if project is None else [project / name for name in self.project_files]
+        return next((path for path in found if path.exists()), found[0])
+
+
+def _plain(command: Sequence[str]) -> dict[str, Any]:
+    return {"command": command[0], "args": list(command[1:])}
+
+
+def _typed(command: Sequence[str]) -> dict[str, Any]:
+    return {"type": "stdio", **_plain(command)}
+
+
+def _over_http(key: str, variable: str | None, **more: object) -> Callable[[Remote], dict[str, Any]]:
+    """Return the form of an entry whose address is at `key`."""
+
+    def entry(remote: Remote) -> dict[str, Any]:
+        headers = remote.headers(variable)
+        return {**more, key: remote.url, **({"headers": headers} if headers else {})}
+
+    return entry
+
+
+def _codex(remote: Remote) -> dict[str, Any]:
+    if not remote.token_in_variable:
+        headers = remote.headers(None)
+        return {"url": remote.url} | ({"http_headers": headers} if headers else {})
+    others = remote.other_headers()
+    return {"url": remote.url, "bearer_token_env_var": TOKEN_VARIABLE} | ({"http_headers": others} if others else {})
+
+
+_SERVERS = Section("mcpServers")
+_BRACES, _ENV, _DOLLAR = f"{{env:{TOKEN_VARIABLE}}}", f"${{env:{TOKEN_VARIABLE}}}", f"${{{TOKEN_VARIABLE}}}"
+
+CLIENTS: Mapping[str, Client] = {
+    client.name: client
+    for client in (
+        Client(
+            name="claude-code",
+            title="Claude Code",
+            section=_SERVERS,
+            files=lambda machine: [machine.folder("CLAUDE_CONFIG_DIR", "") / ".claude.json"],
+            project_files=[".mcp.json"],
+            local=_typed,
+            remote=_over_http("url", _DOLLAR, type="http"),
+            variable=_DOLLAR,
+            commands=["claude"],
+            folders=lambda machine: [machine.folder("CLAUDE_CONFIG_DIR", ".claude")],
+            next="start a new session; `/mcp` lists folklore",
+        ),
+        Client(
+            name="claude-desktop",
+            title="Claude Desktop",
+            section=_SERVERS,
+            files=lambda machine: [machine.application("Claude", "claude_desktop_config.json")],
+            project_files=[],
+            local=_plain,
+            remote=None,
+            variable=None,
+            commands=[],
+            folders=lambda machine: [machine.application("Claude")],
+            next="quit Claude Desktop and start it again",
+        ),
+        Client(
+            name="cursor",
+            title="Cursor",
+            section=_SERVERS,
+            files=lambda machine: [machine.home / ".cursor" / "mcp.json"],
+            project_files=[".cursor/mcp.json"],
+            local=_plain,
+            remote=_over_http("url", _ENV),
+            variable=_ENV,
+            commands=["cursor", "cursor-agent"],
+            folders=lambda machine: [machine.home / ".cursor"],
+            next="enable folklore in Cursor's settings under MCP, if it is not on",
+        ),
+        Client(
+            name="vscode",
+            title="VS Code",
+            section=Section("servers"),
+            files=lambda machine: [machine.application("Code", "User", "mcp.json")],
+            project_files=[".vscode/mcp.json"],
+            local=_typed,
+            remote=_over_http("url", _ENV, type="http"),
+            variable=_ENV,
+            commands=["code"],
+            folders=lambda machine: [machine.application("Code")],
+            next="run `MCP: List Servers` and start folklore; confirm that you trust it",
+        ),
+        Client(
+            name="codex",
+            title="Codex",
+            section=Section("mcp_servers", toml=True),
+            files=lambda machine: [machine.folder("CODEX_HOME", ".codex") / "config.toml"],
+            project_files=[".codex/config.toml"],
+            local=_plain,
+            remote=_codex,
+            variable=TOKEN_VARIABLE,
+            commands=["codex"],
+            folders=lambda machine: [machine.folder("CODEX_HOME", ".codex")],
+            next="start a new session; `/mcp` lists folklore",
+        ),
+        Client(
+            name="gemini",
+            title="Gemini CLI",
+            section=_SERVERS,
+            files=lambda machine: [machine.home / ".gemini" / "settings.json"],
+            project_files=[".gemini/settings.json"],
+            local=_plain,
+            remote=_over_http("httpUrl", _DOLLAR),
+            variable=_DOLLAR,
+            commands=["gemini"],
+            folders=lambda machine: [machine.home / ".gemini"],
+            next="start a new session in a folder that it trusts; `/mcp` lists folklore",
+        ),
+        Client(
+            name="windsurf",
+            title="Windsurf",
+            section=_SERVERS,
+            files=lambda machine: [machine.home / ".codeium" / "windsurf" / "mcp_config.json"],
+            project_files=[],
+            local=_plain,
+            remote=_over_http("serverUrl", _ENV),
+            variable=_ENV,
+            commands=["windsurf"],
+            folders=lambda machine: [machine.home / ".codeium" / "windsurf"],
+            next="press Refresh in the list of MCP servers of Cascade",
+        ),
+        Client(
+            name="zed",
+            title="Zed",
+            section=Section("context_servers"),
+            files=lambda machine: [
+                machine.application("Zed", "settings.json")
+                if machine.system == "win32"
+                else machine.config("zed", "settings.json")
+            ],
+            project_files=[".zed/settings.json"],
+            local=_plain,
+            remote=_over_http("url", None),
+            variable=None,
+            commands=["zed", "zeditor"],
+            folders=lambda machine: [
+                machine.application("Zed") if machine.system == "win32" else machine.config("zed")
+            ],
+            next="the Agent Panel's settings list folklore with a green dot",
+        ),
+        Client(
+            name="opencode",
+            title="OpenCode",
+            section=Section("mcp"),
+            files=lambda machine: [machine.config("opencode", name) for name in ("opencode.json", "opencode.jsonc")],
+            project_files=["opencode.json", "opencode.jsonc"],
+            local=lambda command: {"type": "local", "command": list(command), "enabled": True},
+            remote=lambda remote: _over_http("url", _BRACES, type="remote")(remote) | {"enabled": True},
+            variable=_BRACES,
+            commands=["opencode"],
+            folders=lambda machine: [machine.config("opencode")],
+            next="start it again; `opencode mcp list` shows folklore",
+        ),
+    )
+}
