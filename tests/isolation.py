@@ -201,6 +201,7 @@ class Trial:
             case 16:
                 await self._api(holder, "get", ids=ids, forgotten=self.random.random() < 0.5)
                 await self._api(holder, "history", id=ids[0])
+                await self._api(holder, "resolve", endings=[ids[0][-4:]])
             case 17:
                 call = self.random.choice(["stats", "list_namespaces", "list_tokens", "audit", "status"])
                 await self._api(holder, call, **({"namespaces": [name]} if call == "audit" else {}))

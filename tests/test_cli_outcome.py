@@ -73,7 +73,7 @@ async def test_errors_of_bad_input_name_the_next_step(folklore: CommandLine) -> 
     assert "ISO 8601 time" in (await folklore("store", "x", "--occurred-at", "yesterday")).err
     assert "Use one of kinds, tags," in (await folklore("recall", "x", "--filter", "mood=good")).err
     assert "`folklore tokens list` shows ids" in (await folklore("tokens", "revoke", "alice")).err
-    assert "`folklore list --format ids` shows ids" in (await folklore("show", "alice")).err
+    assert "`folklore list` shows them" in (await folklore("show", "alice")).err
 
 
 def test_snippets_start_servers_with_the_same_memory(

@@ -30,6 +30,7 @@ from folklore.memory.requests import (
     GetRequest,
     ListTokensRequest,
     RenameNamespaceRequest,
+    ResolveRequest,
     RevokeTokensRequest,
     StatusRequest,
 )
@@ -121,6 +122,8 @@ async def test_an_id_of_another_namespace_is_answered_like_an_unknown_id(owner: 
         await alice.update(hidden, content="changed")
     with pytest.raises(NotFound):
         await alice.forget(hidden, erase=True)
+    resolved = await alice.call(ResolveRequest(endings=(hidden.hex[-8:], own.hex[-8:])))
+    assert [[memory.id for memory in item.found] for item in resolved] == [[], [own]]
     outcome = await alice.relate(Relation(own, "relates_to", hidden))
     assert [item.reason for item in outcome.failed] == [f"There is no memory {hidden}."]
     assert [memory.content for memory in await owner.get(hidden)] == ["another of the board"]

@@ -15,6 +15,7 @@ from uuid import UUID
 
 import click
 
+from folklore.cli.ids import short
 from folklore.memory import serializers
 from folklore.memory.serializers import Format
 from folklore.model import DEFAULT_KIND
@@ -229,10 +230,12 @@ def _cell(value: object) -> str:
 def _print_result(place: int, result: Recalled, form: Format, zone: tzinfo) -> None:
     memory = result.memory
     score = "" if result.score is None else f"{result.score:.4f}"
-    replaced = f", superseded by {memory.superseded_by}" if memory.superseded_by else ""
+    by = memory.superseded_by
     if form == "ids":
+        replaced = f", superseded by {by}" if by else ""
         print_line(f"{memory.id}  {score}".rstrip() + replaced)
         return
+    replaced = f", superseded by {short(by)}" if by else ""
     head = f"{place:>2}. {paint(score, fg='green')}{'  ' if score else ''}"
     answers = f"  (question {', '.join(str(number + 1) for number in result.queries)})" if result.queries else ""
     elsewhere = " · elsewhere" if result.elsewhere else ""
@@ -244,12 +247,12 @@ def _print_result(place: int, result: Recalled, form: Format, zone: tzinfo) -> N
         for line in lines[:_LINES_SHOWN]:
             print_line(_INDENT + line)
         rest = f", {len(memory.content):,} characters in all" if len(lines) > _LINES_SHOWN else ""
-        print_line(f"{_INDENT}{memory.id} by {memory.author}{rest}{replaced}", dim=True)
+        print_line(f"{_INDENT}{short(memory.id)} by {memory.author}{rest}{replaced}", dim=True)
     for id_ in result.contradicts:
-        print_line(f"{_INDENT}contradicts {id_}", fg="yellow")
+        print_line(f"{_INDENT}contradicts {short(id_)}", fg="yellow")
     for item in result.variants:
         differs = f": {item.differs}" if item.differs else ""
-        print_line(f"{_INDENT}variant {item.id} by {item.author}, {_when(item.when, zone)}{differs}", dim=True)
+        print_line(f"{_INDENT}variant {short(item.id)} by {item.author}, {_when(item.when, zone)}{differs}", dim=True)
     print_line()
 
 

@@ -13,7 +13,8 @@ from uuid import UUID
 import click
 import yaml
 
-from folklore.cli.context import call, with_operations
+from folklore.cli.context import call
+from folklore.cli.ids import call_with_ids, ids_of, with_ids
 from folklore.cli.options import (
     Given,
     Names,
@@ -24,7 +25,6 @@ from folklore.cli.options import (
     fields_from,
     filter_options,
     filters_from,
-    id_of,
     namespace_option,
     several_namespaces,
 )
@@ -60,14 +60,18 @@ def store(ctx: click.Context, /, text: tuple[str, ...], fields: Given, entities:
     stated = fields_from(fields)
     tags = stated.pop("tags", ())
     named = _entity_tags(content, tags)
-    draft = Draft(
-        content,
-        **stated,
-        **options,
-        tags=(*tags, *named) if entities else tags,
-        supersedes=None if supersedes is None else id_of(supersedes),
-    )
-    result = call(ctx, requests.StoreRequest(memories=(draft,), namespace=namespace, single=True))
+
+    def request(old: tuple[UUID, ...]) -> requests.StoreRequest:
+        draft = Draft(
+            content,
+            **stated,
+            **options,
+            tags=(*tags, *named) if entities else tags,
+            supersedes=old[0] if old else None,
+        )
+        return requests.StoreRequest(memories=(draft,), namespace=namespace, single=True)
+
+    result = call_with_ids(ctx, [] if supersedes is None else [supersedes], request)
     if as_json:
         print_json(serializers.stored(result))
     else:
@@ -111,8 +115,8 @@ def edit(ctx: click.Context, memory: str, namespaces: Names, as_json: bool) -> N
     A file that is not saved, or saved unchanged or empty, changes nothing, and so does one whose memory was changed
     meanwhile. The former values are kept: `folklore history`, `folklore undo`.
     """
-    id_ = id_of(memory)
-    before = call(ctx, requests.HistoryRequest(id=id_, namespaces=namespaces)).memory
+    before = call_with_ids(ctx, [memory], lambda ids: requests.HistoryRequest(id=ids[0], namespaces=namespaces)).memory
+    id_ = before.id
     text = as_text(before)
     edited = click.edit(text, extension=".md")
     now = before
@@ -197,8 +201,9 @@ def forget(
     What they superseded is in force again. `folklore undo` restores them for a while (retention_days), unless --erase.
     On a terminal it asks first.
     """
-    ids = tuple(map(id_of, memories))
-    request = ForgetRequest(ids=ids, filters=filters_from(filters) if filters or not ids else None, **options)
+    conditions = filters_from(filters) if filters or not memories else None
+    ids = ids_of(ctx, memories)
+    request = ForgetRequest(ids=ids, filters=conditions, **options)
     more = False
     if not request.dry_run and not yes and sys.stdin.isatty():
         request, more = _confirmed(ctx, request, as_json=as_json)
@@ -252,13 +257,12 @@ def undo(
     as_json: bool,
 ) -> None:
     """Undo the last change of each memory: an edit, a forget, a supersede. Repeat it for the previous change."""
-    ids = [id_of(text) for text in dict.fromkeys(memories)]
-    if revision is not None and len(ids) > 1:
+    if revision is not None and len(set(memories)) > 1:
         raise InvalidInput("revision", "belongs to one memory.", hint="Undo the others in another command.")
 
-    async def work(operations: Operations) -> list[Undone]:
+    async def work(operations: Operations, ids: tuple[UUID, ...]) -> list[Undone]:
         undone = []
-        for id_ in ids:
+        for id_ in dict.fromkeys(ids):
             done = await operations.call(requests.UndoRequest(id=id_, namespaces=namespaces, revision=revision))
             undone.append(done)
             if not as_json:
@@ -267,7 +271,7 @@ def undo(
                     print_line(f"superseded again: {old}")
         return undone
 
-    undone = with_operations(ctx, work)
+    undone = with_ids(ctx, memories, work)
     if as_json:
         changes = [
             {"memory": serializers.record(item.memory), "change": serializers.revision(item.revision)}
@@ -289,13 +293,16 @@ def merge(
 
     The others are superseded by it. `folklore undo ID` takes it back.
     """
-    id_, *others = [id_of(text) for text in dict.fromkeys(memories)]
-    if not others:
-        raise InvalidInput("ID", "needs another one.", hint="Name first the memory that remains.")
     changes = changes_from({} if content is None else {"content": content})
-    request = requests.UpdateRequest(id=id_, changes=changes, merge=tuple(others), namespaces=namespaces)
-    now = call(ctx, request)
-    print_either(serializers.record(now), f"merged into {id_}, revision {now.revision}", as_json=as_json)
+
+    def request(ids: tuple[UUID, ...]) -> requests.UpdateRequest:
+        id_, *others = dict.fromkeys(ids)
+        if not others:
+            raise InvalidInput("ID", "needs another one.", hint="Name first the memory that remains.")
+        return requests.UpdateRequest(id=id_, changes=changes, merge=tuple(others), namespaces=namespaces)
+
+    now = call_with_ids(ctx, memories, request)
+    print_either(serializers.record(now), f"merged into {now.id}, revision {now.revision}", as_json=as_json)
 
 
 @click.command()
@@ -307,14 +314,13 @@ def pin(
     ctx: click.Context, memories: tuple[str, ...], remove: bool, namespaces: tuple[str, ...], as_json: bool
 ) -> None:
     """Pin memories: they never expire or fade, and come first where a session starts."""
-    ids = [id_of(text) for text in dict.fromkeys(memories)]
     changes = changes_from({"pinned": not remove})
 
-    async def work(operations: Operations) -> list[Memory]:
-        wanted = [requests.UpdateRequest(id=id_, changes=changes, namespaces=namespaces) for id_ in ids]
+    async def work(operations: Operations, ids: tuple[UUID, ...]) -> list[Memory]:
+        wanted = [requests.UpdateRequest(id=id_, changes=changes, namespaces=namespaces) for id_ in dict.fromkeys(ids)]
         return [await operations.call(request) for request in wanted]
 
-    pinned = with_operations(ctx, work)
+    pinned = with_ids(ctx, memories, work)
     if as_json:
         print_json({"memories": [serializers.record(memory) for memory in pinned]})
     for memory in () if as_json else pinned:
@@ -342,10 +348,14 @@ def relate(
     """Relate one memory to another: relates_to, contradicts, derived_from, part_of, depends_on, causes, exemplifies,
     prefers_over, precedes, supersedes, or another word.
     """
-    change = requests.RelationChange(from_id=id_of(from_), to_id=id_of(to), type=type_, **options)
-    result = call(ctx, requests.RelateRequest(relations=(change,), namespaces=namespaces))
+
+    def request(ids: tuple[UUID, ...]) -> requests.RelateRequest:
+        change = requests.RelationChange(from_id=ids[0], to_id=ids[1], type=type_, **options)
+        return requests.RelateRequest(relations=(change,), namespaces=namespaces)
+
+    result = call_with_ids(ctx, [from_, to], request)
     if result.failed:
         first = result.failed[0]
-        raise error_from_code(first.code, f"Not {'removed' if change.remove else 'related'}: {first.reason}")
+        raise error_from_code(first.code, f"Not {'removed' if options['remove'] else 'related'}: {first.reason}")
     outcome = "created" if result.created else "updated" if result.updated else "removed"
     print_either(serializers.related(result), f"{outcome}: {from_} {type_} {to}", as_json=as_json)

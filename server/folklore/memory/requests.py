@@ -233,6 +233,12 @@ class GetRequest(Request, Returns[results.GetResult]):
     forgotten: bool = False
 
 
+class ResolveRequest(Request, Returns[tuple[results.ResolvedId, ...]]):
+    """Find memories by the last characters of their ids."""
+
+    endings: Words
+
+
 class HistoryRequest(Request, Returns[results.History]):
     """Read the changes of a memory."""
 

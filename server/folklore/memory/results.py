@@ -61,6 +61,14 @@ class GetResult:
 
 
 @dataclass(frozen=True, slots=True)
+class ResolvedId:
+    """The end of an id, and the memories that it may mean, newest first; at most six are shown."""
+
+    ending: str
+    found: tuple[Memory, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class History:
     """A memory as it is now, and its changes, the last one first."""
 
