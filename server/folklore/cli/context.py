@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from datetime import tzinfo
+from datetime import UTC, tzinfo
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -38,7 +38,9 @@ def quick_settings(ctx: click.Context, *, quiet: bool = True, **flags: object) -
 
 
 def zone_of(ctx: click.Context) -> tzinfo:
-    """Return the time zone in which a command reads and shows times."""
+    """Return the time zone in which a command shows times."""
+    if ctx.find_root().obj["utc"]:
+        return UTC
     return local_zone(quick_settings(ctx)[0])
 
 

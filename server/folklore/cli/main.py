@@ -95,12 +95,13 @@ class _Lazy(click.Group):
     "--home", type=click.Path(path_type=Path, file_okay=False), help="Directory of the engine's data, logs and models."
 )
 @click.option("--log-level", type=click.Choice(["debug", "info", "warning", "error"]), help="What to log on stderr.")
+@click.option("--utc", is_flag=True, help='Show times in UTC and never as "3 days ago"; allowed anywhere.')
 @click.option("--debug", is_flag=True, help="Show tracebacks; allowed anywhere in the command.")
 @click.version_option(__version__, prog_name="folklore")
 @click.pass_context
-def cli(ctx: click.Context, /, config: Path | None, debug: bool, **flags: Any) -> None:
+def cli(ctx: click.Context, /, config: Path | None, debug: bool, utc: bool, **flags: Any) -> None:
     """Long-term memory for AI coding assistants, shared by a whole team."""
-    ctx.obj = {"config": config, "flags": flags, "debug": debug}
+    ctx.obj = {"config": config, "flags": flags, "debug": debug, "utc": utc}
 
 
 def main() -> None:
@@ -145,13 +146,13 @@ def _failure(error: Exception, as_json: bool) -> int:
 
 
 def _global_first(options: list[str]) -> list[str]:
-    """Move --server and --token, which are allowed anywhere, before the command."""
+    """Move --server, --token and --utc, which are allowed anywhere, before the command."""
     first, rest = [], []
     words = iter(options)
     for word in words:
         if word in ("--server", "--token"):
             first += [word, *[value for value in [next(words, None)] if value is not None]]
-        elif word.startswith(("--server=", "--token=")):
+        elif word == "--utc" or word.startswith(("--server=", "--token=")):
             first.append(word)
         else:
             rest.append(word)

@@ -9,7 +9,7 @@ import sys
 import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from datetime import datetime, tzinfo
+from datetime import UTC, datetime, tzinfo
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
@@ -29,12 +29,19 @@ Report = Callable[[int, str], None]
 
 _LINES_SHOWN = 8
 _INDENT = "    "
+_MINUTE, _HOUR = 60, 3_600  # seconds
+_YEAR = 365  # days
 _UNBOUNDED = 10_000  # columns, to measure a table without the width of the terminal
 
 
 def print_json(value: object) -> None:
     """Print one JSON document on stdout."""
-    click.echo(json.dumps(value, ensure_ascii=False, indent=2))
+    click.echo(json.dumps(value, ensure_ascii=False, indent=2, default=_json_time))
+
+
+def _json_time(value: object) -> str:
+    assert isinstance(value, datetime), f"{type(value).__name__} is no JSON"
+    return value.isoformat(timespec="seconds")
 
 
 def print_either(value: object, text: str, *, as_json: bool) -> None:
@@ -125,7 +132,7 @@ def print_memory(memory: Memory, zone: tzinfo) -> None:
     for name, value in serializers.record(memory).items():
         if name not in ("content", "when") and value != "":
             shown = getattr(memory, name, value)
-            text = _when(shown, zone) if isinstance(shown, datetime) else _plain(value)
+            text = _both_times(shown, zone) if isinstance(shown, datetime) else _plain(value)
             _print_field(name, text)
 
 
@@ -147,7 +154,7 @@ def print_revision(item: Revision, zone: tzinfo) -> None:
     reason = f": {item.reason}" if item.reason else ""
     undoes = "" if item.undoes is None else f" of the change of revision {item.undoes}"
     change = f"{item.action}{undoes} by {item.author}, from revision {item.revision}{reason}"
-    print_line(f"{_when(item.changed_at, zone)}  {change}")
+    print_line(f"{time_text(item.changed_at, zone)}  {change}")
     for name, value in shown["before"].items():
         for place, line in enumerate(_plain(value).splitlines() or [""]):
             _print_field("" if place else name, line)
@@ -220,6 +227,8 @@ def progress(work: str, total: int | None) -> Iterator[Report]:
 
 
 def _cell(value: object) -> str:
+    if isinstance(value, datetime):
+        return time_text(value, value.tzinfo or UTC)
     if isinstance(value, int):
         return f"{value:,}"
     if isinstance(value, dict):
@@ -252,14 +261,16 @@ def _print_result(place: int, result: Recalled, form: Format, zone: tzinfo) -> N
         print_line(f"{_INDENT}contradicts {short(id_)}", fg="yellow")
     for item in result.variants:
         differs = f": {item.differs}" if item.differs else ""
-        print_line(f"{_INDENT}variant {short(item.id)} by {item.author}, {_when(item.when, zone)}{differs}", dim=True)
+        print_line(
+            f"{_INDENT}variant {short(item.id)} by {item.author}, {time_text(item.when, zone)}{differs}", dim=True
+        )
     print_line()
 
 
 def _headline(memory: Memory, zone: tzinfo) -> str:
     kind = memory.kind if memory.kind != DEFAULT_KIND else None
     tags = " ".join(f"#{tag}" for tag in memory.tags)
-    parts = (memory.namespace, _when(memory.when, zone), memory.source, kind, tags)
+    parts = (memory.namespace, time_text(memory.when, zone), memory.source, kind, tags)
     return " · ".join(part for part in parts if part)
 
 
@@ -271,25 +282,64 @@ def _wrapped(text: str) -> Iterator[str]:
 
 
 def row_of(item: object, attributes: Mapping[str, str], zone: tzinfo) -> dict[str, Any]:
-    """Return attributes of an item by their names in the output: times in a zone, ids and sequences for JSON."""
+    """Return attributes of an item by their names in the output, ids and sequences as JSON has them; times in a zone,
+    which `print_json` and `print_rows` write each in its form.
+    """
     return {name: _shown(getattr(item, attribute), zone) for name, attribute in attributes.items()}
 
 
 def _shown(value: object, zone: tzinfo) -> object:
     if isinstance(value, datetime):
-        return local_time(value, zone)
+        return value.astimezone(zone)
     if isinstance(value, tuple):
         return [_shown(entry, zone) for entry in value]
     return str(value) if isinstance(value, UUID) else value
 
 
-def local_time(moment: datetime | None, zone: tzinfo) -> str | None:
-    """Return a time as ISO 8601 in a time zone."""
-    return None if moment is None else moment.astimezone(zone).isoformat(timespec="seconds")
+def time_text(moment: datetime, zone: tzinfo, now: datetime | None = None) -> str:
+    """Return a time for people: as a distance from now, or with --utc, and beyond a year, as date and time."""
+    if shows_utc():
+        return absolute_time(moment, zone)
+    return _distance(moment.astimezone(zone), now or datetime.now(zone)) or absolute_time(moment, zone)
 
 
-def _when(moment: datetime, zone: tzinfo) -> str:
+def shows_utc() -> bool:
+    """Return True if the command was given --utc."""
+    context = click.get_current_context(silent=True)
+    return context is not None and bool((context.find_root().obj or {}).get("utc"))
+
+
+def _both_times(moment: datetime, zone: tzinfo) -> str:
+    """Return date and time, and the distance from now if it is shown."""
+    absolute, text = absolute_time(moment, zone), time_text(moment, zone)
+    return absolute if text == absolute else f"{absolute} ({text})"
+
+
+def absolute_time(moment: datetime, zone: tzinfo) -> str:
+    """Return date and time in a zone, to the minute."""
     return moment.astimezone(zone).strftime("%Y-%m-%d %H:%M")
+
+
+def _distance(moment: datetime, now: datetime) -> str | None:
+    """Return the distance from now in the largest unit that fits, in days of the calendar; None beyond a year."""
+    seconds = abs((now - moment).total_seconds())
+    days = abs((now.astimezone(moment.tzinfo).date() - moment.date()).days)
+    if days > _YEAR:
+        return None
+    if seconds < _MINUTE:
+        return "just now"
+    if seconds < _HOUR:
+        count, unit = int(seconds // _MINUTE), "minute"
+    elif days == 0 or seconds < 12 * _HOUR:
+        count, unit = int(seconds // _HOUR), "hour"
+    elif days == 1:
+        return "tomorrow" if moment > now else "yesterday"
+    elif days <= 30:
+        count, unit = days, "day"
+    else:
+        count, unit = round(days / (_YEAR / 12)), "month"
+    counted = f"{count} {unit}{'' if count == 1 else 's'}"
+    return f"in {counted}" if moment > now else f"{counted} ago"
 
 
 def _plain(value: object) -> str:

@@ -21,7 +21,15 @@ from folklore.cli.options import (
     ranking_from,
     ranking_options,
 )
-from folklore.cli.output import print_answer, print_details, print_explanation, print_json, print_line, print_revision
+from folklore.cli.output import (
+    print_answer,
+    print_details,
+    print_explanation,
+    print_json,
+    print_line,
+    print_revision,
+    time_text,
+)
 from folklore.errors import NotFound
 from folklore.memory import requests, serializers
 from folklore.memory.serializers import Format
@@ -140,4 +148,4 @@ def history(ctx: click.Context, memory: str, namespaces: Names, as_json: bool) -
     print_line(f"{now.namespace} {now.id}, revision {now.revision}", bold=True)
     for item in found.revisions:
         print_revision(item, zone)
-    print_line(f"stored {now.created_at.astimezone(zone):%Y-%m-%d %H:%M} by {now.author}", dim=True)
+    print_line(f"stored {time_text(now.created_at, zone)} by {now.author}", dim=True)
