@@ -125,6 +125,14 @@ def _branch_cells(found: Mapping[str, Any]) -> Iterator[object]:
         yield from (of["rank"], of["raw"], of["evidence"]) if isinstance(of, dict) else ("", "", "")
 
 
+def one_line(place: int, memory: Memory, zone: tzinfo) -> str:
+    """Return the number, the end of the id, the time and the beginning of a memory, as wide as the terminal."""
+    head = f"{place:>2}. {short(memory.id)}  {time_text(memory.when, zone):<14}  "
+    text = " ".join(memory.content.split())
+    room = max(shutil.get_terminal_size((100, 24)).columns - len(head), 20)
+    return paint(head, dim=True) + (text if len(text) <= room else f"{text[: room - 1]}…")
+
+
 def print_memory(memory: Memory, zone: tzinfo) -> None:
     """Print a whole memory: its text, then every field that is set."""
     print_line(memory.content)
