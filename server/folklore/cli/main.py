@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+from click.shell_completion import CompletionItem
 
 from folklore import __version__
 from folklore.errors import FolkloreError
@@ -24,10 +25,11 @@ _GROUPS: dict[str, dict[str, tuple[str, str, str]]] = {
         "search": ("folklore.cli.read", "search", "Find memories by exact words."),
         "list": ("folklore.cli.read", "list_", "List memories in order of time."),
         "show": ("folklore.cli.read", "show", "Show memories whole, by id."),
+        "log": ("folklore.cli.status", "log", "Show who stored, changed and forgot what, by day."),
         "history": ("folklore.cli.read", "history", "Show the changes of a memory."),
         "edit": ("folklore.cli.write", "edit", "Change a memory in your editor."),
         "forget": ("folklore.cli.write", "forget", "Forget memories; `undo` restores them for a while."),
-        "undo": ("folklore.cli.write", "undo", "Take back the last change of a memory."),
+        "undo": ("folklore.cli.write", "undo", "Take back the last change of a memory, or your last one."),
         "merge": ("folklore.cli.write", "merge", "Merge memories into one."),
         "pin": ("folklore.cli.write", "pin", "Keep memories from expiring, and first."),
         "relate": ("folklore.cli.write", "relate", "Relate one memory to another."),
@@ -64,6 +66,7 @@ _GROUPS: dict[str, dict[str, tuple[str, str, str]]] = {
             "Check that everything works, and show the next step if not.",
         ),
         "config": ("folklore.cli.config", "config", "The settings in use."),
+        "completion": ("folklore.cli.config", "completion", "Print what completes commands in bash, zsh or fish."),
     },
 }
 _COMMANDS = {name: command for group in _GROUPS.values() for name, command in group.items()}
@@ -96,6 +99,15 @@ class _Lazy(click.Group):
         for group, commands in _GROUPS.items():
             with formatter.section(group):
                 formatter.write_dl([(name, summary) for name, (_, _, summary) in commands.items()])
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Complete names without the import of every command."""
+        named = [
+            CompletionItem(name, help=summary)
+            for name, (_, _, summary) in _COMMANDS.items()
+            if name.startswith(incomplete)
+        ]
+        return [*named, *click.Command.shell_complete(self, ctx, incomplete)]
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

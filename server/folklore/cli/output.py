@@ -10,6 +10,7 @@ import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, tzinfo
+from difflib import unified_diff
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
@@ -18,7 +19,7 @@ import click
 from folklore.cli.ids import short
 from folklore.memory import serializers
 from folklore.memory.serializers import Format
-from folklore.model import DEFAULT_KIND
+from folklore.model import DEFAULT_KIND, FIELDS
 
 if TYPE_CHECKING:
     from folklore.memory.results import MemoryDetails
@@ -125,9 +126,10 @@ def _branch_cells(found: Mapping[str, Any]) -> Iterator[object]:
         yield from (of["rank"], of["raw"], of["evidence"]) if isinstance(of, dict) else ("", "", "")
 
 
-def one_line(place: int, memory: Memory, zone: tzinfo) -> str:
-    """Return the number, the end of the id, the time and the beginning of a memory, as wide as the terminal."""
-    head = f"{place:>2}. {short(memory.id)}  {time_text(memory.when, zone):<14}  "
+def one_line(place: int, memory: Memory, zone: tzinfo | None) -> str:
+    """Return number, end of the id, in a zone the time, and the beginning of a memory, as wide as the terminal."""
+    when = "" if zone is None else f"{time_text(memory.when, zone):<14}  "
+    head = f"{place:>2}. {short(memory.id)}  {when}"
     text = " ".join(memory.content.split())
     room = max(shutil.get_terminal_size((100, 24)).columns - len(head), 20)
     return paint(head, dim=True) + (text if len(text) <= room else f"{text[: room - 1]}…")
@@ -156,16 +158,30 @@ def print_details(item: MemoryDetails, zone: tzinfo) -> None:
         _print_field("revisions", f"{item.revisions} (`folklore history {item.memory.id}`)")
 
 
-def print_revision(item: Revision, zone: tzinfo) -> None:
-    """Print a change: time, action, author, and the former values of the changed fields."""
-    shown = serializers.revision(item)
+def print_revision(item: Revision, after: Mapping[str, Any], zone: tzinfo) -> None:
+    """Print a change: time, action, author, and how the changed fields differ from the values `after` it."""
     reason = f": {item.reason}" if item.reason else ""
     undoes = "" if item.undoes is None else f" of the change of revision {item.undoes}"
     change = f"{item.action}{undoes} by {item.author}, from revision {item.revision}{reason}"
     print_line(f"{time_text(item.changed_at, zone)}  {change}")
-    for name, value in shown["before"].items():
-        for place, line in enumerate(_plain(value).splitlines() or [""]):
-            _print_field("" if place else name, line)
+    for name, value in item.before.items():
+        if value is None and name not in FIELDS:  # such as the time of the forgetting, which the action says
+            continue
+        old, new = (_plain("" if side is None else side) for side in (value, after.get(name)))
+        if name == "content" or "\n" in old + new:
+            _print_difference(name, old, new)
+        else:
+            _print_field(name, f"{old or '(none)'} → {new or '(none)'}")
+
+
+def _print_difference(name: str, old: str, new: str) -> None:
+    """Print the removed and added lines of a text, each change with one line around it."""
+    lines = unified_diff(old.splitlines(), new.splitlines(), n=1, lineterm="")
+    changed = [line for line in list(lines)[2:] if not line.startswith("@@")]  # after the two lines of file names
+    for place, line in enumerate(changed):
+        colour = {"-": "red", "+": "green"}.get(line[:1])
+        sign, text = line[:1], line[1:]
+        _print_field("" if place else name, paint(f"{sign} {text}", **({"fg": colour} if colour else {})))
 
 
 def _print_field(name: str, text: str) -> None:

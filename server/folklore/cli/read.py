@@ -137,7 +137,7 @@ def show(ctx: click.Context, ids: tuple[str, ...], as_json: bool) -> None:
 @namespace_option
 @context_and_json
 def history(ctx: click.Context, memory: str, namespaces: Names, as_json: bool) -> None:
-    """Show the changes of a memory, their authors and the former values; the last change first."""
+    """Show the changes of a memory, their authors and what differs; the last change first."""
     found = call_with_ids(ctx, [memory], lambda ids: requests.HistoryRequest(id=ids[0], namespaces=namespaces))
     zone = zone_of(ctx)
     now = found.memory
@@ -146,6 +146,8 @@ def history(ctx: click.Context, memory: str, namespaces: Names, as_json: bool) -
         print_json({"memory": serializers.record(now), "revisions": revisions})
         return
     print_line(f"{now.namespace} {now.id}, revision {now.revision}", bold=True)
-    for item in found.revisions:
-        print_revision(item, zone)
+    after: dict[str, Any] = serializers.record(now)
+    for item in found.revisions:  # the last change first, so that each former value is the next one's new value
+        print_revision(item, after, zone)
+        after |= item.before
     print_line(f"stored {time_text(now.created_at, zone)} by {now.author}", dim=True)

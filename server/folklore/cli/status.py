@@ -1,4 +1,4 @@
-"""`folklore status`, and `folklore` without a command: the memory of this project at a glance."""
+"""`folklore status`, also `folklore` without a command: the memory of this project at a glance; `folklore log`."""
 
 from __future__ import annotations
 
@@ -8,26 +8,28 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, tzinfo
 from typing import Any
+from uuid import UUID
 
 import click
 
 from folklore import __version__
 from folklore.app import running
-from folklore.cli.context import settings_of, zone_of
+from folklore.cli.context import call, settings_of, zone_of
 from folklore.cli.ids import keep_list
-from folklore.cli.options import context_and_json
-from folklore.cli.output import one_line, paint, print_json, print_line, time_text
+from folklore.cli.options import context_and_json, namespaces_option
+from folklore.cli.output import one_line, paint, print_json, print_line, row_of, time_text
 from folklore.config import Settings
 from folklore.errors import NotFound
 from folklore.memory import serializers
-from folklore.memory.requests import ListRequest, StatusRequest
-from folklore.memory.results import NamespaceStatus, Status
+from folklore.memory.requests import ListRequest, LogRequest, StatusRequest
+from folklore.memory.results import LogEntry, NamespaceStatus, Status
 from folklore.memory.service import Operations
 from folklore.model import Memory
 from folklore.project import project_namespace, working_directory
 from folklore.text import names
 
 _NEWEST = 5
+_SHOWN = 3  # memories of one write
 _COUNTED = 50_000  # where the counts of a status stop
 
 
@@ -63,6 +65,59 @@ def status(ctx: click.Context, as_json: bool) -> None:
         return
     _print(overview, zone_of(ctx))
     keep_list(ctx, [memory.id for memory in overview.newest])
+
+
+# Actions of the log, as people say them.
+_DONE = {
+    "store": "stored", "import": "imported", "update": "changed", "merge": "merged", "retag": "retagged",
+    "supersede": "superseded", "forget": "forgot", "restore": "restored", "undo": "undid a change of",
+}  # fmt: skip
+
+
+@click.command()
+@namespaces_option
+@click.option("--kind", "kinds", multiple=True, metavar="KIND", help="Only memories of this kind; repeatable.")
+@click.option("--tag", "tags", multiple=True, metavar="TAG", help="Only memories with this tag; repeatable.")
+@click.option("--author", metavar="NAME", help="Only what this author did.")
+@click.option("--time", metavar="TEXT", help='Such as "last week", "since March", 2025-03-01..2025-03-09.')
+@click.option("--mine", is_flag=True, help="Only what you did.")
+@click.option("--limit", type=click.IntRange(1, 1000), default=50, show_default=True)
+@context_and_json
+def log(ctx: click.Context, /, as_json: bool, **options: Any) -> None:
+    """Show who stored, changed and forgot what, the latest first, by day; erased memories leave no trace."""
+    entries, zone = call(ctx, LogRequest(**options)), zone_of(ctx)
+    if as_json:
+        print_json({"log": [_log_row(entry, zone) for entry in entries]})
+        return
+    if not entries:
+        print_line("Nothing was written that matches.")
+    listed: list[UUID] = []
+    day = None
+    for entry in entries:
+        at = entry.at.astimezone(zone)
+        if at.date() != day:
+            print_line(("\n" if day else "") + _day(at, datetime.now(zone)), bold=True)
+            day = at.date()
+        amount = "" if entry.amount == 1 else f" {entry.amount:,} memories"
+        print_line(f"{at:%H:%M}  {entry.author} {_DONE[entry.action]}{amount} in {entry.namespace}")
+        for memory in entry.memories[:_SHOWN]:
+            listed.append(memory.id)
+            print_line(one_line(len(listed), memory, None))
+        if len(entry.memories) > _SHOWN:
+            print_line(f"    and {entry.amount - _SHOWN:,} more", dim=True)
+    keep_list(ctx, listed)
+
+
+def _day(at: datetime, now: datetime) -> str:
+    days = (now.date() - at.date()).days
+    named = {0: ", today", 1: ", yesterday"}.get(days, "")
+    return f"{at:%A}, {at:%Y-%m-%d}{named}"
+
+
+def _log_row(entry: LogEntry, zone: tzinfo) -> dict[str, Any]:
+    columns = {name: name for name in ("at", "author", "agent", "action", "amount", "namespace")}
+    row = {name: value for name, value in row_of(entry, columns, zone).items() if value is not None}
+    return row | {"memories": [{"id": str(memory.id), "content": memory.content} for memory in entry.memories]}
 
 
 async def _here(settings: Settings) -> Overview:

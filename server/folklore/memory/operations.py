@@ -14,6 +14,7 @@ from folklore.memory.recall.pipeline import recall, search
 from folklore.memory.records.forget import forget
 from folklore.memory.records.get import get_memories, resolve_ids
 from folklore.memory.records.listing import list_memories
+from folklore.memory.records.log import read_log
 from folklore.memory.records.relate import relate
 from folklore.memory.records.retag import rename_tag
 from folklore.memory.records.store import store
@@ -33,4 +34,5 @@ USE_CASES: Mapping[str, UseCase] = {
     "delete_namespace": namespaces.delete_namespace,
     "erase_namespace": namespaces.erase_namespace, "restore_namespace": namespaces.restore_namespace,
     "create_token": create_token, "list_tokens": list_tokens, "revoke_tokens": revoke_tokens, "audit": read_audit,
+    "log": read_log,
 }  # fmt: skip

@@ -403,6 +403,18 @@ class AuditRequest(Request, Returns[tuple[results.AuditEntry, ...]]):
     limit: Whole = 50
 
 
+class LogRequest(Request, Returns[tuple[results.LogEntry, ...]]):
+    """Read who stored, changed and forgot memories, newest first; with `mine`, only the caller's own writes."""
+
+    namespaces: NamespaceNames = ()
+    kinds: Words = ()
+    tags: Words = ()
+    author: str | None = None
+    time: str | None = None
+    mine: bool = False
+    limit: Whole = 50
+
+
 class ExportRequest(Request):
     """Export namespaces, or all that the caller may read; the result is a stream of JSON Lines."""
 

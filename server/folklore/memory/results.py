@@ -235,6 +235,23 @@ class RevokedToken:
 
 
 @dataclass(frozen=True, slots=True)
+class LogEntry:
+    """One write of `amount` memories: by whom, when, what; `memories` are the first that the caller may read.
+
+    `ids` are all of them, of the caller's own writes.
+    """
+
+    at: datetime
+    author: str
+    action: str
+    amount: int
+    namespace: str
+    memories: tuple[Memory, ...]
+    agent: str | None = None
+    ids: tuple[UUID, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class AuditEntry:
     """A write or a denied access: by whom, when, what, on how many memories; never the text of a memory."""
 
