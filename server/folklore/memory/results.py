@@ -236,7 +236,7 @@ class RevokedToken:
 
 @dataclass(frozen=True, slots=True)
 class LogEntry:
-    """One write of `amount` memories: by whom, when, what; `memories` are the first that the caller may read.
+    """Write of `amount` memories: author, time, action; `memories` are the first that the caller may read.
 
     `ids` are all of them, of the caller's own writes.
     """
