@@ -80,7 +80,7 @@ def test_snippets_start_servers_with_the_same_memory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("folklore.http.serve.run", lambda *_, announce, **__: announce("http://127.0.0.1:1"))
-    monkeypatch.setattr("folklore.log.configure", lambda *_: None)  # it would keep the stream of this test
+    monkeypatch.setattr("folklore.log.configure_on_use", lambda *_: None)  # it would keep the stream of this test
     monkeypatch.setenv("FOLKLORE_HOME", str(tmp_path / "a home"))
     monkeypatch.setenv("FOLKLORE_DATABASE_URL", "postgresql://u:word@host/memory")
 
@@ -297,3 +297,23 @@ def test_serve_imports_no_slow_module() -> None:
 
     # structlog imports a part of rich.
     assert {"rich.progress", "numpy", "asyncpg", "wordllama", "mcp", "uvicorn"}.isdisjoint(loaded)
+
+
+async def test_a_list_imports_neither_the_logs_nor_the_model_nor_a_table(folklore: CommandLine) -> None:
+    await folklore.done("store", "The gate is open.")
+    code = "import sys; from folklore.cli.main import outcome; outcome(['list']); print(*sys.modules, file=sys.stderr)"
+
+    ran = await asyncio.to_thread(
+        subprocess.run, [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+
+    assert "The gate is open." in ran.stdout
+    assert {"structlog", "rich", "wordllama", "tokenizers", "httpx", "mcp"}.isdisjoint(ran.stderr.split())
+
+
+def test_the_help_takes_little_processor_time() -> None:
+    code = "import time; from folklore.cli.main import outcome; outcome(['--help']); print(time.process_time())"
+
+    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+
+    assert float(shown.split()[-1]) < 0.25

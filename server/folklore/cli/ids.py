@@ -39,7 +39,11 @@ def short(id_: UUID) -> str:
 
 
 def with_ids(
-    ctx: click.Context, texts: Sequence[str], work: Callable[[Operations, tuple[UUID, ...]], Awaitable[Value]]
+    ctx: click.Context,
+    texts: Sequence[str],
+    work: Callable[[Operations, tuple[UUID, ...]], Awaitable[Value]],
+    *,
+    embeds: bool = False,
 ) -> Value:
     """Run operations on the memories that these texts name. Raises InvalidInput, NotFound."""
     parsed = [_parsed(ctx, text) for text in texts]
@@ -47,14 +51,18 @@ def with_ids(
     async def resolved(operations: Operations) -> Value:
         return await work(operations, await _resolve(operations, parsed))
 
-    return with_operations(ctx, resolved)
+    return with_operations(ctx, resolved, embeds=embeds)
 
 
 def call_with_ids(
-    ctx: click.Context, texts: Sequence[str], request: Callable[[tuple[UUID, ...]], Returns[Result]]
+    ctx: click.Context,
+    texts: Sequence[str],
+    request: Callable[[tuple[UUID, ...]], Returns[Result]],
+    *,
+    embeds: bool = False,
 ) -> Result:
     """Run one operation on the memories that these texts name. Raises InvalidInput, NotFound."""
-    return with_ids(ctx, texts, lambda operations, ids: operations.call(request(ids)))
+    return with_ids(ctx, texts, lambda operations, ids: operations.call(request(ids)), embeds=embeds)
 
 
 def ids_of(ctx: click.Context, texts: Sequence[str]) -> tuple[UUID, ...]:

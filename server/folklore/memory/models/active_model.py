@@ -14,15 +14,15 @@ from time import monotonic
 from uuid import UUID
 
 import numpy as np
-import structlog
 from numpy.typing import NDArray
 
 from folklore.db.stores.memories import Vectors
 from folklore.db.stores.models import KnownModel, Models
 from folklore.embedding.protocol import SAME_MODEL, Embedder, Model, ModelChoice
 from folklore.errors import DatabaseUnavailable, EmbedderUnavailable, FolkloreError
+from folklore.log import get_logger
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 Build = Callable[[ModelChoice], Embedder]
 
