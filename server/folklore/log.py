@@ -38,14 +38,17 @@ class Logger:
 
     def __init__(self, name: str) -> None:
         self._name = name
+        self._logger: Any = None
 
     def __getattr__(self, method: str) -> Any:
         if method.startswith("_"):  # such as a copy asks for
             raise AttributeError(method)
-        import structlog  # 0.1 s of processor
+        if self._logger is None:
+            import structlog  # 0.1 s of processor
 
-        _configure_pending()
-        return getattr(self.__dict__.setdefault("_logger", structlog.get_logger(self._name)), method)
+            _configure_pending()
+            self._logger = structlog.get_logger(self._name)
+        return getattr(self._logger, method)
 
 
 def get_logger(name: str) -> Any:

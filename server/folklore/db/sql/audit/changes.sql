@@ -1,6 +1,6 @@
 -- The latest writes of memories in :namespaces, newest first: of each namespace at most :fetch by the index on the time.
 select e.namespace_id as namespace, e.id, e.at, e.principal, e.action, e.outcome, e.amount, e.ids as memories, e.agent
-from unnest(:namespaces::uuid[]) as n (id)
+from namespaces n
 cross join lateral (
     select a.*
     from audit a
@@ -11,5 +11,6 @@ cross join lateral (
     order by a.at desc
     limit :fetch::integer
 ) e
+where n.id = any(:namespaces::uuid[])
 order by e.at desc, e.id desc
 limit :fetch::integer
