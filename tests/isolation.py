@@ -201,9 +201,10 @@ class Trial:
             case 16:
                 await self._api(holder, "get", ids=ids, forgotten=self.random.random() < 0.5)
                 await self._api(holder, "history", id=ids[0])
+                await self._api(holder, "resolve", endings=[ids[0][-4:]])
             case 17:
-                call = self.random.choice(["stats", "list_namespaces", "list_tokens", "audit", "status"])
-                await self._api(holder, call, **({"namespaces": [name]} if call == "audit" else {}))
+                call = self.random.choice(["stats", "list_namespaces", "list_tokens", "audit", "status", "log"])
+                await self._api(holder, call, **({"namespaces": [name]} if call in ("audit", "log") else {}))
             case 18:
                 await self._api(holder, "undo", id=ids[0])
             case _:

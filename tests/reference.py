@@ -156,7 +156,9 @@ def commands_page() -> str:
         All commands and their options; `folklore COMMAND --help` shows the same.
 
         - `--json` prints one JSON document for programs.
-        - `--server`, `--token` and `--debug` may also follow the command.
+        - `--server`, `--token`, `--utc` and `--debug` may also follow the command.
+        - An ID is the whole id, its end (at least 4 characters, which one memory has), or the number in the last list
+          of this terminal.
         - A text that begins with a dash comes after `--`.
         - Exit codes: {_EXIT_CODES}.
         """,

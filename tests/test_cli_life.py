@@ -61,7 +61,7 @@ async def test_forgetting_a_correction_says_what_is_in_force_again_and_its_undo_
     again = await folklore.json("forget", new)
     back = await folklore.json("undo", new)
 
-    assert f"superseded by {new}" in both
+    assert f"superseded by {new[-8:]}" in both
     assert f"superseded until now, in force again: {old}  We release on Fridays." in forgotten
     assert "Fridays" in listed
     assert "Mondays" not in listed

@@ -73,14 +73,14 @@ async def test_errors_of_bad_input_name_the_next_step(folklore: CommandLine) -> 
     assert "ISO 8601 time" in (await folklore("store", "x", "--occurred-at", "yesterday")).err
     assert "Use one of kinds, tags," in (await folklore("recall", "x", "--filter", "mood=good")).err
     assert "`folklore tokens list` shows ids" in (await folklore("tokens", "revoke", "alice")).err
-    assert "`folklore list --format ids` shows ids" in (await folklore("show", "alice")).err
+    assert "`folklore list` shows them" in (await folklore("show", "alice")).err
 
 
 def test_snippets_start_servers_with_the_same_memory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("folklore.http.serve.run", lambda *_, announce, **__: announce("http://127.0.0.1:1"))
-    monkeypatch.setattr("folklore.log.configure", lambda *_: None)  # it would keep the stream of this test
+    monkeypatch.setattr("folklore.log.configure_on_use", lambda *_: None)  # it would keep the stream of this test
     monkeypatch.setenv("FOLKLORE_HOME", str(tmp_path / "a home"))
     monkeypatch.setenv("FOLKLORE_DATABASE_URL", "postgresql://u:word@host/memory")
 
@@ -286,3 +286,23 @@ def test_serve_imports_no_slow_module() -> None:
 
     # structlog imports a part of rich.
     assert {"rich.progress", "numpy", "asyncpg", "wordllama", "mcp", "uvicorn"}.isdisjoint(loaded)
+
+
+async def test_a_list_imports_neither_the_logs_nor_the_model_nor_a_table(folklore: CommandLine) -> None:
+    await folklore.done("store", "The gate is open.")
+    code = "import sys; from folklore.cli.main import outcome; outcome(['list']); print(*sys.modules, file=sys.stderr)"
+
+    ran = await asyncio.to_thread(
+        subprocess.run, [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+
+    assert "The gate is open." in ran.stdout
+    assert {"structlog", "rich", "wordllama", "tokenizers", "httpx", "mcp"}.isdisjoint(ran.stderr.split())
+
+
+def test_the_help_takes_little_processor_time() -> None:
+    code = "import time; from folklore.cli.main import outcome; outcome(['--help']); print(time.process_time())"
+
+    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+
+    assert float(shown.split()[-1]) < 0.25

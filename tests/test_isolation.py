@@ -29,7 +29,9 @@ from folklore.memory.requests import (
     DeleteNamespaceRequest,
     GetRequest,
     ListTokensRequest,
+    LogRequest,
     RenameNamespaceRequest,
+    ResolveRequest,
     RevokeTokensRequest,
     StatusRequest,
 )
@@ -121,6 +123,13 @@ async def test_an_id_of_another_namespace_is_answered_like_an_unknown_id(owner: 
         await alice.update(hidden, content="changed")
     with pytest.raises(NotFound):
         await alice.forget(hidden, erase=True)
+    resolved = await alice.call(ResolveRequest(endings=(hidden.hex[-8:], own.hex[-8:])))
+    assert [[memory.id for memory in item.found] for item in resolved] == [[], [own]]
+    log = await alice.call(LogRequest())
+    assert "mine" in [memory.content for entry in log for memory in entry.memories]
+    assert {entry.namespace for entry in log} == {"payments"}
+    with pytest.raises(NotFound):
+        await alice.call(LogRequest(namespaces=("board",)))
     outcome = await alice.relate(Relation(own, "relates_to", hidden))
     assert [item.reason for item in outcome.failed] == [f"There is no memory {hidden}."]
     assert [memory.content for memory in await owner.get(hidden)] == ["another of the board"]

@@ -6,6 +6,8 @@ import json
 import subprocess
 import sys
 
+import pytest
+
 PROGRAM = """
 import logging, sys, warnings
 import structlog
@@ -60,3 +62,22 @@ def test_lines_below_the_level_are_not_written() -> None:
     assert errors == {"crashed"}
     assert "details" in everything
     assert "chatter" not in everything, "debug lines of libraries can contain arguments"
+
+
+@pytest.mark.parametrize(
+    "first", ["get_logger('of.us').warning('of ours')", "logging.getLogger('theirs').warning('of ours')"]
+)
+def test_the_first_line_configures_the_logs_and_imports_structlog(first: str) -> None:
+    script = (
+        "import logging, sys\n"
+        "from folklore.log import configure_on_use, get_logger\n"
+        "configure_on_use('warning', 'json')\n"
+        "assert 'structlog' not in sys.modules\n"
+        f"{first}\n"
+        "get_logger('of.us').info('below the level')\n"
+    )
+
+    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+
+    [line] = ran.stderr.splitlines()
+    assert json.loads(line)["event"] == "of ours"

@@ -228,6 +228,14 @@ async def test_memories_are_fetched_by_their_key(explain: Explain) -> None:
     assert plan.scans("memories") == {("Index Scan", "memories_pkey")}
 
 
+async def test_the_end_of_an_id_is_found_by_its_index(crowd: ManyMemories) -> None:
+    plan = await kept_plan(crowd.database, "kept", "memories/ending")
+
+    assert {index for _, index in plan.scans("memories")} <= {"memories_ending_idx", None}
+    assert "memories_ending_idx" in plan.indexes()
+    assert not {kind for kind, _ in plan.scans("memories")} & {"Seq Scan"}
+
+
 async def test_an_idempotency_key_is_found_by_its_index(explain: Explain) -> None:
     plan = await explain("keys/find")
 

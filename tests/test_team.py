@@ -409,9 +409,15 @@ async def test_commands_work_with_a_server_as_they_do_without(
     edited = (await at(secret, "edit", id_, "--json", EDITOR=editor, VISUAL=editor)).json
     assert (edited["content"], edited["importance"]) == ("The pier is closed in winter.", 0.5)
     assert edited["tags"] == ["harbour"]
+    assert (await at(secret, "show", id_[-6:], "--json")).json["memories"][0]["id"] == id_
+    assert (await at(secret, "list")).out.count(id_[-8:]) == 1
+    assert (await at(secret, "show", "1", "--json")).json["memories"][0]["id"] == id_
+    assert "Carla stored in remote" in (await at(secret, "log")).out
+    assert (await at(secret, "undo", "--json")).json["undone"][0]["change"]["action"] == "update"
+    assert f"server {team.url}" in (await at(secret)).out
     assert (await at(secret, "forget", id_, "--json")).json["forgotten"]
     assert (await at(secret, "undo", id_, "--json")).json["undone"][0]["change"]["action"] == "forget"
-    assert len((await at(secret, "history", id_, "--json")).json["revisions"]) == 3
+    assert len((await at(secret, "history", id_, "--json")).json["revisions"]) == 4
     assert [item["name"] for item in (await at(secret, "namespaces", "list", "--json")).json["namespaces"]] == [
         "remote"
     ]

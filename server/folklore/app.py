@@ -43,9 +43,15 @@ class App:
     """
 
     def __init__(
-        self, settings: Settings, *, log_query: QueryLogger | None = None, prepare: Callable[[], None] = lambda: None
+        self,
+        settings: Settings,
+        *,
+        log_query: QueryLogger | None = None,
+        prepare: Callable[[], None] = lambda: None,
+        warm: bool = True,
     ) -> None:
         self.settings = settings
+        self._warm = warm  # load the embedding model at the start, not when it is needed
         self._prepare = prepare  # called in the background before the slow parts are imported
         self._log_query = log_query
         self._starting: asyncio.Task[Runtime] | None = None
@@ -149,7 +155,7 @@ class App:
         await asyncio.to_thread(self._prepare)
         runtime = await asyncio.to_thread(_heavy, "runtime")
         await asyncio.to_thread(_heavy, "memory.operations")
-        started: Runtime = await runtime.Runtime.start(self.settings, self._log_query)
+        started: Runtime = await runtime.Runtime.start(self.settings, self._log_query, warm=self._warm)
         return started
 
     async def dsn(self) -> str:
@@ -220,9 +226,9 @@ def _failed(task: asyncio.Task[Runtime]) -> bool:
 
 
 @asynccontextmanager
-async def running(settings: Settings) -> AsyncIterator[App]:
-    """Open an application for the length of a block."""
-    app = App(settings)
+async def running(settings: Settings, *, warm: bool = True) -> AsyncIterator[App]:
+    """Open an application for the length of a block; `warm` as App has it."""
+    app = App(settings, warm=warm)
     try:
         yield app
     finally:

@@ -33,12 +33,63 @@ def configure_early(level: str) -> None:
     _set_levels(logging.getLevelNamesMapping()[level.upper()])
 
 
+class Logger:
+    """A logger of structlog, which is imported when the first line is written: most commands write none."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._logger: Any = None
+
+    def __getattr__(self, method: str) -> Any:
+        if method.startswith("_"):  # such as a copy asks for
+            raise AttributeError(method)
+        if self._logger is None:
+            import structlog  # 0.1 s of processor
+
+            _configure_pending()
+            self._logger = structlog.get_logger(self._name)
+        return getattr(self._logger, method)
+
+
+def get_logger(name: str) -> Any:
+    """Return the logger of a module."""
+    return Logger(name)
+
+
+class _FirstLine(logging.Handler):
+    """Configures the logs when a library writes the first line, and writes that."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Configure, which replaces this handler, and hand the line over."""
+        _configure_pending()
+        for handler in logging.getLogger().handlers:
+            if handler is not self:
+                handler.handle(record)
+
+
+_pending: list[tuple[str, LogFormat]] = []
+
+
+def configure_on_use(level: str, form: LogFormat) -> None:
+    """Configure the logs when the first line is written."""
+    _pending[:] = [(level, form)]
+    logging.getLogger().handlers[:] = [_FirstLine()]
+    _set_levels(logging.getLevelNamesMapping()[level.upper()])
+
+
+def _configure_pending() -> None:
+    while _pending:
+        configure(*_pending.pop())
+
+
 def configure(level: str, form: LogFormat) -> None:
     """Write the logs of structlog and the standard library to stderr. Call it once, before the first use of structlog.
 
     A later `logging.basicConfig` of a library has no effect.
     """
     import structlog  # here, because it takes 0.05 s, see configure_early
+
+    _pending.clear()
 
     number = logging.getLevelNamesMapping()[level.upper()]
     shared: list[structlog.typing.Processor] = [

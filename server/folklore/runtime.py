@@ -38,7 +38,7 @@ class Runtime:
     warming: asyncio.Task[None]
 
     @classmethod
-    async def start(cls, settings: Settings, log_query: QueryLogger | None) -> Runtime:
+    async def start(cls, settings: Settings, log_query: QueryLogger | None, *, warm: bool = True) -> Runtime:
         """Start engine and pool, migrate, and look up the active model.
 
         Raises DatabaseUnavailable, EngineFailed, ConfigInvalid.
@@ -47,7 +47,7 @@ class Runtime:
         build = partial(build_embedder, settings=settings.embedding, home=settings.home)
         embedder = None if choice is None else build(choice)
         # In the background: an unreachable service must not delay what works without it.
-        warming = asyncio.create_task(_warm(embedder), name="folklore-warm")
+        warming = asyncio.create_task(_warm(embedder if warm else None), name="folklore-warm")
         dsn, where = await database_address(settings)
         await migrate(dsn)
         limits = PoolLimits(maximum=settings.database.pool_max, statement_cache=settings.database.statement_cache)

@@ -9,7 +9,7 @@ import click
 
 from folklore.cli.context import call, zone_of
 from folklore.cli.options import Names, context_and_json, id_of, namespaces_option
-from folklore.cli.output import local_time, print_json, print_line, print_rows, row_of
+from folklore.cli.output import absolute_time, print_json, print_line, print_rows, row_of
 from folklore.memory import requests
 from folklore.memory.requests import without_nulls
 from folklore.memory.results import ErasedNamespaces, MergedNamespaces
@@ -229,7 +229,7 @@ def create_token(ctx: click.Context, /, grants: tuple[str, ...], as_json: bool, 
         print_json(value | ({"expires_at": made.expires_at.isoformat()} if made.expires_at else {}))
         return
     print_line(made.secret)
-    until = f", until {local_time(made.expires_at, zone_of(ctx))}" if made.expires_at else ""
+    until = f", until {absolute_time(made.expires_at, zone_of(ctx))}" if made.expires_at else ""
     click.echo(f"This token of {made.principal} (id {made.id}{until}) is shown once: keep it now.", err=True)
     if made.created:
         click.echo(f"Created for it: {', '.join(made.created)}.", err=True)

@@ -1,4 +1,4 @@
-"""`folklore config`."""
+"""`folklore config` and `folklore completion`."""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ from urllib.parse import parse_qsl, urlsplit, urlunsplit
 
 import click
 import yaml
+from click.shell_completion import get_completion_class
 
 from folklore.cli.context import settings_of
 from folklore.cli.options import context_and_json
-from folklore.cli.output import print_either
+from folklore.cli.output import print_either, print_line
 from folklore.config import Settings, config_path, hosts
 
 _MASK = "********"
@@ -23,6 +24,20 @@ _HARMLESS = frozenset({"host", "port", "dbname", "database", "sslmode", "applica
 @click.group()
 def config() -> None:
     """Show the settings in use: flags override the environment, which overrides the file."""
+
+
+@click.command()
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+@click.pass_context
+def completion(ctx: click.Context, shell: str) -> None:
+    """Print the program that completes commands and options in SHELL.
+
+    For bash, add to ~/.bashrc: eval "$(folklore completion bash)"; for zsh, to ~/.zshrc: eval "$(folklore completion
+    zsh)"; for fish: folklore completion fish > ~/.config/fish/completions/folklore.fish
+    """
+    complete = get_completion_class(shell)
+    assert complete is not None
+    print_line(complete(ctx.find_root().command, {}, "folklore", "_FOLKLORE_COMPLETE").source())
 
 
 @config.command()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from datetime import tzinfo
+from datetime import UTC, tzinfo
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
@@ -13,7 +13,7 @@ from folklore import log
 from folklore.app import App, local_zone, running
 from folklore.config import Settings, load_settings
 from folklore.errors import InvalidInput
-from folklore.memory.requests import Result, Returns
+from folklore.memory.requests import RecallRequest, Result, Returns
 from folklore.memory.service import Operations
 
 if TYPE_CHECKING:  # imports the database driver
@@ -25,30 +25,41 @@ Value = TypeVar("Value")
 def settings_of(ctx: click.Context, *, quiet: bool = True, **flags: object) -> Settings:
     """Load the settings of a command and configure logging: from warnings, unless --log-level gives another level."""
     settings, level = quick_settings(ctx, quiet=quiet, **flags)
-    log.configure(level, settings.log_format)
+    log.configure_on_use(level, settings.log_format)
     return settings
 
 
 def quick_settings(ctx: click.Context, *, quiet: bool = True, **flags: object) -> tuple[Settings, str]:
     """Load the settings of a command, and return them with the log level for the caller to configure."""
     given: dict[str, Any] = ctx.find_root().obj
-    settings = load_settings(given["config"], **given["flags"], **flags)
+    settings: Settings | None = None if flags else given.get("settings")
+    if settings is None:
+        settings = load_settings(given["config"], **given["flags"], **flags)
+    if not flags:  # read once: a command asks for them several times
+        given["settings"] = settings
     level_given = given["flags"]["log_level"] is not None
     return settings, "warning" if quiet and not level_given else settings.log_level
 
 
 def zone_of(ctx: click.Context) -> tzinfo:
-    """Return the time zone in which a command reads and shows times."""
+    """Return the time zone in which a command shows times."""
+    if ctx.find_root().obj["utc"]:
+        return UTC
     return local_zone(quick_settings(ctx)[0])
 
 
 def call(ctx: click.Context, request: Returns[Result]) -> Result:
     """Run one operation in this process, or at the server that --server names."""
-    return with_operations(ctx, lambda operations: operations.call(request))
+    return with_operations(ctx, lambda operations: operations.call(request), embeds=isinstance(request, RecallRequest))
 
 
-def with_operations(ctx: click.Context, work: Callable[[Operations], Awaitable[Value]]) -> Value:
-    """Run several operations in this process, or at the server that --server names."""
+def with_operations(
+    ctx: click.Context, work: Callable[[Operations], Awaitable[Value]], *, embeds: bool = False
+) -> Value:
+    """Run several operations in this process, or at the server that --server names.
+
+    With `embeds`, the embedding model loads while the database is opened; otherwise when it is needed.
+    """
     settings = settings_of(ctx)
 
     async def at_server() -> Value:
@@ -58,7 +69,7 @@ def with_operations(ctx: click.Context, work: Callable[[Operations], Awaitable[V
             return await work(client)
 
     async def in_process() -> Value:
-        async with running(settings) as app:
+        async with running(settings, warm=embeds) as app:
             return await work(app.service)
 
     return asyncio.run(in_process() if settings.server is None else at_server())

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, tzinfo
 from typing import Any
 
 import click
 
 from folklore.app import App
-from folklore.cli.context import with_app
+from folklore.cli.context import with_app, zone_of
 from folklore.cli.options import context_and_json
 from folklore.cli.output import print_json, print_rows, row_of
 from folklore.db.stores.jobs import Jobs, JobState
@@ -59,9 +59,10 @@ def status(ctx: click.Context, as_json: bool) -> None:
     """Show the last run of each job and when it is due again."""
 
     async def work(app: App, running: Runtime) -> None:
+        zone = zone_of(ctx)
         states = await Jobs(running.database).all()
         scheduled = {job.name for job in app.scheduler.scheduled} if app.settings.jobs.enabled else set()
-        rows = [_row(job, states.get(job.name), job.name in scheduled, app) for job in JOBS]
+        rows = [_row(job, states.get(job.name), job.name in scheduled, app.now(), zone) for job in JOBS]
         _print(rows, ["job", "state", "last_run", "seconds", "done", "next_due", "error"], as_json=as_json)
 
     with_app(ctx, work)
@@ -80,12 +81,12 @@ def _report_row(report: RunReport) -> dict[str, Any]:
     return row | ({"error": report.error} if report.error else {})
 
 
-def _row(job: Job, state: JobState | None, scheduled: bool, app: App) -> dict[str, Any]:
+def _row(job: Job, state: JobState | None, scheduled: bool, now: datetime, zone: tzinfo) -> dict[str, Any]:
     row: dict[str, Any] = {"job": job.name, "about": job.about, "every_seconds": int(job.every.total_seconds())}
-    row |= {"scheduled": scheduled, "state": _state(state, scheduled, app.now())}
+    row |= {"scheduled": scheduled, "state": _state(state, scheduled, now)}
     if state is not None:
         seconds = None if state.seconds is None else round(state.seconds, 3)
-        row |= row_of(state, _RUN, app.zone) | {"seconds": seconds, "done": dict(state.done)}
+        row |= row_of(state, _RUN, zone) | {"seconds": seconds, "done": dict(state.done)}
         if not scheduled:
             del row["next_due"]
     return {name: value for name, value in row.items() if value is not None}

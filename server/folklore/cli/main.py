@@ -5,57 +5,73 @@ from __future__ import annotations
 import json
 import os
 import sys
+from difflib import get_close_matches
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import click
+from click.shell_completion import CompletionItem
 
 from folklore import __version__
 from folklore.errors import FolkloreError
 
-# Name -> (module, attribute, one line for the overview). Imported when called: `serve` must answer at once.
-_COMMANDS: dict[str, tuple[str, str, str]] = {
-    "install": ("folklore.cli.install", "install", "Install Folklore into assistants."),
-    "uninstall": ("folklore.cli.install", "uninstall", "Remove Folklore from assistants; memories stay."),
-    "serve": ("folklore.cli.serve", "serve", "Serve MCP over stdio, or over HTTP with --http."),
-    "store": ("folklore.cli.write", "store", "Store a memory."),
-    "recall": ("folklore.cli.read", "recall", "Find memories by meaning and by word, best first."),
-    "search": ("folklore.cli.read", "search", "Find memories by exact words."),
-    "list": ("folklore.cli.read", "list_", "List memories in order of time."),
-    "show": ("folklore.cli.read", "show", "Show memories whole, by id."),
-    "history": ("folklore.cli.read", "history", "Show the changes of a memory."),
-    "edit": ("folklore.cli.write", "edit", "Change a memory in your editor."),
-    "forget": ("folklore.cli.write", "forget", "Forget memories; `undo` restores them for a while."),
-    "undo": ("folklore.cli.write", "undo", "Take back the last change of a memory."),
-    "merge": ("folklore.cli.write", "merge", "Merge memories into one."),
-    "pin": ("folklore.cli.write", "pin", "Keep memories from expiring, and first."),
-    "relate": ("folklore.cli.write", "relate", "Relate one memory to another."),
-    "namespaces": (
-        "folklore.cli.admin",
-        "namespaces",
-        "Namespaces: list, create, rename, merge, delete, restore.",
-    ),
-    "tags": ("folklore.cli.admin", "tags", "Tags of a namespace: rename."),
-    "tokens": ("folklore.cli.admin", "tokens", "Tokens for people and agents: create, list, revoke."),
-    "audit": ("folklore.cli.admin", "audit", "Show writes and denied accesses."),
-    "stats": ("folklore.cli.admin", "stats", "Count what is stored."),
-    "export": ("folklore.cli.transfer", "export", "Write memories as JSON Lines."),
-    "import": (
-        "folklore.cli.transfer",
-        "import_",
-        "Read memories from JSON Lines, Markdown, or another system's export.",
-    ),
-    "jobs": ("folklore.cli.jobs", "jobs", "Background jobs: run, status."),
-    "embeddings": (
-        "folklore.cli.embeddings",
-        "embeddings",
-        "The embedding model: status, backfill, switch, rollback, drop, fetch.",
-    ),
-    "db": ("folklore.cli.db", "db", "The database: start, stop, status, migrate, role."),
-    "doctor": ("folklore.cli.doctor", "doctor", "Check that everything works, and show the next step if not."),
-    "config": ("folklore.cli.config", "config", "The settings in use."),
+# Name -> (module, attribute, one line for the overview), in groups. Imported when called: `serve` must answer at once.
+_GROUPS: dict[str, dict[str, tuple[str, str, str]]] = {
+    "Daily": {
+        "status": ("folklore.cli.status", "status", "The memory of this project; also without a command."),
+        "store": ("folklore.cli.write", "store", "Store a memory."),
+        "recall": ("folklore.cli.read", "recall", "Find memories by meaning and by word, best first."),
+        "search": ("folklore.cli.read", "search", "Find memories by exact words."),
+        "list": ("folklore.cli.read", "list_", "List memories in order of time."),
+        "show": ("folklore.cli.read", "show", "Show memories whole, by id."),
+        "log": ("folklore.cli.status", "log", "Show who stored, changed and forgot what, by day."),
+        "history": ("folklore.cli.read", "history", "Show the changes of a memory."),
+        "edit": ("folklore.cli.write", "edit", "Change a memory in your editor."),
+        "forget": ("folklore.cli.write", "forget", "Forget memories; `undo` restores them for a while."),
+        "undo": ("folklore.cli.write", "undo", "Take back the last change of a memory, or your last one."),
+        "merge": ("folklore.cli.write", "merge", "Merge memories into one."),
+        "pin": ("folklore.cli.write", "pin", "Keep memories from expiring, and first."),
+        "relate": ("folklore.cli.write", "relate", "Relate one memory to another."),
+    },
+    "Team": {
+        "namespaces": (
+            "folklore.cli.admin",
+            "namespaces",
+            "Namespaces: list, create, rename, merge, delete, restore.",
+        ),
+        "tags": ("folklore.cli.admin", "tags", "Tags of a namespace: rename."),
+        "tokens": ("folklore.cli.admin", "tokens", "Tokens for people and agents: create, list, revoke."),
+        "audit": ("folklore.cli.admin", "audit", "Show writes and denied accesses."),
+        "stats": ("folklore.cli.admin", "stats", "Count what is stored."),
+        "export": ("folklore.cli.transfer", "export", "Write memories as JSON Lines."),
+        "import": (
+            "folklore.cli.transfer",
+            "import_",
+            "Read memories from JSON Lines, Markdown, or another system's export.",
+        ),
+    },
+    "Operate": {
+        "install": ("folklore.cli.install", "install", "Install Folklore into assistants."),
+        "uninstall": ("folklore.cli.install", "uninstall", "Remove Folklore from assistants; memories stay."),
+        "serve": ("folklore.cli.serve", "serve", "Serve MCP over stdio, or over HTTP with --http."),
+        "jobs": ("folklore.cli.jobs", "jobs", "Background jobs: run, status."),
+        "embeddings": (
+            "folklore.cli.embeddings",
+            "embeddings",
+            "The embedding model: status, backfill, switch, rollback, drop, fetch.",
+        ),
+        "db": ("folklore.cli.db", "db", "The database: start, stop, status, migrate, role."),
+        "doctor": (
+            "folklore.cli.doctor",
+            "doctor",
+            "Check that everything works, and show the next step if not.",
+        ),
+        "config": ("folklore.cli.config", "config", "The settings in use."),
+        "completion": ("folklore.cli.config", "completion", "Print what completes commands in bash, zsh or fish."),
+    },
 }
+_COMMANDS = {name: command for group in _GROUPS.values() for name, command in group.items()}
 
 
 class _Lazy(click.Group):
@@ -82,11 +98,34 @@ class _Lazy(click.Group):
         return result
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, summary) for name, (_, _, summary) in _COMMANDS.items()])
+        for group, commands in _GROUPS.items():
+            with formatter.section(group):
+                formatter.write_dl([(name, summary) for name, (_, _, summary) in commands.items()])
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Complete names without the import of every command."""
+        named = [
+            CompletionItem(name, help=summary)
+            for name, (_, _, summary) in _COMMANDS.items()
+            if name.startswith(incomplete)
+        ]
+        return [*named, *click.Command.shell_complete(self, ctx, incomplete)]
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name = args[0]
+        if name not in _COMMANDS and not name.startswith("-"):
+            near = get_close_matches(name, _COMMANDS)
+            ctx.fail(f"No such command {name!r}." + (f" Did you mean {' or '.join(near)}?" if near else ""))
+        return super().resolve_command(ctx, args)
 
 
-@click.group(cls=_Lazy, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.group(
+    cls=_Lazy,
+    invoke_without_command=True,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
+)
 @click.option("--config", type=click.Path(path_type=Path, dir_okay=False), help="Settings file (YAML).")
 @click.option("--database-url", help="Use this Postgres instead of the embedded engine.")
 @click.option(
@@ -97,12 +136,20 @@ class _Lazy(click.Group):
     "--home", type=click.Path(path_type=Path, file_okay=False), help="Directory of the engine's data, logs and models."
 )
 @click.option("--log-level", type=click.Choice(["debug", "info", "warning", "error"]), help="What to log on stderr.")
+@click.option("--utc", is_flag=True, help='Show times in UTC and never as "3 days ago"; allowed anywhere.')
 @click.option("--debug", is_flag=True, help="Show tracebacks; allowed anywhere in the command.")
 @click.version_option(__version__, prog_name="folklore")
 @click.pass_context
-def cli(ctx: click.Context, /, config: Path | None, debug: bool, **flags: Any) -> None:
-    """Long-term memory for AI coding assistants, shared by a whole team."""
-    ctx.obj = {"config": config, "flags": flags, "debug": debug}
+def cli(ctx: click.Context, /, config: Path | None, debug: bool, utc: bool, **flags: Any) -> None:
+    """Long-term memory for AI coding assistants, shared by a whole team.
+
+    Without a command: the status of the memory of this project.
+    """
+    ctx.obj = {"config": config, "flags": flags, "debug": debug, "utc": utc}
+    if ctx.invoked_subcommand is None:
+        status = cli.get_command(ctx, "status")
+        assert status is not None
+        ctx.invoke(status)
 
 
 def main() -> None:
@@ -147,13 +194,13 @@ def _failure(error: Exception, as_json: bool) -> int:
 
 
 def _global_first(options: list[str]) -> list[str]:
-    """Move --server and --token, which are allowed anywhere, before the command."""
+    """Move --server, --token and --utc, which are allowed anywhere, before the command."""
     first, rest = [], []
     words = iter(options)
     for word in words:
         if word in ("--server", "--token"):
             first += [word, *[value for value in [next(words, None)] if value is not None]]
-        elif word.startswith(("--server=", "--token=")):
+        elif word == "--utc" or word.startswith(("--server=", "--token=")):
             first.append(word)
         else:
             rest.append(word)

@@ -103,7 +103,7 @@ namespace_option = click.option(
 )
 
 
-def id_of(text: str, shown_by: str = "folklore list --format ids") -> UUID:
+def id_of(text: str, shown_by: str) -> UUID:
     """Parse an id that the command `shown_by` shows. Raises InvalidInput."""
     try:
         return UUID(text)

@@ -9,15 +9,17 @@ import sys
 import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from datetime import datetime, tzinfo
+from datetime import UTC, datetime, tzinfo
+from difflib import unified_diff
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 import click
 
+from folklore.cli.ids import short
 from folklore.memory import serializers
 from folklore.memory.serializers import Format
-from folklore.model import DEFAULT_KIND
+from folklore.model import DEFAULT_KIND, FIELDS
 
 if TYPE_CHECKING:
     from folklore.memory.results import MemoryDetails
@@ -28,12 +30,19 @@ Report = Callable[[int, str], None]
 
 _LINES_SHOWN = 8
 _INDENT = "    "
+_MINUTE, _HOUR = 60, 3_600  # seconds
+_YEAR = 365  # days
 _UNBOUNDED = 10_000  # columns, to measure a table without the width of the terminal
 
 
 def print_json(value: object) -> None:
     """Print one JSON document on stdout."""
-    click.echo(json.dumps(value, ensure_ascii=False, indent=2))
+    click.echo(json.dumps(value, ensure_ascii=False, indent=2, default=_json_time))
+
+
+def _json_time(value: object) -> str:
+    assert isinstance(value, datetime), f"{type(value).__name__} is no JSON"
+    return value.isoformat(timespec="seconds")
 
 
 def print_either(value: object, text: str, *, as_json: bool) -> None:
@@ -117,6 +126,15 @@ def _branch_cells(found: Mapping[str, Any]) -> Iterator[object]:
         yield from (of["rank"], of["raw"], of["evidence"]) if isinstance(of, dict) else ("", "", "")
 
 
+def one_line(place: int, memory: Memory, zone: tzinfo | None) -> str:
+    """Return number, end of the id, in a zone the time, and the beginning of a memory, as wide as the terminal."""
+    when = "" if zone is None else f"{time_text(memory.when, zone):<14}  "
+    head = f"{place:>2}. {short(memory.id)}  {when}"
+    text = " ".join(memory.content.split())
+    room = max(shutil.get_terminal_size((100, 24)).columns - len(head), 20)
+    return paint(head, dim=True) + (text if len(text) <= room else f"{text[: room - 1]}…")
+
+
 def print_memory(memory: Memory, zone: tzinfo) -> None:
     """Print a whole memory: its text, then every field that is set."""
     print_line(memory.content)
@@ -124,7 +142,7 @@ def print_memory(memory: Memory, zone: tzinfo) -> None:
     for name, value in serializers.record(memory).items():
         if name not in ("content", "when") and value != "":
             shown = getattr(memory, name, value)
-            text = _when(shown, zone) if isinstance(shown, datetime) else _plain(value)
+            text = _both_times(shown, zone) if isinstance(shown, datetime) else _plain(value)
             _print_field(name, text)
 
 
@@ -140,16 +158,30 @@ def print_details(item: MemoryDetails, zone: tzinfo) -> None:
         _print_field("revisions", f"{item.revisions} (`folklore history {item.memory.id}`)")
 
 
-def print_revision(item: Revision, zone: tzinfo) -> None:
-    """Print a change: time, action, author, and the former values of the changed fields."""
-    shown = serializers.revision(item)
+def print_revision(item: Revision, after: Mapping[str, Any], zone: tzinfo) -> None:
+    """Print a change: time, action, author, and how the changed fields differ from the values `after` it."""
     reason = f": {item.reason}" if item.reason else ""
     undoes = "" if item.undoes is None else f" of the change of revision {item.undoes}"
     change = f"{item.action}{undoes} by {item.author}, from revision {item.revision}{reason}"
-    print_line(f"{_when(item.changed_at, zone)}  {change}")
-    for name, value in shown["before"].items():
-        for place, line in enumerate(_plain(value).splitlines() or [""]):
-            _print_field("" if place else name, line)
+    print_line(f"{time_text(item.changed_at, zone)}  {change}")
+    for name, value in item.before.items():
+        if value is None and name not in FIELDS:  # such as the time of the forgetting, which the action says
+            continue
+        old, new = (_plain("" if side is None else side) for side in (value, after.get(name)))
+        if name == "content" or "\n" in old + new:
+            _print_difference(name, old, new)
+        else:
+            _print_field(name, f"{old or '(none)'} → {new or '(none)'}")
+
+
+def _print_difference(name: str, old: str, new: str) -> None:
+    """Print the removed and added lines of a text, each change with one line around it."""
+    lines = unified_diff(old.splitlines(), new.splitlines(), n=1, lineterm="")
+    changed = [line for line in list(lines)[2:] if not line.startswith("@@")]  # after the two lines of file names
+    for place, line in enumerate(changed):
+        colour = {"-": "red", "+": "green"}.get(line[:1])
+        sign, text = line[:1], line[1:]
+        _print_field("" if place else name, paint(f"{sign} {text}", **({"fg": colour} if colour else {})))
 
 
 def _print_field(name: str, text: str) -> None:
@@ -219,6 +251,8 @@ def progress(work: str, total: int | None) -> Iterator[Report]:
 
 
 def _cell(value: object) -> str:
+    if isinstance(value, datetime):
+        return time_text(value, value.tzinfo or UTC)
     if isinstance(value, int):
         return f"{value:,}"
     if isinstance(value, dict):
@@ -229,10 +263,12 @@ def _cell(value: object) -> str:
 def _print_result(place: int, result: Recalled, form: Format, zone: tzinfo) -> None:
     memory = result.memory
     score = " ".join(f"{part}" for part in (result.match, result.score) if part is not None)
-    replaced = f", superseded by {memory.superseded_by}" if memory.superseded_by else ""
+    by = memory.superseded_by
     if form == "ids":
+        replaced = f", superseded by {by}" if by else ""
         print_line(f"{memory.id}  {score}".rstrip() + replaced)
         return
+    replaced = f", superseded by {short(by)}" if by else ""
     head = f"{place:>2}. {paint(score, fg='green')}{'  ' if score else ''}"
     answers = f"  (question {', '.join(str(number + 1) for number in result.queries)})" if result.queries else ""
     elsewhere = " · elsewhere" if result.elsewhere else ""
@@ -244,19 +280,21 @@ def _print_result(place: int, result: Recalled, form: Format, zone: tzinfo) -> N
         for line in lines[:_LINES_SHOWN]:
             print_line(_INDENT + line)
         rest = f", {len(memory.content):,} characters in all" if len(lines) > _LINES_SHOWN else ""
-        print_line(f"{_INDENT}{memory.id} by {memory.author}{rest}{replaced}", dim=True)
+        print_line(f"{_INDENT}{short(memory.id)} by {memory.author}{rest}{replaced}", dim=True)
     for id_ in result.contradicts:
-        print_line(f"{_INDENT}contradicts {id_}", fg="yellow")
+        print_line(f"{_INDENT}contradicts {short(id_)}", fg="yellow")
     for item in result.variants:
         differs = f": {item.differs}" if item.differs else ""
-        print_line(f"{_INDENT}variant {item.id} by {item.author}, {_when(item.when, zone)}{differs}", dim=True)
+        print_line(
+            f"{_INDENT}variant {short(item.id)} by {item.author}, {time_text(item.when, zone)}{differs}", dim=True
+        )
     print_line()
 
 
 def _headline(memory: Memory, zone: tzinfo) -> str:
     kind = memory.kind if memory.kind != DEFAULT_KIND else None
     tags = " ".join(f"#{tag}" for tag in memory.tags)
-    parts = (memory.namespace, _when(memory.when, zone), memory.source, kind, tags)
+    parts = (memory.namespace, time_text(memory.when, zone), memory.source, kind, tags)
     return " · ".join(part for part in parts if part)
 
 
@@ -268,25 +306,64 @@ def _wrapped(text: str) -> Iterator[str]:
 
 
 def row_of(item: object, attributes: Mapping[str, str], zone: tzinfo) -> dict[str, Any]:
-    """Return attributes of an item by their names in the output: times in a zone, ids and sequences for JSON."""
+    """Return attributes of an item by their names in the output, ids and sequences as JSON has them; times in a zone,
+    which `print_json` and `print_rows` write each in its form.
+    """
     return {name: _shown(getattr(item, attribute), zone) for name, attribute in attributes.items()}
 
 
 def _shown(value: object, zone: tzinfo) -> object:
     if isinstance(value, datetime):
-        return local_time(value, zone)
+        return value.astimezone(zone)
     if isinstance(value, tuple):
         return [_shown(entry, zone) for entry in value]
     return str(value) if isinstance(value, UUID) else value
 
 
-def local_time(moment: datetime | None, zone: tzinfo) -> str | None:
-    """Return a time as ISO 8601 in a time zone."""
-    return None if moment is None else moment.astimezone(zone).isoformat(timespec="seconds")
+def time_text(moment: datetime, zone: tzinfo, now: datetime | None = None) -> str:
+    """Return a time for people: as a distance from now, or with --utc, and beyond a year, as date and time."""
+    if shows_utc():
+        return absolute_time(moment, zone)
+    return _distance(moment.astimezone(zone), now or datetime.now(zone)) or absolute_time(moment, zone)
 
 
-def _when(moment: datetime, zone: tzinfo) -> str:
+def shows_utc() -> bool:
+    """Return True if the command was given --utc."""
+    context = click.get_current_context(silent=True)
+    return context is not None and bool((context.find_root().obj or {}).get("utc"))
+
+
+def _both_times(moment: datetime, zone: tzinfo) -> str:
+    """Return date and time, and the distance from now if it is shown."""
+    absolute, text = absolute_time(moment, zone), time_text(moment, zone)
+    return absolute if text == absolute else f"{absolute} ({text})"
+
+
+def absolute_time(moment: datetime, zone: tzinfo) -> str:
+    """Return date and time in a zone, to the minute."""
     return moment.astimezone(zone).strftime("%Y-%m-%d %H:%M")
+
+
+def _distance(moment: datetime, now: datetime) -> str | None:
+    """Return the distance from now in the largest unit that fits, in days of the calendar; None beyond a year."""
+    seconds = abs((now - moment).total_seconds())
+    days = abs((now.astimezone(moment.tzinfo).date() - moment.date()).days)
+    if days > _YEAR:
+        return None
+    if seconds < _MINUTE:
+        return "just now"
+    if seconds < _HOUR:
+        count, unit = int(seconds // _MINUTE), "minute"
+    elif days == 0 or seconds < 12 * _HOUR:
+        count, unit = int(seconds // _HOUR), "hour"
+    elif days == 1:
+        return "tomorrow" if moment > now else "yesterday"
+    elif days <= 30:
+        count, unit = days, "day"
+    else:
+        count, unit = round(days / (_YEAR / 12)), "month"
+    counted = f"{count} {unit}{'' if count == 1 else 's'}"
+    return f"in {counted}" if moment > now else f"{counted} ago"
 
 
 def _plain(value: object) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from folklore.cli.context import call, zone_of
+from folklore.cli.ids import call_with_ids, keep_list
 from folklore.cli.options import (
     Given,
     Names,
@@ -14,17 +15,25 @@ from folklore.cli.options import (
     filter_options,
     filters_from,
     format_option,
-    id_of,
     namespace_option,
     namespaces_option,
     project_first_option,
     ranking_from,
     ranking_options,
 )
-from folklore.cli.output import print_answer, print_details, print_explanation, print_json, print_line, print_revision
+from folklore.cli.output import (
+    print_answer,
+    print_details,
+    print_explanation,
+    print_json,
+    print_line,
+    print_revision,
+    time_text,
+)
 from folklore.errors import NotFound
 from folklore.memory import requests, serializers
 from folklore.memory.serializers import Format
+from folklore.model import Answer
 
 
 @click.command()
@@ -59,7 +68,7 @@ def recall(ctx: click.Context, /, filters: Given, ranking: Given, form: Format, 
     options["max_tokens"] = serializers.budget(form, options["max_tokens"])
     request = requests.RecallRequest(**asked, filters=filters_from(filters), ranking=ranking_from(ranking), **options)
     answer = call(ctx, request)
-    print_answer(answer, form, as_json=as_json, zone=zone_of(ctx))
+    _print_listed(ctx, answer, form, as_json=as_json)
     if request.explain and not as_json:
         print_explanation(answer)
 
@@ -81,7 +90,7 @@ def search(
     quotes, since the shell removes "…" from a phrase: folklore search '"connection pool" -redis'.
     """
     request = requests.SearchRequest(query=" ".join(query), filters=filters_from(filters), **options)
-    print_answer(call(ctx, request), form, as_json=as_json, zone=zone_of(ctx))
+    _print_listed(ctx, call(ctx, request), form, as_json=as_json)
 
 
 @click.command("list")
@@ -100,7 +109,14 @@ def search(
 def list_(ctx: click.Context, /, filters: Given, form: Format, as_json: bool, **options: object) -> None:
     """List memories in order of time, newest first."""
     request = requests.ListRequest(filters=filters_from(filters), **options)
-    print_answer(call(ctx, request), form, as_json=as_json, zone=zone_of(ctx))
+    _print_listed(ctx, call(ctx, request), form, as_json=as_json)
+
+
+def _print_listed(ctx: click.Context, answer: Answer, form: Format, *, as_json: bool) -> None:
+    """Print an answer, and keep what its numbers mean, unless a program reads it."""
+    print_answer(answer, form, as_json=as_json, zone=zone_of(ctx))
+    if not as_json:
+        keep_list(ctx, [result.memory.id for result in answer.memories])
 
 
 @click.command()
@@ -108,8 +124,8 @@ def list_(ctx: click.Context, /, filters: Given, form: Format, as_json: bool, **
 @context_and_json
 def show(ctx: click.Context, ids: tuple[str, ...], as_json: bool) -> None:
     """Show whole memories by id: every field, relations, number of changes; forgotten ones too."""
-    requested = tuple(id_of(text) for text in dict.fromkeys(ids))
-    result, zone = call(ctx, requests.GetRequest(ids=requested, forgotten=True)), zone_of(ctx)
+    result = call_with_ids(ctx, ids, lambda found: requests.GetRequest(ids=tuple(dict.fromkeys(found)), forgotten=True))
+    zone = zone_of(ctx)
     if as_json and not result.missing:
         print_json({"memories": [serializers.details(item) for item in result.found]})
     for item in () if as_json else result.found:
@@ -126,14 +142,17 @@ def show(ctx: click.Context, ids: tuple[str, ...], as_json: bool) -> None:
 @namespace_option
 @context_and_json
 def history(ctx: click.Context, memory: str, namespaces: Names, as_json: bool) -> None:
-    """Show the changes of a memory, their authors and the former values; the last change first."""
-    found, zone = call(ctx, requests.HistoryRequest(id=id_of(memory), namespaces=namespaces)), zone_of(ctx)
+    """Show the changes of a memory, their authors and what differs; the last change first."""
+    found = call_with_ids(ctx, [memory], lambda ids: requests.HistoryRequest(id=ids[0], namespaces=namespaces))
+    zone = zone_of(ctx)
     now = found.memory
     if as_json:
         revisions = [serializers.revision(item) for item in found.revisions]
         print_json({"memory": serializers.record(now), "revisions": revisions})
         return
     print_line(f"{now.namespace} {now.id}, revision {now.revision}", bold=True)
-    for item in found.revisions:
-        print_revision(item, zone)
-    print_line(f"stored {now.created_at.astimezone(zone):%Y-%m-%d %H:%M} by {now.author}", dim=True)
+    after: dict[str, Any] = serializers.record(now)
+    for item in found.revisions:  # the last change first, so that each former value is the next one's new value
+        print_revision(item, after, zone)
+        after |= item.before
+    print_line(f"stored {time_text(now.created_at, zone)} by {now.author}", dim=True)

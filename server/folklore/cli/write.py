@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import tempfile
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,8 @@ from uuid import UUID
 import click
 import yaml
 
-from folklore.cli.context import call, with_operations
+from folklore.cli.context import call, with_operations, zone_of
+from folklore.cli.ids import call_with_ids, ids_of, with_ids
 from folklore.cli.options import (
     Given,
     Names,
@@ -24,15 +26,14 @@ from folklore.cli.options import (
     fields_from,
     filter_options,
     filters_from,
-    id_of,
     namespace_option,
     several_namespaces,
 )
-from folklore.cli.output import paint, print_either, print_json, print_line
-from folklore.errors import FolkloreError, InvalidInput, error_from_code
+from folklore.cli.output import paint, print_either, print_json, print_line, time_text
+from folklore.errors import Conflict, FolkloreError, InvalidInput, NotFound, error_from_code
 from folklore.memory import requests, serializers
 from folklore.memory.requests import ForgetRequest
-from folklore.memory.results import ForgetResult, StoreResult, Undone
+from folklore.memory.results import ForgetResult, History, LogEntry, StoreResult, Undone
 from folklore.memory.service import Operations
 from folklore.model import FIELDS, Draft, Memory
 from folklore.text.entities.finder import find_entities
@@ -45,7 +46,7 @@ _EDITED = [name for name in requests.CHANGEABLE if name != "content"]
 
 
 @click.command()
-@click.argument("text", nargs=-1, required=True)
+@click.argument("text", nargs=-1)
 @click.option("-n", "--namespace", help="Where to store it. Default: the project's namespace.")
 @field_options
 @click.option("--entities", is_flag=True, help="Also tag the people, tools, files, … that the text names.")
@@ -54,20 +55,32 @@ _EDITED = [name for name in requests.CHANGEABLE if name != "content"]
 @click.option("--supersede-reason", help="The reason, kept in the history of the replaced memory.")
 @context_and_json
 def store(ctx: click.Context, /, text: tuple[str, ...], fields: Given, entities: bool, **options: Any) -> None:
-    """Store TEXT as one memory; - reads it from stdin. A known text is not stored twice."""
+    """Store TEXT as one memory; - reads it from stdin. Without TEXT, your editor opens ($VISUAL, $EDITOR).
+
+    A known text is not stored twice.
+    """
     namespace, supersedes, as_json = (options.pop(name) for name in ("namespace", "supersedes", "as_json"))
-    content = _stdin() if text == ("-",) else " ".join(text)
+    content = _stdin() if text == ("-",) else " ".join(text) or _written()
     stated = fields_from(fields)
     tags = stated.pop("tags", ())
     named = _entity_tags(content, tags)
-    draft = Draft(
-        content,
-        **stated,
-        **options,
-        tags=(*tags, *named) if entities else tags,
-        supersedes=None if supersedes is None else id_of(supersedes),
-    )
-    result = call(ctx, requests.StoreRequest(memories=(draft,), namespace=namespace, single=True))
+
+    def request(old: tuple[UUID, ...]) -> requests.StoreRequest:
+        draft = Draft(
+            content,
+            **stated,
+            **options,
+            tags=(*tags, *named) if entities else tags,
+            supersedes=old[0] if old else None,
+        )
+        return requests.StoreRequest(memories=(draft,), namespace=namespace, single=True)
+
+    try:
+        result = call_with_ids(ctx, [] if supersedes is None else [supersedes], request, embeds=True)
+    except FolkloreError as error:
+        if not text:
+            error.hint = f"{error.hint or ''} Your text is kept in {_kept('memory', content)}.".lstrip()
+        raise
     if as_json:
         print_json(serializers.stored(result))
     else:
@@ -92,6 +105,17 @@ def _print_stored(result: StoreResult) -> None:
             print_line(f"  similar ({near.similarity:.2f}): {near.id} by {near.author}: {text}", dim=True)
 
 
+def _written() -> str:
+    """Return a text from the editor; ends the command if it was left empty. Raises InvalidInput without a terminal."""
+    if not sys.stdin.isatty():
+        raise InvalidInput("TEXT", "is missing.", hint="Give the text, or - to read it from stdin.")
+    text = (click.edit("", extension=".md") or "").strip()
+    if not text:
+        click.echo("The text is empty: nothing was stored.", err=True)
+        raise click.exceptions.Exit(0)
+    return text
+
+
 def _stdin() -> str:
     try:
         return sys.stdin.buffer.read().decode("utf-8")
@@ -111,8 +135,8 @@ def edit(ctx: click.Context, memory: str, namespaces: Names, as_json: bool) -> N
     A file that is not saved, or saved unchanged or empty, changes nothing, and so does one whose memory was changed
     meanwhile. The former values are kept: `folklore history`, `folklore undo`.
     """
-    id_ = id_of(memory)
-    before = call(ctx, requests.HistoryRequest(id=id_, namespaces=namespaces)).memory
+    before = call_with_ids(ctx, [memory], lambda ids: requests.HistoryRequest(id=ids[0], namespaces=namespaces)).memory
+    id_ = before.id
     text = as_text(before)
     edited = click.edit(text, extension=".md")
     now = before
@@ -123,7 +147,7 @@ def edit(ctx: click.Context, memory: str, namespaces: Names, as_json: bool) -> N
                 request = request.model_copy(update={"namespaces": namespaces})
             now = call(ctx, request)
         except FolkloreError as error:
-            error.hint = f"{error.hint or ''} Your text is kept in {_kept(id_, edited)}.".lstrip()
+            error.hint = f"{error.hint or ''} Your text is kept in {_kept(str(id_), edited)}.".lstrip()
             raise
     changed = f"changed {id_}, revision {now.revision}" if now.revision != before.revision else _NOTHING
     print_either(serializers.record(now), changed, as_json=as_json)
@@ -175,8 +199,8 @@ def _split(text: str) -> tuple[str, str]:
     return head, body
 
 
-def _kept(id_: UUID, text: str) -> Path:
-    path = Path(tempfile.mkdtemp(prefix="folklore-")) / f"{id_}.md"
+def _kept(name: str, text: str) -> Path:
+    path = Path(tempfile.mkdtemp(prefix="folklore-")) / f"{name}.md"
     path.write_text(text, encoding="utf-8")
     return path
 
@@ -197,8 +221,9 @@ def forget(
     What they superseded is in force again. `folklore undo` restores them for a while (retention_days), unless --erase.
     On a terminal it asks first.
     """
-    ids = tuple(map(id_of, memories))
-    request = ForgetRequest(ids=ids, filters=filters_from(filters) if filters or not ids else None, **options)
+    conditions = filters_from(filters) if filters or not memories else None
+    ids = ids_of(ctx, memories)
+    request = ForgetRequest(ids=ids, filters=conditions, **options)
     more = False
     if not request.dry_run and not yes and sys.stdin.isatty():
         request, more = _confirmed(ctx, request, as_json=as_json)
@@ -236,38 +261,51 @@ def _print_forgotten(result: ForgetResult, outcome: str) -> None:
 
 
 @click.command()
-@click.argument("memories", nargs=-1, required=True, metavar="ID…")
+@click.argument("memories", nargs=-1, metavar="[ID…]")
 @namespace_option
 @click.option(
     "--revision",
     type=click.IntRange(min=1),
     help="Only if the memory (one ID) is at this revision, so that a repeated command undoes nothing more.",
 )
+@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
 @context_and_json
 def undo(
     ctx: click.Context,
     memories: tuple[str, ...],
     namespaces: Names,
     revision: int | None,
+    yes: bool,
     as_json: bool,
 ) -> None:
-    """Undo the last change of each memory: an edit, a forget, a supersede. Repeat it for the previous change."""
-    ids = [id_of(text) for text in dict.fromkeys(memories)]
-    if revision is not None and len(ids) > 1:
+    """Undo the last change of each memory: an edit, a forget, a supersede. Repeat it for the previous change.
+
+    Without ID: your own last change, of all memories that it concerned; stored memories are forgotten (the next undo
+    restores them). On a terminal it asks first.
+    """
+    if revision is not None and len(set(memories)) != 1:
         raise InvalidInput("revision", "belongs to one memory.", hint="Undo the others in another command.")
+    if not memories:
+        _undo_own(ctx, namespaces, ask=not yes and sys.stdin.isatty(), as_json=as_json)
+        return
 
-    async def work(operations: Operations) -> list[Undone]:
-        undone = []
-        for id_ in ids:
-            done = await operations.call(requests.UndoRequest(id=id_, namespaces=namespaces, revision=revision))
-            undone.append(done)
-            if not as_json:
-                print_line(f"undone: {done.revision.action} of {id_}, by {done.revision.author}")
-                for old in done.superseded:
-                    print_line(f"superseded again: {old}")
-        return undone
+    async def work(operations: Operations, ids: tuple[UUID, ...]) -> None:
+        undos = [requests.UndoRequest(id=id_, namespaces=namespaces, revision=revision) for id_ in dict.fromkeys(ids)]
+        await _undo_all(operations, undos, as_json=as_json)
 
-    undone = with_operations(ctx, work)
+    with_ids(ctx, memories, work)
+
+
+async def _undo_all(operations: Operations, undos: Sequence[requests.UndoRequest], *, as_json: bool) -> None:
+    """Undo changes one by one, and print each as it is done: a later one may fail."""
+    undone: list[Undone] = []
+    for request in undos:
+        item = await operations.call(request)
+        undone.append(item)
+        if not as_json:
+            print_line(f"undone: {item.revision.action} of {item.memory.id}, by {item.revision.author}")
+            for old in item.superseded:
+                print_line(f"superseded again: {old}")
     if as_json:
         changes = [
             {"memory": serializers.record(item.memory), "change": serializers.revision(item.revision)}
@@ -275,6 +313,71 @@ def undo(
             for item in undone
         ]
         print_json({"undone": changes})
+
+
+# Of one moment, the write that the others follow from: a store may supersede, a forget restores.
+_ORDER = ("store", "merge", "forget", "update", "retag", "supersede")
+_OWN_WRITES = 100  # the latest ones, in which the last change is looked for
+
+
+def _undo_own(ctx: click.Context, namespaces: Names, *, ask: bool, as_json: bool) -> None:
+    """Take back the caller's last write that was not taken back. Raises NotFound, Conflict."""
+    names = {} if namespaces is None else {"namespaces": namespaces}
+    entry, current = with_operations(ctx, lambda operations: _own_change(operations, names))
+    if ask:
+        for memory in current:
+            text = serializers.beginning(memory.content).replace("\n", " ")
+            click.echo(f"{memory.id}  {text}", err=True)
+        noun = "this memory" if len(current) == 1 else f"these {len(current):,} memories"
+        asked = f"Forget {noun}, stored" if entry.action == "store" else f"Undo the {entry.action} of {noun}, done"
+        click.confirm(f"{asked} {time_text(entry.at, zone_of(ctx))}?", abort=True, err=True)
+    only = {"namespaces": (entry.namespace,)}
+    if entry.action == "store":
+        result = call(ctx, ForgetRequest(ids=tuple(memory.id for memory in current), **only))
+        if as_json:
+            print_json(serializers.forgotten(result, erase=False, dry_run=False))
+        else:
+            _print_forgotten(result, "forgotten")
+        return
+
+    undos = [requests.UndoRequest(id=memory.id, revision=memory.revision, **only) for memory in current]
+    with_operations(ctx, lambda operations: _undo_all(operations, undos, as_json=as_json))
+
+
+async def _own_change(operations: Operations, names: dict[str, Any]) -> tuple[LogEntry, list[Memory]]:
+    """Return the caller's last write that can be taken back, and its memories as they are now."""
+    entries = await operations.call(requests.LogRequest(mine=True, limit=_OWN_WRITES, **names))
+    undoable = [entry for entry in entries if entry.action in _ORDER]
+    for entry in sorted(undoable, key=lambda entry: (-entry.at.timestamp(), _ORDER.index(entry.action))):
+        only = {"namespaces": (entry.namespace,)}
+        current = []
+        for id_ in entry.ids:
+            with suppress(NotFound):  # erased since
+                found = await operations.call(requests.HistoryRequest(id=id_, **only))
+                if _in_force(found, entry):
+                    current.append(found.memory)
+        if current:
+            return entry, current
+    raise NotFound("You changed nothing that can be undone.", hint="`folklore log --mine` shows what you did.")
+
+
+def _in_force(found: History, entry: LogEntry) -> bool:
+    """Return True if this write of a memory was not taken back. Raises Conflict if another change followed it."""
+    if entry.action == "store" and (found.memory.created_at != entry.at or found.memory.forgotten_at is not None):
+        return False
+    undone = {item.undoes for item in found.revisions}
+    rest = [item for item in found.revisions if item.undoes is None and item.revision not in undone]
+    rest = [item for item in rest if item.action != "move"]
+    if entry.action == "store" or entry.at in [item.changed_at for item in rest]:
+        followed = next((item for item in rest if item.changed_at > entry.at), None)
+    else:
+        return False
+    if followed is not None:
+        raise Conflict(
+            f"After your last change, {followed.author} changed the memory {found.memory.id}.",
+            hint=f"`folklore history {found.memory.id}` shows it; `folklore undo {found.memory.id}` undoes that first.",
+        )
+    return True
 
 
 @click.command()
@@ -289,13 +392,16 @@ def merge(
 
     The others are superseded by it. `folklore undo ID` takes it back.
     """
-    id_, *others = [id_of(text) for text in dict.fromkeys(memories)]
-    if not others:
-        raise InvalidInput("ID", "needs another one.", hint="Name first the memory that remains.")
     changes = changes_from({} if content is None else {"content": content})
-    request = requests.UpdateRequest(id=id_, changes=changes, merge=tuple(others), namespaces=namespaces)
-    now = call(ctx, request)
-    print_either(serializers.record(now), f"merged into {id_}, revision {now.revision}", as_json=as_json)
+
+    def request(ids: tuple[UUID, ...]) -> requests.UpdateRequest:
+        id_, *others = dict.fromkeys(ids)
+        if not others:
+            raise InvalidInput("ID", "needs another one.", hint="Name first the memory that remains.")
+        return requests.UpdateRequest(id=id_, changes=changes, merge=tuple(others), namespaces=namespaces)
+
+    now = call_with_ids(ctx, memories, request)
+    print_either(serializers.record(now), f"merged into {now.id}, revision {now.revision}", as_json=as_json)
 
 
 @click.command()
@@ -307,14 +413,13 @@ def pin(
     ctx: click.Context, memories: tuple[str, ...], remove: bool, namespaces: tuple[str, ...], as_json: bool
 ) -> None:
     """Pin memories: they never expire or fade, and come first where a session starts."""
-    ids = [id_of(text) for text in dict.fromkeys(memories)]
     changes = changes_from({"pinned": not remove})
 
-    async def work(operations: Operations) -> list[Memory]:
-        wanted = [requests.UpdateRequest(id=id_, changes=changes, namespaces=namespaces) for id_ in ids]
+    async def work(operations: Operations, ids: tuple[UUID, ...]) -> list[Memory]:
+        wanted = [requests.UpdateRequest(id=id_, changes=changes, namespaces=namespaces) for id_ in dict.fromkeys(ids)]
         return [await operations.call(request) for request in wanted]
 
-    pinned = with_operations(ctx, work)
+    pinned = with_ids(ctx, memories, work)
     if as_json:
         print_json({"memories": [serializers.record(memory) for memory in pinned]})
     for memory in () if as_json else pinned:
@@ -342,10 +447,14 @@ def relate(
     """Relate one memory to another: relates_to, contradicts, derived_from, part_of, depends_on, causes, exemplifies,
     prefers_over, precedes, supersedes, or another word.
     """
-    change = requests.RelationChange(from_id=id_of(from_), to_id=id_of(to), type=type_, **options)
-    result = call(ctx, requests.RelateRequest(relations=(change,), namespaces=namespaces))
+
+    def request(ids: tuple[UUID, ...]) -> requests.RelateRequest:
+        change = requests.RelationChange(from_id=ids[0], to_id=ids[1], type=type_, **options)
+        return requests.RelateRequest(relations=(change,), namespaces=namespaces)
+
+    result = call_with_ids(ctx, [from_, to], request)
     if result.failed:
         first = result.failed[0]
-        raise error_from_code(first.code, f"Not {'removed' if change.remove else 'related'}: {first.reason}")
+        raise error_from_code(first.code, f"Not {'removed' if options['remove'] else 'related'}: {first.reason}")
     outcome = "created" if result.created else "updated" if result.updated else "removed"
     print_either(serializers.related(result), f"{outcome}: {from_} {type_} {to}", as_json=as_json)

@@ -13,7 +13,6 @@ from time import monotonic
 from typing import Any
 
 import asyncpg
-import structlog
 from pgvector import HalfVector
 
 from folklore.db.driver_errors import DRIVER_ERRORS, closed_after, describe, translated_errors
@@ -21,10 +20,11 @@ from folklore.db.roles import begin_as_token
 from folklore.db.session import PinnedSession, Plans, PooledSession, Row, Session
 from folklore.db.sql_loader import statement
 from folklore.errors import DatabaseUnavailable, FolkloreError
+from folklore.log import get_logger
 
 __all__ = ["Database", "DryRun", "Plans", "PoolLimits", "PoolStatistics", "QueryLogger", "Row", "Session"]
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 QueryLogger = Callable[[str], None]
 Revive = Callable[[], Awaitable[object]]

@@ -6,11 +6,11 @@ import asyncio
 from typing import Literal
 
 import asyncpg
-import structlog
 
 from folklore.db.sql_loader import statement, template
+from folklore.log import get_logger
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 TOKEN_ROLE = "folklore_app"  # noqa: S105  (a name, no password)
 

@@ -11,7 +11,6 @@ from typing import Any
 from urllib.parse import parse_qsl, urlsplit, urlunsplit
 
 import httpx
-import structlog
 from tenacity import (
     AsyncRetrying,
     RetryCallState,
@@ -23,8 +22,9 @@ from tenacity import (
 )
 
 from folklore.errors import Unavailable
+from folklore.log import get_logger
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 # Fewer attempts while a caller waits for the answer to a question, which recall can also answer without the service.
 _ATTEMPTS, _ATTEMPTS_INTERACTIVE = 4, 3

@@ -6,11 +6,10 @@ import ssl
 from pathlib import Path
 from time import monotonic
 
-import structlog
-
 from folklore.errors import ConfigInvalid
+from folklore.log import get_logger
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 _LOOK_SECONDS = 1.0
 

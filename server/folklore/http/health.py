@@ -9,7 +9,6 @@ import asyncio
 from dataclasses import dataclass
 from time import monotonic
 
-import structlog
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
@@ -17,9 +16,10 @@ from folklore import __version__
 from folklore.app import App
 from folklore.db.migrate import check_schema
 from folklore.errors import EmbedderUnavailable, FolkloreError
+from folklore.log import get_logger
 from folklore.runtime import Runtime
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 # How long an answer is valid, in seconds: the database is asked once, however many probes come.
 _VALID = 1.0

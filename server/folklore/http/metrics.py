@@ -19,7 +19,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import monotonic
 
-import structlog
 from prometheus_client import (
     CONTENT_TYPE_PLAIN_0_0_4,
     CollectorRegistry,
@@ -41,13 +40,14 @@ from folklore.app import App
 from folklore.errors import FolkloreError, Refused
 from folklore.http.error_responses import failure
 from folklore.http.trusted_hosts import is_loopback
+from folklore.log import get_logger
 from folklore.memory.auth.current_caller import current_caller
 from folklore.memory.usage import CallMetrics
 from folklore.model import Answer
 
 disable_created_metrics()  # type: ignore[no-untyped-call] # one more line for each metric, which nothing here uses
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 _FOLDER = "PROMETHEUS_MULTIPROC_DIR"
 _SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)

@@ -16,14 +16,14 @@ from urllib.error import HTTPError
 from urllib.parse import urlsplit
 
 import jwt
-import structlog
 
 from folklore.config import OAuthSettings
 from folklore.errors import ConfigInvalid, Unauthenticated, Unavailable
+from folklore.log import get_logger
 from folklore.memory.auth.tokens import ExternalIdentity
 from folklore.text.clean import clean
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 # Key pairs only: a shared secret that checks signatures could also make them, and "none" is no signature.
 _ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"]

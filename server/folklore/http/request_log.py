@@ -19,8 +19,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from folklore.http.limits import PROBES
 from folklore.http.metrics import Metrics
+from folklore.log import get_logger
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 _METHODS = frozenset({"GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"})
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{8,64}")

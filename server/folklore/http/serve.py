@@ -17,7 +17,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
-import structlog
 import uvicorn
 from starlette.applications import Starlette
 from uvicorn.supervisors import Multiprocess
@@ -32,9 +31,9 @@ from folklore.http.limits import Limits
 from folklore.http.metrics import shared_folder
 from folklore.http.team import Team
 from folklore.http.trusted_hosts import is_loopback
-from folklore.log import configure
+from folklore.log import configure, get_logger
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 LIMITS = Limits()
 # On SIGTERM, how long calls may go on; then, how long the database, the model and the threads may take to close.

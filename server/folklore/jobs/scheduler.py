@@ -14,16 +14,15 @@ from pathlib import Path
 from time import perf_counter
 from typing import Literal
 
-import structlog
-
 from folklore.db.database import Database
 from folklore.db.stores.jobs import Jobs, Outcome, RunRecord
 from folklore.errors import FolkloreError
 from folklore.jobs.definitions import JOBS
 from folklore.jobs.job import Job, JobOptions, JobRun
+from folklore.log import get_logger
 from folklore.memory.context import MemoryContext
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 Connect = Callable[[], AbstractAsyncContextManager[tuple[Database, MemoryContext]]]
 

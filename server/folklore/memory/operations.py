@@ -12,8 +12,9 @@ from folklore.memory.context import RequestContext
 from folklore.memory.merge_namespaces import merge_namespaces
 from folklore.memory.recall.pipeline import recall, search
 from folklore.memory.records.forget import forget
-from folklore.memory.records.get import get_memories
+from folklore.memory.records.get import get_memories, resolve_ids
 from folklore.memory.records.listing import list_memories
+from folklore.memory.records.log import read_log
 from folklore.memory.records.relate import relate
 from folklore.memory.records.retag import rename_tag
 from folklore.memory.records.store import store
@@ -25,7 +26,7 @@ UseCase = Callable[[RequestContext, Any], Awaitable[Any]]
 # By the name that its request declares.
 USE_CASES: Mapping[str, UseCase] = {
     "store": store, "recall": recall, "search": search, "list": list_memories, "get": get_memories,
-    "history": read_history, "update": update, "undo": undo, "forget": forget, "relate": relate,
+    "resolve": resolve_ids, "history": read_history, "update": update, "undo": undo, "forget": forget, "relate": relate,
     "rename_tag": rename_tag, "status": read_status, "stats": read_stats,
     "list_namespaces": namespaces.list_namespaces, "create_namespace": namespaces.create_namespace,
     "rename_namespace": namespaces.rename_namespace, "describe_namespace": namespaces.describe_namespace,
@@ -33,4 +34,5 @@ USE_CASES: Mapping[str, UseCase] = {
     "delete_namespace": namespaces.delete_namespace,
     "erase_namespace": namespaces.erase_namespace, "restore_namespace": namespaces.restore_namespace,
     "create_token": create_token, "list_tokens": list_tokens, "revoke_tokens": revoke_tokens, "audit": read_audit,
+    "log": read_log,
 }  # fmt: skip

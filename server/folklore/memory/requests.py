@@ -233,6 +233,12 @@ class GetRequest(Request, Returns[results.GetResult]):
     forgotten: bool = False
 
 
+class ResolveRequest(Request, Returns[tuple[results.ResolvedId, ...]]):
+    """Find memories by the last characters of their ids."""
+
+    endings: Words
+
+
 class HistoryRequest(Request, Returns[results.History]):
     """Read the changes of a memory."""
 
@@ -394,6 +400,18 @@ class AuditRequest(Request, Returns[tuple[results.AuditEntry, ...]]):
     denied: bool = False
     action: str | None = None
     since: str | None = None
+    limit: Whole = 50
+
+
+class LogRequest(Request, Returns[tuple[results.LogEntry, ...]]):
+    """Read who stored, changed and forgot memories, newest first; with `mine`, only the caller's own writes."""
+
+    namespaces: NamespaceNames = ()
+    kinds: Words = ()
+    tags: Words = ()
+    author: str | None = None
+    time: str | None = None
+    mine: bool = False
     limit: Whole = 50
 
 

@@ -61,6 +61,14 @@ class GetResult:
 
 
 @dataclass(frozen=True, slots=True)
+class ResolvedId:
+    """The end of an id, and the memories that it may mean, newest first; at most six are shown."""
+
+    ending: str
+    found: tuple[Memory, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class History:
     """A memory as it is now, and its changes, the last one first."""
 
@@ -224,6 +232,23 @@ class RevokedToken:
 
     id: UUID
     principal: str
+
+
+@dataclass(frozen=True, slots=True)
+class LogEntry:
+    """Write of `amount` memories: author, time, action; `memories` are the first that the caller may read.
+
+    `ids` are all of them, of the caller's own writes.
+    """
+
+    at: datetime
+    author: str
+    action: str
+    amount: int
+    namespace: str
+    memories: tuple[Memory, ...]
+    agent: str | None = None
+    ids: tuple[UUID, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,15 +13,17 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
-from typing import Any
 
 from folklore.db.stores.usage import UsageEntry
 from folklore.errors import FolkloreError
+from folklore.log import get_logger
 from folklore.memory.ids import new_id
 from folklore.model import Answer, Caller, Draft, Unreadable
 from folklore.text import names
 from folklore.text.clean import digest
 from folklore.text.words import unquoted
+
+log = get_logger(__name__)
 
 # Writes entries and returns those to be tried again.
 Write = Callable[[Sequence[UsageEntry]], Awaitable[list[UsageEntry]]]
@@ -108,11 +110,11 @@ class UsageQueue:
             try:
                 await asyncio.wait_for(self._writing, timeout)
             except TimeoutError:
-                _log().warning("usage_not_written_in_time")
+                log.warning("usage_not_written_in_time")
         self.dropped += len(self._entries)
         self._entries.clear()
         if self.dropped:
-            _log().info("usage_closed", written=self.written, dropped=self.dropped)
+            log.info("usage_closed", written=self.written, dropped=self.dropped)
 
     async def _write_all(self) -> None:
         while self._entries:
@@ -127,7 +129,7 @@ class UsageQueue:
             left = set(await self._write([entry for entry, _ in batch]))
         except FolkloreError as error:
             self.dropped += len(batch)
-            _log().warning("usage_not_written", entries=len(batch), reason=error.message)
+            log.warning("usage_not_written", entries=len(batch), reason=error.message)
             return
         except asyncio.CancelledError:
             self.dropped += len(batch)
@@ -187,9 +189,3 @@ class UsageRecorder:
 def query_digest(query: str) -> bytes:
     """Return 16 bytes that identify a query without its words; white space and case do not count."""
     return hashlib.sha256(" ".join(query.casefold().split()).encode("utf-8", "surrogatepass")).digest()[:16]
-
-
-def _log() -> Any:
-    import structlog  # a tenth of the start of a server on stdio, which needs it only after the first answer
-
-    return structlog.get_logger(__name__)

@@ -110,6 +110,29 @@ class Audit:
             )
         return [made(Entry, row) for row in rows]
 
+    async def changes(
+        self,
+        namespaces: Sequence[UUID],
+        actions: Sequence[Write],
+        *,
+        limit: int,
+        principal: str | None,
+        since: datetime | None,
+        until: datetime | None,
+    ) -> list[Entry]:
+        """Return the latest writes of memories, newest first. One statement."""
+        async with self._database.session("fresh") as session:
+            rows = await session.rows(
+                "audit/changes",
+                namespaces=list(namespaces),
+                actions=list(actions),
+                principal=principal,
+                since=since,
+                until=until,
+                fetch=limit,
+            )
+        return [made(Entry, row) for row in rows]
+
     async def drop(self, namespace: UUID, before: datetime, batch: int) -> int:
         """Delete at most `batch` entries from before a time and return how many. One statement."""
         async with self._database.session("fresh") as session:

@@ -124,6 +124,20 @@ class Memories:
         found = [(row["namespace_id"], memory_of(row, row["namespace"])) for row in rows]
         return sorted(found, key=lambda item: (places[item[1].id], item[1].namespace))
 
+    async def ending(
+        self, namespaces: Iterable[UUID], endings: Sequence[str], *, limit: int
+    ) -> dict[str, tuple[UUID, ...]]:
+        """Find ids within these namespaces by their last hexadecimal digits, four or more. One statement."""
+        async with self._database.session() as session:
+            rows = await session.rows(
+                "memories/ending",
+                namespaces=[*namespaces],
+                endings=[*endings],
+                tails=[ending[-4:] for ending in endings],
+                fetch=limit,
+            )
+        return {ending: tuple(row["id"] for row in rows if row["ending"] == ending) for ending in endings}
+
     async def list(
         self,
         namespaces: Mapping[UUID, str],

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import asyncio
 
-import structlog
-
 from folklore.db.database import Database
 from folklore.errors import FolkloreError
+from folklore.log import get_logger
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 # Plans made for an empty table are slow until it is analyzed; from so many rows on the difference is noticeable.
 _FIRST = 1_000

@@ -10,11 +10,11 @@ from time import monotonic
 from typing import Protocol
 from uuid import UUID
 
-import structlog
 from cachetools import LRUCache
 
 from folklore.db.stores.principals import Known, Principals
 from folklore.errors import FolkloreError, Unauthenticated, Unavailable
+from folklore.log import get_logger
 from folklore.memory.auth.tokens import (
     PREFIX,
     ExternalIdentity,
@@ -26,7 +26,7 @@ from folklore.memory.auth.tokens import (
 from folklore.memory.context import MemoryContext
 from folklore.model import Access, Caller, Demand
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 # The caller while authentication is unavailable: every operation fails with the reason, and nothing can be read.
 UNIDENTIFIED = Caller("unknown", access=Access(UUID(int=0), "0" * 64), identified=False)

@@ -8,13 +8,12 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-import structlog
-
 from folklore.errors import FolkloreError, NotFound, Refused
+from folklore.log import get_logger
 from folklore.memory.secret_guard import guard_fields
 from folklore.model import Caller
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 _SECONDS = 2.0
 # Equal denials are one line with a count, and this many lines wait: thousands of wrong tokens fill no table.

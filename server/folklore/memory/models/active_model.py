@@ -14,7 +14,6 @@ from time import monotonic
 from uuid import UUID
 
 import numpy as np
-import structlog
 from numpy.typing import NDArray
 
 from folklore.db.stores.memories import Embedded, Vectors
@@ -22,9 +21,10 @@ from folklore.db.stores.models import KnownModel, Models
 from folklore.embedding.model_profiles import passage_rule
 from folklore.embedding.protocol import SAME_MODEL, Embedder, Model, ModelChoice
 from folklore.errors import DatabaseUnavailable, EmbedderUnavailable, FolkloreError
+from folklore.log import get_logger
 from folklore.text.passages import passages
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 Build = Callable[[ModelChoice], Embedder]
 

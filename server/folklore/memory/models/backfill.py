@@ -9,15 +9,14 @@ from datetime import datetime
 from time import monotonic
 from uuid import UUID
 
-import structlog
-
 from folklore.db.stores.embeddings import FIRST, Embeddings
 from folklore.db.stores.memories import Vectors
 from folklore.embedding.protocol import Embedder
 from folklore.errors import EmbedderUnavailable
+from folklore.log import get_logger
 from folklore.memory.models.active_model import embed_texts
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 Clock = Callable[[], datetime]
 # Receives after every batch the number of memories so far and a text for the user.

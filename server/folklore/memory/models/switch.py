@@ -21,17 +21,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from uuid import UUID
 
-import structlog
-
 from folklore.db.stores.embeddings import Coverage, Embeddings, VectorIndexes
 from folklore.db.stores.models import KnownModel, Models
 from folklore.embedding.protocol import SAME_MODEL, Embedder, ModelChoice
 from folklore.errors import Conflict, EmbedderUnavailable, FolkloreError, NotFound
+from folklore.log import get_logger
 from folklore.memory.context import MemoryContext
 from folklore.memory.models.active_model import REFRESH_SECONDS, Build, choice_of, fingerprint_cosine, model_of
 from folklore.memory.models.backfill import Backfill, Clock, Pace, Report
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 # Concurrent stores leave a few memories pending in every round; the sweep makes the rest.
 _ROUNDS = 10

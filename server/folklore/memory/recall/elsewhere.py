@@ -7,10 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from uuid import UUID
 
-import structlog
-
 from folklore.db.stores.namespaces import NamespaceInfo
 from folklore.errors import Unavailable
+from folklore.log import get_logger
 from folklore.memory.context import MemoryContext
 from folklore.memory.permissions import role_in
 from folklore.memory.recall.page import page, result_tokens, within_budget
@@ -19,7 +18,7 @@ from folklore.memory.recall.values import Found, Question, Search
 from folklore.model import Answer, Caller, Degraded, Recalled
 from folklore.text import names
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 # Most results from elsewhere.
 _AT_MOST = 3

@@ -9,11 +9,10 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-import structlog
-
 from folklore.db.stores.namespaces import NamespaceInfo
 from folklore.db.stores.recall_rows import NOTHING, Hits, Scope
 from folklore.errors import Unavailable
+from folklore.log import get_logger
 from folklore.memory.context import ALL, MemoryContext, RequestContext, names_by_id
 from folklore.memory.filters import resolve_filters
 from folklore.memory.models.active_model import SWITCHED_OFF
@@ -42,7 +41,7 @@ from folklore.telemetry import stage
 from folklore.text.clean import clean
 from folklore.text.query.parser import parse
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 # Characters of a query that are read: the beginning of a pasted log names its subject.
 _READ_OF_QUERY = 8_000

@@ -10,12 +10,12 @@ from typing import NamedTuple
 from uuid import UUID
 
 import numpy as np
-import structlog
 from numpy.typing import NDArray
 
 from folklore.db.stores.recall_rows import Candidate, CandidateQuery
 from folklore.embedding.protocol import Reranker
 from folklore.errors import RerankerUnavailable, Unavailable
+from folklore.log import get_logger
 from folklore.memory.context import MemoryContext
 from folklore.memory.recall.values import Found, Search
 from folklore.model import Degraded
@@ -52,7 +52,7 @@ from folklore.text.exact import ExactMatch
 from folklore.text.passages import coverages
 from folklore.text.words import is_question, separated
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 # Greatest share of reflections in an answer: they speak about memories, and must not displace them.
 _REFLECTIONS = 0.3

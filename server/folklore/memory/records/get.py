@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from uuid import UUID
 
 from folklore.errors import InvalidInput
 from folklore.memory.context import RequestContext, unknown_memories
 from folklore.memory.permissions import role_in
-from folklore.memory.requests import GetRequest
-from folklore.memory.results import GetResult, MemoryDetails
+from folklore.memory.requests import GetRequest, ResolveRequest
+from folklore.memory.results import GetResult, MemoryDetails, ResolvedId
 from folklore.model import Memory, Relation
 
 MAX_AT_ONCE = 100
 # A hub may have thousands of relations; the strongest are shown.
 _RELATIONS = 200
+_ENDING = re.compile(r"[0-9a-f]{4,32}")
+_CANDIDATES = 6
+# Ids read for each ending: more than are shown, since the caller may not see all.
+_READ = 50
 
 
 async def get_memories(context: RequestContext, request: GetRequest) -> GetResult:
@@ -43,6 +48,30 @@ async def get_memories(context: RequestContext, request: GetRequest) -> GetResul
         for place, item in visible
     )
     return GetResult(found, tuple(id_ for id_ in requested if id_ not in ids))
+
+
+async def resolve_ids(context: RequestContext, request: ResolveRequest) -> tuple[ResolvedId, ...]:
+    """Find the memories whose ids end in these characters, as far as the caller could read them. Three statements.
+
+    The index on the last four characters bounds the work to one of 65,536 memories for each ending.
+
+    Raises InvalidInput.
+    """
+    if not 1 <= len(request.endings) <= MAX_AT_ONCE:
+        raise InvalidInput("endings", f"must hold 1 to {MAX_AT_ONCE} texts, got {len(request.endings)}.")
+    if not all(_ENDING.fullmatch(ending) for ending in request.endings):
+        raise InvalidInput("endings", "must be 4 to 32 hexadecimal digits in lower case, without dashes.")
+    memory = context.memory
+    readable = [namespace.id for namespace in await memory.find_namespaces(())]
+    # As the owner within readable namespaces: row-level security would keep an expression out of the index conditions.
+    limit = _READ * len(request.endings)
+    found = await memory.root.memories.ending(readable, request.endings, limit=limit)
+    read = await memory.memories.get(readable, sorted({id_ for ids in found.values() for id_ in ids}))
+    visible = {item.id: item for _, item in read if item.forgotten_at is None or may_read_forgotten(context, item)}
+    return tuple(
+        ResolvedId(ending, tuple(visible[id_] for id_ in ids if id_ in visible)[:_CANDIDATES])
+        for ending, ids in found.items()
+    )
 
 
 def _relations_of(id_: UUID, place: UUID, relations: Sequence[tuple[UUID, Relation]]) -> tuple[Relation, ...]:

@@ -8,12 +8,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from uuid import UUID
 
-import structlog
-
 from folklore.db.stores.changes import Inserted, KeyAnswer, NamespaceTransaction
 from folklore.db.stores.memories import PreparedMemory, Vectors
 from folklore.db.stores.namespaces import NewNamespace
 from folklore.errors import ConcurrentChange, EmbedderUnavailable, FolkloreError, InvalidInput, NotFound
+from folklore.log import get_logger
 from folklore.memory.context import MemoryContext, RequestContext
 from folklore.memory.ids import new_id
 from folklore.memory.models.active_model import embed_texts
@@ -28,7 +27,7 @@ from folklore.telemetry import stage
 from folklore.text import names
 from folklore.text.clean import digest
 
-log = structlog.get_logger(__name__)
+log = get_logger(__name__)
 
 # Least cosine of two similar texts. A cosine does not distinguish agreement from contradiction.
 _NEAREST = 0.92

@@ -1,0 +1,154 @@
+"""Ids as people give them: whole, by their last characters, or by the number in the last printed list."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, TypeVar
+from uuid import UUID
+
+import click
+
+from folklore.cli.context import quick_settings, with_operations
+from folklore.errors import InvalidInput, NotFound
+from folklore.memory import serializers
+from folklore.memory.requests import ResolveRequest, Result, Returns
+from folklore.memory.results import ResolvedId
+from folklore.memory.service import Operations
+from folklore.model import Memory
+
+Value = TypeVar("Value")
+
+# An id ends at random; its beginning is a time, which memories stored on one day share.
+_SHOWN = 8
+_NUMBER = re.compile(r"[1-9][0-9]{0,2}")
+_ENDING = re.compile(r"[0-9a-f]{4,31}")
+_HELP = "Give the whole id, at least its last 4 characters, or the number in the last list; `folklore list` shows them."
+# A list is forgotten after 12 hours: its numbers must not meet a command that was meant for another one.
+_KEPT_SECONDS = 12 * 60 * 60
+
+
+def short(id_: UUID) -> str:
+    """Return the end of an id, which commands take in place of the whole."""
+    return id_.hex[-_SHOWN:]
+
+
+def with_ids(
+    ctx: click.Context,
+    texts: Sequence[str],
+    work: Callable[[Operations, tuple[UUID, ...]], Awaitable[Value]],
+    *,
+    embeds: bool = False,
+) -> Value:
+    """Run operations on the memories that these texts name. Raises InvalidInput, NotFound."""
+    parsed = [_parsed(ctx, text) for text in texts]
+
+    async def resolved(operations: Operations) -> Value:
+        return await work(operations, await _resolve(operations, parsed))
+
+    return with_operations(ctx, resolved, embeds=embeds)
+
+
+def call_with_ids(
+    ctx: click.Context,
+    texts: Sequence[str],
+    request: Callable[[tuple[UUID, ...]], Returns[Result]],
+    *,
+    embeds: bool = False,
+) -> Result:
+    """Run one operation on the memories that these texts name. Raises InvalidInput, NotFound."""
+    return with_ids(ctx, texts, lambda operations, ids: operations.call(request(ids)), embeds=embeds)
+
+
+def ids_of(ctx: click.Context, texts: Sequence[str]) -> tuple[UUID, ...]:
+    """Return the ids that these texts name. Raises InvalidInput, NotFound."""
+    parsed = [_parsed(ctx, text) for text in texts]
+    whole = tuple(item for item in parsed if isinstance(item, UUID))
+    if len(whole) == len(parsed):  # which needs no database
+        return whole
+    return with_operations(ctx, lambda operations: _resolve(operations, parsed))
+
+
+def _parsed(ctx: click.Context, text: str) -> UUID | str:
+    """Return an id, or the end of one. Raises InvalidInput."""
+    with suppress(ValueError):
+        return UUID(text)
+    if _NUMBER.fullmatch(text):
+        listed = last_list(ctx)
+        if int(text) <= len(listed):
+            return listed[int(text) - 1]
+        size = f"has {len(listed)} entries" if listed else "does not exist: none was printed here in the last hours"
+        raise InvalidInput("ID", f"{text} is a number in the last list, which {size}.", hint=_HELP)
+    ending = text.lower().lstrip("…").replace("-", "")
+    if not _ENDING.fullmatch(ending):
+        raise InvalidInput("ID", f"{text[:60]!r} is not an id.", hint=_HELP)
+    return ending
+
+
+async def _resolve(operations: Operations, parsed: Sequence[UUID | str]) -> tuple[UUID, ...]:
+    endings = tuple(dict.fromkeys(text for text in parsed if isinstance(text, str)))
+    found = await operations.call(ResolveRequest(endings=endings)) if endings else ()
+    ids = {item.ending: _only(item) for item in found}
+    return tuple(ids[text] if isinstance(text, str) else text for text in parsed)
+
+
+def _only(resolved: ResolvedId) -> UUID:
+    if not resolved.found:
+        raise NotFound(f"There is no memory whose id ends in {resolved.ending}.", hint=_HELP)
+    if len(resolved.found) > 1:
+        candidates = "".join(map(_candidate, resolved.found))
+        raise InvalidInput("ID", f"several ids end in {resolved.ending}:{candidates}\n", hint="Give more characters.")
+    return resolved.found[0].id
+
+
+def _candidate(memory: Memory) -> str:
+    text = serializers.beginning(memory.content).replace("\n", " ")
+    return f"\n  {memory.id} in {memory.namespace}: {text}"
+
+
+def keep_list(ctx: click.Context, ids: Sequence[UUID]) -> None:
+    """Keep a printed list of this terminal, for the numbers in the next commands; a home without room keeps none."""
+    path = _path(ctx)
+    lists = {name: kept for name, kept in _lists(path).items() if _is_recent(kept)}
+    lists[_terminal()] = {"at": time.time(), "ids": [str(id_) for id_ in ids]}
+    with suppress(OSError):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        draft = path.with_suffix(f".{os.getpid()}")
+        draft.write_text(json.dumps(lists), encoding="utf-8")
+        draft.replace(path)
+
+
+def last_list(ctx: click.Context) -> list[UUID]:
+    """Return the ids of the last list that was printed on this terminal."""
+    kept = _lists(_path(ctx)).get(_terminal())
+    if kept is None or not _is_recent(kept):
+        return []
+    with suppress(ValueError, TypeError, KeyError):
+        return [UUID(text) for text in kept["ids"]]
+    return []
+
+
+def _lists(path: Path) -> dict[str, Any]:
+    with suppress(OSError, ValueError):
+        read = json.loads(path.read_text(encoding="utf-8"))
+        return read if isinstance(read, dict) else {}
+    return {}
+
+
+def _is_recent(kept: Any) -> bool:
+    at = kept.get("at") if isinstance(kept, dict) else None
+    return isinstance(at, float) and abs(time.time() - at) < _KEPT_SECONDS
+
+
+def _path(ctx: click.Context) -> Path:
+    return quick_settings(ctx)[0].home / "last-lists.json"
+
+
+def _terminal() -> str:
+    """Name the terminal: its session, which all commands of one shell share, and no other shell."""
+    return str(os.getsid(0) if hasattr(os, "getsid") else os.getppid())

@@ -1,0 +1,222 @@
+"""`folklore status`, also `folklore` without a command: the memory of this project at a glance; `folklore log`."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, tzinfo
+from typing import Any
+from uuid import UUID
+
+import click
+
+from folklore import __version__
+from folklore.app import running
+from folklore.cli.context import call, settings_of, zone_of
+from folklore.cli.ids import keep_list
+from folklore.cli.options import context_and_json, namespaces_option
+from folklore.cli.output import one_line, paint, print_json, print_line, row_of, time_text
+from folklore.config import Settings
+from folklore.errors import NotFound
+from folklore.memory import serializers
+from folklore.memory.requests import ListRequest, LogRequest, StatusRequest
+from folklore.memory.results import LogEntry, NamespaceStatus, Status
+from folklore.memory.service import Operations
+from folklore.model import Memory
+from folklore.project import project_namespace, working_directory
+from folklore.text import names
+
+_NEWEST = 5
+_SHOWN = 3  # memories of one write
+_COUNTED = 50_000  # where the counts of a status stop
+
+
+@dataclass(frozen=True, slots=True)
+class FailedJob:
+    """A background job whose last run failed."""
+
+    name: str
+    finished_at: datetime | None
+    error: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Overview:
+    """The memory of a project: the state of the whole, the newest memories, and failed jobs of this machine."""
+
+    project: str
+    where: str
+    status: Status
+    newest: Sequence[Memory] = ()
+    failed: Sequence[FailedJob] = ()
+    held: NamespaceStatus | None = field(default=None)
+
+
+@click.command()
+@context_and_json
+def status(ctx: click.Context, as_json: bool) -> None:
+    """Show the memory of this project: its namespace, counts, the newest memories, and what wants attention."""
+    settings = settings_of(ctx)
+    overview = asyncio.run(_here(settings) if settings.server is None else _at_server(settings))
+    if as_json:
+        print_json(_as_json(overview))
+        return
+    _print(overview, zone_of(ctx))
+    keep_list(ctx, [memory.id for memory in overview.newest])
+
+
+# Actions of the log, as people say them.
+_DONE = {
+    "store": "stored", "import": "imported", "update": "changed", "merge": "merged", "retag": "retagged",
+    "supersede": "superseded", "forget": "forgot", "restore": "restored", "undo": "undid a change of",
+}  # fmt: skip
+
+
+@click.command()
+@namespaces_option
+@click.option("--kind", "kinds", multiple=True, metavar="KIND", help="Only memories of this kind; repeatable.")
+@click.option("--tag", "tags", multiple=True, metavar="TAG", help="Only memories with this tag; repeatable.")
+@click.option("--author", metavar="NAME", help="Only what this author did.")
+@click.option("--time", metavar="TEXT", help='Such as "last week", "since March", 2025-03-01..2025-03-09.')
+@click.option("--mine", is_flag=True, help="Only what you did.")
+@click.option("--limit", type=click.IntRange(1, 1000), default=50, show_default=True)
+@context_and_json
+def log(ctx: click.Context, /, as_json: bool, **options: Any) -> None:
+    """Show who stored, changed and forgot what, the latest first, by day; erased memories leave no trace."""
+    entries, zone = call(ctx, LogRequest(**options)), zone_of(ctx)
+    if as_json:
+        print_json({"log": [_log_row(entry, zone) for entry in entries]})
+        return
+    if not entries:
+        print_line("Nothing was written that matches.")
+    listed: list[UUID] = []
+    day = None
+    for entry in entries:
+        at = entry.at.astimezone(zone)
+        if at.date() != day:
+            print_line(("\n" if day else "") + _day(at, datetime.now(zone)), bold=True)
+            day = at.date()
+        amount = "" if entry.amount == 1 else f" {entry.amount:,} memories"
+        print_line(f"{at:%H:%M}  {entry.author} {_DONE[entry.action]}{amount} in {entry.namespace}")
+        for memory in entry.memories[:_SHOWN]:
+            listed.append(memory.id)
+            print_line(one_line(len(listed), memory, None))
+        if len(entry.memories) > _SHOWN:
+            print_line(f"    and {entry.amount - _SHOWN:,} more", dim=True)
+    keep_list(ctx, listed)
+
+
+def _day(at: datetime, now: datetime) -> str:
+    days = (now.date() - at.date()).days
+    named = {0: ", today", 1: ", yesterday"}.get(days, "")
+    return f"{at:%A}, {at:%Y-%m-%d}{named}"
+
+
+def _log_row(entry: LogEntry, zone: tzinfo) -> dict[str, Any]:
+    columns = {name: name for name in ("at", "author", "agent", "action", "amount", "namespace")}
+    row = {name: value for name, value in row_of(entry, columns, zone).items() if value is not None}
+    return row | {"memories": [{"id": str(memory.id), "content": memory.content} for memory in entry.memories]}
+
+
+async def _here(settings: Settings) -> Overview:
+    async with running(settings, warm=False) as app:
+        runtime = await app.ready()
+        from folklore.db.stores.jobs import Jobs  # imports the database driver
+
+        states = await Jobs(runtime.database).all()
+        failed = [
+            FailedJob(name, state.finished_at, state.error)
+            for name, state in sorted(states.items())
+            if state.outcome == "failed"
+        ]
+        where = "embedded Postgres" if settings.database_url is None else "Postgres of database_url"
+        return await _overview(app.service, app.namespace(), f"{where}, home {settings.home}", failed)
+
+
+async def _at_server(settings: Settings) -> Overview:
+    from folklore.cli.client import HttpClient  # imports httpx
+
+    project = settings.namespace or project_namespace(working_directory(os.environ))
+    async with HttpClient(settings) as client:
+        return await _overview(client, project, f"server {settings.server}", ())
+
+
+async def _overview(operations: Operations, project: str, where: str, failed: Sequence[FailedJob]) -> Overview:
+    state = await operations.call(StatusRequest())
+    held = next((item for item in state.namespaces if names.key(item.name) == names.key(project)), None)
+    newest: Sequence[Memory] = ()
+    if held is not None:
+        try:
+            answer = await operations.call(ListRequest(namespaces=(held.name,), limit=_NEWEST))
+            newest = [result.memory for result in answer.memories]
+        except NotFound:  # renamed or deleted since
+            held = None
+    return Overview(project, where, state, newest, failed, held)
+
+
+def _print(overview: Overview, zone: tzinfo) -> None:
+    state, held = overview.status, overview.held
+    counted = "no memories yet" if held is None else _memories(held.memories)
+    print_line(f"{overview.project}: {counted}", bold=True)
+    others = [item for item in state.namespaces if item is not held]
+    if others:
+        total = sum(item.memories for item in others)
+        shared = [item.name for item in others if item.shared == "always"]
+        more = f"; shared with every project: {', '.join(shared)}" if shared else ""
+        print_line(f"{_memories(total)} in {len(others):,} other namespace{'' if len(others) == 1 else 's'}{more}")
+    model = "no embedding model" if state.model is None else f"model {state.model.provider}/{state.model.name}"
+    print_line(f"folklore {__version__}, {overview.where}, {model}", dim=True)
+    if overview.newest:
+        print_line()
+    for place, memory in enumerate(overview.newest, start=1):
+        print_line(one_line(place, memory, zone))
+    attention = list(_attention(overview, zone))
+    if attention:
+        print_line()
+    for line in attention:
+        print_line(f"{paint('!', fg='yellow')} {line}")
+    if held is None:
+        print_line()
+        print_line('Store the first one: folklore store "…"; `folklore --help` lists all commands.')
+
+
+def _attention(overview: Overview, zone: tzinfo) -> Iterator[str]:
+    """Yield what a person should look at, each with the next step."""
+    pending = overview.status.pending_embeddings
+    if pending:
+        noun = "embedding is" if pending == 1 else "embeddings are"
+        yield f"{_count(pending)} {noun} pending: a server adds them, or `folklore embeddings backfill`"
+    for item in overview.status.degraded:
+        yield f"recall works without its {item.branch} branch: {item.reason}"
+    for job in overview.failed:
+        when = "" if job.finished_at is None else f" {time_text(job.finished_at, zone)}"
+        yield f"the job {job.name} failed{when}: {job.error or 'no reason was kept'} (`folklore jobs status`)"
+
+
+def _memories(number: int) -> str:
+    return "1 memory" if number == 1 else f"{_count(number)} memories"
+
+
+def _count(number: int) -> str:
+    return f"{number:,}" if number < _COUNTED else f"over {_COUNTED:,}"
+
+
+def _as_json(overview: Overview) -> dict[str, Any]:
+    state, held = overview.status, overview.held
+    model = state.model
+    return {
+        "project": overview.project,
+        "where": overview.where,
+        "version": state.version,
+        "memories": 0 if held is None else held.memories,
+        "namespaces": len(state.namespaces),
+        "model": None if model is None else f"{model.provider}/{model.name}/{model.dimensions}",
+        "pending_embeddings": state.pending_embeddings,
+        "degraded": [{"branch": item.branch, "reason": item.reason} for item in state.degraded],
+        "failed_jobs": [
+            {"job": job.name, "finished_at": job.finished_at, "error": job.error} for job in overview.failed
+        ],
+        "newest": [serializers.record(memory) for memory in overview.newest],
+    }

@@ -1,0 +1,80 @@
+"""Log of the memories: who stored, changed and forgot what, for all who may read them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from uuid import UUID
+
+from folklore.db.stores.audit import Audit, Entry, Write
+from folklore.errors import InvalidInput
+from folklore.memory.context import RequestContext, names_by_id
+from folklore.memory.filters import resolve_filters
+from folklore.memory.records.get import may_read_forgotten
+from folklore.memory.requests import FiltersRequest, LogRequest
+from folklore.memory.results import LogEntry
+from folklore.model import Filters, Memory
+
+MAX_LIMIT = 1_000
+# Writes of the text or the fields of memories. Erased memories leave no trace here.
+ACTIONS: tuple[Write, ...] = (
+    "store", "import", "update", "merge", "retag", "supersede", "forget", "restore", "undo",
+)  # fmt: skip
+# Memories of one write that are read.
+_READ = 20
+
+
+async def read_log(context: RequestContext, request: LogRequest) -> tuple[LogEntry, ...]:
+    """Return the latest writes of memories that the caller may read, newest first. Three statements.
+
+    With `kinds` or `tags`, among the latest 1,000 writes. Raises InvalidInput, NotFound.
+    """
+    if not 1 <= request.limit <= MAX_LIMIT:
+        raise InvalidInput("limit", f"must be between 1 and {MAX_LIMIT}, got {request.limit}.")
+    filters = resolve_filters(
+        FiltersRequest(kinds=request.kinds, tags=request.tags, author=request.author, time=request.time), context
+    )
+    memory = context.memory
+    names = names_by_id(await memory.find_namespaces(request.namespaces))
+    entries = await Audit(memory.root.database).changes(
+        list(names),
+        ACTIONS,
+        limit=MAX_LIMIT if filters.kinds or filters.tags else request.limit,
+        principal=context.caller.author if request.mine else filters.author,
+        since=filters.since,
+        until=filters.until,
+    )
+    wanted = dict.fromkeys(id_ for entry in entries for id_ in entry.memories[:_READ])
+    read = await memory.memories.get(list(names), list(wanted))
+    matches = _filter(filters)
+    visible = {
+        (place, item.id): item
+        for place, item in read
+        if (item.forgotten_at is None or may_read_forgotten(context, item)) and matches(item)
+    }
+    logged = (_entry(entry, names[entry.namespace], visible, mine=request.mine) for entry in entries)
+    imports = not (filters.kinds or filters.tags)
+    return tuple(item for item in logged if item.memories or (imports and item.action == "import"))[: request.limit]
+
+
+def _filter(filters: Filters) -> Callable[[Memory], bool]:
+    """Return the condition on the memories of a write: one of the kinds, and one of the tags or below it."""
+
+    def matches(memory: Memory) -> bool:
+        tagged = any(tag == of or tag.startswith(f"{of}/") for tag in memory.tags for of in filters.tags)
+        return (not filters.kinds or memory.kind in filters.kinds) and (not filters.tags or tagged)
+
+    return matches
+
+
+def _entry(entry: Entry, namespace: str, visible: dict[tuple[UUID, UUID], Memory], *, mine: bool) -> LogEntry:
+    places = ((entry.namespace, id_) for id_ in entry.memories[:_READ])
+    return LogEntry(
+        at=entry.at,
+        author=entry.principal,
+        action=entry.action,
+        amount=entry.amount,
+        namespace=namespace,
+        memories=tuple(visible[place] for place in places if place in visible),
+        agent=entry.agent,
+        ids=entry.memories if mine else (),
+    )

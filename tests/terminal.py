@@ -1,0 +1,67 @@
+"""Pseudo-terminal for tests: runs a command as a person sees it."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import pty
+import re
+import select
+import struct
+import subprocess
+import sys
+import termios
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+_STYLE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+
+
+@dataclass(frozen=True, slots=True)
+class Screen:
+    """Exit code and output of a command on a terminal."""
+
+    code: int
+    raw: str
+
+    @property
+    def text(self) -> str:
+        """The output without colours."""
+        return _STYLE.sub("", self.raw).replace("\r\n", "\n")
+
+    @property
+    def lines(self) -> list[str]:
+        return self.text.splitlines()
+
+
+def on_terminal(
+    environment: Mapping[str, str], *arguments: object, columns: int = 80, typed: str = "", **more: str
+) -> Screen:
+    """Run a command on a terminal of this width; `typed` waits in its input. Blocks: call it in a thread."""
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    clean = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "COLUMNS", "LINES")}
+    process = subprocess.Popen(
+        [sys.executable, "-m", "folklore", *map(str, arguments)],
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+        env={**clean, "TERM": "xterm-256color", **environment, **more},
+    )
+    os.close(theirs)
+    os.write(ours, typed.encode())
+    output, end = b"", time.monotonic() + 60
+    while time.monotonic() < end:
+        readable, _, _ = select.select([ours], [], [], 0.2)
+        try:
+            part = os.read(ours, 65_536) if readable else None
+        except OSError:  # the last writer has closed the terminal
+            break
+        if part == b"":
+            break
+        output += part or b""
+    process.kill() if process.poll() is None and time.monotonic() >= end else None
+    code = process.wait(10)
+    os.close(ours)
+    return Screen(code, output.decode("utf-8", "replace"))
