@@ -205,7 +205,7 @@ class Life(RuleBasedStateMachine):
         if by is not None and memory.superseded_by != by:
             self.relations.pop((by, "supersedes", id_), None)
         successor = memory.superseded_by
-        if successor not in (None, by) and not self.memories[successor].forgotten and not memory.forgotten:
+        if successor not in (None, by) and not memory.forgotten:
             self.relations[successor, "supersedes", id_] = 1.0
 
     @rule(id_=consumes(ids))
