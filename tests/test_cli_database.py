@@ -11,7 +11,7 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from folklore.cli.config import masked
+from folklore.cli.operate.config import masked
 from tests.commands import CommandLine, command_line  # noqa: F401 - the fixture `folklore`
 
 

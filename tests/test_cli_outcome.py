@@ -17,7 +17,7 @@ import pytest
 
 from folklore.cli import main
 from folklore.cli.main import _COMMANDS
-from folklore.cli.serve import install_commands
+from folklore.cli.operate.serve import install_commands
 from tests.commands import CommandLine, command_line  # noqa: F401 - the fixture `folklore`
 
 UNKNOWN = "01a1f934-20b1-7685-80b9-aa643f7eaeb1"
@@ -280,7 +280,7 @@ def test_every_command_has_help_and_at_most_17_options() -> None:
 
 
 def test_serve_imports_no_slow_module() -> None:
-    code = "import sys, folklore.cli.main, folklore.cli.serve; print(*sys.modules)"
+    code = "import sys, folklore.cli.main, folklore.cli.operate.serve; print(*sys.modules)"
 
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
 

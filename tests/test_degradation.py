@@ -20,8 +20,8 @@ from folklore.embedding.protocol import Embedder
 from folklore.errors import EmbedderUnavailable, Unavailable
 from folklore.memory.context import MemoryContext
 from folklore.memory.requests import StatusRequest
-from folklore.model import Answer, Filters
-from folklore.ranking.weights import PRESETS
+from folklore.model import Answer, Draft, Filters
+from folklore.ranking.weights import PRESETS, Ranking
 from tests import embedders
 from tests.person import Person, contents
 from tests.test_isolation import holder
@@ -121,6 +121,32 @@ async def test_a_lock_that_comes_after_the_branches_leaves_their_results(
 
     assert contents(answer)[0] == CAT
     assert failing(answer) == ["dense"]
+
+
+async def test_a_lock_that_comes_before_the_neighbours_of_results_are_read_leaves_the_results(
+    keeper: Person, database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    turns = [
+        Draft(f"{said} {day}", session=f"day {day}") for day in range(6) for said in ("Hello", "A cat came on day")
+    ]
+    await keeper.keep(*turns)
+    held = locked(database_url, "embeddings")
+    candidates, reads = type(keeper.library.statements).candidates, list[bool]()
+
+    async def later(self: Any, scope: Any, query: Any) -> Any:
+        reads.append(query.near is not None)
+        if reads == [True, True]:
+            await held.__aenter__()
+        return await candidates(self, scope, query)
+
+    monkeypatch.setattr(type(keeper.library.statements), "candidates", later)
+    try:
+        answer = await keeper.recall("which cat came?", limit=1, ranking=Ranking(min_score=0.01))
+    finally:
+        await held.__aexit__(None, None, None)
+
+    assert reads == [True, True, False]
+    assert "cat" in contents(answer)[0]
 
 
 @pytest.mark.parametrize(

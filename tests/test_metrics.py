@@ -332,7 +332,7 @@ def test_only_gauges_of_ended_workers_are_forgotten(tmp_path: Path) -> None:
 
 def test_a_server_on_stdio_imports_none_of_it() -> None:
     program = (
-        "import sys, folklore.cli.serve, folklore.mcp.server, folklore.app, folklore.memory.usage\n"
+        "import sys, folklore.cli.operate.serve, folklore.mcp.server, folklore.app, folklore.memory.usage\n"
         "heavy = [name for name in sys.modules"
         " if name.split('.')[0] in ('prometheus_client', 'structlog') or name.startswith('opentelemetry.sdk')]\n"
         "sys.exit(' '.join(heavy) or 0)"

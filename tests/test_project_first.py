@@ -81,6 +81,7 @@ async def test_an_answer_that_only_another_namespace_has_comes_last_and_is_marke
 
     assert elsewhere(answer) == [GATE]
     assert contents(answer)[-1] == GATE
+    assert answer.note == "Nothing in shop fits the question well; see the results from elsewhere."
     assert answer.searched[0] == "shop"
     assert "harbour" in answer.searched
     shown = as_json(answer, "concise")["memories"]

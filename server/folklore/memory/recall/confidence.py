@@ -12,7 +12,7 @@ import numpy as np
 
 from folklore.db.stores.recall_rows import Candidate, CandidateQuery
 from folklore.memory.context import MemoryContext
-from folklore.memory.recall.rank import Diverse, Features, Leading, unit_rows
+from folklore.memory.recall.rank import Diverse, Features, Leading, read_candidates, unit_rows
 from folklore.memory.recall.values import Found, Search
 from folklore.ranking.confidence import NEIGHBOUR, confidence, match_of, rounded, share
 from folklore.text.question import QuestionWords, plain
@@ -116,7 +116,7 @@ async def _with_adjacent(
         return features
     near = None if features.cosines is None else found.dense.query
     query = CandidateQuery(ids=lacking, spreading=lacking, reach=1, related=False, near=near)
-    read = await memory.statements.candidates(search.scope, query)
+    read, _ = await read_candidates(memory, search, query)
     further = {id_: candidate for id_, candidate in read.items() if id_ not in features.candidates}
     vectors = unit_rows([candidate.vector for candidate in further.values()])
     if vectors.shape[1] != features.vectors.shape[1]:  # none has one

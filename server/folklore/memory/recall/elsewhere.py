@@ -91,15 +91,15 @@ async def with_elsewhere(
     best, needed = max(there.values(), default=0.0), _needed(search, found, ranked)
     others = await page(memory, elsewhere, *outcome) if best >= needed else Answer((), ())
     better = [result for result in others.memories if there[result.memory.id] >= needed]
-    chosen, limit, max_tokens = within_room(search.question, better, len(ranked.scores))
+    chosen, limit, max_tokens = within_room(search.question, better, len(ranked.scores), search.query.bag)
     chosen = [replace(result, elsewhere=True) for result in chosen]
     question = replace(search.question, limit=limit, max_tokens=max_tokens)
     answer = await page(memory, replace(search, question=question), found, ranked)
-    note = answer.note
-    if not answer.memories:
-        project, count = search.question.project, len(elsewhere.namespaces)
-        outcome_there = f"The results are not of {project}." if chosen else f"{count:,} others answer it no better."
-        note = f"{note or ''} {outcome_there}".strip()
+    note, project = answer.note, search.question.project
+    if chosen and all(result.match == "weak" for result in answer.memories):
+        note = f"Nothing in {project} fits the question well; see the results from elsewhere."
+    elif not answer.memories:
+        note = f"{note or ''} {len(elsewhere.namespaces):,} others answer it no better.".strip()
     explain = answer.explain
     if explain is not None:
         asked = {"namespaces": len(elsewhere.namespaces), "best": round(best, 3), "needed": round(needed, 3)}
@@ -109,7 +109,7 @@ async def with_elsewhere(
         answer,
         memories=(*answer.memories, *chosen),
         searched=(*answer.searched, *(namespace.name for namespace in elsewhere.namespaces)),
-        degraded=tuple(dict.fromkeys((*answer.degraded, *outcome[0].degraded, *outcome[1].leading.degraded))),
+        degraded=tuple(dict.fromkeys((*answer.degraded, *outcome[0].degraded, *outcome[1].degraded))),
         note=note,
         explain=explain,
         found_by=counts,
@@ -134,7 +134,7 @@ def _needed(search: Search, found: Found, ranked: Ranked) -> float:
 
 
 def within_room(
-    question: Question, results: Sequence[Recalled], found: int
+    question: Question, results: Sequence[Recalled], found: int, query: str
 ) -> tuple[Sequence[Recalled], int, int | None]:
     """Return the results from elsewhere that have room on a page, and the limit and the tokens that are left.
 
@@ -142,7 +142,7 @@ def within_room(
     """
     limit, tokens = question.limit, question.max_tokens
     places = min(_AT_MOST, max(limit // 2, limit - found))
-    kept, _ = within_budget(results[:places], None if tokens is None else tokens // 2)
+    kept, _ = within_budget(results[:places], None if tokens is None else tokens // 2, query)
     if tokens is not None and kept:
         tokens = max(tokens - sum(map(result_tokens, kept)), 1)
     return kept, limit - len(kept), tokens

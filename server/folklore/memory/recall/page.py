@@ -52,7 +52,7 @@ async def page(memory: MemoryContext, search: Search, found: Found, ranked: Rank
     return Answer(
         memories=tuple(kept),
         searched=tuple(namespace.name for namespace in search.namespaces),
-        degraded=(*found.degraded, *ranked.features.degraded, *ranked.leading.degraded),
+        degraded=(*found.degraded, *ranked.degraded),
         truncated=more,
         cursor=cursor,
         note=note,

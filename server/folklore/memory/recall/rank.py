@@ -145,6 +145,11 @@ class Ranked:
     scores: Mapping[UUID, float]
     confidence: Mapping[UUID, float]
 
+    @property
+    def degraded(self) -> tuple[Degraded, ...]:
+        """The parts that failed after the branches."""
+        return (*self.features.degraded, *self.leading.degraded)
+
 
 def fuse_branches(search: Search, found: Found) -> Fused[UUID]:
     """Return the candidates of the branches with their own scores."""
@@ -168,7 +173,6 @@ def _dense_factor(search: Search, found: Found, coverage: float) -> float:
     factor = 1.0
     if model is not None:
         mean_length = 0.0 if words is None else words.query.corpus.mean_length
-
         trust = model_trust(model.blurs_beyond, mean_length * found.dense.length_ratio)
         factor = trust * dense_weight(model.weight, coverage)
     if line is not None and hits.scores:
@@ -177,11 +181,23 @@ def _dense_factor(search: Search, found: Found, coverage: float) -> float:
     return factor
 
 
+async def read_candidates(
+    memory: MemoryContext, search: Search, query: CandidateQuery
+) -> tuple[Mapping[UUID, Candidate], tuple[Degraded, ...]]:
+    """Read candidates whole, and the reason if it was done without the table of vectors. One statement, or two."""
+    try:
+        return await memory.statements.candidates(search.scope, query), ()
+    except Unavailable as error:
+        if query.near is None:
+            raise
+        found = await memory.statements.candidates(search.scope, replace(query, near=None))
+        return found, (Degraded("dense", error.message),)
+
+
 async def read_features(memory: MemoryContext, search: Search, found: Found, fused: Fused[UUID]) -> Features:
     """Read the best candidates and their neighbours, and return their features. One statement.
 
-    If it fails with the table of vectors, another one without it. With `fusion: rrf` there are no neighbours, and every
-    factor is 1.
+    With `fusion: rrf` there are no neighbours, and every factor is 1.
     """
     ranking, dense, plain = search.ranking, found.dense, search.ranking.fusion == "rrf"
     # A candidate beyond these could only come last, and would spread next to nothing.
@@ -194,15 +210,8 @@ async def read_features(memory: MemoryContext, search: Search, found: Found, fus
         # Where the dense branch failed, the table of vectors may be locked.
         near=None if "dense" not in found.hits else dense.query,
     )
-    degraded: tuple[Degraded, ...] = ()
     with stage("recall.pool", candidates=len(ids)):
-        try:
-            candidates = await memory.statements.candidates(search.scope, query) if ids else {}
-        except Unavailable as error:
-            if query.near is None:
-                raise
-            candidates = await memory.statements.candidates(search.scope, replace(query, near=None))
-            degraded = (Degraded("dense", error.message),)
+        candidates, degraded = await read_candidates(memory, search, query) if ids else ({}, ())
     rows = {id_: row for row, id_ in enumerate(candidates)}
     vectors = unit_rows([candidate.vector for candidate in candidates.values()])
     passages = _passages(found, candidates)

@@ -78,9 +78,9 @@ def _results(questions: Sequence[Question], answers: Sequence[Answer]) -> tuple[
     every = _numbered(answers, lambda item: item.expanded is not None)
     expanded = {key: item for key, item in every.items() if key not in ranked}
     others = list(_numbered(answers, lambda item: item.elsewhere).values())
-    elsewhere, limit, max_tokens = within_room(question, others, len(ranked))
-    results = in_order(list(ranked.values())[:limit], question.sort)
     words = " ".join(item.query for item in questions)
+    elsewhere, limit, max_tokens = within_room(question, others, len(ranked), words)
+    results = in_order(list(ranked.values())[:limit], question.sort)
     kept, cut = within_budget([*results, *expanded.values()], max_tokens, words)
     more = cut or len(ranked) > limit or any(answer.truncated for answer in answers)
     return [*kept, *elsewhere], more

@@ -1,7 +1,8 @@
 -- Write the postings of the memories :ids: their generated tsvector inverted, in the order of the index. Lexemes of the
 -- source alone are left out: the source is searched by its own filter and does not describe what a memory is about. So
--- are words as they are spelled, after '=' (folklore_words), which the tsvector alone serves. One more row under the empty lexeme counts the memory itself. Five more have its day, month and year as date terms
--- (text/dates/date_terms.py), so that a date in a query weighs as much as a rare word.
+-- are words as they are spelled, after '=' (folklore_words), which the tsvector alone serves. One more row under the empty
+-- lexeme counts the memory itself. Five more have its day, month and year as date terms (text/dates/date_terms.py), so
+-- that a date in a query weighs as much as a rare word.
 with read as materialized (
     select m.namespace_id, m.id, found.lexeme, found.positions[1] as first_position,
         cardinality(array_remove(found.weights, 'C')) as frequency

@@ -79,7 +79,7 @@ def _serve_http(ctx: click.Context, settings: Settings, snippets: bool, insecure
     def announce(url: str) -> None:
         if not snippets:
             return
-        from folklore.cli.install import local_command, options_for_stdio
+        from folklore.cli.operate.install import local_command, options_for_stdio
 
         flags = ctx.find_root().obj
         database_url = flags["flags"]["database_url"] or os.environ.get("FOLKLORE_DATABASE_URL")

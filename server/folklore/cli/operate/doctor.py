@@ -14,8 +14,8 @@ from uuid import uuid4
 import click
 
 from folklore.app import App
-from folklore.cli.config import masked
 from folklore.cli.context import local_settings
+from folklore.cli.operate.config import masked
 from folklore.cli.options import context_and_json
 from folklore.cli.output import paint, print_json, print_line
 from folklore.config import Settings

@@ -8,8 +8,8 @@ from dataclasses import asdict
 import click
 
 from folklore.app import App
-from folklore.cli.config import masked
 from folklore.cli.context import local_settings
+from folklore.cli.operate.config import masked
 from folklore.cli.options import context_and_json
 from folklore.cli.output import print_either, print_json, print_line
 from folklore.config import Settings
