@@ -177,7 +177,10 @@ class App:
     @cached_property
     def scheduler(self) -> Scheduler:
         """The scheduler of this process."""
-        options, optional = _heavy("runtime").job_options(self.settings), frozenset(self.settings.jobs.optional)
+        options = _heavy("runtime").job_options(self.settings)
+        # Whoever runs a Postgres has backups of it; the embedded one has these.
+        backed_up = self.settings.backup.daily and self.settings.database_url is None
+        optional = frozenset((*self.settings.jobs.optional, *(["backup"] if backed_up else [])))
         scheduler: Scheduler = _heavy("jobs.scheduler").Scheduler(
             self._job_database, options, optional, self.session, self.now
         )

@@ -204,6 +204,14 @@ class JobsSettings(_Section):
     hnsw_from: int = Field(20_000, ge=0, le=1_000_000_000)
 
 
+class BackupSettings(_Section):
+    """Backups of the embedded engine that `folklore serve` makes by itself, and the folder of all backups."""
+
+    daily: bool = True
+    keep: int = Field(7, ge=1, le=10_000)
+    folder: Annotated[Path | None, _UNSET] = None
+
+
 class Settings(BaseSettings):
     """All settings; `config.example.yaml` shows each with its default."""
 
@@ -239,6 +247,7 @@ class Settings(BaseSettings):
     http: HttpSettings = HttpSettings()
     oauth: OAuthSettings = OAuthSettings()
     jobs: JobsSettings = JobsSettings()
+    backup: BackupSettings = BackupSettings()
 
     @field_validator("author")
     @classmethod

@@ -8,7 +8,9 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
+from pathlib import Path
 
+from folklore.backup.operations import Store
 from folklore.config import Settings
 from folklore.db.database import Database, PoolLimits, QueryLogger
 from folklore.db.migrate import migrate
@@ -91,7 +93,20 @@ def job_options(settings: Settings) -> JobOptions:
         retention=timedelta(days=settings.retention_days),
         keep=timedelta(days=settings.jobs.keep_days),
         hnsw_from=settings.jobs.hnsw_from,
+        backed_up=partial(backed_up_store, settings),
+        backups=settings.backup.keep,
     )
+
+
+async def backed_up_store(settings: Settings) -> Store:
+    """Return the database with the folder of its backups; the embedded engine is started if it is used."""
+    address, where = await database_address(settings)
+    return Store(address, backup_folder(settings), settings.home if where == "embedded" else None)
+
+
+def backup_folder(settings: Settings) -> Path:
+    """Return the folder of backups: the setting, else `backups` in the home."""
+    return settings.home / "backups" if settings.backup.folder is None else settings.backup.folder.expanduser()
 
 
 async def database_address(settings: Settings) -> tuple[str, str]:

@@ -55,6 +55,9 @@ _GROUPS: dict[str, dict[str, tuple[str, str, str]]] = {
         "install": ("folklore.cli.operate.install", "install", "Install Folklore into assistants."),
         "uninstall": ("folklore.cli.operate.install", "uninstall", "Remove Folklore from assistants; memories stay."),
         "serve": ("folklore.cli.operate.serve", "serve", "Serve MCP over stdio, or over HTTP with --http."),
+        "backup": ("folklore.cli.operate.backup", "backup", "Back up the whole database to a file, and verify it."),
+        "restore": ("folklore.cli.operate.backup", "restore", "Replace the whole database by a backup."),
+        "backups": ("folklore.cli.operate.backup", "backups", "Backups: list, prune."),
         "jobs": ("folklore.cli.operate.jobs", "jobs", "Background jobs: run, status."),
         "embeddings": (
             "folklore.cli.operate.embeddings",

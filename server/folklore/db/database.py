@@ -22,7 +22,7 @@ from folklore.db.sql_loader import statement
 from folklore.errors import DatabaseUnavailable, FolkloreError
 from folklore.log import get_logger
 
-__all__ = ["Database", "DryRun", "Plans", "PoolLimits", "PoolStatistics", "QueryLogger", "Row", "Session"]
+__all__ = ["Database", "DryRun", "Moment", "Plans", "PoolLimits", "PoolStatistics", "QueryLogger", "Row", "Session"]
 
 log = get_logger(__name__)
 
@@ -394,28 +394,21 @@ class _SharedSession(Session):
             await super().execute(command)
 
 
-class DryRun(Database):
-    """A database whose every session is part of one transaction, which is rolled back."""
+class _OneSession(Database):
+    """A database whose every session is part of one transaction."""
 
     def __init__(self, dsn: str) -> None:
         super().__init__(dsn, PoolLimits(minimum=1, maximum=1))
         self._session: Session | None = None
 
     @asynccontextmanager
-    async def running(self) -> AsyncIterator[None]:
-        """Open the database and begin the transaction; roll it back at the end of the block."""
-        await self.open()
+    async def _sharing(self, session: Session) -> AsyncIterator[None]:
+        """Use a session for all for the length of the block."""
+        self._session = _SharedSession(session)
         try:
-            with suppress(_RolledBack):
-                async with super().transaction() as session:
-                    self._session = _SharedSession(session)
-                    try:
-                        yield
-                    finally:
-                        self._session = None
-                    raise _RolledBack
+            yield
         finally:
-            await self.close()
+            self._session = None
 
     @asynccontextmanager
     async def session(
@@ -423,7 +416,7 @@ class DryRun(Database):
     ) -> AsyncIterator[Session]:
         """Use the one session."""
         if self._session is None:
-            raise DatabaseUnavailable("The dry run has ended.")
+            raise DatabaseUnavailable("The transaction has ended.")
         yield self._session
 
     @asynccontextmanager
@@ -431,6 +424,37 @@ class DryRun(Database):
         """Use the one session."""
         async with self.session() as session:
             yield session
+
+
+class DryRun(_OneSession):
+    """A database whose every session is part of one transaction, which is rolled back."""
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Open the database and begin the transaction; roll it back at the end of the block."""
+        await self.open()
+        try:
+            with suppress(_RolledBack):
+                async with Database.transaction(self) as session:
+                    async with self._sharing(session):
+                        yield
+                    raise _RolledBack
+        finally:
+            await self.close()
+
+
+class Moment(_OneSession):
+    """A database as it is at one moment, which nothing can be written to."""
+
+    @asynccontextmanager
+    async def reading(self) -> AsyncIterator[str]:
+        """Read this moment for as long as the block takes; yield its name for other connections (pg_dump)."""
+        async with self.snapshot() as session:
+            await session.execute("set local statement_timeout = 0")  # every table is read whole
+            row = await session.row("backup/snapshot")
+            assert row is not None
+            async with self._sharing(session):
+                yield row["snapshot"]
 
 
 async def _connect_all(pools: Collection[asyncpg.Pool]) -> None:

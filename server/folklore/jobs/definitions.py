@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
+from folklore.backup.operations import back_up, prune, verify
 from folklore.db.stores.audit import NOWHERE, Audit
 from folklore.db.stores.embeddings import FIRST, VectorIndexes
 from folklore.db.stores.maintenance import Maintenance, UsedMemory
@@ -168,6 +169,20 @@ async def update_indexes(run: JobRun) -> None:
         await run.pause()
 
 
+async def back_up_daily(run: JobRun) -> None:
+    """Back up a database that holds memories, verify the backup, and delete old ones."""
+    if run.options.backed_up is None or not await run.namespaces():
+        return
+    if run.dry_run:
+        run.count(to_back_up=1)
+        return
+    store = await run.options.backed_up()
+    archive = await back_up(store)
+    run.count(backed_up=1)
+    await verify(store, archive)
+    run.count(verified=1, deleted=len(prune(store.folder, run.options.backups)))
+
+
 JOBS: tuple[Job, ...] = (
     Job("embeddings", "make pending embeddings", _HOUR, make_embeddings),
     Job("expiry", "forget expired memories", _HOUR, forget_expired),
@@ -175,6 +190,7 @@ JOBS: tuple[Job, ...] = (
     Job("quality", "score memories by their use", _DAY, score_quality, optional=True),
     Job("consolidation", "sum up similar memories in reflections", _DAY, consolidate, optional=True),
     Job("statistics", "renew the query planner's statistics", _DAY, analyze_tables),
+    Job("backup", "back up the database, verify the backup, delete old ones", _DAY, back_up_daily, optional=True),
     Job("indexes", "build an HNSW index for each large namespace", _DAY, update_indexes),
 )
 BY_NAME = {job.name: job for job in JOBS}

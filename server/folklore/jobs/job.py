@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
+from folklore.backup.operations import Store
 from folklore.db.database import Database
 from folklore.db.stores.namespaces import NamespaceInfo
 from folklore.memory.context import MemoryContext
@@ -27,6 +28,9 @@ class JobOptions:
     keep: timedelta = timedelta(days=365)
     # A namespace with so many embeddings gets an HNSW index; 0: no namespace does.
     hnsw_from: int = 20_000
+    # Opens the database to back up and the folder of its backups, of which the newest so many are kept.
+    backed_up: Callable[[], Awaitable[Store]] | None = None
+    backups: int = 7
     # Pause after each batch, in seconds, in which requests use database and processor.
     pause: float = 0.02
 

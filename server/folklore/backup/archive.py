@@ -1,0 +1,147 @@
+"""Backup files: a ZIP archive with the output of pg_dump and a manifest, complete or not there at all."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import zipfile
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import BinaryIO, cast
+
+from pydantic import TypeAdapter, ValidationError
+
+from folklore.backup.contents import Contents
+from folklore.errors import InvalidInput, NotFound
+
+SUFFIX = ".backup"
+_FORMAT = 1
+_DUMP, _MANIFEST = "folklore.dump", "manifest.json"
+_VERIFIED = ".verified"
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """Description of a backup: its time, versions and size in the database, and the contents that a copy must have."""
+
+    created_at: datetime
+    folklore: str
+    postgres: str
+    major: int
+    pgvector: str
+    bytes: int
+    model: str | None
+    contents: Contents
+    folklore_backup: int = _FORMAT
+
+
+_MANIFESTS = TypeAdapter(Manifest)
+
+
+@dataclass(frozen=True, slots=True)
+class Archive:
+    """A backup file and its manifest."""
+
+    path: Path
+    manifest: Manifest
+
+    @classmethod
+    def read(cls, path: Path) -> Archive:
+        """Read the manifest of a backup file. Raises NotFound, InvalidInput."""
+        try:
+            with zipfile.ZipFile(path) as file:
+                manifest = _MANIFESTS.validate_json(file.read(_MANIFEST))
+        except FileNotFoundError:
+            raise NotFound(f"There is no file {path}.", hint="`folklore backups list` shows the backups.") from None
+        except OSError as error:
+            raise InvalidInput("FILE", f"{path} cannot be read ({error.strerror}).") from error
+        except (zipfile.BadZipFile, KeyError, ValidationError, EOFError):
+            raise InvalidInput("FILE", f"{path} is no complete backup of Folklore.") from None
+        if manifest.folklore_backup > _FORMAT:
+            raise InvalidInput("FILE", f"{path} was written by a newer Folklore.", hint="Upgrade this installation.")
+        return cls(path, manifest)
+
+    @property
+    def verified_at(self) -> datetime | None:
+        """The time at which a copy was restored from this file and compared."""
+        try:
+            return datetime.fromisoformat(self._mark.read_text(encoding="ascii").strip())
+        except (OSError, ValueError):
+            return None
+
+    @property
+    def size(self) -> int:
+        """The size of the file in bytes."""
+        return self.path.stat().st_size
+
+    def mark_verified(self) -> None:
+        """Record that this file was verified now."""
+        with _replaced(self._mark) as out:
+            out.write(f"{datetime.now(UTC).isoformat()}\n".encode())
+
+    def delete(self) -> None:
+        """Delete the file and its mark."""
+        self._mark.unlink(missing_ok=True)
+        self.path.unlink(missing_ok=True)
+
+    @contextmanager
+    def dump(self) -> Iterator[BinaryIO]:
+        """Open the output of pg_dump; the last read fails if a byte has changed. Raises InvalidInput."""
+        try:
+            with zipfile.ZipFile(self.path) as file, file.open(_DUMP) as source:
+                yield cast("BinaryIO", source)
+        except (zipfile.BadZipFile, KeyError, EOFError) as error:
+            raise InvalidInput("FILE", f"{self.path} is damaged ({error}).") from error
+
+    @property
+    def _mark(self) -> Path:
+        return self.path.with_name(self.path.name + _VERIFIED)
+
+
+async def write_archive(
+    path: Path, dump: Callable[[BinaryIO], Awaitable[object]], manifest: Callable[[], Awaitable[Manifest]]
+) -> Archive:
+    """Write a backup file; it gets its name when it is complete and on the disk. Raises InvalidInput."""
+    with _replaced(path) as out, zipfile.ZipFile(out, "w") as file:
+        with file.open(_DUMP, "w", force_zip64=True) as member:
+            await dump(cast("BinaryIO", member))
+        described = await manifest()
+        file.writestr(_MANIFEST, _MANIFESTS.dump_json(described, indent=1))
+    return Archive(path, described)
+
+
+def archives(folder: Path) -> list[Archive]:
+    """Return the backups of a folder, newest first; files that are no complete backup are left out."""
+    found = []
+    for path in folder.glob(f"*{SUFFIX}"):
+        try:
+            found.append(Archive.read(path))
+        except (InvalidInput, NotFound):
+            continue
+    return sorted(found, key=lambda archive: archive.manifest.created_at, reverse=True)
+
+
+@contextmanager
+def _replaced(path: Path) -> Iterator[BinaryIO]:
+    """Open a new file for the owner alone, which replaces `path` when the block has succeeded."""
+    part = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        descriptor = os.open(part, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+    except OSError as error:
+        raise InvalidInput("FILE", f"{path} cannot be written ({error.strerror}).") from error
+    try:
+        with os.fdopen(descriptor, "w+b") as out:
+            yield out
+            out.flush()
+            os.fsync(out.fileno())
+        part.replace(path)
+        if os.name != "nt":  # the rename survives a power failure
+            folder = os.open(path.parent, os.O_RDONLY)
+            os.fsync(folder)
+            os.close(folder)
+    finally:
+        part.unlink(missing_ok=True)

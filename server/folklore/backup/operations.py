@@ -1,0 +1,194 @@
+"""Back up a database, verify a backup in a copy, and restore one in the place of the present database."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from folklore import __version__
+from folklore.backup.archive import SUFFIX, Archive, Manifest, archives, write_archive
+from folklore.backup.contents import Contents, read_contents
+from folklore.backup.programs import find_programs
+from folklore.db.database import Database, Moment, PoolLimits
+from folklore.db.databases import Databases
+from folklore.db.migrate import migrate, migrations, server_info
+from folklore.db.stores.planner_statistics import PlannerStatistics
+from folklore.errors import Conflict, Refused, SchemaAhead
+
+# Free space that a backup leaves on its disk, and a copy on the disk of the embedded engine, in bytes.
+_LEFT_FREE = 256 << 20
+_BEFORE_RESTORE = "before-restore"
+
+Report = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """The database to back up and the folder of its backups. `disk` is that of the embedded engine's data."""
+
+    dsn: str
+    folder: Path
+    disk: Path | None = None
+
+    def new_path(self, name: str = "folklore") -> Path:
+        """Return the path of a new backup in the folder, named after the time."""
+        time = f"{datetime.now(UTC):%Y%m%dT%H%M%S.%f}"[:-3]
+        return self.folder / f"{name}-{time}Z{SUFFIX}"
+
+
+@dataclass(frozen=True, slots=True)
+class Restored:
+    """A restore: the number of memories, and the backups of what was there before, if it held any."""
+
+    memories: int
+    restore_points: tuple[Path, ...]
+
+
+async def back_up(store: Store, path: Path | None = None, report: Report = lambda _: None) -> Archive:
+    """Write a backup of one moment of the database. Raises Refused on Citus and without free space."""
+    info = await server_info(store.dsn)
+    programs = find_programs(info.major)
+    target = path or store.new_path()
+    _require_space(target.parent, info.bytes, "backup")
+    moment = Moment(store.dsn)
+    async with moment.reading() as snapshot:
+        at = datetime.now(UTC)
+
+        async def described() -> Manifest:
+            report("reading every row")
+            async with moment.session() as session:
+                row = await session.row("backup/model")
+            return Manifest(
+                created_at=at,
+                folklore=__version__,
+                postgres=info.version,
+                major=info.major,
+                pgvector=info.pgvector or "",
+                bytes=info.bytes,
+                model=row["model"] if row else None,
+                contents=await read_contents(moment, at),
+            )
+
+        report("dumping the database")
+        return await write_archive(target, lambda out: programs.dump(store.dsn, snapshot, out), described)
+
+
+async def verify(store: Store, archive: Archive, report: Report = lambda _: None) -> None:
+    """Restore a backup into a copy, compare every row and answer, and mark the file. Raises Conflict."""
+    async with Databases.managed(store.dsn) as databases:
+        await _settle_former(store, databases, report)
+        try:
+            await _restore_copy(store, databases, archive, report)
+        finally:
+            await databases.drop(databases.scratch)
+    archive.mark_verified()
+
+
+async def restore(store: Store, archive: Archive, report: Report = lambda _: None) -> Restored:
+    """Put the contents of a backup in the place of the database, and keep a backup of what was there.
+
+    On any failure the database is as before. Raises SchemaAhead, Conflict, Refused.
+    """
+    if newer := set(archive.manifest.contents.migrations) - {migration.name for migration in migrations()}:
+        raise SchemaAhead(f"A newer Folklore wrote this backup ({max(newer)}).", hint="Upgrade this installation.")
+    async with Databases.managed(store.dsn) as databases:
+        points = await _settle_former(store, databases, report)
+        report("backing up the present database")
+        before = await back_up(store, store.new_path(_BEFORE_RESTORE))
+        if before.manifest.contents.memories:
+            points.append(before.path)
+        else:
+            before.delete()
+        in_place = False
+        try:
+            copy = await _restore_copy(store, databases, archive, report)
+            report("migrating the copy")
+            await migrate(copy)
+            await _analyze(copy)
+            report("replacing the database")
+            former = await databases.put_in_place()
+            in_place = True
+        finally:
+            if not in_place:
+                await databases.drop(databases.scratch)
+        points += await _keep_later_writes(replace(store, dsn=former), before.manifest.contents)
+        await databases.drop(databases.former)
+    return Restored(archive.manifest.contents.memories, tuple(points))
+
+
+def latest_verified(folder: Path) -> Archive | None:
+    """Return the newest backup of a folder that was verified."""
+    return next((archive for archive in archives(folder) if archive.verified_at is not None), None)
+
+
+def prune(folder: Path, keep: int) -> list[Path]:
+    """Delete all backups of a folder but the newest, and return them; the newest verified one is kept in any case."""
+    verified = latest_verified(folder)
+    surplus = [archive for archive in archives(folder)[keep:] if verified is None or archive.path != verified.path]
+    for archive in surplus:
+        archive.delete()
+    return [archive.path for archive in surplus]
+
+
+async def _restore_copy(store: Store, databases: Databases, archive: Archive, report: Report) -> str:
+    """Restore a backup into the scratch database and compare its contents; return its address."""
+    if store.disk is not None:
+        _require_space(store.disk, archive.manifest.bytes, "copy")
+    programs = find_programs((await server_info(store.dsn)).major)
+    report("restoring a copy")
+    copy = await databases.create_scratch()
+    with archive.dump() as dump:
+        await programs.restore(copy, dump)
+    report("comparing the copy")
+    moment, expected = Moment(copy), archive.manifest
+    async with moment.reading():
+        differences = expected.contents.differences(await read_contents(moment, expected.created_at))
+    if differences:
+        raise Conflict(
+            f"A copy restored from {archive.path} differs from what was backed up: {'; '.join(differences)}.",
+            hint="Do not rely on this file: back up again, and report this.",
+        )
+    return copy
+
+
+async def _settle_former(store: Store, databases: Databases, report: Report) -> list[Path]:
+    """Back up and drop what a killed restore has left of the database that it replaced; return the files."""
+    files = []
+    for name in await databases.left_formers():
+        report(f"backing up {name}, which a killed restore replaced")
+        former = await back_up(replace(store, dsn=databases.address_of(name)), store.new_path(_BEFORE_RESTORE))
+        files.append(former.path)
+        await databases.drop(name)
+    return files
+
+
+async def _keep_later_writes(former: Store, known: Contents) -> list[Path]:
+    """Back up the replaced database once more if it was written to after its first backup; return the file."""
+    moment = Moment(former.dsn)
+    async with moment.reading():
+        unchanged = not known.differences(await read_contents(moment, datetime.now(UTC)))
+    return [] if unchanged else [(await back_up(former, former.new_path(_BEFORE_RESTORE))).path]
+
+
+async def _analyze(dsn: str) -> None:
+    database = Database(dsn, PoolLimits(minimum=0, maximum=2))
+    await database.open()
+    try:
+        await PlannerStatistics(database).analyze()
+    finally:
+        await database.close()
+
+
+def _require_space(folder: Path, needed: int, purpose: str) -> None:
+    """Raise Refused if a disk has no room for so many bytes."""
+    there = next(path for path in (folder, *folder.parents) if path.exists())
+    free = shutil.disk_usage(there).free
+    if free < needed + _LEFT_FREE:
+        raise Refused(
+            f"The disk of {folder} has {free / 2**20:,.0f} MB free; the {purpose} may need "
+            f"{(needed + _LEFT_FREE) / 2**20:,.0f} MB.",
+            hint="Free some space, or name a file on another disk.",
+        )

@@ -1,0 +1,115 @@
+"""pg_dump and pg_restore of the server's own major version, fed and read through pipes."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import subprocess
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
+
+from folklore.engine.binaries import find_binaries
+from folklore.errors import EngineFailed, FolkloreError, NotFound
+
+_CHUNK = 1 << 20
+_SHOWN_LINES = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Programs:
+    """The programs of one major version of Postgres, in one folder."""
+
+    folder: Path
+
+    async def dump(self, dsn: str, snapshot: str, out: BinaryIO) -> None:
+        """Write a database as it is in a snapshot, in pg_dump's custom format."""
+        arguments = ["--format=custom", "--no-password", "--lock-wait-timeout=60s", f"--snapshot={snapshot}"]
+        async with self._running("pg_dump", arguments, dsn, stdout=asyncio.subprocess.PIPE) as process:
+            assert process.stdout is not None
+            while chunk := await process.stdout.read(_CHUNK):
+                await asyncio.to_thread(out.write, chunk)
+
+    async def restore(self, dsn: str, source: BinaryIO) -> None:
+        """Read a dump into an empty database."""
+        arguments = ["--no-owner", "--exit-on-error", "--no-password"]
+        async with self._running("pg_restore", arguments, dsn, stdin=asyncio.subprocess.PIPE) as process:
+            assert process.stdin is not None
+            with suppress(BrokenPipeError, ConnectionResetError):  # its exit code has the reason
+                while chunk := await asyncio.to_thread(source.read, _CHUNK):
+                    process.stdin.write(chunk)
+                    await process.stdin.drain()
+            process.stdin.close()
+
+    @asynccontextmanager
+    async def _running(
+        self, name: str, arguments: list[str], dsn: str, *, stdin: int | None = None, stdout: int | None = None
+    ) -> AsyncIterator[asyncio.subprocess.Process]:
+        """Run a program for the length of the block, and wait for its success. It ends with the block."""
+        address, variables = _without_password(dsn)
+        process = await asyncio.create_subprocess_exec(
+            str(self.folder / name),
+            *arguments,
+            f"--dbname={address}",
+            stdin=stdin,
+            stdout=stdout,
+            stderr=asyncio.subprocess.PIPE,
+            env={**os.environ, **variables},
+        )
+        assert process.stderr is not None
+        reading = asyncio.create_task(process.stderr.read())
+        try:
+            yield process
+            said = (await reading).decode("utf-8", "replace").strip()
+            if await process.wait() != 0:
+                lines = "\n".join(said.splitlines()[:_SHOWN_LINES])
+                raise FolkloreError(f"{name} failed: {lines or f'exit code {process.returncode}'}")
+        finally:
+            reading.cancel()
+            if process.returncode is None:
+                process.kill()
+                await process.wait()
+
+
+def find_programs(major: int) -> Programs:
+    """Return the programs of a major version: the embedded engine's, or those of this system.
+
+    Raises NotFound with the package to install.
+    """
+    with suppress(EngineFailed):
+        return Programs(find_binaries(major).folder)
+    found = shutil.which("pg_dump")
+    for folder in (Path(f"/usr/lib/postgresql/{major}/bin"), *([Path(found).parent] if found else [])):
+        if _major_of(folder / "pg_dump") == major:
+            return Programs(folder)
+    raise NotFound(
+        f"There is no pg_dump of Postgres {major} on this machine, which the server's version needs.",
+        hint=f"Install it (Debian: postgresql-client-{major}).",
+    )
+
+
+def _major_of(program: Path) -> int | None:
+    """Return the major version of a program: `pg_dump (PostgreSQL) 17.2` is 17."""
+    try:
+        said = subprocess.run([program, "--version"], capture_output=True, text=True, timeout=10, check=True)  # noqa: S603
+        return int(said.stdout.split()[2].split(".")[0])
+    except (OSError, subprocess.SubprocessError, ValueError, IndexError):
+        return None
+
+
+def _without_password(dsn: str) -> tuple[str, Mapping[str, str]]:
+    """Return an address without its password, and the variable for it, which the list of processes does not show."""
+    parts = urlsplit(dsn)
+    options = dict(parse_qsl(parts.query))
+    password = options.pop("password", None)
+    login, at, hosts = parts.netloc.rpartition("@")
+    user, colon, secret = login.partition(":")
+    if colon:
+        password = unquote(secret)
+    query = urlencode(options, quote_via=quote)
+    address = f"{parts.scheme}://{user}{at}{hosts}{parts.path}{'?' if query else ''}{query}"
+    return address, {} if password is None else {"PGPASSWORD": password}

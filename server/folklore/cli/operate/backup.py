@@ -1,0 +1,151 @@
+"""`folklore backup`, `folklore restore` and `folklore backups`."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import click
+
+from folklore.backup.archive import Archive, archives
+from folklore.backup.operations import Store, back_up, prune
+from folklore.backup.operations import restore as put_back
+from folklore.backup.operations import verify as compare
+from folklore.cli.context import local_settings, zone_of
+from folklore.cli.options import context_and_json
+from folklore.cli.output import print_either, print_json, print_line, print_rows, progress, time_text
+from folklore.config import Settings
+from folklore.db.migrate import migrate
+from folklore.runtime import backed_up_store, backup_folder
+
+
+@click.command()
+@click.argument("file", required=False, type=click.Path(dir_okay=False, path_type=Path))
+@click.option("--verify", is_flag=True, help="Restore a copy from the file and compare every row and twenty answers.")
+@context_and_json
+def backup(ctx: click.Context, /, file: Path | None, verify: bool, as_json: bool) -> None:
+    """Back up the whole database to FILE, or to a new file in the folder of backups: tokens and logs too.
+
+    Servers may go on writing: the backup is of one moment. Anyone who has the file can read every memory in it.
+    """
+    settings = local_settings(ctx)
+    target = None if file is None else file.absolute()
+
+    async def work(report: Callable[[str], None]) -> Archive:
+        store = await _store(settings)
+        archive = await back_up(store, target, report)
+        if verify:
+            await compare(store, archive, report)
+        return archive
+
+    with _phases() as report:
+        archive = asyncio.run(work(report))
+    verified = "; a copy restored from it was the same" if verify else ""
+    print_either(
+        _document(archive),
+        f"{archive.manifest.contents.memories:,} memories backed up to {archive.path} "
+        f"({archive.size / 2**20:,.1f} MB){verified}",
+        as_json=as_json,
+    )
+
+
+@click.command()
+@click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@context_and_json
+def restore(ctx: click.Context, /, file: Path, yes: bool, as_json: bool) -> None:
+    """Replace the whole database by the backup in FILE, and back up what was there before.
+
+    The copy is restored, compared and migrated next to the present database, which stays in use until then. On any
+    failure nothing has changed.
+    """
+    settings = local_settings(ctx)
+    archive = Archive.read(file.absolute())
+    if not yes:
+        created = time_text(archive.manifest.created_at, zone_of(ctx))
+        memories = archive.manifest.contents.memories
+        click.confirm(
+            f"Replace everything that is stored by the {memories:,} memories of {created}?", abort=True, err=True
+        )
+
+    with _phases() as report:
+
+        async def work() -> tuple[int, list[str]]:
+            done = await put_back(await _store(settings), archive, report)
+            return done.memories, [str(path) for path in done.restore_points]
+
+        restored, points = asyncio.run(work())
+    if as_json:
+        print_json({"memories": restored, "restore_points": points})
+        return
+    print_line(f"{restored:,} memories restored")
+    for point in points:
+        print_line(f"What was there before: {point}")
+
+
+@click.group()
+def backups() -> None:
+    """Backups in the folder of backups."""
+
+
+@backups.command("list")
+@context_and_json
+def list_(ctx: click.Context, as_json: bool) -> None:
+    """List the backups, newest first."""
+    found = archives(backup_folder(local_settings(ctx)))
+    if as_json:
+        print_json([_document(archive) for archive in found])
+        return
+    zone = zone_of(ctx)
+    rows = [
+        {
+            "created": archive.manifest.created_at.astimezone(zone),
+            "memories": archive.manifest.contents.memories,
+            "MB": round(archive.size / 2**20, 1),
+            "verified": verified.astimezone(zone) if (verified := archive.verified_at) else "no",
+            "file": str(archive.path),
+        }
+        for archive in found
+    ]
+    print_rows(rows, ["created", "memories", "MB", "verified", "file"])
+
+
+@backups.command("prune")
+@click.option("--keep", type=click.IntRange(1), help="Keep so many. Default: the setting backup.keep.")
+@context_and_json
+def prune_(ctx: click.Context, /, keep: int | None, as_json: bool) -> None:
+    """Delete all backups but the newest; the newest verified one stays in any case."""
+    settings = local_settings(ctx)
+    deleted = [str(path) for path in prune(backup_folder(settings), keep or settings.backup.keep)]
+    text = "\n".join(f"deleted {path}" for path in deleted) or "There is nothing to delete."
+    print_either({"deleted": deleted}, text, as_json=as_json)
+
+
+async def _store(settings: Settings) -> Store:
+    """Return the database, whose schema is brought up to date, and the folder of its backups."""
+    store = await backed_up_store(settings)
+    await migrate(store.dsn)
+    return store
+
+
+@contextmanager
+def _phases() -> Iterator[Callable[[str], None]]:
+    """Show the phases of a long work on a terminal."""
+    with progress("Backup", None) as show:
+        yield lambda phase: show(0, phase)
+
+
+def _document(archive: Archive) -> dict[str, object]:
+    manifest, verified = archive.manifest, archive.verified_at
+    return {
+        "file": str(archive.path),
+        "created_at": manifest.created_at.isoformat(),
+        "memories": manifest.contents.memories,
+        "bytes": archive.size,
+        "postgres": manifest.postgres,
+        "model": manifest.model,
+        "schema": manifest.contents.migrations[-1],
+        "verified_at": verified.isoformat() if verified else None,
+    }

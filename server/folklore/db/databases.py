@@ -1,0 +1,148 @@
+"""Databases next to Folklore's own on one server: created for a copy, put in the place of its own, and dropped."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import AsyncIterator, Awaitable
+from contextlib import asynccontextmanager, suppress
+from urllib.parse import parse_qsl, quote, urlencode, urlsplit
+
+import asyncpg
+
+from folklore.db.driver_errors import DRIVER_ERRORS, closed_after, translate, translated_errors
+from folklore.db.roles import TOKEN_ROLE
+from folklore.db.session import Row
+from folklore.db.sql_loader import statement
+from folklore.errors import Conflict, DatabaseUnavailable, Refused
+
+# Which database of the server manages the others, and the key of its advisory lock ("fork" in ASCII).
+_MAINTENANCE, _LOCK = "postgres", 0x666F726B
+_LONGEST_NAME = 63
+# Seconds for the sessions of a database to end before it is renamed, and between two attempts to end them.
+_ENDING_SECONDS, _PAUSE = 30.0, 0.1
+
+
+def address_of(dsn: str, database: str) -> str:
+    """Return the address of another database of the same server."""
+    parts = urlsplit(dsn)
+    options = [(name, value) for name, value in parse_qsl(parts.query) if name not in ("database", "dbname")]
+    query = urlencode(options, quote_via=quote)
+    return f"{parts.scheme}://{parts.netloc}/{quote(database, safe='')}{'?' if query else ''}{query}"
+
+
+class Databases:
+    """The databases of a server; at most one process at a time creates, renames or drops any.
+
+    `scratch` is the name of a new database, `former` the one that Folklore's own database gets when it is replaced.
+    Scratch databases that a killed process has left are dropped by the next one.
+    """
+
+    def __init__(self, dsn: str, connection: asyncpg.Connection, current: str, create_scratch: str) -> None:
+        self._dsn = dsn
+        self._connection = connection
+        self._create_scratch = create_scratch
+        self.current = current
+        self.scratch = _named(current, "scratch")
+        self.former = _named(current, "before")
+
+    @classmethod
+    @asynccontextmanager
+    async def managed(cls, dsn: str) -> AsyncIterator[Databases]:
+        """Manage the databases of a server for the length of the block. Raises Conflict while another process does."""
+        async with closed_after(_connected(dsn)) as own:
+            current = await own.fetchval("select current_database()")
+            command = (await _rows(own, "backup/create_database"))[0]["command"]
+        async with closed_after(_connected(address_of(dsn, _MAINTENANCE))) as connection:
+            if not await connection.fetchval("select pg_try_advisory_lock($1)", _LOCK):
+                raise Conflict(
+                    "Another process restores or verifies a backup on this server.", hint="Try again when it has ended."
+                )
+            databases = cls(dsn, connection, current, command)
+            for left in await _rows(connection, "backup/databases", prefix=f"{current}_scratch_"):
+                await connection.execute(left["drop_command"])
+            yield databases
+
+    async def create_scratch(self) -> str:
+        """Create the empty scratch database, with the locale of Folklore's own, and return its address."""
+        try:
+            await self._connection.execute(self._create_scratch.replace("{name}", _quoted(self.scratch)))
+        except asyncpg.InsufficientPrivilegeError as error:
+            raise Refused(
+                "The role of database_url may not create a database, which a copy is restored into.",
+                hint="Run this with a role that may: alter role NAME createdb.",
+            ) from error
+        await self._ensure_token_role()
+        return address_of(self._dsn, self.scratch)
+
+    async def left_formers(self) -> list[str]:
+        """Return the databases that a killed process replaced and did not drop."""
+        rows = await _rows(self._connection, "backup/databases", prefix=f"{self.current}_before_")
+        return [row["name"] for row in rows]
+
+    def address_of(self, name: str) -> str:
+        """Return the address of a database of this server."""
+        return address_of(self._dsn, name)
+
+    async def drop(self, name: str) -> None:
+        """Drop a database and end its sessions."""
+        with translated_errors():
+            await self._connection.execute(f"drop database if exists {_quoted(name)} with (force)")
+
+    async def put_in_place(self) -> str:
+        """Give the scratch database the name of Folklore's own, in one transaction; return the address of the former.
+
+        New sessions wait for the end of the transaction, and then begin in the new database. Raises
+        DatabaseUnavailable if sessions do not end in time; then both databases are as before.
+        """
+        ending = asyncio.create_task(self._end_sessions())
+        try:
+            async with asyncio.timeout(_ENDING_SECONDS):
+                while True:
+                    with suppress(asyncpg.ObjectInUseError):  # a session that began between two attempts
+                        async with self._connection.transaction():
+                            await self._rename(self.current, self.former)
+                            await self._rename(self.scratch, self.current)
+                        return address_of(self._dsn, self.former)
+        except TimeoutError as error:
+            raise DatabaseUnavailable(
+                "The sessions of the database do not end.", hint="Stop the servers that use it, then try again."
+            ) from error
+        except DRIVER_ERRORS as error:
+            raise translate(error) from error
+        finally:
+            ending.cancel()
+            await asyncio.wait({ending})
+
+    async def _rename(self, old: str, new: str) -> None:
+        await self._connection.execute(f"alter database {_quoted(old)} rename to {_quoted(new)}")
+
+    async def _end_sessions(self) -> None:
+        """End the sessions of both databases again and again; renaming one waits some seconds for their end."""
+        async with closed_after(_connected(address_of(self._dsn, _MAINTENANCE))) as connection:
+            while True:
+                await _rows(connection, "backup/end_sessions", names=[self.current, self.scratch])
+                await asyncio.sleep(_PAUSE)
+
+    async def _ensure_token_role(self) -> None:
+        """Create the role for tokens, which a copy's privileges name."""
+        with suppress(asyncpg.DuplicateObjectError, asyncpg.UniqueViolationError, asyncpg.InsufficientPrivilegeError):
+            await self._connection.execute(f"create role {TOKEN_ROLE} login")
+
+
+def _named(current: str, use: str) -> str:
+    end = f"_{use}_{secrets.token_hex(4)}"
+    return current.encode()[: _LONGEST_NAME - len(end)].decode(errors="ignore") + end
+
+
+def _connected(dsn: str) -> Awaitable[asyncpg.Connection]:
+    return asyncpg.connect(dsn, timeout=10, statement_cache_size=0, server_settings={"application_name": "folklore"})
+
+
+async def _rows(connection: asyncpg.Connection, name: str, **values: object) -> list[Row]:
+    found = statement(name)
+    return list(await connection.fetch(found.sql, *found.arguments(values)))
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
