@@ -22,6 +22,7 @@ async def test_run_runs_the_jobs_of_a_server_and_status_shows_them(folklore: Com
         ("consolidation", "off"),
         ("statistics", "waiting"),
         ("indexes", "waiting"),
+        ("backup", "off"),
     ]
 
     ran = (await folklore.json("jobs", "run"))["jobs"]

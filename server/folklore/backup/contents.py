@@ -4,16 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
 
 from folklore.db.database import Moment
 from folklore.db.sql_loader import template
-from folklore.memory.context import ALL, MemoryContext, RequestContext
-from folklore.memory.operations import USE_CASES
-from folklore.memory.requests import RecallRequest
-from folklore.model import Caller
 
-_QUESTIONS, _WORDS = 20, 12
+_QUESTIONS, _WORDS = 20, 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +21,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """Applied migrations, all tables by name, and the ids that each question recalls by word, best first."""
+    """Applied migrations, all tables by name, and the ids of the memories that hold the words of each question."""
 
     migrations: tuple[str, ...]
     tables: Mapping[str, Table]
@@ -52,8 +47,8 @@ class Contents:
         return [*found, f"{changed} of {len(self.answers)} answers"] if changed else found
 
 
-async def read_contents(moment: Moment, at: datetime) -> Contents:
-    """Read the contents of a database; `at` is the time for which the questions are asked."""
+async def read_contents(moment: Moment) -> Contents:
+    """Read the contents of a database."""
     async with moment.session() as session:
         migrations = tuple(row["name"] for row in await session.rows("server/migrations"))
         tables = {}
@@ -61,15 +56,5 @@ async def read_contents(moment: Moment, at: datetime) -> Contents:
             # The name comes quoted from the catalogue.
             row = await session.connection.fetchrow(template("backup/content").replace("{table}", table))
             tables[table] = Table(row["rows"], row["digest"])
-        texts = [row["content"] for row in await session.rows("backup/questions", limit=_QUESTIONS)]
-    return Contents(migrations, tables, await _answers(moment, texts, at))
-
-
-async def _answers(moment: Moment, texts: list[str], at: datetime) -> dict[str, tuple[str, ...]]:
-    """Return what the first words of each text recall. Without vectors: an approximate index may differ in a copy."""
-    context = RequestContext(MemoryContext.of(moment, None), Caller("backup"), at)
-    answers = {}
-    for question in dict.fromkeys(" ".join(text.split()[:_WORDS]) for text in texts):
-        answer = await USE_CASES["recall"](context, RecallRequest(query=question, namespaces=(ALL,)))
-        answers[question] = tuple(str(result.memory.id) for result in answer.memories)
-    return answers
+        answers = await session.rows("backup/answers", questions=_QUESTIONS, words=_WORDS)
+    return Contents(migrations, tables, {row["question"]: tuple(row["ids"]) for row in answers})

@@ -69,7 +69,7 @@ async def back_up(store: Store, path: Path | None = None, report: Report = lambd
                 pgvector=info.pgvector or "",
                 bytes=info.bytes,
                 model=row["model"] if row else None,
-                contents=await read_contents(moment, at),
+                contents=await read_contents(moment),
             )
 
         report("dumping the database")
@@ -143,9 +143,9 @@ async def _restore_copy(store: Store, databases: Databases, archive: Archive, re
     with archive.dump() as dump:
         await programs.restore(copy, dump)
     report("comparing the copy")
-    moment, expected = Moment(copy), archive.manifest
+    moment = Moment(copy)
     async with moment.reading():
-        differences = expected.contents.differences(await read_contents(moment, expected.created_at))
+        differences = archive.manifest.contents.differences(await read_contents(moment))
     if differences:
         raise Conflict(
             f"A copy restored from {archive.path} differs from what was backed up: {'; '.join(differences)}.",
@@ -169,7 +169,7 @@ async def _keep_later_writes(former: Store, known: Contents) -> list[Path]:
     """Back up the replaced database once more if it was written to after its first backup; return the file."""
     moment = Moment(former.dsn)
     async with moment.reading():
-        unchanged = not known.differences(await read_contents(moment, datetime.now(UTC)))
+        unchanged = not known.differences(await read_contents(moment))
     return [] if unchanged else [(await back_up(former, former.new_path(_BEFORE_RESTORE))).path]
 
 

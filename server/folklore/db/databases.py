@@ -11,7 +11,6 @@ from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 import asyncpg
 
 from folklore.db.driver_errors import DRIVER_ERRORS, closed_after, translate, translated_errors
-from folklore.db.roles import TOKEN_ROLE
 from folklore.db.session import Row
 from folklore.db.sql_loader import statement
 from folklore.errors import Conflict, DatabaseUnavailable, Refused
@@ -60,7 +59,7 @@ class Databases:
                 )
             databases = cls(dsn, connection, current, command)
             for left in await _rows(connection, "backup/databases", prefix=f"{current}_scratch_"):
-                await connection.execute(left["drop_command"])
+                await databases.drop(left["name"])
             yield databases
 
     async def create_scratch(self) -> str:
@@ -87,7 +86,7 @@ class Databases:
     async def drop(self, name: str) -> None:
         """Drop a database and end its sessions."""
         with translated_errors():
-            await self._connection.execute(f"drop database if exists {_quoted(name)} with (force)")
+            await self._command("backup/drop_database", name=name)
 
     async def put_in_place(self) -> str:
         """Give the scratch database the name of Folklore's own, in one transaction; return the address of the former.
@@ -115,7 +114,7 @@ class Databases:
             await asyncio.wait({ending})
 
     async def _rename(self, old: str, new: str) -> None:
-        await self._connection.execute(f"alter database {_quoted(old)} rename to {_quoted(new)}")
+        await self._command("backup/rename_database", old=old, new=new)
 
     async def _end_sessions(self) -> None:
         """End the sessions of both databases again and again; renaming one waits some seconds for their end."""
@@ -127,7 +126,12 @@ class Databases:
     async def _ensure_token_role(self) -> None:
         """Create the role for tokens, which a copy's privileges name."""
         with suppress(asyncpg.DuplicateObjectError, asyncpg.UniqueViolationError, asyncpg.InsufficientPrivilegeError):
-            await self._connection.execute(f"create role {TOKEN_ROLE} login")
+            await self._command("backup/token_role")
+
+    async def _command(self, name: str, **values: object) -> None:
+        """Run the command that a statement returns, if it returns one."""
+        for row in await _rows(self._connection, name, **values):
+            await self._connection.execute(row["command"])
 
 
 def _named(current: str, use: str) -> str:

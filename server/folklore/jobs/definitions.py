@@ -190,7 +190,7 @@ JOBS: tuple[Job, ...] = (
     Job("quality", "score memories by their use", _DAY, score_quality, optional=True),
     Job("consolidation", "sum up similar memories in reflections", _DAY, consolidate, optional=True),
     Job("statistics", "renew the query planner's statistics", _DAY, analyze_tables),
-    Job("backup", "back up the database, verify the backup, delete old ones", _DAY, back_up_daily, optional=True),
     Job("indexes", "build an HNSW index for each large namespace", _DAY, update_indexes),
+    Job("backup", "back up the database, verify the backup, delete old ones", _DAY, back_up_daily, optional=True),
 )
 BY_NAME = {job.name: job for job in JOBS}

@@ -14,6 +14,7 @@ from uuid import uuid4
 import click
 
 from folklore.app import App
+from folklore.backup.operations import latest_verified
 from folklore.cli.context import local_settings
 from folklore.cli.operate.config import masked
 from folklore.cli.options import context_and_json
@@ -31,7 +32,7 @@ from folklore.memory.models.active_model import ActiveModel, ModelSource
 from folklore.memory.operations import USE_CASES
 from folklore.memory.requests import RecallRequest, StoreRequest, without_nulls
 from folklore.model import Caller, Draft
-from folklore.runtime import database_address
+from folklore.runtime import backup_folder, database_address
 
 _COLOURS = {"ok": "green", "failed": "red", "skipped": "yellow"}
 _TIMEOUT = 60.0  # seconds for storing and recalling one memory
@@ -111,6 +112,8 @@ async def _examine(settings: Settings) -> Examination:
     await found.check("schema", lambda: _schema(found), needs=found.address is not None)
     await found.check("model", lambda: _model(found))
     await found.check("memory", lambda: _memory(found), needs=found.migrated)
+    if embedded:
+        await found.check("backup", lambda: _backup(found))
     return found
 
 
@@ -223,3 +226,14 @@ async def _round_trip(memory: MemoryContext) -> None:
         raise FolkloreError("A memory was stored and not recalled.", hint="Please report this with the log.")
     if answer.degraded:
         raise Unavailable(f"Recall works without its {answer.degraded[0].branch} branch: {answer.degraded[0].reason}")
+
+
+async def _backup(found: Examination) -> str:
+    """Report the newest verified backup. An old one is no failure: a server that is not used makes none."""
+    settings = found.settings
+    folder = backup_folder(settings)
+    newest = await asyncio.to_thread(latest_verified, folder)
+    if newest is None:
+        return f"none in {folder} yet" + ("; a server that is used makes one a day" if settings.backup.daily else "")
+    age = datetime.now(UTC) - newest.manifest.created_at
+    return f"verified, {age.days} days old: {newest.path}"

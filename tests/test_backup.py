@@ -1,0 +1,374 @@
+"""Backups hold one moment of the database, are verified in a copy, and replace the database whole or not at all."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import random
+import shutil
+import signal
+import stat
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import asyncpg
+import pytest
+
+from folklore.app import App
+from folklore.backup.archive import Archive, archives, write_archive
+from folklore.backup.operations import Store, back_up, prune, restore, verify
+from folklore.backup.programs import _without_password, find_programs
+from folklore.config import Settings
+from folklore.db.databases import Databases, address_of
+from folklore.errors import Conflict, InvalidInput, NotFound, Refused, SchemaAhead
+from folklore.jobs.definitions import BY_NAME
+from folklore.jobs.job import JobOptions
+from folklore.memory.requests import RecallRequest, StoreRequest
+from folklore.model import Draft
+from tests.background_jobs import BackgroundJobs, everything
+from tests.commands import CommandLine, command_line
+from tests.person import Person, contents
+
+__all__ = ["command_line"]
+
+DEPLOY, CAT, LATER = "We deploy from Frankfurt.", "The office cat is called Turing.", "Invoices go out on Mondays."
+
+
+@pytest.fixture
+def store(database_url: str, tmp_path: Path) -> Store:
+    return Store(database_url, tmp_path / "backups")
+
+
+async def rows(dsn: str) -> dict[str, list[str]]:
+    connection = await asyncpg.connect(dsn)
+    try:
+        return await everything(connection)
+    finally:
+        await connection.close()
+
+
+async def databases_of(dsn: str) -> list[str]:
+    """Return the databases of the server that a restore of this one made."""
+    connection = await asyncpg.connect(dsn)
+    try:
+        found = await connection.fetch(
+            "select datname from pg_database where starts_with(datname, current_database() || '_')"
+        )
+        return [row["datname"] for row in found]
+    finally:
+        await connection.close()
+
+
+async def test_a_restored_backup_has_every_row_as_it_was(person: Person, store: Store) -> None:
+    await person.keep(DEPLOY, CAT)
+    await person.keep(Draft("We deploy from Dublin.", supersedes=(await person.recall("deploy")).memories[0].memory.id))
+    before = await rows(store.dsn)
+    archive = await back_up(store)
+    await verify(store, archive)
+    await person.keep(LATER)
+
+    done = await restore(store, archive)
+
+    assert await rows(store.dsn) == before
+    assert done.memories == 3
+    assert await databases_of(store.dsn) == []
+    assert archive.verified_at is not None
+
+
+async def test_what_a_restore_replaced_can_be_restored(folklore: CommandLine, tmp_path: Path) -> None:
+    await folklore.done("store", DEPLOY)
+    file = tmp_path / "first.backup"
+    await folklore.done("backup", file)
+    await folklore.done("store", LATER)
+
+    (point,) = (await folklore.json("restore", file, "--yes"))["restore_points"]
+    assert LATER not in await folklore.done("list")
+    await folklore.done("restore", point, "--yes")
+
+    assert LATER in await folklore.done("list")
+
+
+async def test_writes_during_a_restore_are_in_a_backup(
+    person: Person, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await person.keep(DEPLOY)
+    archive = await back_up(store)
+    await person.keep(CAT)
+    put_in_place = Databases.put_in_place
+
+    async def after_a_write(self: Databases) -> str:
+        await person.keep(LATER)
+        return await put_in_place(self)
+
+    monkeypatch.setattr(Databases, "put_in_place", after_a_write)
+    done = await restore(store, archive)
+
+    _, later = done.restore_points
+    await restore(store, Archive.read(later))
+    held = "\n".join((await rows(store.dsn))["memories"])
+    assert all(text in held for text in (DEPLOY, CAT, LATER))
+
+
+async def test_a_running_application_answers_from_the_restored_database(app: App, tmp_path: Path) -> None:
+    store = Store(await app.dsn(), tmp_path)
+    await app.service.call(StoreRequest(memories=(Draft(DEPLOY),), namespace="notes"))
+    archive = await back_up(store)
+    await app.service.call(StoreRequest(memories=(Draft(LATER),), namespace="notes"))
+
+    await restore(store, archive)
+
+    answer = await app.service.call(RecallRequest(query="deploy invoices", namespaces=("notes",)))
+    assert contents(answer) == [DEPLOY]
+
+
+async def test_backups_during_writes_are_of_one_moment(person: Person, store: Store) -> None:
+    await trial_of_backups(person, store, count=4)
+
+
+@pytest.mark.strain
+async def test_many_backups_during_writes_are_of_one_moment(person: Person, store: Store) -> None:
+    await trial_of_backups(person, store, count=int(os.environ.get("TEST_BACKUPS", "40")))
+
+
+async def trial_of_backups(person: Person, store: Store, count: int) -> None:
+    """Back up and verify while memories are stored, superseded and forgotten."""
+    ended = asyncio.Event()
+
+    async def write(seed: int) -> None:
+        chance = random.Random(seed)
+        number = 0
+        while not ended.is_set():
+            number += 1
+            ids = await person.keep(*(f"Fact {seed}.{number}.{part} of {chance.random()}" for part in range(3)))
+            if chance.random() < 0.3:
+                await person.forget(ids[0])
+
+    writers = [asyncio.create_task(write(seed)) for seed in range(2)]
+    try:
+        for _ in range(count):
+            await verify(store, await back_up(store))
+    finally:
+        ended.set()
+        await asyncio.gather(*writers)
+    assert len(archives(store.folder)) == count
+    assert await databases_of(store.dsn) == []
+
+
+@pytest.mark.parametrize("damage", ["a byte", "the end", "no archive"])
+async def test_a_damaged_file_is_refused_and_nothing_changes(person: Person, store: Store, damage: str) -> None:
+    await person.keep(DEPLOY, CAT)
+    archive = await back_up(store)
+    before = await rows(store.dsn)
+    content = bytearray(archive.path.read_bytes())
+    if damage == "a byte":
+        content[2_000] ^= 1
+    archive.path.write_bytes(content[:-100] if damage == "the end" else b"text" if damage == "no archive" else content)
+
+    with pytest.raises(InvalidInput, match=r"damaged|no complete backup"):
+        await restore(store, Archive.read(archive.path))
+
+    assert await rows(store.dsn) == before
+    assert await databases_of(store.dsn) == []
+
+
+async def test_a_copy_that_lacks_a_row_or_an_answer_is_not_verified(person: Person, store: Store) -> None:
+    await person.keep(DEPLOY, CAT)
+    whole = await back_up(store)
+    manifest = json.loads(zipfile.ZipFile(whole.path).read("manifest.json"))
+    manifest["contents"]["tables"]["public.memories"]["rows"] += 1
+    manifest["contents"]["tables"]["public.embeddings"]["digest"] = "1"
+    manifest["contents"]["answers"] = {question: [] for question in manifest["contents"]["answers"]}
+    other = rewritten(whole, manifest)
+
+    with pytest.raises(Conflict, match=r"rows of public.embeddings; public.memories has 2 rows, not 3; 2 of 2 answers"):
+        await verify(store, other)
+
+    assert other.verified_at is None
+
+
+def rewritten(archive: Archive, manifest: Any) -> Archive:
+    """Return a copy of a backup with another manifest."""
+    path = archive.path.with_name("other.backup")
+    with zipfile.ZipFile(archive.path) as source, zipfile.ZipFile(path, "w") as target:
+        target.writestr("folklore.dump", source.read("folklore.dump"))
+        target.writestr("manifest.json", json.dumps(manifest))
+    return Archive.read(path)
+
+
+async def test_a_backup_of_a_newer_version_is_refused(person: Person, store: Store) -> None:
+    await person.keep(DEPLOY)
+    whole = await back_up(store)
+    manifest = json.loads(zipfile.ZipFile(whole.path).read("manifest.json"))
+    manifest["contents"]["migrations"].append("0999_later.sql")
+    with pytest.raises(SchemaAhead, match="0999_later"):
+        await restore(store, rewritten(whole, manifest))
+    manifest["folklore_backup"] = 2
+    with pytest.raises(InvalidInput, match="newer Folklore"):
+        rewritten(whole, manifest)
+
+
+async def test_two_restores_at_a_time_exclude_each_other(person: Person, store: Store) -> None:
+    await person.keep(DEPLOY)
+    archive = await back_up(store)
+    async with Databases.managed(store.dsn):
+        with pytest.raises(Conflict, match="Another process restores"):
+            await restore(store, archive)
+        with pytest.raises(Conflict, match="Another process restores"):
+            await verify(store, archive)
+    await verify(store, archive)
+
+
+async def test_a_killed_restore_leaves_the_old_or_the_new_store(
+    folklore: CommandLine, database_url: str, tmp_path: Path
+) -> None:
+    await trial_of_kills(folklore, database_url, tmp_path, count=3)
+
+
+@pytest.mark.strain
+async def test_many_killed_restores_leave_the_old_or_the_new_store(
+    folklore: CommandLine, database_url: str, tmp_path: Path
+) -> None:
+    await trial_of_kills(folklore, database_url, tmp_path, count=int(os.environ.get("TEST_RESTORES", "30")))
+
+
+async def trial_of_kills(folklore: CommandLine, database_url: str, tmp_path: Path, count: int) -> None:
+    """Kill restores at random moments of their work; then restore once more, which removes what they left."""
+    chance = random.Random(7)
+    await folklore.done("store", DEPLOY)
+    file = tmp_path / "first.backup"
+    await folklore.done("backup", file)
+    old = await rows(database_url)
+    for number in range(count):
+        await folklore.done("store", f"{LATER} Number {number}.")
+        new = await rows(database_url)
+        process = subprocess.Popen(
+            [sys.executable, "-m", "folklore", "restore", file, "--yes"],
+            env=os.environ | folklore.environment,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        await asyncio.sleep(chance.uniform(0.8, 3.5))
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        found = await rows(database_url)
+        assert without_jobs(found) in (without_jobs(old), without_jobs(new))
+        assert len(archives(tmp_path / "home" / "backups")) <= 3 * (number + 1)
+    await folklore.done("restore", file, "--yes")
+    assert without_jobs(await rows(database_url)) == without_jobs(old)
+    assert await databases_of(database_url) == []
+
+
+def without_jobs(held: dict[str, list[str]]) -> dict[str, list[str]]:
+    return {table: rows for table, rows in held.items() if table != "jobs"}
+
+
+async def test_without_free_space_nothing_is_written(
+    person: Person, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await person.keep(DEPLOY)
+    archive = await back_up(store)
+    usage = shutil.disk_usage(store.folder)._replace(free=1 << 20)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: usage)
+
+    with pytest.raises(Refused, match=r"has 1 MB free; the backup may need [0-9,]+ MB"):
+        await back_up(store)
+    with pytest.raises(Refused, match="the copy may need"):
+        await verify(Store(store.dsn, store.folder, disk=store.folder), archive)
+
+    assert [found.path for found in archives(store.folder)] == [archive.path]
+
+
+async def test_a_failed_backup_leaves_no_file(store: Store) -> None:
+    async def dump(out: Any) -> None:
+        out.write(b"half")
+        raise OSError(28, "No space left on device")
+
+    with pytest.raises(OSError, match="No space"):
+        await write_archive(store.new_path(), dump, None)  # type: ignore[arg-type]
+
+    assert list(store.folder.iterdir()) == []
+
+
+async def test_only_the_owner_reads_a_backup(person: Person, store: Store) -> None:
+    await person.keep(DEPLOY)
+    archive = await back_up(store)
+    assert stat.S_IMODE(archive.path.stat().st_mode) == 0o600
+    assert stat.S_IMODE(store.folder.stat().st_mode) == 0o700
+
+
+async def test_old_backups_are_deleted_but_never_the_last_verified_one(person: Person, store: Store) -> None:
+    await person.keep(DEPLOY)
+    made = [await back_up(store) for _ in range(5)]
+    made[0].mark_verified()
+
+    assert prune(store.folder, keep=2) == [made[2].path, made[1].path]
+    assert [found.path for found in archives(store.folder)] == [made[4].path, made[3].path, made[0].path]
+
+
+async def test_the_job_backs_up_verifies_and_prunes(jobs: BackgroundJobs, person: Person, store: Store) -> None:
+    async def backed_up() -> Store:
+        return store
+
+    jobs.options = JobOptions(pause=0, backed_up=backed_up, backups=2)
+    assert await jobs("backup") == {}  # nothing is stored yet
+    await person.keep(DEPLOY)
+    assert await jobs.dry_run("backup") == {"to_back_up": 1}
+
+    assert await jobs("backup") == {"backed_up": 1, "verified": 1}
+    await jobs("backup")
+    assert await jobs("backup") == {"backed_up": 1, "verified": 1, "deleted": 1}
+    assert all(archive.verified_at for archive in archives(store.folder))
+
+
+def test_only_the_embedded_engine_is_backed_up_by_itself(tmp_path: Path) -> None:
+    def scheduled(**settings: Any) -> bool:
+        return BY_NAME["backup"] in App(Settings(home=tmp_path, **settings)).scheduler.scheduled
+
+    assert scheduled()
+    assert not scheduled(backup={"daily": False})
+    assert not scheduled(database_url="postgresql://user@host/folklore")
+
+
+async def test_the_commands_list_and_prune_backups(folklore: CommandLine) -> None:
+    await folklore.done("store", DEPLOY)
+    made = [await folklore.json("backup", *options) for options in (["--verify"], [], [])]
+
+    assert [entry["file"] for entry in await folklore.json("backups", "list")] == [one["file"] for one in made[::-1]]
+    assert made[0]["verified_at"] is not None
+    assert (await folklore.json("backups", "prune", "--keep", 1))["deleted"] == [made[1]["file"]]
+    assert "There is nothing" in await folklore.done("backups", "prune")
+    assert (await folklore("restore", "missing.backup", "--yes")).code == 4
+
+
+async def test_a_restore_asks_first(folklore: CommandLine, tmp_path: Path) -> None:
+    await folklore.done("store", DEPLOY)
+    file = tmp_path / "one.backup"
+    await folklore.done("backup", file)
+    await folklore.done("store", LATER)
+
+    assert folklore.process("restore", str(file), stdin=b"n\n").code == 130
+    assert LATER in await folklore.done("list")
+
+
+def test_a_password_is_not_in_the_list_of_processes() -> None:
+    address, variables = _without_password("postgresql://me:s%40cret@db.example:5433/folklore?sslmode=require")
+    assert address == "postgresql://me@db.example:5433/folklore?sslmode=require"
+    assert variables == {"PGPASSWORD": "s@cret"}
+    assert _without_password("postgresql:///folklore?host=%2Ftmp")[0] == "postgresql:///folklore?host=%2Ftmp"
+
+
+def test_another_database_of_the_same_server_has_the_same_address_otherwise() -> None:
+    assert address_of("postgresql://me@/a?host=%2Ftmp%2Fx&port=5432", "b c") == (
+        "postgresql://me@/b%20c?host=%2Ftmp%2Fx&port=5432"
+    )
+    assert address_of("postgresql://me:pw@h1,h2/a", "b") == "postgresql://me:pw@h1,h2/b"
+
+
+def test_programs_of_an_unknown_version_are_named_with_their_package() -> None:
+    with pytest.raises(NotFound, match="postgresql-client-42"):
+        find_programs(42)
+    assert {find_programs(major).folder.name for major in (16, 18)} == {"bin"}
