@@ -128,7 +128,7 @@ class Databases:
         with suppress(asyncpg.DuplicateObjectError, asyncpg.UniqueViolationError, asyncpg.InsufficientPrivilegeError):
             await self._command("backup/token_role")
 
-    async def _command(self, name: str, **values: object) -> None:
+    async def _command(self, name: str, /, **values: object) -> None:
         """Run the command that a statement returns, if it returns one."""
         for row in await _rows(self._connection, name, **values):
             await self._connection.execute(row["command"])
@@ -143,7 +143,7 @@ def _connected(dsn: str) -> Awaitable[asyncpg.Connection]:
     return asyncpg.connect(dsn, timeout=10, statement_cache_size=0, server_settings={"application_name": "folklore"})
 
 
-async def _rows(connection: asyncpg.Connection, name: str, **values: object) -> list[Row]:
+async def _rows(connection: asyncpg.Connection, name: str, /, **values: object) -> list[Row]:
     found = statement(name)
     return list(await connection.fetch(found.sql, *found.arguments(values)))
 
