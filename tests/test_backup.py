@@ -146,6 +146,7 @@ async def trial_of_backups(person: Person, store: Store, count: int) -> None:
             ids = await person.keep(*(f"Fact {seed}.{number}.{part} of {chance.random()}" for part in range(3)))
             if chance.random() < 0.3:
                 await person.forget(ids[0])
+            await asyncio.sleep(0.05)  # so that the store stays small
 
     writers = [asyncio.create_task(write(seed)) for seed in range(2)]
     try:
