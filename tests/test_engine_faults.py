@@ -416,3 +416,46 @@ def test_a_long_log_is_rotated(home: Path) -> None:
 )
 def test_a_server_without_resources_is_not_classified_as_dead(complaint: str) -> None:
     assert state_of_refusal(complaint) is State.SILENT
+
+
+@pytest.mark.parametrize("left", ["nothing", "an empty directory", "no engine"])
+def test_data_that_is_lost_is_an_error_and_not_an_empty_memory(home: Path, left: str) -> None:
+    Engine(home).start()
+    Engine(home).stop()
+    paths = EnginePaths(home)
+    lost = paths.engine if left == "no engine" else paths.data
+    lost.rename(home / "aside")
+    if left == "an empty directory":
+        paths.data.mkdir(mode=0o700)
+
+    error = refusal(Engine(home))
+    assert "held memories" in error.message
+    assert "folklore restore" in str(error.hint)
+
+    shutil.rmtree(lost, ignore_errors=True)
+    (home / "aside").rename(lost)
+    assert kept(Engine(home).start()) == 42
+
+
+def test_a_new_engine_begins_where_data_is_lost_only_when_asked(home: Path) -> None:
+    Engine(home).start()
+    Engine(home).stop()
+    shutil.rmtree(EnginePaths(home).data)
+
+    dsn = Engine(home).start(new=True)
+
+    assert query(dsn, "select count(*) from pg_tables where tablename = 'kept'") == 0
+    Engine(home).stop()
+    Engine(home).start()
+
+
+def test_data_of_another_engine_is_an_error(home: Path, new_home: Path) -> None:
+    for one in (home, new_home):
+        Engine(one).start()
+        Engine(one).stop()
+    shutil.rmtree(EnginePaths(home).data)
+    EnginePaths(new_home).data.rename(EnginePaths(home).data)
+
+    error = refusal(Engine(home))
+    assert "not what was here before" in error.message
+    assert Engine(home).start(new=True)

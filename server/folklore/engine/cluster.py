@@ -15,7 +15,7 @@ from folklore.engine.endpoint import Endpoint
 from folklore.engine.files import EnginePaths, engine_failure
 from folklore.errors import EngineFailed
 
-_INITDB_SECONDS = 300
+_INITDB_SECONDS, _CONTROL_SECONDS = 300, 30
 _SETTINGS_FILE = "folklore.conf"
 
 # Parallel queries and index builds take memory from /dev/shm; containers often have only 64 MB of it.
@@ -31,7 +31,11 @@ def version_on_disk(paths: EnginePaths) -> str | None:
 
 
 def ensure_data(paths: EnginePaths, binaries: Binaries, account: Account | None) -> None:
-    """Create the data directory unless it exists. Raises EngineFailed if this version cannot use it."""
+    """Create the data directory unless it exists.
+
+    Raises EngineFailed if this version cannot use it, and if the data that was here is missing or replaced: an empty
+    memory in its place would go unnoticed.
+    """
     for abandoned in paths.engine.glob("data.new-*"):
         shutil.rmtree(abandoned, ignore_errors=True)
     version = version_on_disk(paths)
@@ -40,12 +44,46 @@ def ensure_data(paths: EnginePaths, binaries: Binaries, account: Account | None)
             raise EngineFailed(
                 f"{paths.data} holds files but no Postgres data.", hint="Move that directory away, then start again."
             )
+        if paths.identity.exists():
+            state = "empty" if paths.data.exists() else "missing"
+            raise EngineFailed(
+                f"The data directory {paths.data} is {state}, and held memories.",
+                hint="Put it back, for example by mounting its disk. If it is lost: `folklore db start --new`, then "
+                "`folklore restore FILE` (`folklore backups list`).",
+            )
         _create(paths, binaries, account)
     elif version != str(MAJOR):
         raise EngineFailed(
             f"The data in {paths.data} was written by Postgres {version}; this Folklore carries Postgres {MAJOR}.",
             hint=f"Export it with the version of Folklore that wrote it, move {paths.data} away and import it here.",
         )
+    _check_identity(paths, binaries, account)
+
+
+def _check_identity(paths: EnginePaths, binaries: Binaries, account: Account | None) -> None:
+    """Record which data is here, or raise EngineFailed if it is other data than before."""
+    identifier = _system_identifier(paths, binaries, account)
+    try:
+        known = paths.identity.read_text("ascii").strip()
+    except FileNotFoundError:
+        known = ""
+    if not known:
+        paths.identity.write_text(f"{identifier}\n", "ascii")
+    elif known != identifier:
+        raise EngineFailed(
+            f"The data in {paths.data} is not what was here before: Postgres names it {identifier}, not {known}.",
+            hint="Put the former data back, or accept this by `folklore db start --new`.",
+        )
+
+
+def _system_identifier(paths: EnginePaths, binaries: Binaries, account: Account | None) -> str:
+    """Return the number that initdb gave to the data, the same in every copy of it."""
+    outcome = binaries.run("pg_controldata", "--pgdata", str(paths.data), account=account, timeout=_CONTROL_SECONDS)
+    for line in outcome.stdout.splitlines():
+        name, _, value = line.partition(":")
+        if name == "Database system identifier":
+            return value.strip()
+    raise engine_failure(f"The data in {paths.data} cannot be read.", paths, outcome.output)
 
 
 def configure(paths: EnginePaths, listen: Endpoint, shared_buffers: str, account: Account | None) -> None:

@@ -36,6 +36,7 @@ class EnginePaths:
         self.data = self.engine / "data"
         self.sockets = self.engine / "run"  # the preferred directory of the socket
         self.password = self.engine / "password"  # the server's, on systems without sockets
+        self.identity = self.home / "engine.id"  # names the data: outside of it, so that its loss is noticed
         self.lock = self.engine / "lock"  # locked by a process that starts, joins or stops the engine
         self.alive = self.engine / "alive"  # locked by the server's processes until the last one ends
         self.watch = self.engine / "watch"  # locked by the watcher

@@ -75,11 +75,16 @@ class Engine:
     idle_minutes: float = 30.0
     shared_buffers: str = "256MB"
 
-    def start(self) -> str:
-        """Join the running engine, or create the data directory and start it; return the DSN of its database."""
+    def start(self, *, new: bool = False) -> str:
+        """Join the running engine, or create the data directory and start it; return the DSN of its database.
+
+        `new` accepts that the data which was here is missing, or that other data is in its place.
+        """
         with self._server() as server:
             _create_files(server)
             with locked(server.paths.lock, _LOCK_SECONDS):
+                if new:
+                    server.paths.identity.unlink(missing_ok=True)
                 server.bring_up(self.shared_buffers)
                 ensure_watcher(server, self.idle_minutes)
                 endpoint = recorded_endpoint(server.paths)

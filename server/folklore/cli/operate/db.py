@@ -24,10 +24,11 @@ def db() -> None:
 
 
 @db.command()
+@click.option("--new", is_flag=True, help="Begin anew where the data that was there is lost; it is an error otherwise.")
 @context_and_json
-def start(ctx: click.Context, as_json: bool) -> None:
+def start(ctx: click.Context, /, new: bool, as_json: bool) -> None:
     """Start the embedded engine; commands that need it start it too."""
-    url = masked(_engine(local_settings(ctx)).start())
+    url = masked(_engine(local_settings(ctx)).start(new=new))
     print_either({"running": True, "url": url}, f"The engine is running: {url}", as_json=as_json)
 
 
