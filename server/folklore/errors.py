@@ -96,6 +96,12 @@ class EngineFailed(DatabaseUnavailable):
     code = "engine_failed"
 
 
+class DiskFull(DatabaseUnavailable):
+    """Disk of the embedded engine without room for writes. Reads go on."""
+
+    code = "disk_full"
+
+
 class SchemaBehind(DatabaseUnavailable):
     """Database that lacks migrations, which this role may not apply."""
 

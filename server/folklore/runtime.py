@@ -19,6 +19,7 @@ from folklore.db.stores.usage import UsageStore
 from folklore.embedding.factory import build_embedder, configured_choice, configured_reranker
 from folklore.embedding.protocol import Embedder
 from folklore.engine import Engine
+from folklore.engine.disk import require_space
 from folklore.errors import EmbedderUnavailable
 from folklore.jobs.job import JobOptions
 from folklore.memory.context import MemoryContext
@@ -53,9 +54,11 @@ class Runtime:
         dsn, where = await database_address(settings)
         await migrate(dsn)
         limits = PoolLimits(maximum=settings.database.pool_max, statement_cache=settings.database.statement_cache)
-        revive = partial(database_address, settings) if where == "embedded" else None
+        embedded = where == "embedded"
+        revive = partial(database_address, settings) if embedded else None
+        space = partial(require_space, settings.home) if embedded else lambda: None
         login = settings.database.login_url
-        database = Database(dsn, limits, log_query, revive, None if login is None else login.get_secret_value())
+        database = Database(dsn, limits, log_query, revive, None if login is None else login.get_secret_value(), space)
         await database.open()
         active_model = ActiveModel(embedder, ModelSource(Models(database), choice, build))
         await active_model.refresh()

@@ -298,8 +298,10 @@ class Database:
         log_query: QueryLogger | None = None,
         revive: Revive | None = None,
         login_dsn: str | None = None,
+        require_space: Callable[[], None] = lambda: None,
     ) -> None:
         self._pools = _Pools(dsn, limits, log_query, revive, login_dsn)
+        self.require_space = require_space  # raises DiskFull; called before each transaction that writes
         self.token_key: str | None = None
 
     async def open(self) -> None:
@@ -344,7 +346,11 @@ class Database:
 
     @asynccontextmanager
     async def transaction(self) -> AsyncIterator[Session]:
-        """Run the block in one transaction: committed at its end, rolled back if it fails or is cancelled."""
+        """Run the block in one transaction: committed at its end, rolled back if it fails or is cancelled.
+
+        Raises DiskFull without beginning it.
+        """
+        self.require_space()
         begin = None if self.token_key is None else begin_as_token(self.token_key, "read write")
         async with PooledSession(self._acquire, "kept", begin, commits=True) as session, session.transaction():
             yield session

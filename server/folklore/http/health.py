@@ -93,13 +93,13 @@ class Health:
                 code = "starting" if self._app.started is None else "database_unavailable"
                 return self._missing(code, reason="takes too long")
             part = "model"
-            degraded = await self._check_model(running)
+            degraded = [code for code in (await self._check_model(running), _full_disk(running)) if code is not None]
         except Exception as error:  # noqa: BLE001 - the outermost edge of a probe: any error means not ready
             return self._missing(f"{part}_broken", exc_info=error)
         finally:
             self._checked_at = monotonic()
         self._logged = None
-        return Report(running.where, degraded=() if degraded is None else (degraded,))
+        return Report(running.where, degraded=tuple(degraded))
 
     def _missing(self, code: str, **reason: object) -> Report:
         """Log the reason once; the client gets the code."""
@@ -133,3 +133,12 @@ class Health:
             if task is not None and not task.done():
                 task.cancel()
                 await asyncio.wait({task})
+
+
+def _full_disk(running: Runtime) -> str | None:
+    """Return the code of a disk without room for writes, or None."""
+    try:
+        running.database.require_space()
+    except FolkloreError as error:
+        return error.code
+    return None

@@ -26,6 +26,7 @@ from folklore.db.stores.models import Models
 from folklore.embedding.factory import build_embedder, configured_choice, configured_embedder
 from folklore.embedding.protocol import Embedder, Model
 from folklore.engine.binaries import MAJOR, find_binaries
+from folklore.engine.disk import LEAST_FREE, free_space, require_space
 from folklore.errors import ConfigInvalid, FolkloreError, Unavailable
 from folklore.memory.context import MemoryContext, RequestContext
 from folklore.memory.models.active_model import ActiveModel, ModelSource
@@ -113,6 +114,7 @@ async def _examine(settings: Settings) -> Examination:
     await found.check("model", lambda: _model(found))
     await found.check("memory", lambda: _memory(found), needs=found.migrated)
     if embedded:
+        await found.check("disk", lambda: _disk(found))
         await found.check("backup", lambda: _backup(found))
     return found
 
@@ -226,6 +228,13 @@ async def _round_trip(memory: MemoryContext) -> None:
         raise FolkloreError("A memory was stored and not recalled.", hint="Please report this with the log.")
     if answer.degraded:
         raise Unavailable(f"Recall works without its {answer.degraded[0].branch} branch: {answer.degraded[0].reason}")
+
+
+async def _disk(found: Examination) -> str:
+    """Report the free space. Raises DiskFull if nothing can be written."""
+    home = found.settings.home
+    require_space(home)
+    return f"{free_space(home) / 2**20:,.0f} MB free; below {LEAST_FREE >> 20} MB nothing is written"
 
 
 async def _backup(found: Examination) -> str:
