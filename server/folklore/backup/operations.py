@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -16,6 +15,7 @@ from folklore.db.database import Database, Moment, PoolLimits
 from folklore.db.databases import Databases
 from folklore.db.migrate import migrate, migrations, server_info
 from folklore.db.stores.planner_statistics import PlannerStatistics
+from folklore.engine.disk import free_space
 from folklore.errors import Conflict, Refused, SchemaAhead
 
 # Free space that a backup leaves on its disk, and a copy on the disk of the embedded engine, in bytes.
@@ -55,6 +55,7 @@ async def back_up(store: Store, path: Path | None = None, report: Report = lambd
     _require_space(target.parent, info.bytes, "backup")
     moment = Moment(store.dsn)
     async with moment.reading() as snapshot:
+        await _refuse_cluster(moment)
         at = datetime.now(UTC)
 
         async def described() -> Manifest:
@@ -173,6 +174,14 @@ async def _keep_later_writes(former: Store, known: Contents) -> list[Path]:
     return [] if unchanged else [(await back_up(former, former.new_path(_BEFORE_RESTORE))).path]
 
 
+async def _refuse_cluster(moment: Moment) -> None:
+    """Raise Refused on Citus: what pg_dump writes there makes no distributed tables."""
+    async with moment.session() as session:
+        row = await session.row("backup/is_cluster")
+    if row is not None and row["is_cluster"]:
+        raise Refused("Citus has its own backups, of all nodes.", hint="See its documentation, or `folklore export`.")
+
+
 async def _analyze(dsn: str) -> None:
     database = Database(dsn, PoolLimits(minimum=0, maximum=2))
     await database.open()
@@ -184,8 +193,7 @@ async def _analyze(dsn: str) -> None:
 
 def _require_space(folder: Path, needed: int, purpose: str) -> None:
     """Raise Refused if a disk has no room for so many bytes."""
-    there = next(path for path in (folder, *folder.parents) if path.exists())
-    free = shutil.disk_usage(there).free
+    free = free_space(folder)
     if free < needed + _LEFT_FREE:
         raise Refused(
             f"The disk of {folder} has {free / 2**20:,.0f} MB free; the {purpose} may need "

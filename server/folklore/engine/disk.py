@@ -11,9 +11,9 @@ from folklore.errors import DiskFull
 LEAST_FREE = 100 << 20
 
 
-def free_space(home: Path) -> int:
-    """Return the free bytes of the disk that a home is on, or will be."""
-    return shutil.disk_usage(next(path for path in (home, *home.parents) if path.exists())).free
+def free_space(folder: Path) -> int:
+    """Return the free bytes of the disk that a folder is on, or will be."""
+    return shutil.disk_usage(next(path for path in (folder, *folder.parents) if path.exists())).free
 
 
 def require_space(home: Path) -> None:
