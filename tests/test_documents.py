@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import shlex
-import subprocess
 import tomllib
 from pathlib import Path
 
@@ -86,13 +85,6 @@ def anchors(document: Path) -> set[str]:
 def test_the_readme_shows_how_to_run_and_how_to_test() -> None:
     assert "make run" in commands(README)
     assert "make test" in commands(README)
-
-
-def test_the_makefile_installs_the_required_version_of_wordllama() -> None:
-    [named] = [line for line in PROJECT["project"]["dependencies"] if line.startswith("wordllama")]
-    database = subprocess.run(["make", "-pn", "clean"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
-
-    assert f"MODEL := {named}" in database.splitlines()
 
 
 @every_document
