@@ -15,9 +15,14 @@ SECONDS ?= 60
 CALLS ?= 20000
 # LOCKED=1 installs exactly the files of requirements-ci.txt, as .ci/run does; else pip chooses within the ranges of pyproject.toml.
 LOCKED ?=
+VERSION ?=
+TAG ?=
+CONTAINER ?= docker
+IMAGE ?= folklore
+MCPB := @anthropic-ai/mcpb@2.1.2
 INSTALLED := $(VENV)/.installed$(if $(LOCKED),-locked)
 
-.PHONY: run test strain proxy check lock package conformance bench bench-code bench-latency bench-http soak isolation reference format clean
+.PHONY: run test strain proxy check lock dist bundle image package version ready notes conformance bench bench-code bench-latency bench-http soak isolation reference format clean
 
 $(VENV)/.installed: pyproject.toml
 	@test -n "$(PYTHON)" || { echo "Folklore needs Python 3.11 or newer (set PYTHON=/path/to/python)." >&2; exit 1; }
@@ -64,8 +69,29 @@ lock: $(INSTALLED)  ## Write requirements-ci.txt anew from pyproject.toml; UPGRA
 conformance: $(INSTALLED)  ## The official MCP conformance suite and other people's clients; fetches Node and them from npm (docs/how-to/conformance.md).
 	$(BIN)/python -m tests.conformance
 
-package: $(INSTALLED)  ## Build the wheel, install it into a fresh environment and serve from there.
+dist: $(INSTALLED)  ## Build the source archive and the wheel into dist/.
+	rm -rf dist
+	$(BIN)/python -m hatchling build
+
+bundle:  ## Check the bundle for Claude Desktop and pack it into dist/folklore.mcpb; needs npx, fetches the packer from npm.
+	@mkdir -p dist
+	npx --yes $(MCPB) validate deploy/mcpb/manifest.json
+	npx --yes $(MCPB) pack deploy/mcpb dist/folklore.mcpb
+
+image:  ## Build the container image: make image CONTAINER=podman IMAGE=name:tag
+	$(CONTAINER) build -f deploy/Containerfile -t $(IMAGE) .
+
+package: $(INSTALLED)  ## Install the package as users do, by pipx and uvx from an index of its own, and work with it.
 	$(BIN)/python -m tests.packaged
+
+version: $(INSTALLED)  ## Write a new version into all files: make version VERSION=0.2.0
+	@$(BIN)/python -m tests.release set "$(VERSION)"
+
+ready: $(INSTALLED)  ## Check that all files can be released under a tag: make ready TAG=v0.2.0
+	@$(BIN)/python -m tests.release check "$(TAG)"
+
+notes: $(INSTALLED)  ## Print what the changelog has on a version: make notes VERSION=0.2.0
+	@$(BIN)/python -m tests.release notes "$(VERSION)"
 
 bench: $(INSTALLED)  ## make bench SET="path/to/set.jsonl …" BENCH=retrieval (or ablation; abstention, duplicates: one set)
 	@test -n "$(SET)" || { echo "Name a set: make bench SET=path/to/set.jsonl (format: docs/how-to/measure.md)" >&2; exit 2; }

@@ -13,7 +13,7 @@ from pydantic import BaseModel, SecretStr
 from folklore.config import Settings, config_path, load_settings
 from folklore.errors import ConfigInvalid
 
-EXAMPLE = Path(__file__).parents[1] / "config.example.yaml"
+EXAMPLE = Path(__file__).parents[1] / "server" / "folklore" / "config.example.yaml"
 SECRET = "postgresql://alice:hunter2-secret@db.example.org/folklore"
 
 
@@ -169,7 +169,7 @@ def test_a_wrong_or_unknown_setting_is_reported_by_name(home: Path, text: str, n
         load_settings(written(home, text))
 
     assert refusal.value.field == named
-    assert "config.example.yaml" in str(refusal.value)
+    assert "folklore config example" in str(refusal.value)
     assert "hunter2" not in str(refusal.value)
 
 

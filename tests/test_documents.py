@@ -130,7 +130,7 @@ def test_the_index_lists_every_document(folder: str) -> None:
     assert {name for name in documents if f"]({name})" not in index} == set()
 
 
-@pytest.mark.parametrize("name", ["server", "deploy", "benchmarks", "tests", "config.example.yaml", "Makefile"])
+@pytest.mark.parametrize("name", ["server", "deploy", "benchmarks", "tests", "Makefile"])
 def test_documents_that_code_refers_to_exist(name: str) -> None:
     place = ROOT / name
     files = (
@@ -173,4 +173,4 @@ def test_the_package_includes_its_sql_its_types_and_its_licence() -> None:
     assert list((ROOT / "server" / "folklore" / "db" / "migrations").glob("*.sql"))
     assert (ROOT / "LICENSE").read_text(encoding="utf-8").lstrip().startswith("Apache License")
     included = PROJECT["tool"]["hatch"]["build"]["targets"]["sdist"]["include"]
-    assert {"/tests", "/schema.sql", "/config.example.yaml"} <= set(included)
+    assert {"/tests", "/schema.sql"} <= set(included)
