@@ -121,6 +121,7 @@ def empty_home(home: Path, index: str) -> dict[str, str]:
         "UV_NO_CONFIG": "1",
         "UV_DEFAULT_INDEX": index,
         "UV_PYTHON_DOWNLOADS": "never",
+        "UV_NO_PROGRESS": "1",
     }
 
 

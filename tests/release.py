@@ -107,7 +107,7 @@ def _read(path: Path) -> str:
     return path.read_text(encoding="utf-8")
 
 
-def main(command: str, argument: str) -> None:
+def main(command: str = "", argument: str = "") -> None:
     if command == "set":
         set_version(argument)
     elif command == "notes":
@@ -118,8 +118,11 @@ def main(command: str, argument: str) -> None:
             print(problem, file=sys.stderr)
         sys.exit(bool(problems))
     else:
-        raise ValueError(f"The command must be set, check or notes, got {command}.")
+        raise ValueError(f"The command must be set, check or notes, got {command!r}.")
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    try:
+        main(*sys.argv[1:])
+    except ValueError as error:
+        sys.exit(str(error))
