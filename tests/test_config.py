@@ -176,9 +176,9 @@ def test_a_wrong_or_unknown_setting_is_reported_by_name(home: Path, text: str, n
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("http: {prot: 1}", "http.prot: is not a setting. Did you mean http.port? config"),
-        ("databse_url: x", "databse_url: is not a setting. Did you mean database_url? config"),
-        ("zzz: 1\nqqq: 1", "zzz: is not a setting (1 more). config"),
+        ("http: {prot: 1}", "http.prot: is not a setting. Did you mean http.port? `folklore config"),
+        ("databse_url: x", "databse_url: is not a setting. Did you mean database_url? `folklore config"),
+        ("zzz: 1\nqqq: 1", "zzz: is not a setting (1 more). `folklore config"),
     ],
 )
 def test_an_unknown_name_in_the_file_is_reported_with_a_suggestion(home: Path, text: str, message: str) -> None:
