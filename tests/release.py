@@ -17,7 +17,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 CHANGELOG = "CHANGELOG.md"
 
-_VERSION = re.compile(r"\d+\.\d+\.\d+(?:(?:a|b|rc)\d+)?")
+_VERSION = re.compile(r"\d+\.\d+\.\d+")
 _JSON = r'"version": "([^"]+)"'
 # What each file says its version is, as the first group.
 _PLACES = {
@@ -87,7 +87,7 @@ def faults(tag: str, owner: str | None = None) -> list[str]:
 def set_version(version: str) -> None:
     """Write the version into all files, and date the changelog's Unreleased section. Raises ValueError."""
     if not _VERSION.fullmatch(version):
-        raise ValueError(f"The version must have three numbers, such as 0.2.0 or 0.2.0rc1, got {version}.")
+        raise ValueError(f"The version must have three numbers, such as 0.2.0, got {version}.")
     changes = _read(ROOT / CHANGELOG)
     if "## Unreleased\n" not in changes:
         raise ValueError(f"{CHANGELOG} has no section Unreleased.")

@@ -161,13 +161,13 @@ def test_a_new_version_reaches_every_file_and_dates_the_changelog(
     monkeypatch.setattr(release, "ROOT", copied(tmp_path))
     before = {path: path.read_text(encoding="utf-8") for path in release.places()}
 
-    release.set_version("9.8.7rc1")
+    release.set_version("9.8.7")
 
-    assert release.faults("v9.8.7rc1") == []
-    assert "First version." in release.notes("9.8.7rc1")
+    assert release.faults("v9.8.7") == []
+    assert "First version." in release.notes("9.8.7")
     old = PROJECT["project"]["version"]
     for path, text in before.items():
-        assert path.read_text(encoding="utf-8").replace("9.8.7rc1", old) == text
+        assert path.read_text(encoding="utf-8").replace("9.8.7", old) == text
 
 
 def test_a_release_is_refused_with_every_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
