@@ -11,6 +11,7 @@ import sys
 import tomllib
 import zipfile
 from importlib.metadata import packages_distributions
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -286,20 +287,26 @@ def test_the_container_builds_from_all_that_the_wheel_needs() -> None:
         assert f"!{name}" in kept
 
 
+def uses(node: ast.AST) -> set[str]:
+    """The modules that a statement or an expression imports, looks for, or runs with `-m`."""
+    match node:
+        case ast.Import():
+            return {alias.name for alias in node.names}
+        case ast.ImportFrom(module=str(module), level=0):
+            return {module}
+        case ast.Call(
+            func=ast.Name("find_spec") | ast.Attribute(attr="find_spec"), args=[ast.Constant(str(module)), *_]
+        ):
+            return {module}  # the embedded engine, and the model's package, whose files are read
+        case ast.List() | ast.Tuple():
+            values = [getattr(element, "value", None) for element in node.elts]
+            return {str(module) for option, module in pairwise(values) if option == "-m"}
+    return set()
+
+
 def test_every_dependency_is_imported_and_every_import_is_a_dependency() -> None:
-    found = set()
-    for path in (ROOT / "server" / "folklore").rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            match node:
-                case ast.Import():
-                    found |= {alias.name for alias in node.names}
-                case ast.ImportFrom(module=str(module), level=0):
-                    found.add(module)
-                case ast.Call(
-                    func=ast.Name("find_spec") | ast.Attribute(attr="find_spec"),
-                    args=[ast.Constant(str(module)), *_],
-                ):
-                    found.add(module)  # the embedded engine, and the model's package, whose files are read
+    sources = (path.read_text(encoding="utf-8") for path in (ROOT / "server" / "folklore").rglob("*.py"))
+    found = {module for source in sources for node in ast.walk(ast.parse(source)) for module in uses(node)}
     modules = {name.split(".")[0] for name in found} - set(sys.stdlib_module_names) - {"folklore", "_typeshed"}
     known = packages_distributions()
     project = PROJECT["project"]
