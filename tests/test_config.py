@@ -13,7 +13,7 @@ from pydantic import BaseModel, SecretStr
 from folklore.config import Settings, config_path, load_settings
 from folklore.errors import ConfigInvalid
 
-EXAMPLE = Path(__file__).parents[1] / "config.example.yaml"
+EXAMPLE = Path(__file__).parents[1] / "server" / "folklore" / "config.example.yaml"
 SECRET = "postgresql://alice:hunter2-secret@db.example.org/folklore"
 
 
@@ -169,16 +169,16 @@ def test_a_wrong_or_unknown_setting_is_reported_by_name(home: Path, text: str, n
         load_settings(written(home, text))
 
     assert refusal.value.field == named
-    assert "config.example.yaml" in str(refusal.value)
+    assert "folklore config example" in str(refusal.value)
     assert "hunter2" not in str(refusal.value)
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("http: {prot: 1}", "http.prot: is not a setting. Did you mean http.port? config"),
-        ("databse_url: x", "databse_url: is not a setting. Did you mean database_url? config"),
-        ("zzz: 1\nqqq: 1", "zzz: is not a setting (1 more). config"),
+        ("http: {prot: 1}", "http.prot: is not a setting. Did you mean http.port? `folklore config"),
+        ("databse_url: x", "databse_url: is not a setting. Did you mean database_url? `folklore config"),
+        ("zzz: 1\nqqq: 1", "zzz: is not a setting (1 more). `folklore config"),
     ],
 )
 def test_an_unknown_name_in_the_file_is_reported_with_a_suggestion(home: Path, text: str, message: str) -> None:

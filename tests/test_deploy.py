@@ -22,7 +22,7 @@ from tests.test_config import every_setting
 
 ROOT = Path(__file__).parents[1]
 DEPLOY = ROOT / "deploy"
-FILES = sorted(path for path in DEPLOY.iterdir() if path.suffix != ".env")
+FILES = sorted(path for path in DEPLOY.rglob("*") if path.is_file() and path.suffix != ".env")
 DOCS = ROOT / "docs" / "how-to" / "deploy.md"
 
 

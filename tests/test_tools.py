@@ -7,7 +7,7 @@ import json
 from typing import Any
 
 import asyncpg
-import jsonschema  # type: ignore[import-untyped]
+import jsonschema
 import pytest
 from mcp import Client
 from mcp.types import CallToolResult

@@ -7,7 +7,7 @@ import json
 from collections.abc import Awaitable, Callable, Iterator
 from typing import Any
 
-import jsonschema  # type: ignore[import-untyped]
+import jsonschema
 import pytest
 from mcp.shared.exceptions import MCPError
 from mcp.types import INVALID_PARAMS, Tool

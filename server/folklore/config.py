@@ -213,7 +213,7 @@ class BackupSettings(_Section):
 
 
 class Settings(BaseSettings):
-    """All settings; `config.example.yaml` shows each with its default."""
+    """All settings; `folklore config example` prints each with its default."""
 
     model_config = SettingsConfigDict(
         env_prefix="FOLKLORE_",
@@ -321,7 +321,7 @@ def _invalid(error: ValidationError) -> ConfigInvalid:
         suggestion = f"Did you mean {similar[0]}? "
     reason = "is not a setting" if unknown else first["msg"]
     more = f" ({len(others)} more)" if others else ""
-    hint = f"{suggestion}config.example.yaml shows every setting with its default."
+    hint = f"{suggestion}`folklore config example` prints every setting with its default."
     return ConfigInvalid(name, f"{reason}{more}.", hint=hint)
 
 
@@ -333,11 +333,11 @@ def _read_file(path: Path | None) -> dict[str, Any]:
     except OSError as error:
         raise ConfigInvalid("config", f"{path} cannot be read ({error.strerror}).") from error
     except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise ConfigInvalid("config", f"{path} is not valid YAML.", hint="See config.example.yaml.") from error
+        raise ConfigInvalid("config", f"{path} is not valid YAML.", hint="See `folklore config example`.") from error
     if loaded is None:
         return {}
     if not isinstance(loaded, dict) or not all(isinstance(name, str) for name in loaded):
-        raise ConfigInvalid("config", f"{path} must hold settings by name.", hint="See config.example.yaml.")
+        raise ConfigInvalid("config", f"{path} must hold settings by name.", hint="See `folklore config example`.")
     return loaded
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit, urlunsplit
@@ -60,7 +61,13 @@ def path(ctx: click.Context, as_json: bool) -> None:
     place = found or standard
     print_either({"path": str(place), "exists": place.exists()}, str(place), as_json=as_json)
     if not as_json and not place.exists():
-        click.echo("There is no such file yet; config.example.yaml shows every setting.", err=True)
+        click.echo("There is no such file yet; `folklore config example` prints one.", err=True)
+
+
+@config.command()
+def example() -> None:
+    """Print a settings file with every setting, its default and its meaning."""
+    print_line((files("folklore") / "config.example.yaml").read_text(encoding="utf-8").rstrip())
 
 
 def shown(settings: Settings) -> dict[str, Any]:
