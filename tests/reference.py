@@ -82,7 +82,7 @@ def pages() -> dict[str, str]:
 
 def settings_page() -> str:
     schema = Settings.model_json_schema()
-    comments = _comments((ROOT / "server" / "folklore" / "config.example.yaml").read_text(encoding="utf-8"))
+    comments = _comments((ROOT / "config.example.yaml").read_text(encoding="utf-8"))
     sections: dict[str, list[str]] = {}
     for name, setting in _settings(schema, schema["$defs"]):
         default = _value(setting["default"]) if "default" in setting else ""

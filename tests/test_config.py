@@ -13,7 +13,7 @@ from pydantic import BaseModel, SecretStr
 from folklore.config import Settings, config_path, load_settings
 from folklore.errors import ConfigInvalid
 
-EXAMPLE = Path(__file__).parents[1] / "server" / "folklore" / "config.example.yaml"
+EXAMPLE = Path(__file__).parents[1] / "config.example.yaml"
 SECRET = "postgresql://alice:hunter2-secret@db.example.org/folklore"
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit, urlunsplit
@@ -12,6 +11,7 @@ import click
 import yaml
 from click.shell_completion import get_completion_class
 
+import folklore
 from folklore.cli.context import settings_of
 from folklore.cli.options import context_and_json
 from folklore.cli.output import print_either, print_line
@@ -67,7 +67,9 @@ def path(ctx: click.Context, as_json: bool) -> None:
 @config.command()
 def example() -> None:
     """Print a settings file with every setting, its default and its meaning."""
-    print_line((files("folklore") / "config.example.yaml").read_text(encoding="utf-8").rstrip())
+    packaged = Path(folklore.__file__).with_name("config.example.yaml")
+    checkout = Path(folklore.__file__).parents[2] / "config.example.yaml"
+    print_line((packaged if packaged.exists() else checkout).read_text(encoding="utf-8").rstrip())
 
 
 def shown(settings: Settings) -> dict[str, Any]:
