@@ -22,7 +22,7 @@ DOCUMENTS = [
         for name in ("README.md", "CHANGELOG.md", "config.example.yaml", "Makefile", "benchmarks/RESULTS.md")
     ),
     *sorted((ROOT / "docs").rglob("*.md")),
-    *sorted((ROOT / "deploy").iterdir()),
+    *sorted(path for path in (ROOT / "deploy").iterdir() if path.is_file()),
 ]
 
 # A docstring begins with a verb (functions) or a noun (modules, classes), not with one of these.

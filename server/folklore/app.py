@@ -178,7 +178,7 @@ class App:
     def scheduler(self) -> Scheduler:
         """The scheduler of this process."""
         options = _heavy("runtime").job_options(self.settings)
-        # Whoever runs a Postgres has backups of it; the embedded one has these.
+        # A Postgres elsewhere has backups of its own.
         backed_up = self.settings.backup.daily and self.settings.database_url is None
         optional = frozenset((*self.settings.jobs.optional, *(["backup"] if backed_up else [])))
         scheduler: Scheduler = _heavy("jobs.scheduler").Scheduler(
