@@ -12,6 +12,7 @@ import httpx
 
 from folklore import __version__
 from folklore.app import local_zone
+from folklore.clients.credentials import read_token
 from folklore.config import Settings
 from folklore.errors import ConfigInvalid, FolkloreError, Unavailable, error_from_code
 from folklore.memory.requests import ExportRequest, Request, Result, Returns, read_result, request_json
@@ -26,8 +27,8 @@ class HttpClient:
     def __init__(self, settings: Settings) -> None:
         self._server = str(settings.server)
         headers = {"user-agent": f"folklore/{__version__}", "content-type": "application/json"}
-        if settings.token is not None:
-            token = settings.token.get_secret_value()
+        token = settings.token.get_secret_value() if settings.token else read_token(self._server, home=settings.home)
+        if token is not None:
             if not (token.isascii() and token.isprintable()):  # such as "fk_…", copied with the ellipsis
                 raise ConfigInvalid("token", "is not a token.", hint="`folklore tokens create` shows one, once.")
             headers["authorization"] = f"Bearer {token}"
