@@ -518,8 +518,18 @@ async def test_it_loads_no_sdk_no_database_and_no_model(team: Team, tmp_path: Pa
         errors = await spoken.hang_up()
 
     loaded = {line.rpartition("|")[2].strip().partition(".")[0] for line in errors.splitlines()}
-    assert "httpx" in loaded
-    assert not loaded & {"mcp", "asyncpg", "numpy", "wordllama", "tokenizers", "starlette", "keyring", "uvicorn"}
+    assert "select" in loaded
+    assert not loaded & {
+        "mcp",
+        "asyncpg",
+        "numpy",
+        "wordllama",
+        "tokenizers",
+        "starlette",
+        "keyring",
+        "uvicorn",
+        "httpx",
+    }
 
 
 async def test_what_it_prints_to_stdout_is_the_protocol_alone(tmp_path: Path) -> None:

@@ -16,7 +16,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 from uuid import uuid4
 
-from folklore.bridge.remote import IMPATIENT, Message, Remote
+from folklore.bridge.connections import Message
+from folklore.bridge.remote import IMPATIENT, Remote
 from folklore.errors import FolkloreError
 from folklore.text.clean import replace_lone_surrogates
 
@@ -83,7 +84,7 @@ class Bridge:
         for call in calls:
             call.cancel()
         await asyncio.gather(*calls, return_exceptions=True)
-        await self._remote.close()
+        self._remote.close()
 
     async def _serve(self, request: Message) -> None:
         """Answer a request, whatever happens."""

@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 
-from folklore.bridge.remote import Message
+from folklore.bridge.connections import Message
 
 _CHUNK = 65_536
 _LOOK_SECONDS = 1.0

@@ -65,7 +65,8 @@ def _checked(settings: Settings) -> Settings:
 
 async def _serve_bridge(settings: Settings, server: str) -> None:
     from folklore.bridge.bridge import Bridge
-    from folklore.bridge.remote import Access, Message, Remote
+    from folklore.bridge.connections import Message
+    from folklore.bridge.remote import Access, Remote
     from folklore.bridge.stdio import claim_stdout, read_lines
 
     async def own(messages: Sequence[Message]) -> Message:
@@ -77,11 +78,7 @@ async def _serve_bridge(settings: Settings, server: str) -> None:
         answer: Message = await in_memory.answer(protocol, messages)
         return answer
 
-    async def access() -> Access:
-        token, headers = await asyncio.to_thread(lambda: (token_for(settings), request_headers(settings)))
-        return Access(token, headers)
-
-    remote = Remote(normalised(server), access)
+    remote = Remote(normalised(server), lambda: Access(token_for(settings), request_headers(settings)))
     remote.prepare()
     bridge = Bridge(remote, claim_stdout(), own)
     try:
