@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import signal
+import ssl
 import subprocess
 import sys
 import time
@@ -21,6 +22,7 @@ from mcp import Client, StdioServerParameters
 from folklore.clients.credentials import save_token
 from folklore.mcp.server import INSTRUCTIONS
 from folklore.mcp.tools import TOOLS
+from tests.certificates import issued
 from tests.conftest import Cluster
 from tests.gate import gate
 from tests.servers import HttpServer, Watched, free_port, on_http, watched
@@ -319,6 +321,54 @@ async def test_other_errors_of_the_way_to_the_server_are_one_line(team: Team, tm
 
     assert f"{team.url}/nowhere" in words
     assert "\n" not in words
+
+
+async def test_over_tls_the_certificate_is_checked(database_url: str, tmp_path: Path) -> None:
+    made = issued(tmp_path / "tls")
+    settings = watched(
+        tmp_path, database_url=database_url, http__tls_cert=str(made.certificate), http__tls_key=str(made.key)
+    )
+    machine = here(tmp_path)
+    trusting = Watched({**machine.environment, "SSL_CERT_FILE": str(made.certificate)}, machine.notes)
+
+    async with on_http(settings, trusting=ssl.create_default_context(cafile=str(made.certificate))) as server:
+        async with bridged(trusting, server.url, tmp_path) as client:
+            for number in range(3):
+                await called(client, "memory_store", content=f"The safe has {number} doors.")
+        async with bridged(machine, server.url, tmp_path) as client:
+            words = await refused(client, "memory_recall", query="safe")
+
+    assert "CERTIFICATE_VERIFY_FAILED" in words
+    assert "\n" not in words
+
+
+async def test_the_proxy_of_the_environment_is_used(team: Team, tmp_path: Path) -> None:
+    machine = here(tmp_path)
+    asked: list[str] = []
+
+    async def refuse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        asked.append((await reader.readuntil(b"\r\n\r\n")).decode())
+        writer.write(b"HTTP/1.1 502 Bad Gateway\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+        writer.close()
+
+    proxy = await asyncio.start_server(refuse, "127.0.0.1", 0)
+    address = f"http://ann:se%20cret@127.0.0.1:{proxy.sockets[0].getsockname()[1]}"
+    through = Watched({**machine.environment, "http_proxy": address, "https_proxy": address}, machine.notes)
+    around = Watched({**through.environment, "no_proxy": "127.0.0.1"}, machine.notes)
+    saved(machine, team.url, (await team.token("tina", "board:writer")).secret)
+    async with bridged(through, "http://memory.example.com", tmp_path) as client:
+        plain = await refused(client, "memory_status")
+    async with bridged(through, "https://memory.example.com", tmp_path) as client:
+        tunnelled = await refused(client, "memory_status")
+    async with bridged(around, team.url, tmp_path) as client:
+        await called(client, "memory_status")
+    proxy.close()
+
+    assert any(head.startswith("POST http://memory.example.com/mcp HTTP/1.1") for head in asked)
+    assert any(head.startswith("CONNECT memory.example.com:443 ") for head in asked)
+    assert all("Basic YW5uOnNlIGNyZXQ=" in head for head in asked)
+    assert "http://memory.example.com/mcp answered 502" in plain
+    assert "https://memory.example.com cannot be reached" in tunnelled
 
 
 @pytest.mark.parametrize("mode", ["legacy", "auto"])
