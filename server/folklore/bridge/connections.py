@@ -1,7 +1,7 @@
 """HTTP of the bridge: blocking connections of the standard library, a thread for each request.
 
-A call through it costs a fifth of the processor time that httpx takes, and its import is a tenth of the SDK's; a bridge
-runs for every session of an assistant.
+A request takes a quarter of the processor time that httpx needs, and the import less memory; a bridge runs for every
+session of an assistant.
 """
 
 from __future__ import annotations
@@ -20,11 +20,10 @@ from contextlib import closing, suppress
 from dataclasses import dataclass
 from http import HTTPStatus
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
-from typing import Any, TypeVar
+from typing import Any
 from urllib.parse import SplitResult, unquote, urlsplit
 
 Message = dict[str, Any]
-Value = TypeVar("Value")
 
 # A connection that was unused for so long by the wall clock is not used again: the machine may have slept meanwhile,
 # and what is sent on a connection that the other side has forgotten disappears.
@@ -49,34 +48,6 @@ class Answered:
 
     status: int
     value: Any
-
-
-def in_thread(work: Callable[[], Value], name: str) -> asyncio.Future[Value]:
-    """Run work in a thread that does not keep the process alive; return its result as a future of this loop."""
-    loop = asyncio.get_running_loop()
-    future: asyncio.Future[Value] = loop.create_future()
-
-    def run() -> None:
-        result: Value | None = None
-        failure: Exception | None = None
-        try:
-            result = work()
-        except Exception as error:  # noqa: BLE001 - the one who awaits the future gets it
-            failure = error
-
-        def report() -> None:
-            if future.done():
-                return
-            if failure is not None:
-                future.set_exception(failure)
-            else:
-                future.set_result(result)  # type: ignore[arg-type]
-
-        with suppress(RuntimeError):  # the loop has ended
-            loop.call_soon_threadsafe(report)
-
-    threading.Thread(target=run, name=name, daemon=True).start()
-    return future
 
 
 class Connections:
@@ -183,11 +154,14 @@ class Post:
                 _abort(self._connection)
 
     def _run(self) -> None:
-        with suppress(RuntimeError):  # the loop has ended
-            try:
-                self._exchange()
-            except Lost as lost:
-                self._loop.call_soon_threadsafe(self._fail, lost)
+        lost = Lost("it closed the connection without an answer", sent=True)
+        try:
+            self._exchange()
+        except Lost as error:
+            lost = error
+        finally:
+            with suppress(RuntimeError):  # the loop has ended
+                self._loop.call_soon_threadsafe(self._fail, lost)  # has no effect after an answer
 
     def _exchange(self) -> None:
         connection = self._connection = self._connections.take(self._connect_seconds)
@@ -211,7 +185,6 @@ class Post:
             raise Lost(_reason(error), sent=True) from error
         finally:
             self._connections.give_back(connection, reusable=reusable)
-        raise Lost("it closed the connection without an answer", sent=True)  # has no effect after one
 
     def _read_events(self, connection: HTTPConnection, response: HTTPResponse) -> None:
         """Read an event stream to its end, so that its connection can be used again."""

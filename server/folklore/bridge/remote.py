@@ -9,11 +9,12 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from http import HTTPStatus
 
 from folklore import __version__
-from folklore.bridge.connections import Answered, Connections, Lost, Message, Post, in_thread
+from folklore.bridge.connections import Answered, Connections, Lost, Message, Post
 from folklore.errors import FolkloreError, Unauthenticated, Unavailable
 
 Notify = Callable[[Message], None]
@@ -61,7 +62,7 @@ class Remote:
     def prepare(self) -> None:
         """Begin to read what the first request needs."""
         if self._access is None or (self._access.done() and self._access.exception() is not None):
-            self._access = in_thread(self._read_access, "folklore-access")
+            self._access = asyncio.get_running_loop().run_in_executor(None, self._read_access)
 
     def was_away(self, seconds: float) -> bool:
         """Return whether the last call, in the last seconds, did not reach the server."""
@@ -154,10 +155,11 @@ class Remote:
 
     async def _check_alive(self, seconds: float) -> None:
         """Raise Lost if the server does not answer on a connection of its own."""
-        asked = in_thread(lambda: self._connections.is_alive(seconds), "folklore-alive")
-        done, _ = await asyncio.wait({asked}, timeout=seconds)
-        if not done or not asked.result():
-            raise Lost("it does not answer", sent=True)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                if await asyncio.to_thread(self._connections.is_alive, seconds):
+                    return
+        raise Lost("it does not answer", sent=True)
 
     def _unavailable(self, lost: Lost, *, repeatable: bool) -> Unavailable:
         """Return the error of a call without an answer: one line with the address and the next step."""

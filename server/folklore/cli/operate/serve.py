@@ -50,7 +50,7 @@ def serve(
     log.configure_early(level)
     if settings.server is None:
         asyncio.run(_serve_stdio(settings, level))
-    elif read_only:
+    elif settings.read_only:
         raise InvalidInput("read_only", "does not apply to a bridge.", hint="Use a token that may only read.")
     else:
         asyncio.run(_serve_bridge(settings, settings.server))
