@@ -28,6 +28,7 @@ from tests.gate import gate
 from tests.servers import HttpServer, Watched, free_port, on_http, watched
 from tests.team import Team, bearer, library_at
 from tests.team import connected as over_http
+from tests.test_credentials import keyring  # noqa: F401 - the fixture
 from tests.test_stdio import Wire, wire
 from tests.waiting import STUCK
 
@@ -315,6 +316,25 @@ async def test_a_session_that_starts_while_the_server_is_away_works_when_it_is_b
     assert stored["namespace"] == "default"
 
 
+async def test_a_locked_keyring_hangs_no_call(
+    team: Team,
+    tmp_path: Path,
+    keyring: Path,  # noqa: F811
+) -> None:
+    machine = here(tmp_path)
+    saved(machine, team.url, (await team.token("ulla", "board:writer")).secret)
+    locked = {name: os.environ[name] for name in ("PYTHON_KEYRING_BACKEND", "TEST_KEYRING", "PYTHONPATH")}
+    machine = Watched({**machine.environment, **locked, "TEST_KEYRING_LOCKED": "1"}, machine.notes)
+
+    async with bridged(machine, team.url, tmp_path) as client:
+        began = time.monotonic()
+        words = await refused(client, "memory_recall", query="anything")
+        waited = time.monotonic() - began
+
+    assert "Unlock the system's keyring" in words
+    assert waited < LIMIT
+
+
 async def test_other_errors_of_the_way_to_the_server_are_one_line(team: Team, tmp_path: Path) -> None:
     async with bridged(here(tmp_path), f"{team.url}/nowhere", tmp_path) as client:
         words = await refused(client, "memory_recall", query="anything")
@@ -433,6 +453,7 @@ async def test_a_server_that_goes_silent_hangs_no_call(team: Team, tmp_path: Pat
     assert "does not answer" in words
 
 
+@pytest.mark.strain
 async def test_a_slow_call_is_not_taken_for_a_silent_server(team: Team, address: str, tmp_path: Path) -> None:
     """A lock in the database holds the store for longer than any call waits for a server that is away."""
     machine = here(tmp_path)

@@ -111,7 +111,7 @@ def test_a_deleted_token_is_gone_from_file_and_keyring(home: Path, keyring: Path
     assert "fk_one" not in keyring.read_text()
 
 
-def test_tokens_of_two_homes_are_apart(home: Path, tmp_path: Path) -> None:
+def test_a_token_belongs_to_one_home(home: Path, tmp_path: Path) -> None:
     save_token(SERVER, "fk_one")
 
     assert read_token(SERVER, home=tmp_path / "other") is None

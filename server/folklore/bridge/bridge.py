@@ -60,23 +60,25 @@ class Bridge:
             log.warning("unreadable_line %s", type(error).__name__)
             self._write(_error(None, _PARSE_ERROR, "The line cannot be read as JSON."))
             return
-        method = message.get("method") if isinstance(message, dict) else None
-        if isinstance(message, dict) and "id" in message:
-            id_ = message["id"]
-            if isinstance(method, str) and isinstance(id_, str | int):
-                task = asyncio.create_task(self._serve(message), name=f"folklore-{method}")
-                self._calls[id_] = task
-                task.add_done_callback(lambda done: self._calls.pop(id_) if self._calls.get(id_) is done else None)
-            elif method is not None:
-                self._write(_error(None, _INVALID_REQUEST, "id must be a text or a whole number."))
-        elif method == "notifications/cancelled":
+        if not isinstance(message, dict) or message.keys().isdisjoint({"id", "method"}):
+            self._write(_error(None, _INVALID_REQUEST, "The line must be one JSON-RPC message."))
+        elif message.keys() >= {"id", "method"}:
+            self._begin(message)
+        elif message.get("method") == "notifications/cancelled":
             # The server is stateless: what cancels a call there is the end of its connection. Its other notifications
             # would find no session either.
             cancelled = _params(message).get("requestId")
             if isinstance(cancelled, str | int) and cancelled in self._calls:
                 self._calls[cancelled].cancel()
-        elif method is None:
-            self._write(_error(None, _INVALID_REQUEST, "The line must be one JSON-RPC message."))
+
+    def _begin(self, request: Message) -> None:
+        id_ = request["id"]
+        if not isinstance(id_, str | int) or not isinstance(request["method"], str):
+            self._write(_error(None, _INVALID_REQUEST, "id must be a text or a whole number, and method a text."))
+            return
+        task = asyncio.create_task(self._serve(request), name="folklore-request")
+        self._calls[id_] = task
+        task.add_done_callback(lambda done: self._calls.pop(id_) if self._calls.get(id_) is done else None)
 
     async def close(self) -> None:
         """Cancel the calls that run, and close the connections."""

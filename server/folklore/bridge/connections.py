@@ -66,7 +66,7 @@ class Connections:
             _abort(connection)
 
     def take(self, seconds: float) -> HTTPConnection:
-        """Return an open connection. Raises Lost if there is none in time."""
+        """Return an open connection. Raises Lost if the server does not accept one in time."""
         with suppress(IndexError):
             while True:
                 connection, since = self._idle.pop()

@@ -39,7 +39,7 @@ _PATIENT = Patience()
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """What every request carries: the token, and headers that name the project and the time zone."""
+    """Token of every request, and its headers that name the project and the time zone."""
 
     token: str | None
     headers: Mapping[str, str]
@@ -60,7 +60,7 @@ class Remote:
         self._connections.close()
 
     def prepare(self) -> None:
-        """Begin to read what the first request needs."""
+        """Begin to read token and headers for the first request."""
         if self._access is None or (self._access.done() and self._access.exception() is not None):
             self._access = asyncio.get_running_loop().run_in_executor(None, self._read_access)
 
@@ -106,7 +106,7 @@ class Remote:
             return answer
 
     async def _ready(self, began: float, patience: Patience) -> Access:
-        """Return what every request carries. Raises Unavailable if it takes too long, and errors of the reading."""
+        """Return token and headers. Raises Unavailable if reading them takes too long, and the errors of reading."""
         self.prepare()
         assert self._access is not None
         try:
