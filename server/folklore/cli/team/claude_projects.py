@@ -22,11 +22,12 @@ from folklore.text import names
 _REPLACED = re.compile(r"[^a-zA-Z0-9]")
 # Claude Code cuts a longer name, and adds a hash of the path.
 _NAME_CHARACTERS = 200
+_SAME_NAME = 10
 _TRANSCRIPTS = 20
 _TRANSCRIPT_BYTES = 1024 * 1024
 _LINE_BYTES = 1024 * 1024
 _SETTINGS_BYTES = 64 * 1024 * 1024
-_CWD = re.compile(rb'"cwd":("(?:[^"\\]|\\.){1,4096}")')
+_CWD = re.compile(rb'"cwd":\s?("(?:[^"\\]|\\.){1,4096}")')
 
 
 def encoded(path: str) -> str:
@@ -40,11 +41,12 @@ class ClaudeProjects:
 
     def __init__(self, root: Path) -> None:
         self._root = root
+        self._children = cache(_children)
 
     def namespace(self, folder: Path) -> tuple[str | None, str]:
         """Return the namespace of the repository that a folder below `projects` belongs to, None with the reason."""
         name = folder.name[:_NAME_CHARACTERS]
-        directories = set(self._recorded(folder, name)) or set(_on_disk(name))
+        directories = set(self._recorded(folder, name)) or set(self._on_disk(name))
         existing = sorted(path for path in directories if path.is_dir())
         if not existing:
             gone = min(map(str, directories), default="")
@@ -69,6 +71,21 @@ class ClaudeProjects:
             if text.startswith(Path(text).anchor or "\0"):  # absolute
                 found.setdefault(encoded(text), []).append(Path(text))
         return found
+
+    def _on_disk(self, name: str) -> Iterator[Path]:
+        """Yield the directories on the disk whose path has this name."""
+        anchor = Path(Path.home().anchor)
+        start = encoded(str(anchor)).removesuffix("-")
+        if name.startswith(start) and len(name) < _NAME_CHARACTERS:
+            yield from islice(self._below(anchor, name.removeprefix(start)), _SAME_NAME)
+
+    def _below(self, folder: Path, rest: str) -> Iterator[Path]:
+        for child in self._children(folder):
+            part = f"-{encoded(child)}"
+            if rest == part:
+                yield folder / child
+            elif rest.startswith(f"{part}-"):
+                yield from self._below(folder / child, rest.removeprefix(part))
 
 
 def _worked_in(folder: Path) -> set[str]:
@@ -106,24 +123,6 @@ def _history_projects(root: Path) -> set[str]:
     return found
 
 
-def _on_disk(name: str) -> Iterator[Path]:
-    """Yield the directories on the disk whose path has this name."""
-    anchor = Path(Path.home().anchor)
-    start = encoded(str(anchor)).removesuffix("-")
-    if name.startswith(start) and len(name) < _NAME_CHARACTERS:
-        yield from islice(_below(anchor, name.removeprefix(start)), 10)
-
-
-def _below(folder: Path, rest: str) -> Iterator[Path]:
-    for child in _children(folder):
-        part = f"-{encoded(child)}"
-        if rest == part:
-            yield folder / child
-        elif rest.startswith(f"{part}-"):
-            yield from _below(folder / child, rest.removeprefix(part))
-
-
-@cache
 def _children(folder: Path) -> tuple[str, ...]:
     with suppress(OSError), os.scandir(folder) as entries:
         return tuple(sorted(entry.name for entry in entries if entry.is_dir()))

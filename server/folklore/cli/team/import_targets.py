@@ -104,7 +104,10 @@ def targets_of(form: str, path: Path, options: Options) -> list[Target]:
 
 
 def _target(source: object, namespace: str | None, pages: Pages, reason: str = "") -> Target:
-    return Target(str(source), namespace, pages.lines(), pages, reason)
+    shown = str(source)
+    home = f"{Path.home()}{os.sep}"
+    shown = f"~{os.sep}{shown.removeprefix(home)}" if shown.startswith(home) else shown
+    return Target(shown, namespace, pages.lines(), pages, reason)
 
 
 def _below(path: Path, base: Path) -> tuple[str, ...]:
@@ -189,7 +192,8 @@ def _claude(path: Path, private: str, options: Options) -> Iterator[Target]:
         namespace, reason = options.namespace or _mapped(folder, options.mapping), ""
         if namespace is None:
             namespace, reason = resolver.namespace(folder)
-        yield _target(memory, namespace, Pages("claude-memory", origin, files, _below(memory, root)), reason)
+        pages = Pages("claude-memory", origin, files, _below(memory, root))
+        yield _target(folder.relative_to(root), namespace, pages, reason)
 
 
 def _folders(parent: Path) -> list[Path]:

@@ -160,7 +160,10 @@ def _show(targets: Sequence[Target], *, as_json: bool) -> None:
         print_table(("source", "into namespace", "memories", "which has", "also read by"), rows)
     for target in targets:
         if target.namespace is None:
-            print_line(f"left out: {target.source} ({target.memories or 0:,} memories): {target.reason}")
+            count = target.memories or 0
+            print_line(
+                f"left out: {target.source} ({count:,} {'memory' if count == 1 else 'memories'}): {target.reason}"
+            )
 
 
 def _ask(targets: Sequence[Target]) -> None:

@@ -26,7 +26,7 @@ from zipfile import BadZipFile, ZipFile, is_zipfile
 
 from folklore.errors import InvalidInput
 from folklore.memory.transfer.formats.line import Lines, Raw, SourceLine, id_of, line_of, skipped_line
-from folklore.memory.transfer.formats.pages import PAGE_CHARACTERS, sections
+from folklore.memory.transfer.formats.pages import PAGE_CHARACTERS, parts
 
 _FILE = re.compile(r"conversations(?:-\d+)?\.json")
 _CHUNK = 1024 * 1024
@@ -35,6 +35,8 @@ _LITERAL_CHARACTERS = 16  # of `-Infinity`, or an escape
 _NOT_SPACE = re.compile(r"[^\s,]")
 _BROKEN = re.compile("[\udc80-\udcff]")  # bytes that are not UTF-8, as `surrogateescape` decodes them
 _HINT = "Export it again, or leave it out."
+# Reading a zip file that is damaged, has a password (RuntimeError), or another compression.
+_UNREADABLE = (BadZipFile, zlib.error, EOFError, RuntimeError, NotImplementedError)
 _decode = json.JSONDecoder().raw_decode
 
 
@@ -78,13 +80,7 @@ def conversation_lines(path: Path) -> Lines:
                     for raw in [value] if isinstance(value, InvalidInput) else _lines_of(value):
                         number += 1
                         yield SourceLine(number, raw, f"{name}, conversation {place:,}")
-        except (
-            BadZipFile,
-            zlib.error,
-            NotImplementedError,
-            RuntimeError,
-            EOFError,
-        ) as error:  # RuntimeError: encrypted
+        except _UNREADABLE as error:
             raise InvalidInput("FILE", f"{path.name} is not a readable zip file ({error}).", hint=_HINT) from error
 
 
@@ -123,22 +119,22 @@ def _decoded(source: IO[bytes]) -> Iterator[Any]:
     The text grows to twice its length until a value in it is whole, so each is parsed about twice at most.
     """
     decoder = codecs.getincrementaldecoder("utf-8-sig")("surrogateescape")
-    text, ended = decoder.decode(source.read(_CHUNK)), False
-    start = _NOT_SPACE.search(text)
-    at = 0 if start is None else start.start()
-    at += text[at : at + 1] == "["
+    text, at, ended, listed = "", 0, False, False
     while True:
         found = _NOT_SPACE.search(text, at)
         at = len(text) if found is None else found.start()
+        if not listed and text[at : at + 1] == "[":
+            listed, at = True, at + 1
+            continue
         if text[at : at + 1] == "]":
             return
         try:
             value, end = _decode(text, at)
-            # A number at the end of the text may go on in the next piece.
-            if end < len(text) or ended:
+            # A number may go on in the next piece, after `.` or `e+`.
+            if ended or isinstance(value, dict | list | str) or end + 2 < len(text):
                 broken = _BROKEN.search(text, at, end)
                 yield InvalidInput("conversation", "is not UTF-8.", hint=_HINT) if broken else value
-                at = end
+                at, listed = end, True
                 continue
         except RecursionError:
             raise InvalidInput("conversation", "is nested too deep to be read.", hint=_HINT) from None
@@ -188,12 +184,12 @@ def _lines_of(conversation: dict[str, Any]) -> Iterator[Raw]:
         if len(turn.text) > PAGE_CHARACTERS:
             yield InvalidInput("content", f"must be at most {PAGE_CHARACTERS:,} characters.")
             continue
-        for part, section in enumerate(sections(turn.text, by_heading=False)):
+        for part, text in enumerate(parts(turn.text)):
             yield line_of(
                 shared
                 | {
                     "id": id_of("conversation", system, session, turn.id, str(part)),
-                    "content": section.text,
+                    "content": text,
                     "session": session,
                     "author": turn.model,
                     "occurred_at": _time(turn.time) or _time(began),

@@ -172,7 +172,7 @@ def _page_lines(page: _Page, origin: str, form: PageFormat, folder: Path) -> Ite
     title = _text(page.front.get("title")) or (_text(page.front.get("name")) if form == "claude-memory" else "")
     index = form == "claude-memory" and page.name.rpartition("/")[2].lower() == _INDEX
     seen: dict[str, int] = {}
-    for section in sections(page.text):
+    for section in _sections(page.text):
         where = " > ".join(section.headings)
         seen[where] = seen.get(where, 0) + 1  # equal headings and the parts of a long section differ by their order
         heading = where or title[:_HEADING_CHARACTERS]
@@ -270,7 +270,7 @@ def _time(front: dict[str, Any]) -> str | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Section:
+class _Section:
     """A part of a page: its headings, the line of the page on which its text begins, from 1, and its text."""
 
     headings: tuple[str, ...]
@@ -278,8 +278,16 @@ class Section:
     text: str
 
 
-def sections(text: str, *, by_heading: bool = True) -> Iterator[Section]:
-    """Yield every section with a text, a long one in parts; without `by_heading` the parts of one long text."""
+def parts(text: str) -> Iterator[str]:
+    """Yield a text in parts as long as those of a section, whole if it is short."""
+    if len(text) <= _SECTION_CHARACTERS:
+        yield text.strip()
+    else:
+        yield from (section.text for section in _sections(text, by_heading=False))
+
+
+def _sections(text: str, *, by_heading: bool = True) -> Iterator[_Section]:
+    """Yield every section with a text, a long one in parts; without `by_heading` only the parts of the whole text."""
     tokens, lines = _MARKDOWN.parse(text), text.split("\n")
     found = _headings(tokens) if by_heading else {}
     headings: dict[int, str] = {}
@@ -307,7 +315,7 @@ def _headings(tokens: list[Token]) -> dict[int, tuple[int, str]]:
     }
 
 
-def _parts(headings: dict[int, str], first: int, body: str) -> Iterator[Section]:
+def _parts(headings: dict[int, str], first: int, body: str) -> Iterator[_Section]:
     """Yield a body with its headings, in parts if it is too long: cut between lines, or anywhere in a longer line."""
     start, body = 0, body.rstrip()
     while start < len(body):
@@ -318,5 +326,5 @@ def _parts(headings: dict[int, str], first: int, body: str) -> Iterator[Section]
         if text := part.strip():
             blank = len(part) - len(part.lstrip())
             line = first + body.count("\n", 0, start + blank) + 1
-            yield Section(tuple(headings[level] for level in sorted(headings)), line, text)
+            yield _Section(tuple(headings[level] for level in sorted(headings)), line, text)
         start = end
