@@ -109,8 +109,8 @@ async def test_several_targets_need_yes_without_a_terminal_and_nothing_is_writte
     assert refused.code == 2
     assert refused.err.startswith("folklore: yes: is needed: there are 2 targets.")
     for shown in (refused.out, dry.out):
-        assert re.search(r"projects/\S+-shop +repo:acme/shop +1 +new +nobody else", shown)
-        assert re.search(r"/\.claude +tester-private +1 +new +nobody else", shown)
+        assert re.search(r"…\S+-shop +repo:acme/shop +1 +new +nobody else", shown)
+        assert re.search(r"…\S+/\.claude +tester-private +1 +new +nobody else", shown)
     assert "Would be: 2 stored" in dry.out
     assert await folklore.json("namespaces", "list") == {"namespaces": []}
 

@@ -320,8 +320,8 @@ def test_any_bytes_give_values_or_invalid_input(raw: bytes, chunk: int) -> None:
 
 def test_a_large_export_is_read_in_the_memory_of_one_conversation(tmp_path: Path) -> None:
     file = tmp_path / "conversations.json"
-    messages = [claude_message(str(number), "human", f"Turn {number}. " * 20) for number in range(100)]
-    texts = (json.dumps(CLAUDE | {"uuid": str(number), "chat_messages": messages}) for number in range(200))
+    messages = [claude_message(str(number), "human", f"Turn {number}. " * 80) for number in range(100)]
+    texts = (json.dumps(CLAUDE | {"uuid": str(number), "chat_messages": messages}) for number in range(60))
     with file.open("w") as out:
         out.writelines(f"{'[' if place == 0 else ','}{text}" for place, text in enumerate(texts))
         out.write("]")
@@ -332,6 +332,6 @@ def test_a_large_export_is_read_in_the_memory_of_one_conversation(tmp_path: Path
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
 
-    assert turns == 20_000
-    assert size > 10_000_000
+    assert turns == 6_000
+    assert size > 9_000_000
     assert peak < 6_000_000

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
@@ -20,12 +20,14 @@ from folklore.cli.team.import_targets import Options, Target, described, found_f
 from folklore.errors import FolkloreError, InvalidInput
 from folklore.memory.requests import ImportRequest
 from folklore.memory.transfer.formats import FILE_FORMATS, PATH_FORMATS
-from folklore.memory.transfer.formats.line import Lines
 from folklore.memory.transfer.importer import forget_removed, import_lines
 from folklore.memory.transfer.report import Report
 from folklore.project import project_namespace, working_directory
 from folklore.runtime import Runtime
 from folklore.text import names
+
+# Characters of a source in a table. The end of a folder's name says more than its beginning.
+_SOURCE = 32
 
 
 def _mapping(_ctx: click.Context, _option: click.Parameter, values: Sequence[str]) -> dict[str, str]:
@@ -91,24 +93,24 @@ def import_(
 
     async def work(app: App, _runtime: Runtime) -> None:
         if form in FILE_FORMATS:
-            with _source(file) as (source, size):
-                await _import(app, FILE_FORMATS[form](source), request, report, size)
+            with _source(file) as (source, size), _bar(report, size) as show:
+                await import_lines(await app.service.open(), FILE_FORMATS[form](source), request, report, show)
             return
         targets[:] = await described(targets, app.service, settings.author)
         chosen = [target for target in targets if target.namespace is not None]
-        _show(targets, as_json=as_json)
+        if not as_json:
+            _show(targets)
         if not chosen:
             hint = "Name the namespace for all with --namespace, or for one project with --map FOLDER=NAMESPACE."
             raise InvalidInput("namespace", f"of {file} is not known: {targets[0].reason}.", hint=hint)
         if not (yes or request.dry_run):
             _ask(chosen)
-        sizes = [target.memories for target in chosen]
-        for target in chosen:
-            each = request.model_copy(update={"namespace": target.namespace})
-            if target.pages is not None:
-                await forget_removed(await app.service.open(), target.pages, each, report)
-            total = None if None in sizes else sum(size or 0 for size in sizes)
-            await _import(app, target.lines, each, report, total, by_line=True)
+        with _bar(report, _lines_of(chosen), by_line=True) as show:
+            for target in chosen:
+                each = request.model_copy(update={"namespace": target.namespace})
+                if target.pages is not None:
+                    await forget_removed(await app.service.open(), target.pages, each, report)
+                await import_lines(await app.service.open(), target.lines, each, report, show)
 
     try:
         with_app(ctx, work)
@@ -128,26 +130,26 @@ def import_(
         ctx.exit(1)
 
 
-async def _import(
-    app: App, lines: Lines, request: ImportRequest, report: Report, size: int | None, *, by_line: bool = False
-) -> None:
-    """Import lines into one target; `size` is that of the bar, in lines or in bytes."""
+def _lines_of(targets: Sequence[Target]) -> int | None:
+    """Return the number of lines of all targets, None if it is not known yet."""
+    counts = [target.memories for target in targets]
+    return None if None in counts else sum(count or 0 for count in counts)
+
+
+@contextmanager
+def _bar(report: Report, size: int | None, *, by_line: bool = False) -> Iterator[Callable[[], None]]:
+    """Show the progress of an import; `size` is in lines or in bytes. Yields the function that updates it."""
     with progress("Importing", size) as show:
-
-        def show_report() -> None:
-            done = report.lines if by_line else report.bytes
-            show(done, f"{report.settled:,} memories, {report.rate:,.0f} a second")
-
-        await import_lines(await app.service.open(), lines, request, report, show_report)
+        yield lambda: show(
+            report.lines if by_line else report.bytes, f"{report.settled:,} memories, {report.rate:,.0f} a second"
+        )
 
 
-def _show(targets: Sequence[Target], *, as_json: bool) -> None:
+def _show(targets: Sequence[Target]) -> None:
     """Print the targets, and what is left out."""
-    if as_json:
-        return
     rows = [
         (
-            target.source,
+            target.source if len(target.source) <= _SOURCE else f"…{target.source[1 - _SOURCE :]}",
             target.namespace,
             "" if target.memories is None else target.memories,
             "new" if target.stored is None else f"{target.stored:,} memories",
