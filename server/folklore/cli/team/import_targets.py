@@ -177,14 +177,16 @@ def _claude(path: Path, private: str, options: Options) -> Iterator[Target]:
     below = path.relative_to(root).parts
     if below[:1] != ("projects",):
         chosen = [path] if below else [root / name for name in _OWN if (root / name).exists()]
-        files = [file for own in chosen for file in claude_files(own, root)]
-        if files:
-            scope = _below(path, root) or _OWN
-            yield _target(path, private, Pages("claude-memory", origin, files, scope))
-    if below and below[0] != "projects":
-        return
-    resolver, projects = ClaudeProjects(root), root / "projects"
-    for folder in [projects / below[1]] if len(below) > 1 else _folders(projects):
+        if files := [file for own in chosen for file in claude_files(own, root)]:
+            yield _target(path, private, Pages("claude-memory", origin, files, _below(path, root) or _OWN))
+    if not below or below[0] == "projects":
+        yield from _project_notes(path, root, origin, options)
+
+
+def _project_notes(path: Path, root: Path, origin: str, options: Options) -> Iterator[Target]:
+    """Yield the notes on the project that a path below `projects` is of, else on all projects."""
+    resolver, below = ClaudeProjects(root), path.relative_to(root).parts
+    for folder in [root / "projects" / below[1]] if len(below) > 1 else _folders(root / "projects"):
         memory = path if len(below) > 2 else folder / "memory"
         files = list(claude_files(memory, root)) if memory.exists() else []
         if not files:

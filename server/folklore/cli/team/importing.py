@@ -92,25 +92,12 @@ def import_(
             targets = targets_of(form, Path(file), Options(settings.author, project, request.namespace, mapping))
 
     async def work(app: App, _runtime: Runtime) -> None:
-        if form in FILE_FORMATS:
-            with _source(file) as (source, size), _bar(report, size) as show:
-                await import_lines(await app.service.open(), FILE_FORMATS[form](source), request, report, show)
+        if form in PATH_FORMATS:
+            targets[:] = await described(targets, app.service, settings.author)
+            await _import_targets(app, _confirmed(targets, request, as_json=as_json, yes=yes), request, report)
             return
-        targets[:] = await described(targets, app.service, settings.author)
-        chosen = [target for target in targets if target.namespace is not None]
-        if not as_json:
-            _show(targets)
-        if not chosen:
-            hint = "Name the namespace for all with --namespace, or for one project with --map FOLDER=NAMESPACE."
-            raise InvalidInput("namespace", f"of {file} is not known: {targets[0].reason}.", hint=hint)
-        if not (yes or request.dry_run):
-            _ask(chosen)
-        with _bar(report, _lines_of(chosen), by_line=True) as show:
-            for target in chosen:
-                each = request.model_copy(update={"namespace": target.namespace})
-                if target.pages is not None:
-                    await forget_removed(await app.service.open(), target.pages, each, report)
-                await import_lines(await app.service.open(), target.lines, each, report, show)
+        with _source(file) as (source, size), _bar(report, size) as show:
+            await import_lines(await app.service.open(), FILE_FORMATS[form](source), request, report, show)
 
     try:
         with_app(ctx, work)
@@ -128,6 +115,15 @@ def import_(
         _print_report(report, dry_run=request.dry_run, form=form)
     if report.failed:
         ctx.exit(1)
+
+
+async def _import_targets(app: App, targets: Sequence[Target], request: ImportRequest, report: Report) -> None:
+    with _bar(report, _lines_of(targets), by_line=True) as show:
+        for target in targets:
+            each = request.model_copy(update={"namespace": target.namespace})
+            if target.pages is not None:
+                await forget_removed(await app.service.open(), target.pages, each, report)
+            await import_lines(await app.service.open(), target.lines, each, report, show)
 
 
 def _lines_of(targets: Sequence[Target]) -> int | None:
@@ -168,10 +164,21 @@ def _show(targets: Sequence[Target]) -> None:
             )
 
 
-def _ask(targets: Sequence[Target]) -> None:
-    """Ask on a terminal; elsewhere refuse several targets, and one that others can read. Raises InvalidInput, Abort."""
-    shared = sorted({str(target.namespace) for target in targets if target.readers})
-    several = sorted({str(target.namespace) for target in targets})
+def _confirmed(targets: Sequence[Target], request: ImportRequest, *, as_json: bool, yes: bool) -> list[Target]:
+    """Show the targets, and return those with a namespace once the user agrees. Raises InvalidInput, Abort.
+
+    A terminal is asked. Elsewhere several targets, and one that others can read, need --yes.
+    """
+    if not as_json:
+        _show(targets)
+    chosen = [target for target in targets if target.namespace is not None]
+    if not chosen:
+        hint = "Name the namespace for all with --namespace, or for one project with --map FOLDER=NAMESPACE."
+        raise InvalidInput("namespace", f"of {targets[0].source} is not known: {targets[0].reason}.", hint=hint)
+    if yes or request.dry_run:
+        return chosen
+    shared = sorted({str(target.namespace) for target in chosen if target.readers})
+    several = sorted({str(target.namespace) for target in chosen})
     if sys.stdin.isatty() and sys.stderr.isatty():
         into = ", ".join(several[:5]) + (" …" if several[5:] else "")
         readable = f" Others can read {', '.join(shared)}." if shared else ""
@@ -179,6 +186,7 @@ def _ask(targets: Sequence[Target]) -> None:
     elif shared or several[1:]:
         problem = f"others can read {shared[0]}" if shared else f"there are {len(several)} targets"
         raise InvalidInput("yes", f"is needed: {problem}.", hint="See them with --dry-run, then repeat with --yes.")
+    return chosen
 
 
 def _values(report: Report) -> dict[str, Any]:

@@ -200,30 +200,29 @@ def _lines_of(conversation: dict[str, Any]) -> Iterator[Raw]:
 
 
 def _claude_messages(conversation: Mapping[str, Any]) -> Iterator[_Message]:
-    """Yield the messages of Claude's export, of a tree those of the branch that ends with its last message."""
-    messages = [message for message in conversation["chat_messages"] if isinstance(message, dict)]
-    by_id = {id_: message for message in messages if isinstance(id_ := message.get("uuid"), str)}
-    if any(
-        message.get("parent_message_uuid") in by_id for message in messages if _is_text(message, "parent_message_uuid")
-    ):
-        parents = {id_: message.get("parent_message_uuid") for id_, message in by_id.items()}
-        last = conversation.get("current_leaf_message_uuid")
-        branch = _branch(parents, last if isinstance(last, str) and last in by_id else messages[-1].get("uuid"))
-        for _ in range(len(messages) - len(branch)):
-            yield "turn of another branch"
-        messages = [by_id[id_] for id_ in branch]
+    """Yield the messages of Claude's export, of a tree those of the branch that was seen last."""
+    every = [message for message in conversation["chat_messages"] if isinstance(message, dict)]
+    messages = _claude_branch(every, conversation.get("current_leaf_message_uuid"))
+    for _ in range(len(every) - len(messages)):
+        yield "turn of another branch"
     for place, message in enumerate(messages):
-        sender = message.get("sender")
-        if sender not in ("human", "assistant"):
+        if message.get("sender") not in ("human", "assistant"):
             yield "message of the system or a tool"
-            continue
-        text = _claude_text(message)
-        if not text.strip():
+        elif text := _claude_text(message).strip():
+            id_ = message["uuid"] if _is_text(message, "uuid") else str(place)
+            yield _Turn(id_, text, message.get("created_at"), "Claude" if message["sender"] == "assistant" else None)
+        else:
             yield "turn without text"
-            continue
-        id_ = message.get("uuid")
-        name = id_ if isinstance(id_, str) else str(place)
-        yield _Turn(name, text, message.get("created_at"), "Claude" if sender == "assistant" else None)
+
+
+def _claude_branch(messages: list[dict[str, Any]], leaf: object) -> list[dict[str, Any]]:
+    """Return the messages of the branch that ends with `leaf` or the last message; all if none names its parent."""
+    by_id = {message["uuid"]: message for message in messages if _is_text(message, "uuid")}
+    parents = {id_: message.get("parent_message_uuid") for id_, message in by_id.items()}
+    if not any(isinstance(parent, str) and parent in by_id for parent in parents.values()):
+        return messages
+    last = leaf if isinstance(leaf, str) and leaf in by_id else next(reversed(by_id))
+    return [by_id[id_] for id_ in _branch(parents, last)]
 
 
 def _claude_text(message: Mapping[str, Any]) -> str:
