@@ -109,8 +109,8 @@ async def test_several_targets_need_yes_without_a_terminal_and_nothing_is_writte
     assert refused.code == 2
     assert refused.err.startswith("folklore: yes: is needed: there are 2 targets.")
     for shown in (refused.out, dry.out):
-        assert re.search(r"…\S+-shop +repo:acme/shop +1 +new +nobody else", shown)
-        assert re.search(r"…\S+/\.claude +tester-private +1 +new +nobody else", shown)
+        assert re.search(r"…\S+-shop +repo:acme/shop +1 +new +only you", shown)
+        assert re.search(r"…\S+/\.claude +tester-private +1 +new +only you", shown)
     assert "Would be: 2 stored" in dry.out
     assert await folklore.json("namespaces", "list") == {"namespaces": []}
 
@@ -215,7 +215,7 @@ async def test_a_namespace_that_others_can_read_is_shown_and_needs_yes(
     accepted = await folklore.json("import", claude.root, "--yes")
 
     assert refused.code == 2
-    assert re.search(r"repo:acme/shop +1 +0 memories +bob, root \(owner\)", refused.out)
+    assert re.search(r"repo:acme/shop +1 +0 +bob, root \(owner\)", refused.out)
     assert "others can read repo:acme/shop" in refused.err
     [target] = accepted["targets"]
     assert (target["readers"], target["owners"], target["stored"]) == (["bob"], ["root"], 0)
@@ -228,9 +228,7 @@ async def test_a_terminal_is_asked_after_the_targets_were_shown(
     claude.notes(repository(tmp_path / "shop", "git@github.com:acme/shop.git"), deploy="From tags.")
     (claude.root / "CLAUDE.md").write_text("Short answers.\n")
 
-    screen = await asyncio.to_thread(
-        on_terminal, folklore.environment, "import", claude.root, columns=160, typed=answer
-    )
+    screen = await asyncio.to_thread(on_terminal, folklore.environment, "import", claude.root, columns=80, typed=answer)
 
     shown, question, _ = screen.text.partition("Import into repo:acme/shop, tester-private? [y/N]")
     assert question

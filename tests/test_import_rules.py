@@ -93,6 +93,17 @@ async def test_removed_sections_and_files_are_forgotten_and_unreadable_files_are
     assert set(await exported(folklore, forgotten=True)) == {"Intro.", "Gemini rule."}
 
 
+async def test_a_section_that_is_back_in_its_page_is_in_force_again(folklore: CommandLine, shop: Path) -> None:
+    page = shop / "AGENTS.md"
+    whole = page.read_text()
+    for text in (whole, "# Build\n\nRun make.\n", whole):
+        page.write_text(text)
+        await folklore.done("import", page)
+
+    assert set(await exported(folklore)) == {"Intro.", "Build\n\nRun make."}
+    assert await exported(folklore, forgotten=True) == {}
+
+
 async def test_the_policy_skip_forgets_nothing(folklore: CommandLine, shop: Path) -> None:
     await folklore.done("import", shop, "--yes")
     (shop / "GEMINI.md").unlink()
@@ -185,11 +196,21 @@ async def test_links_out_of_the_repository_other_repositories_and_pipes_are_left
     assert not contents & {"Of this user.", "Of a submodule.", "Of a worktree.", "Of a package."}
 
 
+async def test_a_folder_of_rules_in_a_repository_is_imported_alone(folklore: CommandLine, shop: Path) -> None:
+    await folklore.done("import", shop, "--yes")
+    (shop / ".cursor/rules/api/rest.mdc").write_text("Use verbs.\n")
+
+    report = await folklore.json("import", shop / ".cursor/rules", "--format", "rules")
+
+    assert (report["stored"], report["removed"]) == (1, 1)
+    assert set(await exported(folklore, forgotten=True)) == {"REST\n\nUse nouns."}
+
+
 async def test_a_folder_of_pages_is_found_to_be_markdown_and_goes_to_the_project(
     folklore: CommandLine, tmp_path: Path
 ) -> None:
-    (tmp_path / "wiki").mkdir()
-    (tmp_path / "wiki" / "a.md").write_text("A page.\n")
+    (tmp_path / "wiki" / "below").mkdir(parents=True)
+    (tmp_path / "wiki" / "below" / "AGENTS.md").write_text("A page.\n")
 
     assert (await folklore.json("import", tmp_path / "wiki"))["format"] == "markdown"
     assert await places(folklore) == {"A page.": "notes"}

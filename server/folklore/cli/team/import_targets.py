@@ -83,7 +83,9 @@ def found_format(file: str) -> str:
         if is_rule_file(real) or path.name == PERSONAL_RULES:
             return "rules"
         return "markdown" if path.name.lower().endswith(MARKDOWN) else "jsonl"
-    return "rules" if next(rule_files(real), None) or next(rule_files(real, personal=True), None) else "markdown"
+    top = [is_rule_file(child) or child.name in (PERSONAL_RULES, ".git") for child in real.iterdir()]
+    ruled = any(top) and any(next(rule_files(real, personal=own), None) for own in (False, True))
+    return "rules" if ruled else "markdown"
 
 
 def targets_of(form: str, path: Path, options: Options) -> list[Target]:
@@ -123,8 +125,9 @@ def _origin(form: PageFormat, path: Path, author: str, *, own: bool = False) -> 
     folder = path if path.is_dir() else path.parent
     namespace, root = project_namespace(folder), repository_root(folder)
     if own or namespace == names.DEFAULT or not path.is_relative_to(root):
-        place = hashlib.sha256(os.fsencode(folder)).hexdigest()[:8]
-        return folder, f"{form} {author}@{platform.node()}:{place}"
+        # As a digest: others who read the memories need not know the names of this machine and its folders.
+        place = hashlib.sha256(os.fsencode(f"{platform.node()}:{folder}")).hexdigest()[:8]
+        return folder, f"{form} {author}:{place}"
     return root, f"{form} {namespace}"
 
 

@@ -27,7 +27,7 @@ from folklore.runtime import Runtime
 from folklore.text import names
 
 # Characters of a source in a table. The end of a folder's name says more than its beginning.
-_SOURCE = 32
+_SOURCE = 28
 
 
 def _mapping(_ctx: click.Context, _option: click.Parameter, values: Sequence[str]) -> dict[str, str]:
@@ -148,14 +148,14 @@ def _show(targets: Sequence[Target]) -> None:
             target.source if len(target.source) <= _SOURCE else f"…{target.source[1 - _SOURCE :]}",
             target.namespace,
             "" if target.memories is None else target.memories,
-            "new" if target.stored is None else f"{target.stored:,} memories",
-            ", ".join((*target.readers, *(f"{name} (owner)" for name in target.owners))) or "nobody else",
+            "new" if target.stored is None else f"{target.stored:,}",
+            ", ".join((*target.readers, *(f"{name} (owner)" for name in target.owners))) or "only you",
         )
         for target in targets
         if target.namespace is not None
     ]
     if rows:
-        print_table(("source", "into namespace", "memories", "which has", "also read by"), rows)
+        print_table(("source", "into namespace", "memories", "stored", "readers"), rows)
     for target in targets:
         if target.namespace is None:
             count = target.memories or 0

@@ -38,7 +38,7 @@ def rule_files(root: Path, *, personal: bool = False) -> Iterator[PageFile]:
     """
 
     def chosen(path: Path) -> bool:
-        return path.name == PERSONAL_RULES if personal else is_rule_file(path.relative_to(root))
+        return path.name == PERSONAL_RULES if personal else is_rule_file(path)
 
     def entered(path: Path) -> bool:
         hidden = (".claude", ".cursor", ".github")
