@@ -93,7 +93,7 @@ CHATGPT = {
             node("call", "q", "assistant", "search('cache')", recipient="python"),
             node("tool", "call", "tool", "Valkey"),
             node("think", "tool", "assistant", content={"content_type": "thoughts", "thoughts": [{"content": "Hm."}]}),
-            node("new", "think", "assistant", "You use Valkey."),
+            node("new", "think", "assistant", "You use Valkey\ue200cite\ue202turn0search1\ue201.【4†source】"),
             node("q2", "new", "user", content={"content_type": "multimodal_text", "parts": [IMAGE, SPOKEN]}),
             node("picture", "q2", "user", content={"content_type": "multimodal_text", "parts": [IMAGE]}),
             node("a2", "picture", "assistant", "From", "tags.", create_time=None),

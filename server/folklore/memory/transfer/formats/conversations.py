@@ -35,6 +35,8 @@ _LITERAL_CHARACTERS = 16  # of `-Infinity`, or an escape
 _NOT_SPACE = re.compile(r"[^\s,]")
 _BROKEN = re.compile("[\udc80-\udcff]")  # bytes that are not UTF-8, as `surrogateescape` decodes them
 _HINT = "Export it again, or leave it out."
+# Marks of ChatGPT for what it cites, such as \ue200cite\ue202turn0search1\ue201 and 【4†source】.
+_CITATIONS = re.compile("\ue200[^\ue200\ue201]{1,1000}\ue201|【[^【】†]{1,200}†[^【】]{1,200}】")
 # Reading a zip file that is damaged, has a password (RuntimeError), or another compression.
 _UNREADABLE = (BadZipFile, zlib.error, EOFError, RuntimeError, NotImplementedError)
 _decode = json.JSONDecoder().raw_decode
@@ -262,8 +264,8 @@ def _chatgpt_message(id_: str, message: Mapping[str, Any]) -> _Message:
         return "message that is not shown"
     parts = content.get("parts")
     texts = [_part(part) for part in parts] if isinstance(parts, list) else [content.get("text")]
-    text = "\n\n".join(part for part in texts if isinstance(part, str) and part.strip())
-    if not text:
+    text = _CITATIONS.sub("", "\n\n".join(part for part in texts if isinstance(part, str) and part.strip()))
+    if not text.strip():
         return "turn without text"
     return _Turn(id_, text, message.get("create_time"), "ChatGPT" if role == "assistant" else None)
 
