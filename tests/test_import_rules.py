@@ -113,6 +113,14 @@ async def test_the_policy_skip_forgets_nothing(folklore: CommandLine, shop: Path
     assert report["removed"] == 0
 
 
+async def test_own_notes_on_a_repository_are_no_pages_of_it(folklore: CommandLine, shop: Path) -> None:
+    await folklore.done("import", shop, "--format", "markdown", "--namespace", "wiki")
+
+    assert set(await exported(folklore)) == {
+        "Intro.", "Build\n\nRun make.", "Gemini rule.", "No rule.",
+    }  # fmt: skip
+
+
 async def test_a_page_that_was_renamed_is_stored_under_its_new_name(folklore: CommandLine, tmp_path: Path) -> None:
     pages = tmp_path / "wiki"
     pages.mkdir()

@@ -24,11 +24,14 @@ PERSONAL_RULES = "CLAUDE.local.md"
 
 
 def markdown_files(root: Path, base: Path) -> Iterator[PageFile]:
-    """Yield a file, or the Markdown files below a folder; names are relative to `base`."""
+    """Yield a file, or the Markdown files below a folder but the user's own; names are relative to `base`."""
     if not root.is_dir():
         return iter([PageFile(root, _name(root, base))])
-    hidden = frozenset({".claude"})
-    return _walk(root, base, lambda path: path.name.lower().endswith(MARKDOWN), lambda path: path.name in hidden)
+
+    def chosen(path: Path) -> bool:
+        return path.name.lower().endswith(MARKDOWN) and path.name != PERSONAL_RULES
+
+    return _walk(root, base, chosen, lambda _: False)
 
 
 def rule_files(root: Path, *, personal: bool = False) -> Iterator[PageFile]:
