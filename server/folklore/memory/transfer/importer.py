@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
@@ -32,7 +31,6 @@ from folklore.memory.validation import check_cleaned, clean_draft, detected_lang
 from folklore.model import DEFAULT_LANGUAGE, Draft, Relation, Revision
 from folklore.text import names
 from folklore.text.clean import clean, digest
-from folklore.text.secrets.finder import find
 
 # A batch has at most so many memories or about so many characters; all namespaces together keep so many waiting.
 BATCH = 500
@@ -128,7 +126,7 @@ class _Importer:
         try:
             line = self._read(source)
         except FolkloreError as error:
-            self.report.fail(source.number, error, _place(source, error))
+            self.report.fail(source.number, error, source.place(error))
             return
         if line is None or isinstance(line.value, str):
             return
@@ -208,7 +206,7 @@ class _Importer:
         if vector is not None and checked.content != memory.draft.content:  # the vector of another text
             self.report.ignore("embedding")
             vector = None
-        language, place = detected_language(checked), _place(source)
+        language, place = detected_language(checked), source.place()
         return TransferredMemory(checked, past, vector, memory.keys, text, source.number, language, place)
 
     def _checked_link(self, link: Relation | Revision) -> Relation | Revision:
@@ -371,17 +369,6 @@ def _needed_memories(link: Link) -> set[UUID]:
     if isinstance(link, Revision):
         return {link.memory_id}
     return {link.successor_id} if isinstance(link, Successor) else set()
-
-
-def _place(source: SourceLine, error: FolkloreError | None = None) -> str:
-    """Return file and line for messages; for a secret the line that it is on."""
-    if not source.begins:
-        return source.file
-    line = source.begins
-    if isinstance(error, Refused) and isinstance(source.raw, bytes):
-        content = json.loads(source.raw)["content"]
-        line += next((content.count("\n", 0, secret.start) for secret in find(content)), 0)
-    return f"{source.file}:{line}"
 
 
 def _cleaned(text: str | None) -> str | None:

@@ -7,9 +7,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, BinaryIO, NamedTuple
 from uuid import NAMESPACE_URL, UUID, uuid5
 
-from folklore.errors import InvalidInput
+from folklore.errors import FolkloreError, InvalidInput, Refused
 from folklore.memory.transfer.json_lines import LINE_BYTES
 from folklore.memory.validation import kind_of
+from folklore.text.secrets.finder import find
 
 # A line in the format of an export, or the error of a record that cannot become one.
 Raw = bytes | InvalidInput
@@ -22,6 +23,16 @@ class SourceLine(NamedTuple):
     raw: Raw
     file: str = ""
     begins: int = 0
+
+    def place(self, error: FolkloreError | None = None) -> str:
+        """Return file and line for messages; for a secret the line that it is on."""
+        if not self.begins:
+            return self.file
+        line = self.begins
+        if isinstance(error, Refused) and isinstance(self.raw, bytes):
+            content = json.loads(self.raw)["content"]
+            line += next((content.count("\n", 0, secret.start) for secret in find(content)), 0)
+        return f"{self.file}:{line}"
 
 
 Lines = Iterator[SourceLine]
