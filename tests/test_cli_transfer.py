@@ -78,14 +78,15 @@ async def test_a_conflict_ends_with_exit_code_1_under_the_policy_fail(folklore: 
 async def test_a_file_of_another_format_gives_a_hint_to_the_option_format(
     folklore: CommandLine, tmp_path: Path
 ) -> None:
-    page, mixed, graph = (tmp_path / name for name in ("page.md", "mixed.jsonl", "memory.jsonl"))
+    page, mixed, graph = (tmp_path / name for name in ("page.txt", "mixed.jsonl", "memory.jsonl"))
     graph.write_text('{"type": "entity", "name": "Ann", "entityType": "person", "observations": ["Likes tea."]}\n')
     page.write_text("# Deploy\n\nWe deploy from tags.\n")
     mixed.write_text('{"content": "Good."}\nnonsense\n')
 
     assert "--format names the other formats of FILE" in (await folklore("import", page)).err
     assert "--format names the other formats of FILE" in (await folklore("import", graph)).err
-    assert "--format markdown or claude-memory reads a folder" in (await folklore("import", tmp_path)).err
+    folder = await folklore("import", tmp_path, "--format", "jsonl")
+    assert "A folder has the format markdown, rules, claude-memory, conversations" in folder.err
     assert "--format" not in (await folklore("import", mixed)).err
 
 

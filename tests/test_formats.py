@@ -239,21 +239,6 @@ async def test_claude_memory_is_imported_without_other_pages(folklore: CommandLi
     assert found["Style\n\n- Use ruff."]["source"] == "CLAUDE.md#Style"
 
 
-@pytest.mark.parametrize("option", [(), ("--dry-run",), ("--server", "http://127.0.0.1:1")])
-async def test_notes_of_several_projects_need_a_namespace(
-    folklore: CommandLine, claude_memory: Path, option: tuple[str, ...]
-) -> None:
-    ran = await folklore("import", claude_memory, "--format", "claude-memory", *option)
-
-    assert (ran.code, ran.out) == (2, "")
-    assert ran.err == (
-        "folklore: namespace: is missing. --format claude-memory reads your global notes and those of several"
-        " projects, which do not state their namespaces."
-        " Name the namespace for all of them with --namespace NAME.\n"
-    )
-    assert await _contents(folklore) == {}
-
-
 async def test_a_missing_folder_is_invalid_input(folklore: CommandLine, tmp_path: Path) -> None:
     assert (await folklore("import", tmp_path / "none", "--format", "markdown")).code == 2
 

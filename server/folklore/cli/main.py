@@ -46,9 +46,9 @@ _GROUPS: dict[str, dict[str, tuple[str, str, str]]] = {
         "stats": ("folklore.cli.team.admin", "stats", "Count what is stored."),
         "export": ("folklore.cli.team.transfer", "export", "Write memories as JSON Lines."),
         "import": (
-            "folklore.cli.team.transfer",
+            "folklore.cli.team.importing",
             "import_",
-            "Read memories from JSON Lines, Markdown, or another system's export.",
+            "Read memories from exports, pages, notes of assistants and conversations.",
         ),
     },
     "Operate": {

@@ -16,6 +16,7 @@ from folklore.text.clean import nfc
 MAX_LENGTH = 100
 # The namespace of a process outside any repository.
 DEFAULT = "default"
+_PRIVATE = "-private"
 _PUNCTUATION = "._-:/@"
 _LEVELS = re.compile(r"[:/]")
 _WORDS = re.compile(r"[._\-:/@]")
@@ -87,6 +88,12 @@ def from_remote(remote: str) -> str | None:
 def from_directory(path: str) -> str | None:
     """Return the namespace of a folder without a remote: `/home/sarah/api` gives `repo:api`."""
     return _repository_name(_levels_of(path, local=True)[-1:])
+
+
+def private(author: str) -> str:
+    """Return the namespace of a person's own notes: `Alice` gives `alice-private`."""
+    name = _level(author)[: MAX_LENGTH - len(_PRIVATE)].rstrip(_PUNCTUATION)
+    return _PRIVATE.removeprefix("-") if not name or _problem(name + _PRIVATE) else name + _PRIVATE
 
 
 def _problem(name: str) -> str | None:

@@ -84,8 +84,8 @@ class TransferredMemory:
     """A whole memory: its draft, its past, and its vector if it was requested and exists.
 
     `keys` are the idempotency keys besides that of the draft, each with the digest (hexadecimal) of its request. An
-    import sets `digest`, the SHA-256 of the normalised text, `line`, the number of the memory's line, and `detected`,
-    the language of the text, if the draft states none and it is clear.
+    import sets `digest`, the SHA-256 of the normalised text, `line`, the number of the memory's line, `place`, its file
+    and line for messages, and `detected`, the language of the text, if the draft states none and it is clear.
     """
 
     draft: Draft
@@ -95,6 +95,7 @@ class TransferredMemory:
     digest: bytes = b""
     line: int = 0
     detected: str | None = None
+    place: str = ""
 
     @property
     def id(self) -> UUID:
@@ -321,6 +322,15 @@ class Transfers:
         async with self._database.session() as session:
             rows = await session.rows("transfer/existing", namespace=namespace, ids=list(ids), digests=[], keys=[])
         return {row["id"] for row in rows}
+
+    async def imported(self, namespace: UUID, origin: str, below: Sequence[str]) -> list[tuple[UUID, str]]:
+        """Return the memories that pages of an origin were imported into, with their pages. One statement.
+
+        Only pages of these names, or in folders of these names (none: all).
+        """
+        async with self._database.session() as session:
+            rows = await session.rows("transfer/imported", namespace=namespace, origin=origin, below=list(below))
+        return [(row["id"], row["document"]) for row in rows]
 
     async def memories(self, namespace: UUID, ids: Sequence[UUID]) -> dict[UUID, TransferredMemory]:
         """Read whole memories, by id. One statement."""

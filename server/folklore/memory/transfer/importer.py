@@ -18,10 +18,12 @@ from folklore.db.stores.transfer import Batch, Link, Past, RequestKey, Successor
 from folklore.errors import ConcurrentChange, FolkloreError, InvalidInput, Refused
 from folklore.memory.context import RequestContext
 from folklore.memory.ids import new_id
-from folklore.memory.requests import ImportRequest
+from folklore.memory.records.forget import MAX_AT_ONCE, forget
+from folklore.memory.requests import ForgetRequest, ImportRequest
 from folklore.memory.secret_guard import guard_draft, guard_fields
 from folklore.memory.transfer.conflicts import ExistingMemories, Resolution, resolve
 from folklore.memory.transfer.formats.line import Lines, SourceLine
+from folklore.memory.transfer.formats.pages import Pages
 from folklore.memory.transfer.imported_vectors import ImportedVectors
 from folklore.memory.transfer.json_lines import Header, Line, read_line
 from folklore.memory.transfer.report import Report
@@ -48,19 +50,19 @@ async def import_lines(
     """Store the memories of these lines batch by batch and count in `report`; call `progress` after each piece.
 
     A bad line is counted and does not stop the others. An existing memory stays as it is unless the request says
-    otherwise, so that an interrupted import can simply be repeated. Raises Conflict (on_conflict `fail`), Refused,
-    Unavailable; memories that the report counts as stored stay stored.
+    otherwise, so that an interrupted import can simply be repeated. Several imports may share a report. Raises Conflict
+    (on_conflict `fail`), Refused, Unavailable; memories that the report counts as stored stay stored.
     """
     if not (context.caller.may_write or request.dry_run):
         raise Refused("Folklore is set to read-only; nothing was imported.")
-    began = monotonic()
+    began = monotonic() - report.seconds
     importer = _Importer(context, request, report)
     try:
         while chunk := await _next_lines(lines):
-            for number, line in chunk:
-                report.lines = number
-                report.bytes += len(line) if isinstance(line, bytes) else 0
-                await importer.take(number, line)
+            for line in chunk:
+                report.lines += 1
+                report.bytes += len(line.raw) if isinstance(line.raw, bytes) else 0
+                await importer.take(line)
             report.seconds = monotonic() - began
             progress()
         await importer.finish()
@@ -69,9 +71,30 @@ async def import_lines(
         progress()
 
 
-async def _next_lines(lines: Lines) -> list[tuple[int, SourceLine]]:
+async def forget_removed(context: RequestContext, pages: Pages, request: ImportRequest, report: Report) -> None:
+    """Forget the memories of sections that are no longer in their pages, 1,000 in one transaction; undo restores them.
+
+    Only memories that an import of the same origin made are affected, and only under the policy `overwrite`. Before the
+    import: a section that moved to another page has the same text, which is stored once.
+    """
+    if request.on_conflict != "overwrite":
+        return
+    transfers = Transfers(context.memory.database)
+    name = names.normalise(request.namespace or context.namespace())
+    namespace = await transfers.namespace_id(name)
+    if namespace is None:
+        return
+    imported = await transfers.imported(namespace, pages.origin, pages.below)
+    gone = [id_ for id_, page in imported if id_ not in pages.ids and page not in pages.unread]
+    report.removed += len(gone)
+    if not request.dry_run:
+        for start in range(0, len(gone), MAX_AT_ONCE):
+            await forget(context, ForgetRequest(ids=tuple(gone[start : start + MAX_AT_ONCE]), namespaces=(name,)))
+
+
+async def _next_lines(lines: Lines) -> list[SourceLine]:
     """Read the next lines in a daemon thread, which may wait for a terminal: Ctrl-C must not wait for it."""
-    outcome: Future[list[tuple[int, SourceLine]]] = Future()
+    outcome: Future[list[SourceLine]] = Future()
 
     def read() -> None:
         outcome.set_running_or_notify_cancel()
@@ -98,12 +121,12 @@ class _Importer:
         self.vectors = ImportedVectors(context.memory, self.transfers, report)
         self._namespaces: dict[str, _NamespaceImport] = {}
 
-    async def take(self, number: int, raw: SourceLine) -> None:
+    async def take(self, source: SourceLine) -> None:
         """Read one line, and write the batch that it fills."""
         try:
-            line = self._read(number, raw)
+            line = self._read(source)
         except FolkloreError as error:
-            self.report.fail(number, error)
+            self.report.fail(source.number, error, source.place(error))
             return
         if line is None or isinstance(line.value, str):
             return
@@ -126,8 +149,9 @@ class _Importer:
             for namespace in header:
                 await self.transfers.create_namespace(namespace)
 
-    def _read(self, number: int, raw: SourceLine) -> Line | None:
+    def _read(self, source: SourceLine) -> Line | None:
         """Return a checked line with its destination, None for an empty line. Raises InvalidInput, Refused."""
+        raw = source.raw
         if isinstance(raw, InvalidInput):
             raise raw
         if not raw.strip():
@@ -147,7 +171,7 @@ class _Importer:
         guard_fields({"namespace": line.namespace}, secrets)
         destination = self._destination(line.namespace)
         if isinstance(value, TransferredMemory):
-            return Line(self._checked_memory(number, value), destination)
+            return Line(self._checked_memory(source, value), destination)
         return Line(self._checked_link(value), destination)
 
     def _destination(self, stated: str | None) -> str:
@@ -159,7 +183,7 @@ class _Importer:
             self._namespaces[key] = _NamespaceImport(name, self)
         return self._namespaces[key].name
 
-    def _checked_memory(self, number: int, memory: TransferredMemory) -> TransferredMemory:
+    def _checked_memory(self, source: SourceLine, memory: TransferredMemory) -> TransferredMemory:
         context, past = self.context, memory.past
         secrets, zone = context.memory.secrets, context.zone
         draft, replaced = guard_draft(clean_draft(memory.draft)[0], secrets)
@@ -182,7 +206,8 @@ class _Importer:
         if vector is not None and checked.content != memory.draft.content:  # the vector of another text
             self.report.ignore("embedding")
             vector = None
-        return TransferredMemory(checked, past, vector, memory.keys, text, number, detected_language(checked))
+        language, place = detected_language(checked), source.place()
+        return TransferredMemory(checked, past, vector, memory.keys, text, source.number, language, place)
 
     def _checked_link(self, link: Relation | Revision) -> Relation | Revision:
         context = self.context
@@ -245,7 +270,7 @@ class _NamespaceImport:
             resolution, written = await self._resolve_and_write(batch)
         except InvalidInput as error:
             if len(batch) == 1:
-                report.fail(batch[0].line, error)
+                report.fail(batch[0].line, error, batch[0].place)
                 return
             middle = len(batch) // 2
             await self._write_memories(batch[:middle])
@@ -256,7 +281,7 @@ class _NamespaceImport:
         duplicates = len(batch) - len(resolution.refused) - stored - overwritten
         report.settle(self.name, stored=stored, overwritten=overwritten, duplicates=duplicates)
         for memory, reason in resolution.refused:
-            report.fail(memory.line, reason)
+            report.fail(memory.line, reason, memory.place)
 
     async def _resolve_and_write(self, batch: Sequence[TransferredMemory]) -> tuple[Resolution, set[UUID]]:
         """Return what becomes of each memory, and the written ids; resolve again if other requests changed the same."""

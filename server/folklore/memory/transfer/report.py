@@ -12,19 +12,20 @@ _NAMES_COUNTED = 50  # a file may hold as many names as lines
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """The number of a line that was left out, and the reason, without its text."""
+    """The number of a line that was left out, its file and line if it has any, and the reason, without its text."""
 
     line: int
     message: str
+    place: str = ""
 
 
 @dataclass(slots=True)
 class Report:
     """Counts of an import so far. `skipped` counts by type of line, `ignored_fields` by field, `namespaces` memories.
 
-    `refused` lines hold a secret, `redacted` ones held one. `without_vector` memories have a pending embedding.
-    `unlinked` memories have a successor, and `untied` relations and revisions a memory, that is neither stored nor in
-    the file.
+    `removed` memories were forgotten because their section is no longer in its file. `refused` lines hold a secret,
+    `redacted` ones held one. `without_vector` memories have a pending embedding. `unlinked` memories have a successor,
+    and `untied` relations and revisions a memory, that is neither stored nor in the file.
     """
 
     lines: int = 0
@@ -32,6 +33,7 @@ class Report:
     stored: int = 0
     overwritten: int = 0
     duplicates: int = 0
+    removed: int = 0
     namespaces: dict[str, int] = field(default_factory=dict)
     skipped: dict[str, int] = field(default_factory=dict)
     ignored_fields: dict[str, int] = field(default_factory=dict)
@@ -72,7 +74,7 @@ class Report:
         """Count a line with a field that was left out."""
         _count(self.ignored_fields, name)
 
-    def fail(self, line: int, error: FolkloreError) -> None:
+    def fail(self, line: int, error: FolkloreError, place: str = "") -> None:
         """Count a line that was left out, as refused if it holds a secret, and keep the first reasons."""
         if isinstance(error, Refused):
             self.refused += 1
@@ -81,7 +83,7 @@ class Report:
             self.failed += 1
             reasons = self.failures
         if len(reasons) < _FAILURES_SHOWN:
-            reasons.append(Failure(line, str(error)))
+            reasons.append(Failure(line, str(error), place))
 
 
 def _count(counts: dict[str, int], name: str) -> None:

@@ -13,25 +13,25 @@ from collections.abc import Iterator
 from typing import Any, BinaryIO
 
 from folklore.errors import InvalidInput
-from folklore.memory.transfer.formats.line import Lines, SourceLine, id_of, json_lines, line_of
+from folklore.memory.transfer.formats.line import Lines, Raw, SourceLine, id_of, json_lines, line_of
 
 _SYSTEM = "mcp-memory"
 
 
 def graph_lines(source: BinaryIO) -> Lines:
     """Yield the memories and relations of a `memory.jsonl`, each with the number of its line there."""
-    for number, raw in json_lines(source):
+    for number, raw, *_ in json_lines(source):
         if isinstance(raw, InvalidInput) or not raw.strip():
             continue
         try:
             record = json.loads(raw)
         except (ValueError, RecursionError):
-            yield number, InvalidInput("line", "is not JSON.")
+            yield SourceLine(number, InvalidInput("line", "is not JSON."))
             continue
-        yield from ((number, line) for line in _lines_of(record))
+        yield from (SourceLine(number, line) for line in _lines_of(record))
 
 
-def _lines_of(record: Any) -> Iterator[SourceLine]:
+def _lines_of(record: Any) -> Iterator[Raw]:
     match record:
         case {"type": "entity", "name": str(name), "observations": [*observations]} if name.strip():
             kind = str(record.get("entityType") or "entity")

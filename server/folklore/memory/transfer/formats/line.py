@@ -3,16 +3,44 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
-from typing import Any, BinaryIO
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, BinaryIO, NamedTuple
 from uuid import NAMESPACE_URL, UUID, uuid5
 
-from folklore.errors import InvalidInput
+from folklore.errors import FolkloreError, InvalidInput, Refused
 from folklore.memory.transfer.json_lines import LINE_BYTES
 from folklore.memory.validation import kind_of
+from folklore.text.secrets.finder import find
 
-SourceLine = bytes | InvalidInput
-Lines = Iterator[tuple[int, SourceLine]]
+# A line in the format of an export, or the error of a record that cannot become one.
+Raw = bytes | InvalidInput
+
+
+class SourceLine(NamedTuple):
+    """A line with its number, and for messages its file and the line there on which its text begins."""
+
+    number: int
+    raw: Raw
+    file: str = ""
+    begins: int = 0
+
+    def place(self, error: FolkloreError | None = None) -> str:
+        """Return file and line for messages; for a secret the line that it is on."""
+        if not self.begins:
+            return self.file
+        line = self.begins
+        if isinstance(error, Refused) and isinstance(self.raw, bytes):
+            content = json.loads(self.raw)["content"]
+            line += next((content.count("\n", 0, secret.start) for secret in find(content)), 0)
+        return f"{self.file}:{line}"
+
+
+Lines = Iterator[SourceLine]
+
+
+def numbered(lines: Iterable[Raw]) -> Lines:
+    """Give lines their numbers, from 1."""
+    return (SourceLine(number, raw) for number, raw in enumerate(lines, start=1))
 
 
 def json_lines(source: BinaryIO) -> Lines:
@@ -20,9 +48,14 @@ def json_lines(source: BinaryIO) -> Lines:
     number = 0
     while raw := source.readline(LINE_BYTES + 1):
         number += 1
-        yield number, raw
+        yield SourceLine(number, raw)
         while len(raw) > LINE_BYTES and not raw.endswith(b"\n"):
             raw = source.readline(LINE_BYTES + 1)
+
+
+def skipped_line(reason: str) -> bytes:
+    """Return a line that an import counts as skipped, by its reason."""
+    return line_of({"type": reason})
 
 
 def line_of(fields: Mapping[str, Any]) -> bytes:
@@ -32,7 +65,8 @@ def line_of(fields: Mapping[str, Any]) -> bytes:
 
 def id_of(*parts: str) -> str:
     """Return the id of a record of another system, always the same for the same parts."""
-    return str(uuid5(NAMESPACE_URL, "\x1f".join(("folklore:import", *parts))))
+    name = "\x1f".join(("folklore:import", *parts))
+    return str(uuid5(NAMESPACE_URL, name.encode(errors="replace").decode()))  # half a surrogate pair has no UTF-8
 
 
 def uuid_or(value: object, *parts: str) -> str:

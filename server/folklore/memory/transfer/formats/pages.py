@@ -1,30 +1,34 @@
-"""Markdown pages, and those that Claude Code keeps as memory: each section of a page becomes a memory.
+"""Pages in Markdown, rules for assistants, and notes of Claude Code: each section of a page becomes a memory.
 
-The id of a section follows from its page and its headings, so that importing an edited page again changes only the
-edited sections. The front matter (YAML) gives all sections tags, kind, summary and time; other fields are reported.
+The id of a section follows from its origin, its page and its headings, so that importing an edited page again changes
+only the edited sections. The front matter (YAML) gives all sections tags, kind, summary and time; other fields are
+reported.
 """
 
 from __future__ import annotations
 
-import os
+import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from tempfile import SpooledTemporaryFile
+from typing import Any, Literal
+from uuid import UUID
 
 import yaml
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
 from folklore.errors import InvalidInput
-from folklore.memory.transfer.formats.line import Lines, SourceLine, id_of, line_of, valid_kind
+from folklore.memory.transfer.formats.line import Lines, SourceLine, id_of, line_of, skipped_line, valid_kind
 
-_SUFFIXES = (".md", ".markdown", ".mdx")
-_SKIPPED_FOLDERS = frozenset({"node_modules", "venv", "__pycache__", "vendor", "dist", "build", "target"})
-_PAGE_CHARACTERS = 2_000_000  # parsing takes 8 s, of a list with very short items 35 s and 1 GB
+PageFormat = Literal["markdown", "rules", "claude-memory"]
+
+PAGE_CHARACTERS = 2_000_000  # parsing takes 8 s, of a list with very short items 35 s and 1 GB
+_IN_MEMORY_BYTES = 1_000_000  # of lines; more are in a file
 _SECTION_CHARACTERS = 8_000  # a longer section is split between blocks
 _PART_CHARACTERS = 16_000  # a longer block is split between lines, a longer line anywhere
 _HEADING_CHARACTERS = 200
@@ -36,116 +40,186 @@ _MARKDOWN = MarkdownIt("commonmark").disable(["inline", "text_join", "lheading",
 _CLAUDE_KINDS = {"user": "identity", "feedback": "procedural", "project": "semantic", "reference": "note"}
 # The fields of front matter that give a field of a memory.
 _SOURCES = {"kind": ("kind", "type"), "tags": ("tags",), "occurred_at": ("date", "created")}
+# Conditions of rules: the files that they apply to.
+_CONDITIONS = {"globs", "alwaysApply", "applyTo", "paths"}
+_FIELD = re.compile(r"[A-Za-z][\w-]*")
+# The file of Claude Code that lists the other notes of its folder, and the lines that it does so with.
+_INDEX = "memory.md"
+_PAGE_LINK = re.compile(r"\]\((?!\w+:)[^)\s]+\.md[^)]*\)")
+_LINK_CHARACTERS = 1_000
+_PAGE_NAME = re.compile(r"[\w./-]+\.md\b")
 # Not a field of a memory: the report counts lines that have it, by name.
 _IGNORED = "front matter"
 
 
 @dataclass(frozen=True, slots=True)
+class PageFile:
+    """A file with its name in ids and sources, or, with `skipped`, the reason why it is not read."""
+
+    path: Path
+    name: str
+    skipped: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class _Page:
-    """A page: its name in ids and sources, its front matter and its text; `claude` if it is Claude Code's."""
+    """A page: its name, its front matter, its text, and the number of lines before the text."""
 
     name: str
     front: dict[str, Any]
     text: str
-    claude: bool
+    lines_before: int = 0
 
 
-def markdown_lines(path: str) -> Lines:
-    """Yield the sections of a page, or of all pages below a folder in the order of their paths."""
-    root = Path(path)
-    return _lines(root, _files(root), claude=False)
+class Pages:
+    """The pages of one origin, read once into a temporary file.
 
-
-def claude_lines(path: str) -> Lines:
-    """Yield the sections of CLAUDE.md, CLAUDE.local.md, rules/ and projects/*/memory/ below a folder.
-
-    The folder is a project, `~/.claude`, or a memory folder itself. Files named by `@path` are not read.
+    `origin` names what was imported, the same for every import of it: ids follow from it, and each memory has it in its
+    metadata with the name of its page. The pages are all of the origin that `below` names, or that are in the folders
+    named there (none: all). `ids` are those of all sections; the sections of `unread` pages are not known.
     """
-    root = Path(path)
-    whole = root.is_file() or root.name == "memory"
-    files = (file for file in _files(root) if whole or _is_claude_memory(file.relative_to(root)))
-    return _lines(root, files, claude=True)
+
+    def __init__(self, form: PageFormat, origin: str, files: Iterable[PageFile], below: Sequence[str] = ()) -> None:
+        self._form = form
+        self.origin = origin
+        self.below = tuple(below)
+        self.count = 0
+        self.ids: set[UUID] = set()
+        self.unread: set[str] = set()
+        self._errors: list[SourceLine] = []
+        # A file has no name, so that no other user can read it.
+        self._lines = SpooledTemporaryFile(_IN_MEMORY_BYTES)  # noqa: SIM115
+        for file in files:
+            self._read(file)
+
+    def close(self) -> None:
+        """Delete the temporary file."""
+        self._lines.close()
+
+    def lines(self) -> Lines:
+        """Yield the sections of all pages, after the errors."""
+        yield from self._errors
+        self._lines.seek(0)
+        for number, line in enumerate(self._lines, start=len(self._errors) + 1):
+            place, raw = line.split(b"\t", 1)
+            file, begins = json.loads(place)
+            yield SourceLine(number, raw, file, begins)
+
+    def _read(self, file: PageFile) -> None:
+        if file.skipped:
+            self.unread.add(file.name)
+            self._write(file.name, 0, skipped_line(file.skipped))
+            return
+        try:
+            page = _page(file, self._form)
+        except InvalidInput as error:
+            self.unread.add(file.name)
+            self._errors.append(SourceLine(len(self._errors) + 1, error, file.name))
+            return
+        for id_, begins, raw in _page_lines(page, self.origin, self._form, file.path.parent):
+            if id_ is not None:
+                self.count += 1
+                self.ids.add(id_)
+            self._write(page.name, begins, raw)
+
+    def _write(self, name: str, begins: int, raw: bytes) -> None:
+        self._lines.write(json.dumps([name, begins]).encode() + b"\t" + raw + b"\n")
 
 
-def _is_claude_memory(file: Path) -> bool:
-    return file.name in ("CLAUDE.md", "CLAUDE.local.md") or bool({"rules", "memory"} & set(file.parts[:-1]))
-
-
-def _files(root: Path) -> Iterator[Path]:
-    if not root.is_dir():
-        yield root
-        return
-    for folder, folders, files in os.walk(root):
-        folders[:] = sorted(
-            name for name in folders if name not in _SKIPPED_FOLDERS and (not name.startswith(".") or name == ".claude")
-        )
-        for name in sorted(files):
-            if name.lower().endswith(_SUFFIXES):
-                yield Path(folder) / name
-
-
-def _lines(root: Path, files: Iterator[Path], *, claude: bool) -> Lines:
-    names = ((file, file.relative_to(root).as_posix() if root.is_dir() else file.name) for file in files)
-    return enumerate((line for file, name in names for line in _file_lines(file, name, claude=claude)), start=1)
-
-
-def _file_lines(file: Path, name: str, *, claude: bool) -> Iterator[SourceLine]:
+def _page(file: PageFile, form: PageFormat) -> _Page:
+    """Read a page. Raises InvalidInput."""
+    name = file.name
     try:
-        with file.open(encoding="utf-8-sig") as source:
-            text = source.read(_PAGE_CHARACTERS + 1)
+        with file.path.open(encoding="utf-8-sig") as source:
+            text = source.read(PAGE_CHARACTERS + 1)
     except OSError as error:
-        yield InvalidInput(name, f"cannot be read ({error.strerror}).")
-        return
+        raise InvalidInput(name, f"cannot be read ({error.strerror}).") from None
     except UnicodeDecodeError:  # replacement characters would be a silent loss
-        yield InvalidInput(name, "is not UTF-8.", hint="Convert it and import it again.")
-        return
-    if len(text) > _PAGE_CHARACTERS:
-        yield InvalidInput(name, f"must be at most {_PAGE_CHARACTERS:,} characters.", hint="Split it.")
-        return
-    yield from _page_lines(_Page(name, *_front_matter(text), claude))
+        raise InvalidInput(name, "is not UTF-8.", hint="Convert it and import it again.") from None
+    if len(text) > PAGE_CHARACTERS:
+        raise InvalidInput(name, f"must be at most {PAGE_CHARACTERS:,} characters.", hint="Split it.")
+    front, body = _front_matter(text, lenient=form == "rules")
+    return _Page(name, front, body, text.count("\n", 0, len(text) - len(body)))
 
 
-def _front_matter(text: str) -> tuple[dict[str, Any], str]:
-    """Return the fields between two lines of --- at the beginning of a page, and the text after them."""
+def _front_matter(text: str, *, lenient: bool) -> tuple[dict[str, Any], str]:
+    """Return the fields between two lines of --- at the beginning of a page, and the text after them.
+
+    With `lenient`, lines of `name: value` do as well: rules of Cursor have `globs: **/*.ts`, which is not YAML.
+    """
     match = _FRONT_MATTER.match(text)
     if match is None or match[1].count("\n") > _FRONT_MATTER_LINES:
         return {}, text
     try:
         fields = yaml.safe_load(match[1]) or {}
     except (yaml.YAMLError, ValueError, RecursionError):
-        fields = None
+        fields = _plain_fields(match[1]) if lenient else None
     return fields if isinstance(fields, dict) else {_IGNORED: "not YAML of fields"}, text[match.end() :]
 
 
-def _page_lines(page: _Page) -> Iterator[SourceLine]:
-    shared = _shared(page)
-    title = page.front.get("title") or (page.front.get("name") if page.claude else None)
+def _plain_fields(text: str) -> dict[str, Any] | None:
+    """Return lines of `name: value` as fields, None for anything else."""
+    pairs = [line.partition(":") for line in text.splitlines() if line.strip()]
+    if not all(separator and _FIELD.fullmatch(name) for name, separator, _ in pairs):
+        return None
+    return {name: value.strip() for name, _, value in pairs}
+
+
+def _page_lines(page: _Page, origin: str, form: PageFormat, folder: Path) -> Iterator[tuple[UUID | None, int, bytes]]:
+    """Yield the sections of a page: id, line of the page, and line of the import; without id what is left out."""
+    shared = _shared(page, form)
+    shared["metadata"] = {**shared.get("metadata", {}), "document": page.name, "import": origin}
+    title = _text(page.front.get("title")) or (_text(page.front.get("name")) if form == "claude-memory" else "")
+    index = form == "claude-memory" and page.name.rpartition("/")[2].lower() == _INDEX
     seen: dict[str, int] = {}
-    for headings, body in _sections(page.text):
-        where = " > ".join(headings)
+    for section in _sections(page.text):
+        where = " > ".join(section.headings)
         seen[where] = seen.get(where, 0) + 1  # equal headings and the parts of a long section differ by their order
-        heading = where or (str(title) if title else "")
-        yield line_of(
+        heading = where or title[:_HEADING_CHARACTERS]
+        begins = page.lines_before + section.line
+        if index and _only_links(section.text, folder):
+            yield None, begins, skipped_line("index of other files")
+            continue
+        id_ = id_of("page", origin, page.name, where, str(seen[where]))
+        last = section.headings[-1] if section.headings else ""
+        raw = line_of(
             shared
             | {
-                "id": id_of("page", "claude" if page.claude else "markdown", page.name, where, str(seen[where])),
-                "content": f"{heading}\n\n{body}" if heading else body,
-                "source": (f"{page.name}#{headings[-1]}" if headings else page.name)[:1000],
+                "id": id_,
+                "content": f"{heading}\n\n{section.text}" if heading else section.text,
+                "source": (f"{page.name}#{last}" if last else page.name)[:1000],
             }
         )
+        yield UUID(id_), begins - (2 if heading else 0), raw
 
 
-def _shared(page: _Page) -> dict[str, Any]:
+def _only_links(text: str, folder: Path) -> bool:
+    """Return True if every line names another page: by a link, or a file of this folder by its name."""
+
+    def links(line: str) -> bool:
+        if len(line) > _LINK_CHARACTERS:
+            return False
+        return bool(_PAGE_LINK.search(line)) or any((folder / name).is_file() for name in _PAGE_NAME.findall(line))
+
+    return all(links(line) for line in text.splitlines() if line.strip())
+
+
+def _shared(page: _Page, form: PageFormat) -> dict[str, Any]:
     """Return the fields that all lines of a page have, with the unused front matter among them."""
     front = page.front
-    values: dict[str, Any] = {"kind": _kind(page), "tags": _tags(front), "occurred_at": _time(front)}
+    values: dict[str, Any] = {"kind": _kind(front, form), "tags": _tags(front), "occurred_at": _time(front)}
     used = {"title", "description"}
     used.update(*(_SOURCES[name] for name, value in values.items() if value is not None))
-    if page.claude:
+    tags = values["tags"] or []
+    if form == "claude-memory":
         used |= {"name", "metadata"}  # metadata is Claude Code's own
-        values["tags"] = [*(values["tags"] or []), "claude-memory", *_project_tags(page)][:64]
-    if front.get("description"):
-        values["summary"] = str(front["description"])[:2000]
+        values["tags"] = [*tags, "claude-memory", *_project_tags(page)][-64:]
+    elif form == "rules":
+        values["kind"] = values["kind"] or "procedural"
+        values["tags"] = [*tags, "rules"][-64:]
+        values["metadata"] = {name: texts for name in _CONDITIONS if (texts := _texts(front.get(name)))}
+        used |= _CONDITIONS
+    values["summary"] = _text(front.get("description"))[:2000]
     unused = {str(name) for name, value in front.items() if name not in used and value not in (None, "", [], {})}
     return values | dict.fromkeys(map(_ignored_field, unused), True)
 
@@ -159,11 +233,22 @@ def _project_tags(page: _Page) -> list[str]:
     return [f"project:{parts[1].strip('-')}"[:100]] if parts[0] == "projects" and len(parts) > 2 else []
 
 
-def _kind(page: _Page) -> str | None:
-    front, metadata = page.front, page.front.get("metadata")
+def _kind(front: dict[str, Any], form: PageFormat) -> str | None:
+    metadata = front.get("metadata")
     own = metadata.get("type") if isinstance(metadata, dict) else None
-    kind = valid_kind(str(front.get("kind") or front.get("type") or own or ""))
-    return _CLAUDE_KINDS.get(kind, kind) if page.claude and kind is not None else kind
+    kind = valid_kind(_text(front.get("kind") or front.get("type") or own))
+    return _CLAUDE_KINDS.get(kind, kind) if form == "claude-memory" and kind is not None else kind
+
+
+def _text(value: object) -> str:
+    """Return a plain value of front matter as text: written out, nested ones may be larger than memory."""
+    if isinstance(value, int) and value.bit_length() > 64:  # thousands of digits are an error
+        return ""
+    return str(value) if value is not None and isinstance(value, str | int | float | date) else ""
+
+
+def _texts(value: object) -> str | list[str]:
+    return [_text(item) for item in value] if isinstance(value, list) else _text(value)
 
 
 def _tags(front: dict[str, Any]) -> list[str] | None:
@@ -172,7 +257,7 @@ def _tags(front: dict[str, Any]) -> list[str] | None:
     tags = re.split(r"[,\s]+", tags) if isinstance(tags, str) else tags
     if not isinstance(tags, list):
         return None
-    return [str(tag).strip().lstrip("#")[:100] for tag in tags if str(tag).strip("# ")][:64]
+    return [text.strip().lstrip("#")[:100] for tag in tags if (text := _text(tag)).strip("# ")][:64]
 
 
 def _time(front: dict[str, Any]) -> str | None:
@@ -184,23 +269,41 @@ def _time(front: dict[str, Any]) -> str | None:
     return time.isoformat() if isinstance(time, date | datetime) else None
 
 
-def _sections(text: str) -> Iterator[tuple[tuple[str, ...], str]]:
-    """Yield the headings and the body of every section with a body, a long one in parts."""
+@dataclass(frozen=True, slots=True)
+class _Section:
+    """A part of a page: its headings, the line of the page on which its text begins, from 1, and its text."""
+
+    headings: tuple[str, ...]
+    line: int
+    text: str
+
+
+def parts(text: str) -> Iterator[str]:
+    """Yield a text in parts as long as those of a section, whole if it is short."""
+    if len(text) <= _SECTION_CHARACTERS:
+        yield text.strip()
+    else:
+        yield from (section.text for section in _sections(text, by_heading=False))
+
+
+def _sections(text: str, *, by_heading: bool = True) -> Iterator[_Section]:
+    """Yield every section with a text, a long one in parts; without `by_heading` only the parts of the whole text."""
     tokens, lines = _MARKDOWN.parse(text), text.split("\n")
-    found = _headings(tokens)
+    found = _headings(tokens) if by_heading else {}
     headings: dict[int, str] = {}
-    body = ""
-    starts = sorted({token.map[0] for token in tokens if token.map})
+    first, body = 0, ""
+    starts = sorted({0, *(token.map[0] for token in tokens if token.map)})
     for start, end in pairwise([*starts, len(lines)]):
         if start in found or len(body) > _SECTION_CHARACTERS:
-            yield from _parts(headings, body)
-            body = ""
+            yield from _parts(headings, first, body)
+            first, body = start, ""
         if start in found:
             level, heading = found[start]
             headings = {above: words for above, words in headings.items() if above < level} | {level: heading}
             start += 1
+            first = start
         body += "\n".join(lines[start:end]) + "\n"
-    yield from _parts(headings, body)
+    yield from _parts(headings, first, body)
 
 
 def _headings(tokens: list[Token]) -> dict[int, tuple[int, str]]:
@@ -212,13 +315,16 @@ def _headings(tokens: list[Token]) -> dict[int, tuple[int, str]]:
     }
 
 
-def _parts(headings: dict[int, str], body: str) -> Iterator[tuple[tuple[str, ...], str]]:
+def _parts(headings: dict[int, str], first: int, body: str) -> Iterator[_Section]:
     """Yield a body with its headings, in parts if it is too long: cut between lines, or anywhere in a longer line."""
-    start, body = 0, body.strip()
+    start, body = 0, body.rstrip()
     while start < len(body):
         end = start + _PART_CHARACTERS
         if end < len(body):
             end = body.rfind("\n", start, end) + 1 or end
-        if part := body[start:end].strip():
-            yield tuple(headings[level] for level in sorted(headings)), part
+        part = body[start:end]
+        if text := part.strip():
+            blank = len(part) - len(part.lstrip())
+            line = first + body.count("\n", 0, start + blank) + 1
+            yield _Section(tuple(headings[level] for level in sorted(headings)), line, text)
         start = end

@@ -15,7 +15,7 @@ from itertools import chain
 from typing import Any, BinaryIO
 
 from folklore.errors import InvalidInput
-from folklore.memory.transfer.formats.line import Lines, SourceLine, id_of, line_of, uuid_or, valid_kind
+from folklore.memory.transfer.formats.line import Lines, Raw, id_of, line_of, numbered, uuid_or, valid_kind
 
 _NOT_SPACE = re.compile(r"\S")
 _decode = json.JSONDecoder().raw_decode
@@ -23,12 +23,12 @@ _decode = json.JSONDecoder().raw_decode
 
 def mem0_lines(source: BinaryIO) -> Lines:
     """Yield the memories of a mem0 export."""
-    return enumerate(map(_mem0, records_of(source, ("results", "memories", "records"))), start=1)
+    return numbered(map(_mem0, records_of(source, ("results", "memories", "records"))))
 
 
 def service_lines(source: BinaryIO) -> Lines:
     """Yield the memories of an mcp-memory-service export."""
-    return enumerate(map(_service, records_of(source, ("memories",))), start=1)
+    return numbered(map(_service, records_of(source, ("memories",))))
 
 
 def records_of(source: BinaryIO, names: tuple[str, ...]) -> Iterator[dict[str, Any] | InvalidInput]:
@@ -60,7 +60,7 @@ def _listed(value: Any, names: tuple[str, ...]) -> list[Any]:
     return list(chain.from_iterable(lists)) if lists else [value]
 
 
-def _mem0(record: Any) -> SourceLine:
+def _mem0(record: Any) -> Raw:
     if isinstance(record, InvalidInput):
         return record
     content = next((record[name] for name in ("memory", "content", "text", "data") if _is_text(record, name)), None)
@@ -81,7 +81,7 @@ def _mem0(record: Any) -> SourceLine:
     )
 
 
-def _service(record: Any) -> SourceLine:
+def _service(record: Any) -> Raw:
     if isinstance(record, InvalidInput):
         return record
     if not _is_text(record, "content"):

@@ -1,0 +1,129 @@
+"""Folders of Claude Code below `~/.claude/projects`, and the directories on this machine that they belong to.
+
+Claude Code names a folder by the path of its directory, every character but letters and digits replaced by `-`: several
+paths have the same name. The paths that are recorded are its transcripts (`cwd` on each line), the projects in
+`.claude.json`, and `history.jsonl`. Without a record, the directories on the disk are compared.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from functools import cache, cached_property
+from itertools import islice
+from pathlib import Path
+
+from folklore.project import project_namespace
+from folklore.text import names
+
+_REPLACED = re.compile(r"[^a-zA-Z0-9]")
+# Claude Code cuts a longer name, and adds a hash of the path.
+_NAME_CHARACTERS = 200
+_SAME_NAME = 10
+_TRANSCRIPTS = 20
+_TRANSCRIPT_BYTES = 128 * 1024  # the first lines name the directory
+_LINE_BYTES = 1024 * 1024
+_SETTINGS_BYTES = 64 * 1024 * 1024
+_CWD = re.compile(rb'"cwd":\s?("(?:[^"\\]|\\.){1,4096}")')
+
+
+def encoded(path: str) -> str:
+    """Return the name of the folder for a directory."""
+    name = _REPLACED.sub(lambda found: "-" * (len(found[0].encode("utf-16-le", "surrogatepass")) // 2), path)
+    return name[:_NAME_CHARACTERS]
+
+
+class ClaudeProjects:
+    """The projects of one configuration folder, such as `~/.claude`."""
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._children = cache(_children)
+
+    def namespace(self, folder: Path) -> tuple[str | None, str]:
+        """Return the namespace of the repository that a folder below `projects` belongs to, None with the reason."""
+        name = folder.name[:_NAME_CHARACTERS]
+        directories = set(self._recorded(folder, name)) or set(self._on_disk(name))
+        existing = sorted(path for path in directories if path.is_dir())
+        if not existing:
+            gone = min(map(str, directories), default="")
+            return None, f"{gone} does not exist" if gone else "no folder on this machine has this name"
+        found = {project_namespace(path): path for path in existing}
+        if len(found) > 1:
+            return None, f"several folders have this name: {', '.join(map(str, existing))}"
+        [(namespace, path)] = found.items()
+        return (None, f"{path} is in no git repository") if namespace == names.DEFAULT else (namespace, "")
+
+    def _recorded(self, folder: Path, name: str) -> Iterator[Path]:
+        """Yield the directories of this name among those that Claude Code recorded."""
+        worked_in = {path for text in _worked_in(folder) for path in (Path(text), *Path(text).parents)}
+        yield from (path for path in worked_in if encoded(str(path)) == name)
+        yield from self._known.get(name, ())
+
+    @cached_property
+    def _known(self) -> dict[str, list[Path]]:
+        """The directories in `.claude.json` and `history.jsonl`, by their names."""
+        found: dict[str, list[Path]] = {}
+        for text in {*_settings_projects(self._root), *_history_projects(self._root)}:
+            if text.startswith(Path(text).anchor or "\0"):  # absolute
+                found.setdefault(encoded(text), []).append(Path(text))
+        return found
+
+    def _on_disk(self, name: str) -> Iterator[Path]:
+        """Yield the directories on the disk whose path has this name."""
+        anchor = Path(Path.home().anchor)
+        start = encoded(str(anchor)).removesuffix("-")
+        if name.startswith(start) and len(name) < _NAME_CHARACTERS:
+            yield from islice(self._below(anchor, name.removeprefix(start)), _SAME_NAME)
+
+    def _below(self, folder: Path, rest: str) -> Iterator[Path]:
+        for child in self._children(folder):
+            part = f"-{encoded(child)}"
+            if rest == part:
+                yield folder / child
+            elif rest.startswith(f"{part}-"):
+                yield from self._below(folder / child, rest.removeprefix(part))
+
+
+def _worked_in(folder: Path) -> set[str]:
+    """Return the directories that the newest transcripts of a folder name."""
+    found: set[str] = set()
+    with suppress(OSError):
+        files = [path for path in folder.iterdir() if path.suffix == ".jsonl" and path.is_file()]
+        for path in sorted(files, key=lambda path: path.stat().st_mtime, reverse=True)[:_TRANSCRIPTS]:
+            with suppress(OSError), path.open("rb") as transcript:
+                for match in _CWD.finditer(transcript.read(_TRANSCRIPT_BYTES)):
+                    with suppress(ValueError):
+                        found.add(json.loads(match[1]))
+    return found
+
+
+def _settings_projects(root: Path) -> Iterable[str]:
+    """Return the directories that `.claude.json` has settings for; it is next to `~/.claude`, or in another folder."""
+    for path in (root.parent / ".claude.json", root / ".claude.json"):
+        with suppress(OSError, ValueError, RecursionError, TypeError, KeyError):
+            if path.stat().st_size <= _SETTINGS_BYTES:
+                projects = json.loads(path.read_bytes())["projects"]
+                return [text for text in projects if isinstance(text, str)]
+    return ()
+
+
+def _history_projects(root: Path) -> set[str]:
+    """Return the directories in which prompts were written."""
+    found: set[str] = set()
+    with suppress(OSError), (root / "history.jsonl").open("rb") as history:
+        while line := history.readline(_LINE_BYTES):
+            with suppress(ValueError, RecursionError, TypeError, KeyError):
+                project = json.loads(line)["project"]
+                if isinstance(project, str):
+                    found.add(project)
+    return found
+
+
+def _children(folder: Path) -> tuple[str, ...]:
+    with suppress(OSError), os.scandir(folder) as entries:
+        return tuple(sorted(entry.name for entry in entries if entry.is_dir()))
+    return ()

@@ -1,0 +1,239 @@
+"""Targets of an import: which part of a source goes to which namespace, and who can read it there."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from folklore.cli.team.claude_projects import ClaudeProjects, encoded
+from folklore.errors import InvalidInput
+from folklore.memory.requests import ListNamespacesRequest, ListTokensRequest
+from folklore.memory.service import Operations
+from folklore.memory.transfer.formats.conversations import conversation_lines, is_conversations
+from folklore.memory.transfer.formats.files import (
+    MARKDOWN,
+    PERSONAL_RULES,
+    claude_files,
+    is_rule_file,
+    markdown_files,
+    rule_files,
+)
+from folklore.memory.transfer.formats.line import Lines
+from folklore.memory.transfer.formats.pages import PageFile, PageFormat, Pages
+from folklore.model import Token
+from folklore.project import project_namespace, repository_root
+from folklore.text import names
+
+# The user's own notes in the configuration of Claude Code, and files by which that folder is known.
+_OWN = ("CLAUDE.md", "CLAUDE.local.md", "rules", "agent-memory")
+_CLAUDE_FILES = ("history.jsonl", "settings.json", ".claude.json")
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A part of a source, with its lines and its namespace; without one, it is left out for a reason.
+
+    `stored` is the number of memories in the namespace, None if it does not exist. `readers` are the names that have a
+    grant for it besides the author, `owners` those that may read everything.
+    """
+
+    source: str
+    namespace: str | None
+    lines: Lines = iter(())
+    pages: Pages | None = None
+    reason: str = ""
+    stored: int | None = None
+    readers: tuple[str, ...] = ()
+    owners: tuple[str, ...] = ()
+
+    @property
+    def memories(self) -> int | None:
+        """The number of memories in the source, None before they were read."""
+        return None if self.pages is None else self.pages.count
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """Choices of the user: one namespace for all, a namespace by folder of a project.
+
+    `project` is the namespace of the project that the command works in.
+    """
+
+    author: str
+    project: str
+    namespace: str | None = None
+    mapping: Mapping[str, str] = field(default_factory=dict)
+
+
+def found_format(file: str) -> str:
+    """Return the format of a file or a folder, by its name and what is in it; `jsonl` if nothing else is known."""
+    path = Path(file)
+    if not (path.is_file() or path.is_dir()):  # stdin, or a pipe, which can be read once
+        return "jsonl"
+    if is_conversations(path):
+        return "conversations"
+    real = path.resolve()
+    if _claude_root(real) is not None:
+        return "claude-memory"
+    if not path.is_dir():
+        if is_rule_file(real) or path.name == PERSONAL_RULES:
+            return "rules"
+        return "markdown" if path.name.lower().endswith(MARKDOWN) else "jsonl"
+    top = [is_rule_file(child) or child.name in (PERSONAL_RULES, ".git") for child in real.iterdir()]
+    ruled = any(top) and any(next(rule_files(real, personal=own), None) for own in (False, True))
+    return "rules" if ruled else "markdown"
+
+
+def targets_of(form: str, path: Path, options: Options) -> list[Target]:
+    """Return the targets of a source in one of the formats of a path. Raises InvalidInput."""
+    if not path.exists():
+        raise InvalidInput("FILE", f"{path} does not exist.")
+    real, private = path.resolve(), names.private(options.author)
+    if form == "conversations":
+        return [Target(path.name, options.namespace or private, conversation_lines(real))]
+    if form == "markdown":
+        base, origin = _origin("markdown", real, options.author)
+        pages = Pages("markdown", origin, markdown_files(real, base), _below(real, base))
+        return [_target(path, options.namespace or options.project, pages)]
+    found = list(_rules(real, private, options) if form == "rules" else _claude(real, private, options))
+    if not found:
+        raise InvalidInput("FILE", f"{path} has no files of the format {form}.", hint="--format names another one.")
+    return [replace(target, namespace=options.namespace or target.namespace) for target in found]
+
+
+def _target(source: object, namespace: str | None, pages: Pages, reason: str = "") -> Target:
+    shown = str(source)
+    home = f"{Path.home()}{os.sep}"
+    shown = f"~{os.sep}{shown.removeprefix(home)}" if shown.startswith(home) else shown
+    return Target(shown, namespace, pages.lines(), pages, reason)
+
+
+def _below(path: Path, base: Path) -> tuple[str, ...]:
+    """Return the name of a folder or a page, nothing for the whole of `base`."""
+    return () if path == base else (path.relative_to(base).as_posix(),)
+
+
+def _origin(form: PageFormat, path: Path, author: str, *, own: bool = False) -> tuple[Path, str]:
+    """Return the folder that names of pages are relative to, and what the pages are from, the same for each import.
+
+    That is the repository, for every clone of it; else, and for a user's `own` pages, the folder on this machine.
+    """
+    folder = path if path.is_dir() else path.parent
+    namespace, root = project_namespace(folder), repository_root(folder)
+    if own or namespace == names.DEFAULT or not path.is_relative_to(root):
+        # As a digest: others who read the memories need not know the names of this machine and its folders.
+        place = hashlib.sha256(os.fsencode(f"{platform.node()}:{folder}")).hexdigest()[:8]
+        return folder, f"{form} {author}:{place}"
+    return root, f"{form} {namespace}"
+
+
+def _rules(path: Path, private: str, options: Options) -> Iterator[Target]:
+    """Yield the rules of a repository, and the user's own rules for it, which stay private."""
+    base, origin = _origin("rules", path, options.author)
+    if path.name == ".claude" and path.parent.is_relative_to(base):
+        path = path.parent
+    for personal in (False, True):
+        if path.is_dir():
+            files = list(rule_files(path, personal=personal))
+        else:
+            files = [PageFile(path, path.name)] if personal == (path.name == PERSONAL_RULES) else []
+        if not files:
+            continue
+        if personal:
+            base, origin = _origin("rules", path, options.author, own=True)
+        files = [replace(file, name=file.path.relative_to(base).as_posix()) for file in files]
+        pages = Pages("rules", origin, files, _below(path, base))
+        if personal:
+            yield _target(f"{path} ({PERSONAL_RULES})" if path.is_dir() else path, private, pages)
+            continue
+        namespace = project_namespace(path if path.is_dir() else path.parent)
+        if namespace == names.DEFAULT:
+            yield _target(path, None, pages, f"{path} is in no git repository")
+        else:
+            yield _target(path, namespace, pages)
+
+
+def _claude_root(path: Path) -> Path | None:
+    """Return the configuration folder of Claude Code that a path is, or that holds the user's notes there."""
+    for folder in (path, *path.parents):
+        named = folder.name == ".claude" and (folder.parent == Path.home().resolve() or (folder / "projects").is_dir())
+        if named or ((folder / "projects").is_dir() and any((folder / name).is_file() for name in _CLAUDE_FILES)):
+            below = path.relative_to(folder).parts
+            return folder if not below or below[0] in ("projects", *_OWN) else None
+    return None
+
+
+def _claude(path: Path, private: str, options: Options) -> Iterator[Target]:
+    """Yield the user's own notes, and those on each project."""
+    root = _claude_root(path)
+    if root is None:
+        base, origin = _origin("claude-memory", path, options.author, own=True)
+        pages = Pages("claude-memory", origin, claude_files(path, base), _below(path, base))
+        yield _target(path, None, pages, "it is not in a configuration folder of Claude Code")
+        return
+    # The folder on this machine: two people, or two machines, may have projects of the same name.
+    _, origin = _origin("claude-memory", root, options.author, own=True)
+    below = path.relative_to(root).parts
+    if below[:1] != ("projects",):
+        chosen = [path] if below else [root / name for name in _OWN if (root / name).exists()]
+        if files := [file for own in chosen for file in claude_files(own, root)]:
+            yield _target(path, private, Pages("claude-memory", origin, files, _below(path, root) or _OWN))
+    if not below or below[0] == "projects":
+        yield from _project_notes(path, root, origin, options)
+
+
+def _project_notes(path: Path, root: Path, origin: str, options: Options) -> Iterator[Target]:
+    """Yield the notes on the project that a path below `projects` is of, else on all projects."""
+    resolver, below = ClaudeProjects(root), path.relative_to(root).parts
+    for folder in [root / "projects" / below[1]] if len(below) > 1 else _folders(root / "projects"):
+        memory = path if len(below) > 2 else folder / "memory"
+        files = list(claude_files(memory, root)) if memory.exists() else []
+        if not files:
+            continue
+        namespace, reason = options.namespace or _mapped(folder, options.mapping), ""
+        if namespace is None:
+            namespace, reason = resolver.namespace(folder)
+        pages = Pages("claude-memory", origin, files, _below(memory, root))
+        yield _target(folder.relative_to(root), namespace, pages, reason)
+
+
+def _folders(parent: Path) -> list[Path]:
+    return sorted(path for path in parent.iterdir() if path.is_dir()) if parent.is_dir() else []
+
+
+def _mapped(folder: Path, mapping: Mapping[str, str]) -> str | None:
+    """Return the namespace that the user gave for a project: by its folder, or by its directory."""
+    for name, namespace in mapping.items():
+        if folder.name.strip("-") == name.strip("-") or folder.name == encoded(str(Path(name).expanduser().absolute())):
+            return namespace
+    return None
+
+
+async def described(targets: Sequence[Target], operations: Operations, author: str) -> list[Target]:
+    """Add to each target what is stored in its namespace, and who can read it."""
+    namespaces = await operations.call(ListNamespacesRequest())
+    tokens = await operations.call(ListTokensRequest())
+    stored = {names.key(namespace.name): namespace.memories or 0 for namespace in namespaces}
+    others = [token for token in tokens if token.principal.lower() != author.lower()]
+    owners = tuple(sorted({token.principal for token in others if token.owner}))
+    return [
+        target
+        if target.namespace is None
+        else replace(
+            target,
+            stored=stored.get(names.key(target.namespace)),
+            readers=tuple(sorted({token.principal for token in others if _opens(token, target.namespace)})),
+            owners=owners,
+        )
+        for target in targets
+    ]
+
+
+def _opens(token: Token, namespace: str) -> bool:
+    key = names.key(namespace)
+    opened = [names.key(grant.rpartition(":")[0]) for grant in token.grants]
+    return any(key == name or (name.endswith("*") and key.startswith(name[:-1])) for name in opened)

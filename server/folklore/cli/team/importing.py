@@ -1,0 +1,280 @@
+"""`folklore import`."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import click
+
+from folklore.app import App
+from folklore.cli.context import local_settings, with_app
+from folklore.cli.options import context_and_json
+from folklore.cli.output import print_json, print_line, print_table, progress
+from folklore.cli.team.import_targets import Options, Target, described, found_format, targets_of
+from folklore.errors import FolkloreError, InvalidInput
+from folklore.memory.requests import ImportRequest
+from folklore.memory.transfer.formats import FILE_FORMATS, PATH_FORMATS
+from folklore.memory.transfer.importer import forget_removed, import_lines
+from folklore.memory.transfer.report import Report
+from folklore.project import project_namespace, working_directory
+from folklore.runtime import Runtime
+from folklore.text import names
+
+# Characters of a source in a table. The end of a folder's name says more than its beginning.
+_SOURCE = 28
+
+
+def _mapping(_ctx: click.Context, _option: click.Parameter, values: Sequence[str]) -> dict[str, str]:
+    pairs = [value.rpartition("=") for value in values]
+    if wrong := [value for value, pair in zip(values, pairs, strict=True) if not (pair[0] and pair[2])]:
+        raise click.BadParameter(f"{wrong[0]!r} is not of the form FOLDER=NAMESPACE.")
+    return {folder: names.normalise(namespace) for folder, _, namespace in pairs}
+
+
+@click.command("import")
+@click.argument("file", type=click.Path(allow_dash=True))
+@click.option("-n", "--namespace", help="Put every memory here, whatever its source says.")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice([*FILE_FORMATS, *PATH_FORMATS]),
+    help="The format of FILE. Default: found by its name and content, else jsonl.",
+)
+@click.option(
+    "--map",
+    "mapping",
+    multiple=True,
+    metavar="FOLDER=NAMESPACE",
+    callback=_mapping,
+    help="The namespace for a project of Claude Code whose folder is not found on this machine; repeatable.",
+)
+@click.option(
+    "--on-conflict",
+    type=click.Choice(["skip", "overwrite", "fail"]),
+    help="What to do if a memory's id or text exists. Default: overwrite for pages, else skip.",
+)
+@click.option("--dry-run", is_flag=True, help="Write nothing; report what an import would do, and in which namespace.")
+@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+@context_and_json
+def import_(
+    ctx: click.Context,
+    /,
+    file: str,
+    form: str | None,
+    mapping: dict[str, str],
+    as_json: bool,
+    yes: bool,
+    **options: Any,
+) -> None:
+    """Read memories from FILE (- for stdin): an export of folklore, pages, conversations, or another system's export.
+
+    Rules and notes of assistants go to the namespace of their repository; your own notes and conversations to a private
+    one. The targets are shown first. Without a terminal, several targets, or one that others can read, need --yes.
+
+    Lines of jsonl with only "content", or with any of the other fields, do as well; a line that names no namespace goes
+    to the project's. Importing the same file again changes nothing. Exit code 1 if any line failed.
+    """
+    settings = local_settings(ctx)
+    form = form or found_format(file)
+    options["on_conflict"] = options["on_conflict"] or PATH_FORMATS.get(form, "skip")
+    if options["namespace"] is not None:
+        options["namespace"] = names.normalise(options["namespace"])
+    request, report, targets = ImportRequest(**options), Report(), list[Target]()
+    if form in PATH_FORMATS:
+        project = settings.namespace or project_namespace(working_directory(os.environ))
+        with progress("Reading", None):
+            targets = targets_of(form, Path(file), Options(settings.author, project, request.namespace, mapping))
+
+    async def work(app: App, _runtime: Runtime) -> None:
+        if form in PATH_FORMATS:
+            targets[:] = await described(targets, app.service, settings.author)
+            await _import_targets(app, _confirmed(targets, request, as_json=as_json, yes=yes), request, report)
+            return
+        with _source(file) as (source, size), _bar(report, size) as show:
+            await import_lines(await app.service.open(), FILE_FORMATS[form](source), request, report, show)
+
+    try:
+        with_app(ctx, work)
+    except (FolkloreError, KeyboardInterrupt):
+        if report.settled and not as_json:
+            click.echo(f"Interrupted after: {_summary(report)}. Run it again to continue.", err=True)
+        raise
+    finally:
+        for target in targets:
+            if target.pages is not None:
+                target.pages.close()
+    if as_json:
+        print_json({"dry_run": request.dry_run, "format": form} | _values(report) | _target_values(targets))
+    else:
+        _print_report(report, dry_run=request.dry_run, form=form)
+    if report.failed:
+        ctx.exit(1)
+
+
+async def _import_targets(app: App, targets: Sequence[Target], request: ImportRequest, report: Report) -> None:
+    with _bar(report, _lines_of(targets), by_line=True) as show:
+        for target in targets:
+            each = request.model_copy(update={"namespace": target.namespace})
+            if target.pages is not None:
+                await forget_removed(await app.service.open(), target.pages, each, report)
+            await import_lines(await app.service.open(), target.lines, each, report, show)
+
+
+def _lines_of(targets: Sequence[Target]) -> int | None:
+    """Return the number of lines of all targets, None if it is not known yet."""
+    counts = [target.memories for target in targets]
+    return None if None in counts else sum(count or 0 for count in counts)
+
+
+@contextmanager
+def _bar(report: Report, size: int | None, *, by_line: bool = False) -> Iterator[Callable[[], None]]:
+    """Show the progress of an import; `size` is in lines or in bytes. Yields the function that updates it."""
+    with progress("Importing", size) as show:
+        yield lambda: show(
+            report.lines if by_line else report.bytes, f"{report.settled:,} memories, {report.rate:,.0f} a second"
+        )
+
+
+def _show(targets: Sequence[Target]) -> None:
+    """Print the targets, and what is left out."""
+    rows = [
+        (
+            target.source if len(target.source) <= _SOURCE else f"…{target.source[1 - _SOURCE :]}",
+            target.namespace,
+            "" if target.memories is None else target.memories,
+            "new" if target.stored is None else f"{target.stored:,}",
+            ", ".join((*target.readers, *(f"{name} (owner)" for name in target.owners))) or "only you",
+        )
+        for target in targets
+        if target.namespace is not None
+    ]
+    if rows:
+        print_table(("source", "into namespace", "memories", "stored", "readers"), rows)
+    for target in targets:
+        if target.namespace is None:
+            count = target.memories or 0
+            print_line(
+                f"left out: {target.source} ({count:,} {'memory' if count == 1 else 'memories'}): {target.reason}"
+            )
+
+
+def _confirmed(targets: Sequence[Target], request: ImportRequest, *, as_json: bool, yes: bool) -> list[Target]:
+    """Show the targets, and return those with a namespace once the user agrees. Raises InvalidInput, Abort.
+
+    A terminal is asked. Elsewhere several targets, and one that others can read, need --yes.
+    """
+    if not as_json:
+        _show(targets)
+    chosen = [target for target in targets if target.namespace is not None]
+    if not chosen:
+        hint = "Name the namespace for all with --namespace, or for one project with --map FOLDER=NAMESPACE."
+        raise InvalidInput("namespace", f"of {targets[0].source} is not known: {targets[0].reason}.", hint=hint)
+    if yes or request.dry_run:
+        return chosen
+    shared = sorted({str(target.namespace) for target in chosen if target.readers})
+    several = sorted({str(target.namespace) for target in chosen})
+    if sys.stdin.isatty() and sys.stderr.isatty():
+        into = ", ".join(several[:5]) + (" …" if several[5:] else "")
+        readable = f" Others can read {', '.join(shared)}." if shared else ""
+        click.confirm(f"Import into {into}?{readable}", abort=True, err=True)
+    elif shared or several[1:]:
+        problem = f"others can read {shared[0]}" if shared else f"there are {len(several)} targets"
+        raise InvalidInput("yes", f"is needed: {problem}.", hint="See them with --dry-run, then repeat with --yes.")
+    return chosen
+
+
+def _values(report: Report) -> dict[str, Any]:
+    values = asdict(report) | {"seconds": round(report.seconds, 3), "rate": round(report.rate)}
+    del values["bytes"]
+    return values
+
+
+def _target_values(targets: Sequence[Target]) -> dict[str, Any]:
+    """Return the targets as JSON, nothing for a format without."""
+    if not targets:
+        return {}
+    shown = ("source", "namespace", "memories", "stored", "readers", "owners")
+    return {
+        "targets": [
+            {name: getattr(target, name) for name in shown} for target in targets if target.namespace is not None
+        ],
+        "left_out": [
+            {name: getattr(target, name) for name in ("source", "memories", "reason")}
+            for target in targets
+            if target.namespace is None
+        ],
+    }
+
+
+@contextmanager
+def _source(file: str) -> Iterator[tuple[BinaryIO, int | None]]:
+    if file == "-":
+        # A descriptor of our own that is never closed: at the end a thread may still read from it.
+        yield os.fdopen(os.dup(0), "rb"), None
+        return
+    try:
+        source = Path(file).open("rb")  # noqa: SIM115
+    except OSError as error:
+        hint = f"A folder has the format {', '.join(PATH_FORMATS)}." if Path(file).is_dir() else None
+        raise InvalidInput("FILE", f"{file} cannot be read ({error.strerror}).", hint=hint) from error
+    with source:
+        yield source, os.fstat(source.fileno()).st_size or None
+
+
+def _summary(report: Report) -> str:
+    overwritten = f", {report.overwritten:,} overwritten" if report.overwritten else ""
+    overwritten += f", {report.removed:,} forgotten" if report.removed else ""
+    skipped = sum(report.skipped.values()) + report.refused
+    stored = f"{report.stored:,} stored{overwritten}, {report.duplicates:,} duplicates"
+    return f"{stored}, {skipped:,} skipped, {report.failed:,} failed"
+
+
+def _print_report(report: Report, *, dry_run: bool, form: str) -> None:
+    speed = f"in {report.seconds:.1f} s ({report.rate:,.0f} a second)"
+    print_line(f"{'Would be: ' if dry_run else ''}{_summary(report)} {speed}")
+    if dry_run:
+        for name, count in report.namespaces.items():
+            print_line(f"  into namespace {name!r}: {count:,}")
+    for line in _remarks(report):
+        print_line(f"  {line}")
+    for failure in (*report.refusals, *report.failures):
+        click.echo(f"  {failure.place or f'line {failure.line}'}: {failure.message}", err=True)
+    if report.refused > len(report.refusals):
+        click.echo(f"  and {report.refused - len(report.refusals):,} more lines with secrets", err=True)
+    if report.failed > len(report.failures):
+        click.echo(f"  and {report.failed - len(report.failures):,} more lines failed", err=True)
+    if form == "jsonl" and (report.failed or report.skipped) and not (report.settled or report.refused):
+        click.echo("No line is as `folklore export` writes them; --format names the other formats of FILE.", err=True)
+
+
+def _remarks(report: Report) -> Iterator[str]:
+    for name, count in report.skipped.items():
+        yield f"skipped: {count:,} of type {name!r}"
+    for name, count in report.ignored_fields.items():
+        yield f"ignored: field {name!r} on {count:,} lines; {_reason(name)}"
+    for count, text in (
+        (report.without_vector, "have no vector yet and are found by keyword only"),
+        (report.unlinked, "were superseded by a memory that is neither stored nor in the file"),
+        (report.removed, "were forgotten, since their section is no longer in its file (`folklore undo` restores one)"),
+        (report.redacted, "had secrets replaced by a marker"),
+        (report.refused, "lines were skipped because they hold secrets"),
+        (report.relations, "relations imported"),
+        (report.revisions, "revisions imported"),
+        (report.untied, "relations and revisions belong to memories that are neither stored nor in the file"),
+    ):
+        if count:
+            yield f"{count:,} {text}"
+
+
+def _reason(ignored: str) -> str:
+    if ignored == "embedding":
+        return "not of this store's model, or not of the text as it is stored; the text was embedded again"
+    if ignored.startswith("front matter"):
+        return "a memory has no such field, or the value does not fit"
+    return "a memory has no such field (metadata takes any)"

@@ -1,0 +1,307 @@
+"""Conversations that Claude and ChatGPT export: each turn of a person or a model becomes a memory.
+
+The export is a zip file, the folder in it, or one of its files `conversations.json`, `conversations-000.json`, … Each
+has a list of conversations. Those of Claude have {"uuid", "name", "chat_messages": [{"uuid", "sender", "text",
+"content": [{"type", "text"}], "created_at", "parent_message_uuid"?}]}. Those of ChatGPT have {"conversation_id",
+"title", "current_node", "mapping": {node: {"parent", "message": {"author": {"role"}, "content": {"content_type",
+"parts"}, "create_time", "recipient", "metadata"}}}}: a tree, since answers are made again and questions edited. The
+branch that the person saw last is imported.
+
+The files are one line of up to gigabytes. `_decoded` needs memory for one conversation: the standard library's decoder
+reads a value from the beginning of a text, so no library that reads JSON piece by piece is needed.
+"""
+
+from __future__ import annotations
+
+import codecs
+import json
+import re
+import zlib
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import IO, Any, NamedTuple
+from zipfile import BadZipFile, ZipFile, is_zipfile
+
+from folklore.errors import InvalidInput
+from folklore.memory.transfer.formats.line import Lines, Raw, SourceLine, id_of, line_of, skipped_line
+from folklore.memory.transfer.formats.pages import PAGE_CHARACTERS, parts
+
+_FILE = re.compile(r"conversations(?:-\d+)?\.json")
+_CHUNK = 1024 * 1024
+_CONVERSATION_CHARACTERS = 64 * _CHUNK
+_LITERAL_CHARACTERS = 16  # of `-Infinity`, or an escape
+_NOT_SPACE = re.compile(r"[^\s,]")
+_BROKEN = re.compile("[\udc80-\udcff]")  # bytes that are not UTF-8, as `surrogateescape` decodes them
+_HINT = "Export it again, or leave it out."
+# Marks of ChatGPT for what it cites, such as \ue200cite\ue202turn0search1\ue201 and 【4†source】.
+_CITATIONS = re.compile("\ue200[^\ue200\ue201]{1,1000}\ue201|【[^【】†]{1,200}†[^【】]{1,200}】")
+# Reading a zip file that is damaged, has a password (RuntimeError), or another compression.
+_UNREADABLE = (BadZipFile, zlib.error, EOFError, RuntimeError, NotImplementedError)
+_decode = json.JSONDecoder().raw_decode
+
+
+class _Turn(NamedTuple):
+    """A message: its id, its text, its time, and its author if that is a model."""
+
+    id: str
+    text: str
+    time: object
+    model: str | None
+
+
+# A message that is left out, by the reason.
+_Message = _Turn | str
+
+
+def is_conversations(path: Path) -> bool:
+    """Return True if a path is an export of conversations, by its names and the beginning of its content."""
+    if path.is_dir():
+        return any(_FILE.fullmatch(child.name) for child in path.iterdir())
+    try:
+        if is_zipfile(path):
+            with ZipFile(path) as archive:
+                return bool(_members(archive))
+        with path.open("rb") as file:
+            head = file.read(_CHUNK)
+    except (OSError, BadZipFile):
+        return False
+    return head.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] in (b"[", b"{") and (
+        b'"chat_messages"' in head or (b'"mapping"' in head and b'"parent"' in head)
+    )
+
+
+def conversation_lines(path: Path) -> Lines:
+    """Yield the turns of an export, those of each conversation in order. Raises InvalidInput."""
+    number = 0
+    with ExitStack() as stack:
+        try:
+            for name, source in _sources(path, stack):
+                for place, value in enumerate(_conversations(source), start=1):
+                    for raw in [value] if isinstance(value, InvalidInput) else _lines_of(value):
+                        number += 1
+                        yield SourceLine(number, raw, f"{name}, conversation {place:,}")
+        except _UNREADABLE as error:
+            raise InvalidInput("FILE", f"{path.name} is not a readable zip file ({error}).", hint=_HINT) from error
+
+
+def _sources(path: Path, stack: ExitStack) -> Iterator[tuple[str, IO[bytes]]]:
+    """Yield each file of an export with its name."""
+    if path.is_dir():
+        for file in sorted(child for child in path.iterdir() if _FILE.fullmatch(child.name)):
+            with file.open("rb") as source:
+                yield file.name, source
+    elif is_zipfile(path):
+        archive = stack.enter_context(ZipFile(path))
+        for name in _members(archive):
+            with archive.open(name) as member:
+                yield name, member
+    else:
+        with path.open("rb") as source:
+            yield path.name, source
+
+
+def _members(archive: ZipFile) -> list[str]:
+    return sorted(name for name in archive.namelist() if _FILE.fullmatch(name.rpartition("/")[2]))
+
+
+def _conversations(source: IO[bytes]) -> Iterator[dict[str, Any] | InvalidInput]:
+    """Yield the objects of a list, one after the other, or the object that a file consists of."""
+    for value in _decoded(source):
+        if isinstance(value, dict | InvalidInput):
+            yield value
+        else:
+            yield InvalidInput("conversation", "is not a JSON object.")
+
+
+def _decoded(source: IO[bytes]) -> Iterator[Any]:
+    """Yield the values of a JSON list, or one value, with memory for one of them.
+
+    The text grows to twice its length until a value in it is whole, so each is parsed about twice at most.
+    """
+    decoder = codecs.getincrementaldecoder("utf-8-sig")("surrogateescape")
+    text, at, ended, listed = "", 0, False, False
+    while True:
+        found = _NOT_SPACE.search(text, at)
+        at = len(text) if found is None else found.start()
+        if not listed and text[at : at + 1] == "[":
+            listed, at = True, at + 1
+            continue
+        if text[at : at + 1] == "]":
+            return
+        try:
+            value, end = _decode(text, at)
+            # A number may go on in the next piece, after `.` or `e+`.
+            if ended or isinstance(value, dict | list | str) or end + 2 < len(text):
+                broken = _BROKEN.search(text, at, end)
+                yield InvalidInput("conversation", "is not UTF-8.", hint=_HINT) if broken else value
+                at, listed = end, True
+                continue
+        except RecursionError:
+            raise InvalidInput("conversation", "is nested too deep to be read.", hint=_HINT) from None
+        except ValueError as error:
+            if ended and at == len(text):
+                return
+            if ended or not _is_cut(error, len(text)):
+                problem = f"is not JSON ({getattr(error, 'msg', 'a number too long')}), or ends too early."
+                raise InvalidInput("FILE", problem, hint=_HINT) from None
+        text, at = text[at:], 0
+        if len(text) > _CONVERSATION_CHARACTERS:
+            problem = f"has a conversation of more than {_CONVERSATION_CHARACTERS:,} characters, or is not JSON."
+            raise InvalidInput("FILE", problem, hint=_HINT)
+        piece = source.read(max(_CHUNK, len(text)))
+        ended = not piece
+        text += decoder.decode(piece, final=ended)
+
+
+def _is_cut(error: ValueError, length: int) -> bool:
+    """Return True if the text may only end too early: in a string, or within the last characters of a literal."""
+    if not isinstance(error, json.JSONDecodeError):
+        return False
+    return error.msg.startswith("Unterminated") or error.pos >= length - _LITERAL_CHARACTERS
+
+
+def _lines_of(conversation: dict[str, Any]) -> Iterator[Raw]:
+    """Yield the turns of a conversation."""
+    if isinstance(conversation.get("mapping"), dict):
+        system, messages = "ChatGPT", _chatgpt_messages(conversation)
+        id_, title = conversation.get("conversation_id") or conversation.get("id"), conversation.get("title")
+        began = conversation.get("create_time")
+    elif isinstance(conversation.get("chat_messages"), list):
+        system, messages = "Claude", _claude_messages(conversation)
+        id_, title, began = (conversation.get(name) for name in ("uuid", "name", "created_at"))
+    else:
+        yield InvalidInput("conversation", "has neither chat_messages (Claude) nor mapping (ChatGPT).")
+        return
+    source = f"{system}: {' '.join(title.split())}" if isinstance(title, str) and title.strip() else system
+    shared = {"source": source[:1000], "tags": ["conversation", system.lower()]}
+    session = id_[:200] if isinstance(id_, str) and id_ else id_of(system, source, str(began))
+    position = 0
+    for message in messages:
+        if isinstance(message, str):
+            yield skipped_line(message)
+            continue
+        turn = message
+        if len(turn.text) > PAGE_CHARACTERS:
+            yield InvalidInput("content", f"must be at most {PAGE_CHARACTERS:,} characters.")
+            continue
+        for part, text in enumerate(parts(turn.text)):
+            yield line_of(
+                shared
+                | {
+                    "id": id_of("conversation", system, session, turn.id, str(part)),
+                    "content": text,
+                    "session": session,
+                    "author": turn.model,
+                    "occurred_at": _time(turn.time) or _time(began),
+                    "position": position,
+                }
+            )
+            position += 1
+
+
+def _claude_messages(conversation: Mapping[str, Any]) -> Iterator[_Message]:
+    """Yield the messages of Claude's export, of a tree those of the branch that was seen last."""
+    every = [message for message in conversation["chat_messages"] if isinstance(message, dict)]
+    messages = _claude_branch(every, conversation.get("current_leaf_message_uuid"))
+    for _ in range(len(every) - len(messages)):
+        yield "turn of another branch"
+    for place, message in enumerate(messages):
+        if message.get("sender") not in ("human", "assistant"):
+            yield "message of the system or a tool"
+        elif text := _claude_text(message).strip():
+            id_ = message["uuid"] if _is_text(message, "uuid") else str(place)
+            yield _Turn(id_, text, message.get("created_at"), "Claude" if message["sender"] == "assistant" else None)
+        else:
+            yield "turn without text"
+
+
+def _claude_branch(messages: list[dict[str, Any]], leaf: object) -> list[dict[str, Any]]:
+    """Return the messages of the branch that ends with `leaf` or the last message; all if none names its parent."""
+    by_id = {message["uuid"]: message for message in messages if _is_text(message, "uuid")}
+    parents = {id_: message.get("parent_message_uuid") for id_, message in by_id.items()}
+    if not any(isinstance(parent, str) and parent in by_id for parent in parents.values()):
+        return messages
+    last = leaf if isinstance(leaf, str) and leaf in by_id else next(reversed(by_id))
+    return [by_id[id_] for id_ in _branch(parents, last)]
+
+
+def _claude_text(message: Mapping[str, Any]) -> str:
+    """Return the text blocks of a message, else its text. Tools, their results and thoughts are other blocks."""
+    content = message.get("content")
+    blocks = [block for block in content if isinstance(block, dict)] if isinstance(content, list) else []
+    texts = [block["text"] for block in blocks if block.get("type") == "text" and _is_text(block, "text")]
+    if blocks or not _is_text(message, "text"):
+        return "\n\n".join(texts)
+    return str(message["text"])
+
+
+def _chatgpt_messages(conversation: Mapping[str, Any]) -> Iterator[_Message]:
+    """Yield the messages of ChatGPT's export on the branch that ends with the current node."""
+    mapping: dict[str, Any] = {id_: node for id_, node in conversation["mapping"].items() if isinstance(node, dict)}
+    parents = {id_: node.get("parent") for id_, node in mapping.items()}
+    current = conversation.get("current_node")
+    branch = _branch(
+        parents, current if isinstance(current, str) and current in mapping else next(reversed(mapping), None)
+    )
+    on_branch = frozenset(branch)
+    for id_ in branch:
+        message = mapping[id_].get("message")
+        if isinstance(message, dict):  # the root has none
+            yield _chatgpt_message(id_, message)
+    for id_, node in mapping.items():
+        if id_ not in on_branch and isinstance(node.get("message"), dict):
+            yield "turn of another branch"
+
+
+def _chatgpt_message(id_: str, message: Mapping[str, Any]) -> _Message:
+    author, content, metadata = (_object(message.get(name)) for name in ("author", "content", "metadata"))
+    role, recipient = author.get("role"), message.get("recipient")
+    if role not in ("user", "assistant") or recipient not in (None, "all"):
+        return "message of the system or a tool"
+    if metadata.get("is_visually_hidden_from_conversation") or content.get("content_type") not in _SHOWN:
+        return "message that is not shown"
+    parts = content.get("parts")
+    texts = [_part(part) for part in parts] if isinstance(parts, list) else [content.get("text")]
+    text = _CITATIONS.sub("", "\n\n".join(part for part in texts if isinstance(part, str) and part.strip()))
+    if not text.strip():
+        return "turn without text"
+    return _Turn(id_, text, message.get("create_time"), "ChatGPT" if role == "assistant" else None)
+
+
+# The types of content that a person writes or reads. Others are thoughts, calls of tools, and settings.
+_SHOWN = frozenset({"text", "multimodal_text", None})
+
+
+def _part(part: object) -> object:
+    """Return the text of a part: written, or spoken and transcribed; images and sounds have none."""
+    return part.get("text") if isinstance(part, dict) else part
+
+
+def _branch(parents: Mapping[str, object], last: object) -> list[str]:
+    """Return the ids from the root to `last`. A circle ends where it would begin again."""
+    found: dict[str, None] = {}
+    while isinstance(last, str) and last in parents and last not in found:
+        found[last] = None
+        last = parents[last]
+    return list(reversed(found))
+
+
+def _time(value: object) -> str | None:
+    """Return a time of either export (ISO 8601, or seconds since 1970), None for anything else."""
+    try:
+        if isinstance(value, int | float) and not isinstance(value, bool) and value > 0:
+            return datetime.fromtimestamp(value, UTC).isoformat()
+        time = datetime.fromisoformat(value) if isinstance(value, str) else None
+    except (ValueError, OverflowError, OSError):
+        return None
+    return None if time is None else (time if time.tzinfo else time.replace(tzinfo=UTC)).isoformat()
+
+
+def _object(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def _is_text(record: Mapping[str, Any], name: str) -> bool:
+    return isinstance(record.get(name), str)

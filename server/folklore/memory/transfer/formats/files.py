@@ -1,0 +1,110 @@
+"""Files of each format of pages: which ones below a folder are read, under which names, and which are left out and why.
+
+Symbolic links to folders are not followed, and a link to a file only if the file is in the same folder tree: a
+repository of others must not be able to name a file of this user.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+from pathlib import Path
+
+from folklore.memory.transfer.formats.pages import PageFile
+
+# The endings of Markdown pages.
+MARKDOWN = (".md", ".markdown", ".mdx")
+_SKIPPED_FOLDERS = frozenset({"node_modules", "venv", "__pycache__", "vendor", "dist", "build", "target"})
+# Files with rules for assistants, by name and by the folder that they are in.
+_RULE_FILES = frozenset({"AGENTS.md", "CLAUDE.md", "GEMINI.md", ".cursorrules"})
+_RULE_FOLDERS = {(".cursor", "rules"): ".mdc", (".claude", "rules"): ".md", (".github", "instructions"): ".md"}
+# The user's own notes on a project, which are not in its repository.
+PERSONAL_RULES = "CLAUDE.local.md"
+
+
+def markdown_files(root: Path, base: Path) -> Iterator[PageFile]:
+    """Yield a file, or the Markdown files below a folder but the user's own; names are relative to `base`."""
+    if not root.is_dir():
+        return iter([PageFile(root, _name(root, base))])
+
+    def chosen(path: Path) -> bool:
+        return path.name.lower().endswith(MARKDOWN) and path.name != PERSONAL_RULES
+
+    return _walk(root, base, chosen, lambda _: False)
+
+
+def rule_files(root: Path, *, personal: bool = False) -> Iterator[PageFile]:
+    """Yield the rules for assistants in a repository, or with `personal` the user's own, which its team does not have.
+
+    Other repositories below the folder, such as submodules and worktrees, are left out.
+    """
+
+    def chosen(path: Path) -> bool:
+        return path.name == PERSONAL_RULES if personal else is_rule_file(path)
+
+    def entered(path: Path) -> bool:
+        hidden = (".claude", ".cursor", ".github")
+        return (path.name in hidden or not path.name.startswith(".")) and not (path / ".git").exists()
+
+    return _walk(root, root, chosen, entered, every=True)
+
+
+def is_rule_file(path: Path) -> bool:
+    """Return True if an assistant reads the file as its rules, by its name and its folders."""
+    folders = path.parts[:-1]
+    return (
+        path.name in _RULE_FILES
+        or path.parts[-2:] == (".github", "copilot-instructions.md")
+        or any(path.name.endswith(suffix) and folder in pairwise(folders) for folder, suffix in _RULE_FOLDERS.items())
+    )
+
+
+def claude_files(folder: Path, base: Path) -> Iterator[PageFile]:
+    """Yield the notes that Claude Code keeps below a folder; names are relative to `base`."""
+    if not folder.is_dir():
+        return iter([PageFile(folder, _name(folder, base))])
+    return _walk(folder, base, lambda path: path.name.lower().endswith(MARKDOWN), lambda _: False)
+
+
+def _walk(
+    root: Path, base: Path, chosen: Callable[[Path], bool], entered: Callable[[Path], bool], *, every: bool = False
+) -> Iterator[PageFile]:
+    """Yield the chosen files in the order of their paths; folders that are hidden only if `entered`.
+
+    With `every`, `entered` decides about all folders. A file that several links name is read once.
+    """
+    real, seen = root.resolve(), set[Path]()
+    for folder, folders, files in os.walk(root):
+        below = Path(folder)
+        folders[:] = sorted(
+            name
+            for name in folders
+            if name not in _SKIPPED_FOLDERS and (entered(below / name) or not (every or name.startswith(".")))
+        )
+        for path in sorted(below / name for name in files):
+            if not chosen(path):
+                continue
+            target = Path(os.path.realpath(path))
+            reason = _reason(path, target, real)
+            if not reason and target in seen:
+                reason = "another name of a page"
+            elif not reason:
+                seen.add(target)
+            yield PageFile(path, _name(path, base), reason)
+
+
+def _reason(path: Path, target: Path, root: Path) -> str:
+    """Return the reason why a file is left out, empty for one that is read."""
+    if path.is_symlink() and not target.is_relative_to(root):
+        return "link out of the folder"
+    try:
+        # A device or a named pipe would never end.
+        return "" if target.is_file() or not target.exists() else "no ordinary file"
+    except OSError:  # opening it reports the error
+        return ""
+
+
+def _name(path: Path, base: Path) -> str:
+    name = path.relative_to(base).as_posix() if path.is_relative_to(base) else path.name
+    return name.encode(errors="replace").decode()  # a name in another encoding than UTF-8
