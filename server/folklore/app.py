@@ -8,12 +8,13 @@ import os
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime, timedelta, tzinfo
-from functools import cached_property
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from folklore.config import Settings
 from folklore.errors import ConfigInvalid, FolkloreError, InvalidInput
+from folklore.memory.code.working_copy import WorkingCopy
 from folklore.memory.ids import new_id
 from folklore.memory.service import Service
 from folklore.memory.usage import UsageQueue, UsageRecorder
@@ -79,7 +80,13 @@ class App:
             caller=lambda: self.caller,
             namespace=self.namespace,
             usage=self.usage,
+            copy=self.copy,
         )
+
+    @cached_property
+    def copy(self) -> WorkingCopy:
+        """The working copy that this process works in; not that of callers over HTTP."""
+        return working_copy(self.settings)
 
     async def context(
         self,
@@ -120,11 +127,7 @@ class App:
 
     def namespace(self) -> str:
         """Return the current namespace of a local caller; over HTTP another rule applies (http/team.py)."""
-        return self.settings.namespace or self._project
-
-    @cached_property
-    def _project(self) -> str:
-        return project_namespace(working_directory(os.environ))
+        return self.copy.namespace
 
     def now(self) -> datetime:
         """Return the current time: the only clock of the application."""
@@ -202,6 +205,12 @@ class App:
             return
         await self.usage.close()
         await runtime.close()
+
+
+def working_copy(settings: Settings) -> WorkingCopy:
+    """Return the working copy of this process; its memories are in the namespace of the setting or of the project."""
+    project = cache(lambda: project_namespace(working_directory(os.environ)))
+    return WorkingCopy(lambda: working_directory(os.environ), lambda: settings.namespace or project())
 
 
 def local_zone(settings: Settings) -> ZoneInfo:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import AsyncGenerator
 from contextlib import suppress
 from typing import Any, cast
@@ -11,11 +10,11 @@ from urllib.parse import quote
 import httpx
 
 from folklore import __version__
-from folklore.app import local_zone
+from folklore.app import local_zone, working_copy
 from folklore.config import Settings
 from folklore.errors import ConfigInvalid, FolkloreError, Unavailable, error_from_code
+from folklore.memory.code.calls import call_in
 from folklore.memory.requests import ExportRequest, Request, Result, Returns, read_result, request_json
-from folklore.project import project_namespace, working_directory
 
 _SECONDS = 60.0
 
@@ -32,8 +31,8 @@ class HttpClient:
                 raise ConfigInvalid("token", "is not a token.", hint="`folklore tokens create` shows one, once.")
             headers["authorization"] = f"Bearer {token}"
         # The current namespace of every request: the setting, else this directory's project.
-        namespace = settings.namespace or project_namespace(working_directory(os.environ))
-        headers["folklore-namespace"] = quote(namespace, safe="")
+        self.copy = working_copy(settings)
+        headers["folklore-namespace"] = quote(self.copy.namespace, safe="")
         headers["folklore-time-zone"] = str(local_zone(settings))
         self._client = httpx.AsyncClient(base_url=self._server, headers=headers, timeout=_SECONDS)
 
@@ -45,6 +44,9 @@ class HttpClient:
 
     async def call(self, request: Returns[Result]) -> Result:
         """Run an operation. Raises the error that the server reports, or Unavailable."""
+        return cast("Result", await call_in(self.copy, request, self._call))
+
+    async def _call(self, request: Returns[Result]) -> Result:
         sent = cast("Request", request)
         try:
             response = await self._client.post(f"/api/{sent.operation}", content=request_json(sent))

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from folklore.errors import FolkloreError, error_from_code
+from folklore.memory.code.calls import call_in
+from folklore.memory.code.working_copy import WorkingCopy
 from folklore.memory.requests import RecallRequest, Request, Result, Returns, SearchRequest, StoreRequest
 from folklore.memory.usage import UsageRecorder
 from folklore.model import Caller, Draft, Unreadable
@@ -41,7 +43,8 @@ class Service:
 
     `open` returns the context of the current request; it waits until database and model are ready and raises
     Unavailable if they cannot be. `caller` and `namespace` describe the current request without waiting. `denied`
-    receives every error, for the audit log.
+    receives every error, for the audit log. `copy` is the working copy of the caller, where this process has it: never
+    over HTTP, where the server's own directory says nothing about the caller.
     """
 
     open: Callable[[], Awaitable[RequestContext]]
@@ -49,9 +52,15 @@ class Service:
     namespace: Callable[[], str]
     usage: UsageRecorder = field(default_factory=UsageRecorder)
     denied: Callable[[str, FolkloreError], None] = _ignore
+    copy: WorkingCopy | None = None
 
     async def call(self, request: Returns[Result]) -> Result:
         """Run an operation: open the context of its caller and call its use case. Raises FolkloreError."""
+        if self.copy is not None:
+            return cast("Result", await call_in(self.copy, request, self._call))
+        return await self._call(request)
+
+    async def _call(self, request: Returns[Result]) -> Result:
         operation = cast("Request", request).operation
         try:
             context = await self.open()
