@@ -76,11 +76,10 @@ class App:
     def service(self) -> Service:
         """The operations for the user who started this process."""
         return Service(
-            open=lambda: self.context(self.caller, self.namespace, self.namespace),
+            open=lambda: self.context(self.caller, self.namespace, self.namespace, copy=self.copy),
             caller=lambda: self.caller,
             namespace=self.namespace,
             usage=self.usage,
-            copy=self.copy,
         )
 
     @cached_property
@@ -94,8 +93,9 @@ class App:
         namespace: Callable[[], str],
         project: Callable[[], str | None] = lambda: None,
         zone: tzinfo | None = None,
+        copy: WorkingCopy | None = None,
     ) -> RequestContext:
-        """Return the context of one request, once the parts run; `namespace` and `project` as RequestContext has them.
+        """Return the context of one request, once the parts run; `namespace`, `project`, `copy` as RequestContext has.
 
         `zone` is the caller's; default: that of the setting or of this machine. Raises DatabaseUnavailable,
         EngineFailed, ConfigInvalid.
@@ -111,6 +111,7 @@ class App:
             project=project,
             retention=self.retention,
             engine=runtime.where,
+            copy=copy,
         )
         return context
 

@@ -13,7 +13,7 @@ from folklore import __version__
 from folklore.app import local_zone, working_copy
 from folklore.config import Settings
 from folklore.errors import ConfigInvalid, FolkloreError, Unavailable, error_from_code
-from folklore.memory.code.calls import call_in
+from folklore.memory.code.calls import mark, prepare
 from folklore.memory.requests import ExportRequest, Request, Result, Returns, read_result, request_json
 
 _SECONDS = 60.0
@@ -44,17 +44,14 @@ class HttpClient:
 
     async def call(self, request: Returns[Result]) -> Result:
         """Run an operation. Raises the error that the server reports, or Unavailable."""
-        return cast("Result", await call_in(self.copy, request, self._call))
-
-    async def _call(self, request: Returns[Result]) -> Result:
-        sent = cast("Request", request)
+        sent = cast("Request", await prepare(self.copy, request, self.call))
         try:
             response = await self._client.post(f"/api/{sent.operation}", content=request_json(sent))
         except httpx.HTTPError as error:
             raise self._unreachable(error) from error
         value = _json(response)
         if response.status_code == httpx.codes.OK and isinstance(value, dict) and "result" in value:
-            return cast("Result", read_result(sent, value["result"]))
+            return cast("Result", await mark(self.copy, read_result(sent, value["result"])))
         raise _error(response, value)
 
     async def export(self, request: ExportRequest) -> AsyncGenerator[str, None]:

@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from folklore.errors import FolkloreError, error_from_code
-from folklore.memory.code.calls import call_in
-from folklore.memory.code.working_copy import WorkingCopy
+from folklore.memory.code.calls import mark, prepare
 from folklore.memory.requests import RecallRequest, Request, Result, Returns, SearchRequest, StoreRequest
 from folklore.memory.usage import UsageRecorder
 from folklore.model import Caller, Draft, Unreadable
@@ -43,8 +42,7 @@ class Service:
 
     `open` returns the context of the current request; it waits until database and model are ready and raises
     Unavailable if they cannot be. `caller` and `namespace` describe the current request without waiting. `denied`
-    receives every error, for the audit log. `copy` is the working copy of the caller, where this process has it: never
-    over HTTP, where the server's own directory says nothing about the caller.
+    receives every error, for the audit log.
     """
 
     open: Callable[[], Awaitable[RequestContext]]
@@ -52,21 +50,17 @@ class Service:
     namespace: Callable[[], str]
     usage: UsageRecorder = field(default_factory=UsageRecorder)
     denied: Callable[[str, FolkloreError], None] = _ignore
-    copy: WorkingCopy | None = None
 
     async def call(self, request: Returns[Result]) -> Result:
         """Run an operation: open the context of its caller and call its use case. Raises FolkloreError."""
-        if self.copy is not None:
-            return cast("Result", await call_in(self.copy, request, self._call))
-        return await self._call(request)
-
-    async def _call(self, request: Returns[Result]) -> Result:
         operation = cast("Request", request).operation
         try:
             context = await self.open()
             # Imported here, so that a server lists its tools before the driver and numpy are there.
             from folklore.memory.operations import USE_CASES
 
+            if context.copy is not None:
+                request = await prepare(context.copy, request, self.call)
             if isinstance(request, StoreRequest):
                 request = self._prepared(request, context)
             result = await USE_CASES[operation](context, request)
@@ -74,7 +68,7 @@ class Service:
             self.denied(operation, error)
             raise
         self._record(request, result, context)
-        return cast("Result", result)
+        return cast("Result", result if context.copy is None else await mark(context.copy, result))
 
     def _prepared(self, request: StoreRequest, context: RequestContext) -> Any:
         namespace = context.namespace() if request.namespace is None else request.namespace

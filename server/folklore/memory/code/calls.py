@@ -18,9 +18,9 @@ from folklore.errors import FolkloreError, InvalidInput
 from folklore.memory import serializers
 from folklore.memory.code.working_copy import Anchor, WorkingCopy
 from folklore.memory.requests import Changes, FiltersRequest, GetRequest, ListRequest, StoreRequest, UpdateRequest
-from folklore.memory.results import GetResult
+from folklore.memory.results import GetResult, MemoryDetails
 from folklore.memory.serializers import JsonDict
-from folklore.model import Answer, Draft, Memory, Recalled
+from folklore.model import Answer, Draft, Memory, Recalled, Stale
 from folklore.text.paths import MAX_PATHS, ROOT
 
 Call = Callable[[Any], Awaitable[Any]]
@@ -32,16 +32,32 @@ _PAGE = 1_000
 _SECONDS = 30.0
 
 
-async def call_in(copy: WorkingCopy, request: Any, call: Call) -> Any:
-    """Run an operation of a caller who works in this copy. Raises FolkloreError."""
+async def prepare(copy: WorkingCopy, request: Any, call: Call) -> Any:
+    """Return a request of a caller who works in this copy, with paths relative to its root, and the present code."""
     if isinstance(request, StoreRequest):
-        request = await _stored(copy, request)
-    elif isinstance(request, UpdateRequest):
-        request = await _updated(copy, request, call)
-    elif isinstance(filters := getattr(request, "filters", None), FiltersRequest) and filters.paths:
+        return await _stored(copy, request)
+    if isinstance(request, UpdateRequest):
+        return await _updated(copy, request, call)
+    if isinstance(filters := getattr(request, "filters", None), FiltersRequest) and filters.paths:
         paths = await asyncio.to_thread(_every_spelling, copy, filters.paths)
-        request = request.model_copy(update={"filters": filters.model_copy(update={"paths": paths})})
-    return await _marked(copy, await call(request))
+        return request.model_copy(update={"filters": filters.model_copy(update={"paths": paths})})
+    return request
+
+
+async def mark(copy: WorkingCopy, result: Any) -> Any:
+    """Return a result with marks on the memories whose files changed since, or as it is if it has none."""
+    memories = memories_of(result)
+    if not any(memory.paths and copy.holds(memory.namespace) for memory in memories):
+        return result
+    marks = await asyncio.to_thread(copy.stale, list(map(Anchor.of, memories)))
+    if not any(marks):
+        return result
+    name = "memories" if isinstance(result, Answer) else "found"
+    return replace(result, **{name: tuple(map(_with_mark, getattr(result, name), marks))})
+
+
+def _with_mark(item: Recalled | MemoryDetails, files: tuple[Stale, ...]) -> Recalled | MemoryDetails:
+    return replace(item, stale=files)
 
 
 async def stale_memories(copy: WorkingCopy, call: Call) -> tuple[Recalled, ...]:
@@ -121,18 +137,6 @@ def _every_spelling(copy: WorkingCopy, paths: Sequence[str]) -> tuple[str, ...]:
     spellings = [copy.spellings(path) if path.strip() else (path,) for path in paths]
     every = tuple(dict.fromkeys(spelling for each in spellings for spelling in each))
     return every if len(every) <= MAX_PATHS else tuple(each[0] for each in spellings)
-
-
-async def _marked(copy: WorkingCopy, result: Any) -> Any:
-    memories = memories_of(result)
-    if not any(memory.paths and copy.holds(memory.namespace) for memory in memories):
-        return result
-    marks = await asyncio.to_thread(copy.stale, list(map(Anchor.of, memories)))
-    if not any(marks):
-        return result
-    items = result.memories if isinstance(result, Answer) else result.found
-    marked = tuple(replace(item, stale=files) for item, files in zip(items, marks, strict=True))
-    return replace(result, **{"memories" if isinstance(result, Answer) else "found": marked})
 
 
 def memories_of(result: object) -> list[Memory]:

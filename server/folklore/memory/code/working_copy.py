@@ -351,7 +351,7 @@ def _content_ids(root: Path, path: str, digits: int) -> tuple[str, ...]:
         if not stat.S_ISREG(found.st_mode) or found.st_size > _LARGEST:
             return ()
         data = whole.read_bytes()
-    except (OSError, ValueError):
+    except (OSError, ValueError, RuntimeError):  # RuntimeError: a loop of links
         return ()
     ids = dict.fromkeys([_blob_id(data, digits), _blob_id(data.replace(b"\r\n", b"\n"), digits)])
     return tuple(reversed(ids)) if os.linesep == "\r\n" else tuple(ids)
