@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
+import shutil
 import subprocess
 import time
 from dataclasses import replace
@@ -14,10 +16,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from folklore.memory.code import working_copy as module
+from folklore.memory.code.git import GitFailed
 from folklore.memory.code.working_copy import Anchor, Tied, WorkingCopy
 from folklore.model import Stale
 from folklore.text.paths import is_inside, plain_path
 from tests.repositories import Repository, empty_repository, git_without_settings, new_repository  # noqa: F401
+from tests.waiting import STUCK
 
 CODE = {"src/a.py": "a = 1\n", "src/b.py": "b = 1\nprint(b)\nprint(b + 1)\n", "docs/x.md": "x\n"}
 
@@ -277,6 +281,8 @@ def test_without_a_known_commit_and_content_the_time_of_the_memory_counts(reposi
     after = Anchor("shop", ("src/a.py",), "f" * 40, (), repository.at + timedelta(minutes=1))
 
     assert [[mark.commit for mark in marks] for marks in stale(repository, before, after)] == [[changed], []]
+    removed = repository.commit({"src/a.py": None})
+    assert [[mark.commit for mark in marks] for marks in stale(repository, before, after)] == [[removed]] * 2
 
 
 def test_memories_of_several_commits_are_compared_each_with_its_own(repository: Repository) -> None:
@@ -382,7 +388,8 @@ def test_a_missing_object_of_a_partial_clone_is_not_fetched(repository: Reposito
     clone.git("config", "remote.origin.url", f"ext::{program}")
     clone.git("config", "protocol.ext.allow", "always")
 
-    assert stale(clone, anchor) == [()]
+    with pytest.raises(GitFailed):
+        stale(clone, anchor)
     assert not ran.exists()
 
 
@@ -454,7 +461,7 @@ def test_a_repository_without_a_commit_keeps_contents_alone(user_of_git: None, t
     assert copy.stale([Anchor("shop", tied.paths, None, tied.blobs, datetime.now().astimezone())]) == [()]
 
 
-def test_without_git_nothing_is_marked_and_nothing_fails(
+async def test_without_git_nothing_is_marked_and_nothing_fails(
     repository: Repository, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     repository.commit(CODE)
@@ -463,31 +470,58 @@ def test_without_git_nothing_is_marked_and_nothing_fails(
     assert known.found
     monkeypatch.setenv("PATH", "/nowhere")
 
-    assert known.stale([anchor]) == [()]
+    assert await known.marks([anchor]) == [()]
     assert known.tie([(["./src/a.py"], None)]) == [Tied(("src/a.py",))]
     assert not copy_of(repository).found
 
 
-def test_a_slow_git_delays_one_answer_and_the_next_ones_not_at_all(
+def slowed(folder: Path, monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
+    """Put a git that first waits before the user's."""
+    real = shutil.which("git")
+    slow = folder / "bin" / "git"
+    slow.parent.mkdir()
+    slow.write_text(f'#!/bin/sh\nsleep {seconds}\nexec {real} "$@"\n', encoding="utf-8")
+    slow.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{slow.parent}{os.pathsep}{os.environ['PATH']}")
+
+
+async def test_an_answer_does_not_wait_for_a_slow_git_whose_marks_a_later_one_has(
+    repository: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    repository.commit(CODE)
+    anchor = tie(repository, "src/a.py")
+    repository.commit({"src/a.py": "a = 2\n"})
+    copy = copy_of(repository)
+    assert copy.found
+    slowed(tmp_path, monkeypatch, 2)
+    monkeypatch.setattr(module, "_SECONDS", 0.2)
+
+    began = time.monotonic()
+    assert await copy.marks([anchor]) == [()]
+    assert await copy.marks([anchor]) == [()], "and asks no second one meanwhile"
+    assert time.monotonic() - began < 2
+
+    monkeypatch.setattr(module, "_SECONDS", 20.0)
+    async with asyncio.timeout(STUCK):
+        while not (await copy.marks([anchor]))[0]:
+            await asyncio.sleep(0.1)
+
+
+async def test_a_git_that_fails_is_left_alone_for_a_while(
     repository: Repository, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     repository.commit(CODE)
     anchor = tie(repository, "src/a.py")
     copy = copy_of(repository)
     assert copy.found
-    slow = tmp_path / "bin" / "git"
-    slow.parent.mkdir()
-    slow.write_text("#!/bin/sh\nexec sleep 30\n", encoding="utf-8")
-    slow.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{slow.parent}{os.pathsep}{os.environ['PATH']}")
-    monkeypatch.setattr(module, "_SECONDS", 0.3)
+    slowed(tmp_path, monkeypatch, 30)
+    monkeypatch.setattr(WorkingCopy.stale, "__kwdefaults__", {"seconds": 0.2})
+    assert await copy.marks([anchor]) == [()]
 
-    began = time.monotonic()
-    assert copy.stale([anchor]) == [()]
-    first = time.monotonic() - began
     began = time.monotonic()
     for _ in range(100):
-        assert copy.stale([anchor]) == [()]
+        assert await copy.marks([anchor]) == [()]
 
-    assert 0.3 <= first < 10
-    assert time.monotonic() - began < 0.3
+    assert time.monotonic() - began < 0.2
+    with pytest.raises(GitFailed):
+        copy.stale([anchor], seconds=0.2)

@@ -21,14 +21,19 @@ def plain_path(text: str) -> str:
 
     Idempotent. The path is not looked up: a file whose own name ends in `:12` loses that end.
     """
+    path = text
+    while (plainer := _plainer(path)) != path:  # each step uncovers others: a line number after a slash
+        path = plainer
+    return path
+
+
+def _plainer(text: str) -> str:
     path = text.strip()
     if _OTHER_URL.match(path):
         return path.rstrip("/")
     if url := _FILE_URL.match(path):
         path = unquote(path[url.end() :])
-    path = path.replace("\\", "/")
-    while (shorter := _LINES.sub("", path)) != path:
-        path = shorter
+    path = _LINES.sub("", path.replace("\\", "/"))
     path = posixpath.normpath(path) if path else ROOT
     if drive := _DRIVE.match(path):  # /c:/work, as URLs have it
         path = f"{drive[1].upper()}:{path[drive.end() :]}"

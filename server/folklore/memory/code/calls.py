@@ -16,6 +16,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from folklore.errors import FolkloreError, InvalidInput
 from folklore.memory import serializers
+from folklore.memory.code.git import GitFailed
 from folklore.memory.code.working_copy import Anchor, WorkingCopy
 from folklore.memory.requests import Changes, FiltersRequest, GetRequest, ListRequest, StoreRequest, UpdateRequest
 from folklore.memory.results import GetResult, MemoryDetails
@@ -49,7 +50,7 @@ async def mark(copy: WorkingCopy, result: Any) -> Any:
     memories = memories_of(result)
     if not any(memory.paths and copy.holds(memory.namespace) for memory in memories):
         return result
-    marks = await asyncio.to_thread(copy.stale, list(map(Anchor.of, memories)))
+    marks = await copy.marks(list(map(Anchor.of, memories)))
     if not any(marks):
         return result
     name = "memories" if isinstance(result, Answer) else "found"
@@ -67,7 +68,7 @@ async def stale_memories(copy: WorkingCopy, call: Call) -> tuple[Recalled, ...]:
     while True:
         page = await call(ListRequest(namespaces=(copy.namespace,), filters=filters, limit=_PAGE, cursor=cursor))
         memories = [result.memory for result in page.memories]
-        marks = await asyncio.to_thread(copy.stale, list(map(Anchor.of, memories)), seconds=_SECONDS)
+        marks = await _compared(copy, memories)
         found += [Recalled(memory, stale=files) for memory, files in zip(memories, marks, strict=True) if files]
         cursor = page.cursor
         if cursor is None:
@@ -85,10 +86,18 @@ async def confirmation(copy: WorkingCopy, id_: UUID, call: Call) -> UpdateReques
     if not copy.holds(memory.namespace):
         hint = "Confirm it in a working copy of that project."
         raise InvalidInput("ID", f"{id_} is in {memory.namespace}, not in {copy.namespace}.", hint=hint)
-    [files] = await asyncio.to_thread(copy.stale, [Anchor.of(memory)], seconds=_SECONDS)
+    [files] = await _compared(copy, [memory])
     moved = {file.path: file.moved_to for file in files}
     changes = Changes.model_validate({"paths": tuple(moved.get(path) or path for path in memory.paths)})
     return await _updated(copy, UpdateRequest(id=id_, changes=changes), call)
+
+
+async def _compared(copy: WorkingCopy, memories: Sequence[Memory]) -> list[tuple[Stale, ...]]:
+    try:
+        return await asyncio.to_thread(copy.stale, list(map(Anchor.of, memories)), seconds=_SECONDS)
+    except GitFailed as error:
+        hint = f"Does `git log` work here? It has {_SECONDS:g} seconds for all memories of the project."
+        raise FolkloreError(f"git cannot compare the memories with the history ({error}).", hint=hint) from error
 
 
 async def _stored(copy: WorkingCopy, request: StoreRequest) -> StoreRequest:
@@ -165,7 +174,7 @@ async def marked_json(copy: WorkingCopy, value: JsonDict, anchors: object) -> Js
     memories = value.get("memories")
     if not by_id or not isinstance(memories, list):
         return value
-    marks = dict(zip(by_id, await asyncio.to_thread(copy.stale, list(by_id.values())), strict=True))
+    marks = dict(zip(by_id, await copy.marks(list(by_id.values())), strict=True))
     marked = [
         memory | {"stale": serializers.stale(files)}
         if isinstance(memory, dict) and (files := marks.get(str(memory.get("id"))))

@@ -8,31 +8,40 @@ vanished.
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
+import logging
 import os
 import re
 import stat
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
+from threading import Thread
 from time import monotonic
+from typing import TypeVar
 
 from folklore.memory.code.git import Change, Git, GitFailed
 from folklore.model import Memory, Stale
 from folklore.text.names import key
 from folklore.text.paths import ROOT, is_inside, plain_path
 
-# Seconds that git has for one answer; a later mark is none.
+log = logging.getLogger(__name__)  # structlog would delay the start
+
+# Seconds that one answer waits for git; what comes later is known to the next answers.
 _SECONDS = 0.5
-# After a failure, answers are not marked for so long: a slow repository must not delay each of them.
-_PAUSE = 60.0
+# Seconds that git has for what the answers of this process show, and those after a failure in which it is not asked.
+_LONGER = 10.0
+_PAUSE = 600.0
 _LARGEST = 16 * 1024 * 1024  # bytes of a file that is hashed
 _ROUNDS = 4
 _CACHED = 4_096
 _COMMIT = re.compile(r"[0-9a-f]{7,64}")
 _HEAD, _NONE = "HEAD^{commit}", ("", "")
+_Value = TypeVar("_Value")
 # A branch, a tag, HEAD~2 or a part of a hash; git reads other words as searches.
 _REVISION = re.compile(r"[\w./~^@{}+-]{1,100}")
 
@@ -85,6 +94,7 @@ class WorkingCopy:
         self._directory = directory
         self._namespace = namespace
         self._paused = 0.0
+        self._late: Future[list[tuple[Stale, ...]]] | None = None
         self._known: tuple[str, dict[_Suspect, Stale | None]] = ("", {})
 
     @cached_property
@@ -186,25 +196,45 @@ class WorkingCopy:
             done.append(replace(item, commit=named or item.commit or (head if inside else None) or None, blobs=blobs))
         return done
 
-    def stale(self, anchors: Sequence[Anchor], *, seconds: float | None = None) -> list[tuple[Stale, ...]]:
+    async def marks(self, anchors: Sequence[Anchor]) -> list[tuple[Stale, ...]]:
+        """Return the marks of one answer, none if git fails.
+
+        The answer waits half a second; what takes longer is known to later answers.
+        """
+        none: list[tuple[Stale, ...]] = [()] * len(anchors)
+        if monotonic() < self._paused or not (self._late is None or self._late.done()):
+            return none
+
+        def compared() -> list[tuple[Stale, ...]]:
+            try:
+                return self.stale(anchors)
+            except GitFailed:
+                self._paused = monotonic() + _PAUSE
+            except Exception:
+                log.exception("stale_unknown")  # an answer without marks is better than none
+            return none
+
+        found = _in_thread(compared)
+        if not (await asyncio.wait({asyncio.wrap_future(found)}, timeout=_SECONDS))[0]:
+            self._late = found
+            return none
+        return found.result()
+
+    def stale(self, anchors: Sequence[Anchor], *, seconds: float = _LONGER) -> list[tuple[Stale, ...]]:
         """Return for each memory its files that changed or vanished since, those that vanished first.
 
-        One git call, and one or two more for changes that this process has not seen. Whatever fails or takes longer
-        than `seconds` (default: half a second) marks nothing.
+        One git call, and one or two more for changes that this process has not seen. Raises GitFailed, also after
+        `seconds`.
         """
         marks: list[tuple[Stale, ...]] = [()] * len(anchors)
         mine = [place for place, anchor in enumerate(anchors) if anchor.paths and self.holds(anchor.namespace)]
-        if not mine or self._place is None or (seconds is None and monotonic() < self._paused):
+        if not mine or self._place is None:
             return marks
-        git = Git(self._place[0], monotonic() + (seconds or _SECONDS))
-        try:
-            head, suspects = self._suspects(git, [anchors[place] for place in mine])
-            known = self._known[1] if self._known[0] == head else {}  # of one commit: the next one may change any file
-            new = {suspect for each in suspects for suspect in each} - known.keys()
-            known = dict(list(known.items())[-_CACHED:]) | self._compared(git, head, new)
-        except GitFailed:
-            self._paused = monotonic() + _PAUSE
-            return marks
+        git = Git(self._place[0], monotonic() + seconds)
+        head, suspects = self._suspects(git, [anchors[place] for place in mine])
+        known = self._known[1] if self._known[0] == head else {}  # of one commit: the next one may change any file
+        new = {suspect for each in suspects for suspect in each} - known.keys()
+        known = dict(list(known.items())[-_CACHED:]) | self._compared(git, head, new)
         self._known = head, known
         for place, each in zip(mine, suspects, strict=True):
             found = [mark for suspect in each if (mark := known.get(suspect)) is not None]
@@ -212,7 +242,12 @@ class WorkingCopy:
         return marks
 
     def _suspects(self, git: Git, anchors: Sequence[Anchor]) -> tuple[str, list[list[_Suspect]]]:
-        """Return the present commit, and the files of each memory that have another content now, or none."""
+        """Return the present commit, and the files of each memory that have another content there, or vanished.
+
+        A file that git does not have, and that is here, did not vanish.
+        """
+        assert self._place is not None
+        root = self._place[0]
         asked = [_HEAD]
         for anchor in anchors:
             asked += [f"HEAD:{path}" for path in anchor.paths]
@@ -229,24 +264,22 @@ class WorkingCopy:
                 now, type_ = objects.get(f"HEAD:{path}", _NONE)
                 committed = objects.get(f"{_hash(anchor)}:{path}", _NONE)[0]
                 seen = blobs.get(path) or committed
-                if is_inside(path) and path != ROOT and type_ != "tree" and not self._is_same(path, now, seen):
+                differs = now != seen if now else not _exists(root, path)
+                if differs and is_inside(path) and path != ROOT and type_ != "tree":
                     at = int(anchor.at.timestamp())
                     each.append(_Suspect(path, seen, seen == committed != "", not now, commit, at))
             suspects.append(each)
         return head, suspects
 
-    def _is_same(self, path: str, now: str, seen: str) -> bool:
-        """Return True for a file with the content `seen`, committed (`now`) or not, or that git does not have."""
-        assert self._place is not None
-        root = self._place[0]
-        if not now:
-            return _exists(root, path)
-        return now == seen or (bool(seen) and seen in _content_ids(root, path, len(now)))
-
     def _compared(self, git: Git, head: str, suspects: Iterable[_Suspect]) -> dict[_Suspect, Stale | None]:
         """Find the change of each file in the history, and where those that vanished were moved to."""
-        found: dict[_Suspect, Change | None] = {}
-        undated = set(suspects)
+        assert self._place is not None
+        root, undated = self._place[0], set(suspects)
+        # As the memory is about it, and not committed yet.
+        found: dict[_Suspect, Change | None] = {
+            suspect: None for suspect in undated if suspect.seen in _content_ids(root, suspect.path, len(head))
+        }
+        undated -= found.keys()
         if timed := {suspect for suspect in undated if not suspect.commit}:
             history = git.changes(head, _paths(timed), since=min(suspect.at for suspect in timed))
             found |= {suspect: _departure(suspect, history, whole=True) for suspect in timed}
@@ -277,6 +310,13 @@ class WorkingCopy:
         except GitFailed:  # which costs the new path alone
             return {}
         return {(change.commit, change.path): change.to for change in renames if _exists(root, change.to)}
+
+
+def _in_thread(work: Callable[[], _Value]) -> Future[_Value]:
+    """Run work that never raises in a daemon thread: a command that has its answer does not wait for it."""
+    outcome: Future[_Value] = Future()
+    Thread(target=lambda: outcome.set_result(work()), name="folklore-stale", daemon=True).start()
+    return outcome
 
 
 def _departure(suspect: _Suspect, history: Sequence[Change], *, whole: bool) -> Change | None:
