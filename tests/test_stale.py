@@ -30,7 +30,7 @@ WHOLE = ("detailed", "concise", "ids")
 @pytest.fixture(autouse=True)
 def here(repository: Repository, monkeypatch: pytest.MonkeyPatch) -> Repository:
     """The working copy in which the caller is. Git has more time than an answer gives it: a machine may be busy."""
-    repository.commit({"src/ferry.py": "noon\n", "src/crane.py": "red\n", "docs/gate.md": "dawn\n"})
+    repository.commit({"src/ferry.py": "noon\n", "src/crane.py": "red\n", "guide/gate.md": "dawn\n"})
     monkeypatch.chdir(repository.root)
     monkeypatch.setattr(working_copy, "_SECONDS", 20.0)
     return repository

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import logging
 import os
 import re
 import stat
@@ -28,8 +27,6 @@ from folklore.memory.code.git import Change, Git, GitFailed
 from folklore.model import Memory, Stale
 from folklore.text.names import key
 from folklore.text.paths import ROOT, is_inside, plain_path
-
-log = logging.getLogger(__name__)  # structlog would delay the start
 
 # Seconds that one answer waits for git; what comes later is known to the next answers.
 _SECONDS = 0.5
@@ -210,9 +207,7 @@ class WorkingCopy:
                 return self.stale(anchors)
             except GitFailed:
                 self._paused = monotonic() + _PAUSE
-            except Exception:
-                log.exception("stale_unknown")  # an answer without marks is better than none
-            return none
+                return none
 
         found = _in_thread(compared)
         if not (await asyncio.wait({asyncio.wrap_future(found)}, timeout=_SECONDS))[0]:
@@ -313,32 +308,35 @@ class WorkingCopy:
 
 
 def _in_thread(work: Callable[[], _Value]) -> Future[_Value]:
-    """Run work that never raises in a daemon thread: a command that has its answer does not wait for it."""
+    """Run work in a daemon thread: a command that has its answer does not wait for it. What fails never ends."""
     outcome: Future[_Value] = Future()
     Thread(target=lambda: outcome.set_result(work()), name="folklore-stale", daemon=True).start()
     return outcome
 
 
 def _departure(suspect: _Suspect, history: Sequence[Change], *, whole: bool) -> Change | None:
-    """Return the change by which a file got another content than the memory is about.
+    """Return the change by which a file got another content than the memory is about, or was removed.
 
-    With `whole`, the history begins at the memory, else possibly before it; then only the content decides. If that
-    content was never committed, the first change counts as its commit: work goes on between a store and a commit.
+    With `whole`, the history begins at the memory, else possibly before it; then only the content decides.
     """
     below = f"{suspect.path}/"
     own = [change for change in history if change.path == suspect.path or change.path.startswith(below)]
     later = [change for change in own if change.at > suspect.at]
+    since = own if suspect.commit else later  # a change that a pull brought may be older than the memory
     if suspect.gone:
-        removals = own if suspect.clean or (whole and suspect.commit) else later if whole else []
-        return next((change for change in removals if change.kind == "D"), None)
-    if suspect.seen:
-        left = next((change for change in own if change.before == suspect.seen), None)
-        if left is not None or not whole:
-            return left
+        return next((change for change in since if change.kind == "D"), None) if whole or suspect.clean else None
     if not suspect.seen:
-        return next((change for change in reversed(later) if change.kind != "A"), None)
-    later = later or (own if suspect.commit else [])
-    return later[-2] if len(later) > 1 else None
+        return next((change for change in reversed(later) if change.kind != "A"), None) if whole else None
+    left = next((change for change in own if change.before == suspect.seen), None)
+    return left or (_second(later or since) if whole else None)
+
+
+def _second(changes: Sequence[Change]) -> Change | None:
+    """Return the second change of a file whose content was never committed as the memory is about it.
+
+    The first counts as the commit of that work, which went on between the store and the commit.
+    """
+    return changes[-2] if len(changes) > 1 else None
 
 
 def _mark(suspect: _Suspect, change: Change, moves: Mapping[tuple[str, str], str]) -> Stale:
