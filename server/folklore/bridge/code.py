@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -19,7 +20,9 @@ async def asked(copy: WorkingCopy, params: Json, call: Callable[[Json], Awaitabl
     They ask the server for what `answered` needs. `call` sends parameters, and returns the result of the tool.
     """
     arguments, meta = params.get("arguments") or {}, params.get("_meta") or {}
-    if not copy.found or not isinstance(arguments, dict) or not isinstance(meta, dict):
+    # Both are found by git, once.
+    ready = await asyncio.to_thread(lambda: copy.found and bool(copy.namespace))
+    if not ready or not isinstance(arguments, dict) or not isinstance(meta, dict):
         return params
 
     async def read(id_: str) -> object:
