@@ -86,9 +86,7 @@ async def _measure(root: Path, commits: int, rounds: int) -> None:
                 times[name].append((perf_counter() - began) * 1_000)
                 assert len(answer.memories) == len(_NAMES)
         stale = sum(bool(result.stale) for result in answer.memories)
-    click.echo(
-        f"{len(_NAMES)} results, {stale} of them stale, {commits:,} commits; milliseconds, median and least of {rounds}:"
-    )
+    click.echo(f"{len(_NAMES)} results, {stale} of them stale, {commits:,} commits; median and least milliseconds:")
     for name, values in times.items():
         click.echo(f"  {name:8} {median(values):6.1f} {min(values):6.1f}")
 
