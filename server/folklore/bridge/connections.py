@@ -1,0 +1,267 @@
+"""HTTP of the bridge: blocking connections of the standard library, a thread for each request.
+
+A request takes a quarter of the processor time that httpx needs, and the import less memory; a bridge runs for every
+session of an assistant.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import select
+import socket
+import ssl
+import threading
+import time
+from base64 import b64encode
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, suppress
+from dataclasses import dataclass
+from http import HTTPStatus
+from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
+from typing import Any
+from urllib.parse import SplitResult, unquote, urlsplit
+
+Message = dict[str, Any]
+
+# A connection that was unused for so long by the wall clock is not used again: the machine may have slept meanwhile,
+# and what is sent on a connection that the other side has forgotten disappears.
+_IDLE = 20.0
+# The server sends at least a ping every 15 seconds once a call has begun.
+_READ = 40.0
+_DRAINED = 1.0
+_HEADERS = {"content-type": "application/json", "accept": "application/json, text/event-stream"}
+
+
+class Lost(Exception):
+    """No answer: `sent` is False if the server cannot have received the call."""
+
+    def __init__(self, reason: str, *, sent: bool) -> None:
+        super().__init__(reason)
+        self.sent = sent
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """Status of a response, and its JSON; None for other content."""
+
+    status: int
+    value: Any
+
+
+class Connections:
+    """Connections to one server, kept open for the next request."""
+
+    def __init__(self, url: str) -> None:
+        self._server = urlsplit(url)
+        self._tls = _tls() if self._server.scheme == "https" else None
+        self._proxy = _proxy_for(self._server)
+        self._idle: deque[tuple[HTTPConnection, float]] = deque()
+        self._used: set[HTTPConnection] = set()
+
+    def close(self) -> None:
+        """Close every connection; a thread that reads from one gets an error."""
+        for connection in [*self._used, *(idle for idle, _ in self._idle)]:
+            _abort(connection)
+
+    def take(self, seconds: float) -> HTTPConnection:
+        """Return an open connection. Raises Lost if the server does not accept one in time."""
+        with suppress(IndexError):
+            while True:
+                connection, since = self._idle.pop()
+                # Readable without a request means that the server has closed it.
+                if abs(time.time() - since) < _IDLE and not select.select([connection.sock], [], [], 0)[0]:
+                    self._used.add(connection)
+                    return connection
+                connection.close()
+        connection = self._new(seconds)
+        self._used.add(connection)
+        return connection
+
+    def give_back(self, connection: HTTPConnection, *, reusable: bool) -> None:
+        """Keep a connection for the next request, or close it."""
+        self._used.discard(connection)
+        if reusable:
+            self._idle.append((connection, time.time()))
+        else:
+            connection.close()
+
+    def target(self, path: str) -> tuple[str, dict[str, str]]:
+        """Return what a request names as its target, and the headers of the proxy, for a path below the address."""
+        path = f"{self._server.path}{path}"
+        if self._proxy is None or self._tls is not None:
+            return path, {}
+        return f"http://{self._server.netloc}{path}", _authorization(self._proxy)
+
+    def is_alive(self, seconds: float) -> bool:
+        """Return whether the server answers on a new connection."""
+        path, headers = self.target("/healthz")
+        try:
+            with closing(self._new(seconds)) as connection:
+                connection.request("GET", path, headers=headers)
+                return connection.getresponse().status < HTTPStatus.INTERNAL_SERVER_ERROR
+        except (OSError, HTTPException, Lost):
+            return False
+
+    def _new(self, seconds: float) -> HTTPConnection:
+        where = self._proxy or self._server
+        host, port = where.hostname or "", where.port
+        if self._tls is not None:
+            connection: HTTPConnection = HTTPSConnection(host, port, timeout=seconds, context=self._tls)
+        else:
+            connection = HTTPConnection(host, port, timeout=seconds)
+        if self._proxy is not None and self._tls is not None:
+            connection.set_tunnel(self._server.hostname or "", self._server.port, _authorization(self._proxy))
+        try:
+            connection.connect()  # without Nagle's delay
+        except (OSError, HTTPException) as error:
+            connection.close()
+            raise Lost(_reason(error), sent=False) from error
+        connection.auto_open = 0  # a request on a closed connection is an error, and not sent on another one
+        return connection
+
+
+class Post:
+    """A message on its way. `answered` gets the answer, or Lost; notifications before it go to `notify`."""
+
+    def __init__(
+        self,
+        connections: Connections,
+        message: Message,
+        headers: Mapping[str, str],
+        notify: Callable[[Message], None],
+        *,
+        connect_seconds: float,
+    ) -> None:
+        self._connections = connections
+        self._body = json.dumps(message, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
+        self._headers = _HEADERS | dict(headers)
+        self._notify = notify
+        self._connect_seconds = connect_seconds
+        self._connection: HTTPConnection | None = None
+        self._cancelled = False
+        self._loop = asyncio.get_running_loop()
+        self.answered: asyncio.Future[Answered] = self._loop.create_future()
+        threading.Thread(target=self._run, name="folklore-post", daemon=True).start()
+
+    def cancel(self) -> None:
+        """Close the connection, unless the answer is there."""
+        if not self.answered.done():
+            self.answered.cancel()
+            self._cancelled = True
+            if self._connection is not None:
+                _abort(self._connection)
+
+    def _run(self) -> None:
+        lost = Lost("it closed the connection without an answer", sent=True)
+        try:
+            self._exchange()
+        except Lost as error:
+            lost = error
+        finally:
+            with suppress(RuntimeError):  # the loop has ended
+                self._loop.call_soon_threadsafe(self._fail, lost)  # has no effect after an answer
+
+    def _exchange(self) -> None:
+        connection = self._connection = self._connections.take(self._connect_seconds)
+        reusable = False
+        try:
+            if self._cancelled:
+                return
+            path, proxied = self._connections.target("/mcp")
+            connection.sock.settimeout(_READ)
+            connection.request("POST", path, self._body, self._headers | proxied)
+            response = connection.getresponse()
+            if response.getheader("content-type", "").startswith("text/event-stream"):
+                self._read_events(connection, response)
+            else:
+                body, value = response.read(), None
+                with suppress(ValueError, RecursionError):
+                    value = json.loads(body)
+                self._answer(Answered(response.status, value))
+            reusable = not response.will_close
+        except (OSError, HTTPException) as error:
+            raise Lost(_reason(error), sent=True) from error
+        finally:
+            self._connections.give_back(connection, reusable=reusable)
+
+    def _read_events(self, connection: HTTPConnection, response: HTTPResponse) -> None:
+        """Read an event stream to its end, so that its connection can be used again."""
+        for message in _events(response):
+            if "method" in message:
+                self._loop.call_soon_threadsafe(self._notify, message)
+            else:
+                self._answer(Answered(response.status, message))
+                if connection.sock is not None:  # else the response owns it: it is the last of its connection
+                    connection.sock.settimeout(_DRAINED)
+
+    def _answer(self, answered: Answered) -> None:
+        self._loop.call_soon_threadsafe(self._succeed, answered)
+
+    def _succeed(self, answered: Answered) -> None:
+        if not self.answered.done():
+            self.answered.set_result(answered)
+
+    def _fail(self, lost: Lost) -> None:
+        if not self.answered.done():
+            self.answered.set_exception(lost)
+
+
+def _events(response: HTTPResponse) -> Iterator[Message]:
+    """Yield the messages of an event stream; comments, and events without a message, are left out."""
+    data: list[bytes] = []
+    for line in iter(response.readline, b""):
+        line = line.rstrip(b"\r\n")
+        if line.startswith(b"data:"):
+            data.append(line[5:].removeprefix(b" "))
+        elif not line and data:
+            with suppress(ValueError, RecursionError):
+                value = json.loads(b"\n".join(data))
+                if isinstance(value, dict):
+                    yield value
+            data.clear()
+
+
+def _abort(connection: HTTPConnection) -> None:
+    """Close a connection that another thread may be reading from."""
+    if (opened := connection.sock) is not None:
+        with suppress(OSError):
+            # Not that of an SSLSocket, which takes the TLS state from under the other thread.
+            socket.socket.shutdown(opened, socket.SHUT_RDWR)
+
+
+def _tls() -> ssl.SSLContext:
+    """Return how certificates are checked: by the system's authorities, else by those of certifi."""
+    context = ssl.create_default_context()
+    context.set_alpn_protocols(["http/1.1"])
+    if not context.cert_store_stats()["x509_ca"]:
+        import certifi
+
+        context.load_verify_locations(certifi.where())
+    return context
+
+
+def _proxy_for(server: SplitResult) -> SplitResult | None:
+    """Return the proxy that the environment or the system sets for a server."""
+    from urllib.request import getproxies, proxy_bypass
+
+    found = getproxies().get(server.scheme)
+    if not found or proxy_bypass(server.hostname or ""):
+        return None
+    return urlsplit(found if "://" in found else f"http://{found}")
+
+
+def _authorization(proxy: SplitResult) -> dict[str, str]:
+    if proxy.username is None:
+        return {}
+    user = f"{unquote(proxy.username)}:{unquote(proxy.password or '')}"
+    return {"proxy-authorization": f"Basic {b64encode(user.encode()).decode()}"}
+
+
+def _reason(error: Exception) -> str:
+    """Return an error of the network in a few words of one line."""
+    if isinstance(error, TimeoutError):
+        return "no answer in time"
+    text = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+    return (text.splitlines() or [""])[0][:200].rstrip(".") or type(error).__name__

@@ -1,0 +1,190 @@
+"""The team's server as the bridge calls it: one POST for each message, with deadlines, retries and errors in words.
+
+No call waits longer than five seconds for a server that is away. While the server runs, a call may take as long as it
+needs: the server is asked for a sign of life on another connection.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from http import HTTPStatus
+
+from folklore import __version__
+from folklore.bridge.connections import Answered, Connections, Lost, Message, Post
+from folklore.errors import FolkloreError, Unauthenticated, Unavailable
+
+Notify = Callable[[Message], None]
+
+_PAUSES = (0.05, 0.1, 0.2, 0.4)
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """Seconds that a call waits for a server that is away; the last two add up to less than five."""
+
+    retries: float = 1.5  # a server that restarts may be back by then
+    connected: float = 2.5
+    silent: float = 2.5  # from then on the server is asked whether it lives
+    alive: float = 2.0  # how long it may take to answer that
+
+
+# For what can be answered without the server: the start of a session must not wait.
+IMPATIENT = Patience(retries=0.0, connected=1.0, silent=1.0, alive=0.5)
+_PATIENT = Patience()
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """Token of every request, and its headers that name the project and the time zone."""
+
+    token: str | None
+    headers: Mapping[str, str]
+
+
+class Remote:
+    """A server over HTTP. `access` is called before the first request, and again if the server refuses the token."""
+
+    def __init__(self, url: str, access: Callable[[], Access]) -> None:
+        self.url = url
+        self._read_access = access
+        self._access: asyncio.Future[Access] | None = None
+        self._connections = Connections(url)
+        self._away_since: float | None = None
+
+    def close(self) -> None:
+        """Close the connections, which ends the calls."""
+        self._connections.close()
+
+    def prepare(self) -> None:
+        """Begin to read token and headers for the first request."""
+        if self._access is None or (self._access.done() and self._access.exception() is not None):
+            self._access = asyncio.get_running_loop().run_in_executor(None, self._read_access)
+
+    def was_away(self, seconds: float) -> bool:
+        """Return whether the last call, in the last seconds, did not reach the server."""
+        return self._away_since is not None and time.monotonic() - self._away_since < seconds
+
+    async def call(
+        self,
+        message: Message,
+        headers: Mapping[str, str],
+        notify: Notify,
+        *,
+        repeatable: bool,
+        patience: Patience = _PATIENT,
+    ) -> Message:
+        """Send a request and return its answer; notifications before it go to `notify`.
+
+        A request that was not received is repeated for a while, one that may have been received only if `repeatable`.
+        Raises Unavailable, Unauthenticated or another error that the server reports instead of an answer.
+        """
+        began, pauses = time.monotonic(), iter(_PAUSES)
+        access = await self._ready(began, patience)
+        while True:
+            try:
+                answer = await self._exchange(message, headers, access, notify, began, patience)
+            except Lost as lost:
+                # If it was away already, the caller has waited before.
+                may_repeat = self._away_since is None and (repeatable or not lost.sent)
+                pause = next(pauses, _PAUSES[-1])
+                if may_repeat and time.monotonic() + pause < began + patience.retries:
+                    await asyncio.sleep(pause)
+                    continue
+                self._away_since = time.monotonic()
+                raise self._unavailable(lost, repeatable=repeatable) from lost
+            except Unauthenticated:
+                fresh = await self._renewed(began, patience)
+                if fresh.token == access.token:
+                    raise
+                access = fresh
+                continue
+            self._away_since = None
+            return answer
+
+    async def _ready(self, began: float, patience: Patience) -> Access:
+        """Return token and headers. Raises Unavailable if reading them takes too long, and the errors of reading."""
+        self.prepare()
+        assert self._access is not None
+        try:
+            async with asyncio.timeout(max(0.0, began + patience.connected - time.monotonic())):
+                return await asyncio.shield(self._access)
+        except TimeoutError:
+            raise Unavailable(
+                f"The token for {self.url} cannot be read yet.",
+                hint="Unlock the system's keyring, or set FOLKLORE_TOKEN.",
+            ) from None
+
+    async def _renewed(self, began: float, patience: Patience) -> Access:
+        """Read the token again: it may have been replaced since this process started."""
+        self._access = None
+        return await self._ready(began, patience)
+
+    async def _exchange(
+        self,
+        message: Message,
+        headers: Mapping[str, str],
+        access: Access,
+        notify: Notify,
+        began: float,
+        patience: Patience,
+    ) -> Message:
+        """Send a request once. Raises Lost without an answer, and the error of a refusal."""
+        authorization = {"authorization": f"Bearer {access.token}"} if access.token else {}
+        post = Post(
+            self._connections,
+            message,
+            {"user-agent": f"folklore-bridge/{__version__}", **access.headers, **authorization, **headers},
+            notify,
+            connect_seconds=max(0.2, began + patience.connected - time.monotonic()),
+        )
+        try:
+            deadline = began + patience.silent
+            while not (await asyncio.wait({post.answered}, timeout=max(0.0, deadline - time.monotonic())))[0]:
+                await self._check_alive(patience.alive)
+                deadline = time.monotonic() + patience.silent
+        finally:
+            post.cancel()  # without an answer, its connection is closed, which cancels the call at the server
+        answered = post.answered.result()
+        if isinstance(answered.value, dict) and "jsonrpc" in answered.value:
+            return answered.value
+        raise self._refusal(answered)
+
+    async def _check_alive(self, seconds: float) -> None:
+        """Raise Lost if the server does not answer on a connection of its own."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                if await asyncio.to_thread(self._connections.is_alive, seconds):
+                    return
+        raise Lost("it does not answer", sent=True)
+
+    def _unavailable(self, lost: Lost, *, repeatable: bool) -> Unavailable:
+        """Return the error of a call without an answer: one line with the address and the next step."""
+        if not lost.sent:
+            message = f"The Folklore server {self.url} cannot be reached ({lost}); nothing was read or written."
+            return Unavailable(
+                message, hint="Go on without it: each call tries again. Check the network and the server."
+            )
+        message = f"The Folklore server {self.url} was lost during this call ({lost}); it may have been carried out."
+        then = "Repeating it is safe." if repeatable else "Look with memory_get or memory_list before you repeat it."
+        return Unavailable(message, hint=then)
+
+    def _refusal(self, answered: Answered) -> FolkloreError:
+        """Return the error of a response that is no message of the protocol."""
+        reported = answered.value.get("error") if isinstance(answered.value, dict) else None
+        if not isinstance(reported, dict) or not isinstance(reported.get("message"), str):
+            return Unavailable(
+                f"{self.url}/mcp answered {answered.status}, and not as a Folklore server does.",
+                hint="Check the address, and what is between here and there.",
+            )
+        said = f"The Folklore server {self.url}: {reported['message']}"
+        if answered.status == HTTPStatus.UNAUTHORIZED:
+            return Unauthenticated(
+                str(reported.get("code")),
+                f"{said} Nothing was read or written.",
+                hint=f"Ask its owner for a new token, then run `folklore install --server {self.url} --token fk_…`.",
+            )
+        return Unavailable(said, hint=reported.get("hint"))
