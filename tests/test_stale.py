@@ -9,10 +9,10 @@ import pytest
 from mcp import Client
 
 from folklore.app import App
-from folklore.bridge.code import answered, asked
 from folklore.config import Settings
 from folklore.mcp.server import build_server
 from folklore.memory.code import working_copy
+from folklore.memory.code.bridged import BridgedCode
 from folklore.memory.code.calls import ANCHORS, stale_memories
 from folklore.memory.context import MemoryContext
 from folklore.memory.service import Service
@@ -224,6 +224,7 @@ async def test_a_bridge_ties_and_marks_what_a_server_without_the_working_copy_st
         caller=lambda: app_here.caller,
         namespace=app_here.namespace,
     )
+    code = BridgedCode(app_here.copy)
     async with connected(build_server(service)) as client:
 
         async def call(params: dict[str, Any]) -> dict[str, Any]:
@@ -233,8 +234,8 @@ async def test_a_bridge_ties_and_marks_what_a_server_without_the_working_copy_st
             return result
 
         async def bridged(tool: str, **arguments: Any) -> dict[str, Any]:
-            params = await asked(app_here.copy, {"name": tool, "arguments": arguments}, call)
-            result = await answered(app_here.copy, await call(params))
+            params = await code.asked({"name": tool, "arguments": arguments}, call)
+            result = await code.answered(await call(params))
             assert ANCHORS not in result.get("_meta", {})
             return result
 
@@ -249,7 +250,7 @@ async def test_a_bridge_ties_and_marks_what_a_server_without_the_working_copy_st
             assert '"stale":{"path":"src/ferry.py"' in result["content"][0]["text"]
         confirmed = await bridged("memory_update", id=id_, content="The ferry leaves at one.")
         after = await bridged("memory_get", ids=[id_])
-        wrong = await asked(app_here.copy, {"name": "memory_store", "arguments": {"memories": "x", "filters": 3}}, call)
+        wrong = await code.asked({"name": "memory_store", "arguments": {"memories": "x", "filters": 3}}, call)
         plain = await client.call_tool("memory_recall", {"query": "ferry"})
 
     assert confirmed["structuredContent"]["commit"] == here.head
