@@ -13,14 +13,12 @@ import json
 import logging
 import re
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any
+from typing import Any, Protocol
 from uuid import uuid4
 
-from folklore.bridge import code
 from folklore.bridge.connections import Message
 from folklore.bridge.remote import IMPATIENT, Remote
 from folklore.errors import FolkloreError
-from folklore.memory.code.working_copy import WorkingCopy
 from folklore.text.clean import replace_lone_surrogates
 
 log = logging.getLogger(__name__)  # structlog would delay the start
@@ -39,17 +37,26 @@ _NAMED = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
 _PRINTABLE = re.compile(r"(?!=\?base64\?)[!-~]([ -~]*[!-~])?")
 
 
+class Code(Protocol):
+    """What only this machine knows about the code that tool calls and their results are about."""
+
+    async def asked(self, params: Message, call: Callable[[Message], Awaitable[Message]]) -> Message:
+        """Return the parameters of tools/call with it. `call` sends parameters, and returns the result of the tool."""
+
+    async def answered(self, result: Message) -> Message:
+        """Return the result of a tool with it."""
+
+
 class Bridge:
     """Answers the lines of a client. `write` takes each message for it.
 
-    `own` answers the last of some messages as the server of this package does. `copy` is the client's working copy.
+    `own` answers the last of some messages as the server of this package does. `code` is what this machine knows of the
+    client's working copy.
     """
 
-    def __init__(
-        self, remote: Remote, write: Callable[[Message], None], own: Own, copy: WorkingCopy | None = None
-    ) -> None:
+    def __init__(self, remote: Remote, write: Callable[[Message], None], own: Own, code: Code | None = None) -> None:
         self._remote = remote
-        self._copy = copy
+        self._code = code
         self._write = write
         self._own = own
         self._calls: dict[str | int, asyncio.Task[None]] = {}
@@ -131,7 +138,7 @@ class Bridge:
 
     async def _tied(self, request: Message) -> Message:
         """Return a tool call with what only this machine knows: the files and the commit that memories are about."""
-        if request["method"] != "tools/call" or self._copy is None:
+        if request["method"] != "tools/call" or self._code is None:
             return request
 
         async def call(params: Message) -> Message:
@@ -140,7 +147,7 @@ class Bridge:
             result = (await self._called(read, _version_of(request))).get("result")
             return result if isinstance(result, dict) else {}
 
-        return {**request, "params": await code.asked(self._copy, _params(request), call)}
+        return {**request, "params": await self._code.asked(_params(request), call)}
 
     async def _listed(self, request: Message, version: str | None) -> Message:
         """Answer the handshake, or a list: as the server does, else as this package does."""
@@ -158,7 +165,7 @@ class Bridge:
 
         The server has no working copy of the repository; what only this machine knows about a result is added here.
         """
-        return result if self._copy is None else await code.answered(self._copy, result)
+        return result if self._code is None else await self._code.answered(result)
 
     def _learn(self, method: str, result: Message) -> None:
         """Keep what later requests need: the protocol's version, and which tools may be called twice."""

@@ -68,6 +68,7 @@ async def _serve_bridge(settings: Settings, server: str) -> None:
     from folklore.bridge.connections import Message
     from folklore.bridge.remote import Access, Remote
     from folklore.bridge.stdio import claim_stdout, read_lines
+    from folklore.memory.code.bridged import BridgedCode
 
     async def own(messages: Sequence[Message]) -> Message:
         """Answer as the server of this package does; its libraries are imported only while the team's is away."""
@@ -80,7 +81,7 @@ async def _serve_bridge(settings: Settings, server: str) -> None:
 
     remote = Remote(normalised(server), lambda: Access(token_for(settings), request_headers(settings)))
     remote.prepare()
-    bridge = Bridge(remote, claim_stdout(), own, working_copy(settings))
+    bridge = Bridge(remote, claim_stdout(), own, BridgedCode(working_copy(settings)))
     try:
         await read_lines(bridge.take)
     finally:
