@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from typing import Any
 from uuid import UUID
 
@@ -27,7 +28,6 @@ from folklore.text.paths import MAX_PATHS, ROOT
 Call = Callable[[Any], Awaitable[Any]]
 # In the `_meta` of an MCP call: a bridge asks for the anchors of the memories in the answer, and gets them by id.
 ANCHORS = "folklore/anchors"
-_ANCHORS: TypeAdapter[dict[str, Anchor]] = TypeAdapter(dict[str, Anchor])
 _PAGE = 1_000
 # Seconds for all memories of a project; one answer has less.
 _SECONDS = 30.0
@@ -158,17 +158,22 @@ def memories_of(result: object) -> list[Memory]:
 # As JSON, for a bridge: it passes on what an assistant sends and gets, and reads neither but for this.
 
 
+@cache
+def _anchors() -> TypeAdapter[dict[str, Anchor]]:
+    return TypeAdapter(dict[str, Anchor])
+
+
 def anchors_json(memories: Sequence[Memory]) -> JsonDict:
     """Return by id the code that memories are about, for `marked_json` in a process that has the working copy."""
     anchors = {str(memory.id): Anchor.of(memory) for memory in memories if memory.paths}
-    sent: JsonDict = _ANCHORS.dump_python(anchors, mode="json")
+    sent: JsonDict = _anchors().dump_python(anchors, mode="json")
     return sent
 
 
 async def marked_json(copy: WorkingCopy, value: JsonDict, anchors: object) -> JsonDict:
     """Return the value of an answer with marks on its memories. `anchors` are those that the server sent with it."""
     try:
-        by_id = _ANCHORS.validate_python(anchors)
+        by_id = _anchors().validate_python(anchors)
     except ValidationError:
         return value
     memories = value.get("memories")
@@ -203,7 +208,7 @@ async def tied_json(
         return arguments | {"memories": await _tied_each(copy, memories)}
     if tool == "memory_update" and not arguments.keys().isdisjoint(("content", "paths", "commit")):
         try:
-            anchor = _ANCHORS.validate_python(await read(str(arguments.get("id")))).get(str(arguments.get("id")))
+            anchor = _anchors().validate_python(await read(str(arguments.get("id")))).get(str(arguments.get("id")))
         except ValidationError:
             anchor = None
         if anchor is None or not copy.holds(anchor.namespace):
