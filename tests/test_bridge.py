@@ -493,6 +493,24 @@ async def test_a_cancelled_call_ends_at_the_server_and_others_go_on(team: Team, 
     assert [json.loads(line).get("id") for line in spoken.lines] == [1, 8, 9]
 
 
+async def test_a_cancelled_call_of_the_newest_version_ends_at_the_server(
+    team: Team, address: str, tmp_path: Path
+) -> None:
+    machine = here(tmp_path)
+    saved(machine, team.url, (await team.token("vera", "vera-notes:writer")).secret)
+
+    async with bridged(machine, team.url, tmp_path, mode="2026-07-28") as client:
+        async with locked(address):
+            arguments = {"content": "This store is cancelled.", "namespace": "vera-notes"}
+            store = asyncio.create_task(client.call_tool("memory_store", arguments))
+            await asyncio.sleep(1)
+            store.cancel()
+            await asyncio.sleep(0.5)
+        listed = await called(client, "memory_list", namespaces=["vera-notes"])
+
+    assert listed["memories"] == []
+
+
 async def test_lines_that_cannot_be_read_are_answered_and_the_rest_is_served(team: Team, tmp_path: Path) -> None:
     machine = here(tmp_path)
     saved(machine, team.url, (await team.token("nora", "nora-notes:writer")).secret)

@@ -94,8 +94,23 @@ class Connections:
             return path, {}
         return f"http://{self._server.netloc}{path}", _authorization(self._proxy)
 
-    def is_alive(self, seconds: float) -> bool:
-        """Return whether the server answers on a new connection."""
+    def ask_alive(self, seconds: float) -> asyncio.Future[bool]:
+        """Return, as a future, whether the server answers on a new connection."""
+        loop = asyncio.get_running_loop()
+        alive: asyncio.Future[bool] = loop.create_future()
+
+        def report(is_alive: bool) -> None:
+            if not alive.done():
+                alive.set_result(is_alive)
+
+        def ask() -> None:
+            with suppress(RuntimeError):  # the loop has ended
+                loop.call_soon_threadsafe(report, self._is_alive(seconds))
+
+        threading.Thread(target=ask, name="folklore-alive", daemon=True).start()
+        return alive
+
+    def _is_alive(self, seconds: float) -> bool:
         path, headers = self.target("/healthz")
         try:
             with closing(self._new(seconds)) as connection:
@@ -115,7 +130,7 @@ class Connections:
             connection.set_tunnel(self._server.hostname or "", self._server.port, _authorization(self._proxy))
         try:
             connection.connect()  # without Nagle's delay
-        except (OSError, HTTPException) as error:
+        except (OSError, HTTPException, ValueError) as error:  # the last for a host that cannot be a name
             connection.close()
             raise Lost(_reason(error), sent=False) from error
         connection.auto_open = 0  # a request on a closed connection is an error, and not sent on another one
@@ -123,7 +138,10 @@ class Connections:
 
 
 class Post:
-    """A message on its way. `answered` gets the answer, or Lost; notifications before it go to `notify`."""
+    """A message on its way. `answered` gets the answer, or Lost; notifications before it go to `notify`.
+
+    Before the message is `sent`, the server cannot have received it.
+    """
 
     def __init__(
         self,
@@ -141,6 +159,7 @@ class Post:
         self._connect_seconds = connect_seconds
         self._connection: HTTPConnection | None = None
         self._cancelled = False
+        self.sent = False
         self._loop = asyncio.get_running_loop()
         self.answered: asyncio.Future[Answered] = self._loop.create_future()
         threading.Thread(target=self._run, name="folklore-post", daemon=True).start()
@@ -171,6 +190,7 @@ class Post:
                 return
             path, proxied = self._connections.target("/mcp")
             connection.sock.settimeout(_READ)
+            self.sent = True
             connection.request("POST", path, self._body, self._headers | proxied)
             response = connection.getresponse()
             if response.getheader("content-type", "").startswith("text/event-stream"):

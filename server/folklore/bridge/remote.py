@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from http import HTTPStatus
 
@@ -144,7 +143,8 @@ class Remote:
         try:
             deadline = began + patience.silent
             while not (await asyncio.wait({post.answered}, timeout=max(0.0, deadline - time.monotonic())))[0]:
-                await self._check_alive(patience.alive)
+                if not await self._is_alive(patience.alive):
+                    raise Lost("it does not answer", sent=post.sent)
                 deadline = time.monotonic() + patience.silent
         finally:
             post.cancel()  # without an answer, its connection is closed, which cancels the call at the server
@@ -153,13 +153,11 @@ class Remote:
             return answered.value
         raise self._refusal(answered)
 
-    async def _check_alive(self, seconds: float) -> None:
-        """Raise Lost if the server does not answer on a connection of its own."""
-        with suppress(TimeoutError):
-            async with asyncio.timeout(seconds):
-                if await asyncio.to_thread(self._connections.is_alive, seconds):
-                    return
-        raise Lost("it does not answer", sent=True)
+    async def _is_alive(self, seconds: float) -> bool:
+        """Return whether the server answers on a connection of its own, in time."""
+        alive = self._connections.ask_alive(seconds)
+        await asyncio.wait({alive}, timeout=seconds)
+        return alive.done() and alive.result()
 
     def _unavailable(self, lost: Lost, *, repeatable: bool) -> Unavailable:
         """Return the error of a call without an answer: one line with the address and the next step."""
