@@ -1,4 +1,4 @@
-"""What do marks on memories of changed files cost? Recalls of ten results with paths, in a repository of many commits.
+"""Cost of marks on memories of changed files: recalls of ten results with paths, in a repository of many commits.
 
     python -m benchmarks.stale --commits 5000
 
