@@ -278,6 +278,8 @@ create table memories (
     agent text,
     paths text[] not null default '{}',
     commit text,
+    -- Git's id of the content that the memory is about, a space and the path, for each file of paths that git has.
+    blobs text[] not null default '{}',
     importance real,
     confidence real,
     priority smallint,

@@ -25,6 +25,7 @@ from folklore.mcp.tools import TOOLS
 from tests.certificates import issued
 from tests.conftest import Cluster
 from tests.gate import gate
+from tests.repositories import Repository
 from tests.servers import HttpServer, Watched, free_port, on_http, watched
 from tests.team import Team, bearer, library_at
 from tests.team import connected as over_http
@@ -694,3 +695,32 @@ async def end(server: HttpServer, sign: signal.Signals) -> None:
     server.process.send_signal(sign)
     async with asyncio.timeout(STUCK):
         await server.process.wait()
+
+
+async def test_memories_are_tied_to_the_code_of_the_bridge_and_marked_there(team: Team, tmp_path: Path) -> None:
+    shop = Repository(repository(tmp_path / "shop", "git@github.com:acme/shop.git"))
+    for name in ("user.name", "user.email"):
+        shop.git("config", name, "tester")
+    head = shop.commit({"src/ferry.py": "noon\n"})
+    created = await team.token("tied", "repo:acme/shop:admin")
+    machine = here(tmp_path, token=created.secret)
+    memory = {"content": "The ferry leaves at noon.", "paths": [f"{shop.root}/src/ferry.py:1"]}
+
+    for mode in ("legacy", "auto"):
+        async with bridged(machine, team.url, shop.root, mode=mode) as client:
+            stored = await called(client, "memory_store", memories=[memory])
+            id_ = stored["stored"][0]["id"]
+            (whole,) = (await called(client, "memory_get", ids=[id_]))["memories"]
+            assert (whole["paths"], whole["commit"], whole.get("stale")) == (["src/ferry.py"], head, None)
+            head = shop.commit({"src/ferry.py": f"{mode}\n"})
+
+            async with asyncio.timeout(STUCK):  # a busy machine may have no marks within half a second
+                while True:
+                    (found,) = (await called(client, "memory_recall", query="ferry"))["memories"]
+                    if "stale" in found:
+                        break
+            assert (found["stale"]["path"], found["stale"]["commit"]) == ("src/ferry.py", head[:12])
+            await called(client, "memory_update", id=id_, content=f"The ferry leaves at {mode}.")
+            (found,) = (await called(client, "memory_recall", query="ferry"))["memories"]
+            assert "stale" not in found
+            await called(client, "memory_forget", ids=[id_], erase=True)

@@ -62,6 +62,7 @@ RICH: list[Line] = [
         "language": "german",
         "paths": ["src/release.py"],
         "commit": "abc123",
+        "blobs": [f"{'5' * 40} src/release.py"],
         "metadata": {"b": [1, 2.5, None], "a": {"nested": "ü"}},
         "expires_at": "2025-06-01T00:00:00+00:00",
         "superseded_at": "2025-03-01T00:00:00+00:00",

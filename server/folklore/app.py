@@ -8,12 +8,13 @@ import os
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime, timedelta, tzinfo
-from functools import cached_property
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from folklore.config import Settings
 from folklore.errors import ConfigInvalid, FolkloreError, InvalidInput
+from folklore.memory.code.working_copy import WorkingCopy
 from folklore.memory.ids import new_id
 from folklore.memory.service import Service
 from folklore.memory.usage import UsageQueue, UsageRecorder
@@ -75,11 +76,16 @@ class App:
     def service(self) -> Service:
         """The operations for the user who started this process."""
         return Service(
-            open=lambda: self.context(self.caller, self.namespace, self.namespace),
+            open=lambda: self.context(self.caller, self.namespace, self.namespace, copy=self.copy),
             caller=lambda: self.caller,
             namespace=self.namespace,
             usage=self.usage,
         )
+
+    @cached_property
+    def copy(self) -> WorkingCopy:
+        """The working copy that this process works in; not that of callers over HTTP."""
+        return working_copy(self.settings)
 
     async def context(
         self,
@@ -87,8 +93,9 @@ class App:
         namespace: Callable[[], str],
         project: Callable[[], str | None] = lambda: None,
         zone: tzinfo | None = None,
+        copy: WorkingCopy | None = None,
     ) -> RequestContext:
-        """Return the context of one request, once the parts run; `namespace` and `project` as RequestContext has them.
+        """Return the context of one request, once the parts run; `namespace`, `project`, `copy` as RequestContext has.
 
         `zone` is the caller's; default: that of the setting or of this machine. Raises DatabaseUnavailable,
         EngineFailed, ConfigInvalid.
@@ -104,6 +111,7 @@ class App:
             project=project,
             retention=self.retention,
             engine=runtime.where,
+            copy=copy,
         )
         return context
 
@@ -120,11 +128,7 @@ class App:
 
     def namespace(self) -> str:
         """Return the current namespace of a local caller; over HTTP another rule applies (http/team.py)."""
-        return self.settings.namespace or self._project
-
-    @cached_property
-    def _project(self) -> str:
-        return project_namespace(working_directory(os.environ))
+        return self.copy.namespace
 
     def now(self) -> datetime:
         """Return the current time: the only clock of the application."""
@@ -205,6 +209,12 @@ class App:
             return
         await self.usage.close()
         await runtime.close()
+
+
+def working_copy(settings: Settings) -> WorkingCopy:
+    """Return the working copy of this process; its memories are in the namespace of the setting or of the project."""
+    project = cache(lambda: project_namespace(working_directory(os.environ)))
+    return WorkingCopy(lambda: working_directory(os.environ), lambda: settings.namespace or project())
 
 
 def local_zone(settings: Settings) -> ZoneInfo:

@@ -23,7 +23,7 @@ Shared = Literal["never", "always"]
 # When a request over HTTP needs a token: as soon as a token exists, always, never.
 Demand = Literal["auto", "always", "never"]
 SecretPolicy = Literal["refuse", "redact", "off"]
-FieldType = Literal["text", "kind", "tags", "paths", "language", "share", "integer", "time", "json", "flag"]
+FieldType = Literal["text", "kind", "tags", "paths", "language", "share", "integer", "time", "json", "flag", "blobs"]
 
 DEFAULT_KIND = "note"
 _KINDS = "note, semantic, episodic, identity, procedural, decision, bug"
@@ -181,6 +181,7 @@ class Field:
     filter: bool = False  # recall has a filter of this name, which compares for equality
     concise: bool = False  # concise answers show it, unless it has its default
     imported: bool = False  # only an import may state it
+    stated: bool = True  # people and models state it; else a process in the working copy does, and no answer shows it
     option: str | None = None  # its own option of `folklore store`; a field without one is given by --field
     name: str = ""
 
@@ -223,6 +224,9 @@ class Stated:
     expires_at: Annotated[Time | None, Field("time", "When it stops being true")] = None
     paths: Annotated[tuple[str, ...], Field("paths", "Files or folders it is about", default=(), option="--path")] = ()
     commit: Annotated[str | None, Field("text", "The commit it is about", 100)] = None
+    blobs: Annotated[
+        tuple[str, ...], Field("blobs", "For each file git's id of the content it is about", default=(), stated=False)
+    ] = ()
     metadata: Annotated[JsonObject | None, Field("json", "A JSON object of at most 8 KB", 8 * 1024)] = None
     pinned: Annotated[
         bool,
@@ -237,6 +241,8 @@ def _declared() -> dict[str, Field]:
 
 # The declared fields by name, in their order.
 FIELDS: Mapping[str, Field] = MappingProxyType(_declared())
+# Those that people and models see.
+SHOWN = tuple(name for name, field in FIELDS.items() if field.stated)
 
 
 @dataclass(frozen=True, slots=True)
@@ -397,6 +403,20 @@ class Variant:
 
 
 @dataclass(frozen=True, slots=True)
+class Stale:
+    """Change of a file after a memory about it: time and commit of the first one, or of the removal if it vanished.
+
+    `moved_to` is the new path of a file that git finds renamed.
+    """
+
+    path: str
+    since: datetime
+    commit: str
+    vanished: bool = False
+    moved_to: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Recalled:
     """A memory in an answer.
 
@@ -417,6 +437,7 @@ class Recalled:
     contradicts: tuple[UUID, ...] = ()
     queries: tuple[int, ...] = ()
     passage: tuple[int, int] | None = None
+    stale: tuple[Stale, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

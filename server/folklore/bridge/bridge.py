@@ -13,7 +13,7 @@ import json
 import logging
 import re
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any
+from typing import Any, Protocol
 from uuid import uuid4
 
 from folklore.bridge.connections import Message
@@ -37,14 +37,26 @@ _NAMED = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
 _PRINTABLE = re.compile(r"(?!=\?base64\?)[!-~]([ -~]*[!-~])?")
 
 
+class Code(Protocol):
+    """What only this machine knows about the code that tool calls and their results are about."""
+
+    async def asked(self, params: Message, call: Callable[[Message], Awaitable[Message]]) -> Message:
+        """Return the parameters of tools/call with it. `call` sends parameters, and returns the result of the tool."""
+
+    async def answered(self, result: Message) -> Message:
+        """Return the result of a tool with it."""
+
+
 class Bridge:
     """Answers the lines of a client. `write` takes each message for it.
 
-    `own` answers the last of some messages as the server of this package does.
+    `own` answers the last of some messages as the server of this package does. `code` is what this machine knows of the
+    client's working copy.
     """
 
-    def __init__(self, remote: Remote, write: Callable[[Message], None], own: Own) -> None:
+    def __init__(self, remote: Remote, write: Callable[[Message], None], own: Own, code: Code | None = None) -> None:
         self._remote = remote
+        self._code = code
         self._write = write
         self._own = own
         self._calls: dict[str | int, asyncio.Task[None]] = {}
@@ -108,18 +120,34 @@ class Bridge:
         if method in _FIRST | _LISTS:
             answer = await self._listed(request, version)
         else:
-            answer = await self._remote.call(
-                _with_call_id(request),
-                self._headers(request, version),
-                self._write,
-                repeatable=self._is_repeatable(request),
-            )
+            answer = await self._called(await self._tied(request), version)
         result = answer.get("result")
         if isinstance(result, dict):
             self._learn(method, result)
             if method == "tools/call":
                 answer = {**answer, "result": await self._passed(request, result)}
         return answer
+
+    async def _called(self, request: Message, version: str | None) -> Message:
+        return await self._remote.call(
+            _with_call_id(request),
+            self._headers(request, version),
+            self._write,
+            repeatable=self._is_repeatable(request),
+        )
+
+    async def _tied(self, request: Message) -> Message:
+        """Return a tool call with what only this machine knows: the files and the commit that memories are about."""
+        if request["method"] != "tools/call" or self._code is None:
+            return request
+
+        async def call(params: Message) -> Message:
+            meta = {**(_params(request).get("_meta") or {}), **params["_meta"]}  # the protocol's version, too
+            read = {**request, "params": {**params, "_meta": meta}}
+            result = (await self._called(read, _version_of(request))).get("result")
+            return result if isinstance(result, dict) else {}
+
+        return {**request, "params": await self._code.asked(_params(request), call)}
 
     async def _listed(self, request: Message, version: str | None) -> Message:
         """Answer the handshake, or a list: as the server does, else as this package does."""
@@ -137,7 +165,7 @@ class Bridge:
 
         The server has no working copy of the repository; what only this machine knows about a result is added here.
         """
-        return result
+        return result if self._code is None else await self._code.answered(result)
 
     def _learn(self, method: str, result: Message) -> None:
         """Keep what later requests need: the protocol's version, and which tools may be called twice."""

@@ -9,9 +9,11 @@ from typing import Any, cast
 import httpx
 
 from folklore import __version__
+from folklore.app import working_copy
 from folklore.cli.context import request_headers, token_for
 from folklore.config import Settings
 from folklore.errors import FolkloreError, Unavailable, error_from_code
+from folklore.memory.code.calls import mark, prepare
 from folklore.memory.requests import ExportRequest, Request, Result, Returns, read_result, request_json
 
 _SECONDS = 60.0
@@ -25,6 +27,7 @@ class HttpClient:
         headers = {"user-agent": f"folklore/{__version__}", "content-type": "application/json"}
         if (token := token_for(settings)) is not None:
             headers["authorization"] = f"Bearer {token}"
+        self.copy = working_copy(settings)
         headers |= request_headers(settings)
         self._client = httpx.AsyncClient(base_url=self._server, headers=headers, timeout=_SECONDS)
 
@@ -36,14 +39,14 @@ class HttpClient:
 
     async def call(self, request: Returns[Result]) -> Result:
         """Run an operation. Raises the error that the server reports, or Unavailable."""
-        sent = cast("Request", request)
+        sent = cast("Request", await prepare(self.copy, request, self.call))
         try:
             response = await self._client.post(f"/api/{sent.operation}", content=request_json(sent))
         except httpx.HTTPError as error:
             raise self._unreachable(error) from error
         value = _json(response)
         if response.status_code == httpx.codes.OK and isinstance(value, dict) and "result" in value:
-            return cast("Result", read_result(sent, value["result"]))
+            return cast("Result", await mark(self.copy, read_result(sent, value["result"])))
         raise _error(response, value)
 
     async def export(self, request: ExportRequest) -> AsyncGenerator[str, None]:

@@ -25,6 +25,7 @@ _GROUPS: dict[str, dict[str, tuple[str, str, str]]] = {
         "search": ("folklore.cli.daily.read", "search", "Find memories by exact words."),
         "list": ("folklore.cli.daily.read", "list_", "List memories in order of time."),
         "show": ("folklore.cli.daily.read", "show", "Show memories whole, by id."),
+        "stale": ("folklore.cli.daily.stale", "stale", "List memories whose files changed since; confirm them."),
         "log": ("folklore.cli.daily.status", "log", "Show who stored, changed and forgot what, by day."),
         "history": ("folklore.cli.daily.read", "history", "Show the changes of a memory."),
         "edit": ("folklore.cli.daily.write", "edit", "Change a memory in your editor."),

@@ -148,7 +148,7 @@ def _pairs_option(flag: str, about: str) -> tuple[str, Option]:
     return _option(f"{flag[2:]}_values", flag, type=NameValue(), multiple=True, help=about)
 
 
-_OTHER_FIELDS = [name for name in CHANGEABLE if name != "content" and not FIELDS[name].option]
+_OTHER_FIELDS = [name for name in CHANGEABLE if name != "content" and FIELDS[name].stated and not FIELDS[name].option]
 _FIELDS = [
     *((name, _field_option(name, field)) for name, field in FIELDS.items() if field.option is not None),
     _pairs_option("--field", f"Another field: {', '.join(_OTHER_FIELDS)}."),

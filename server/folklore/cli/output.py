@@ -19,17 +19,18 @@ import click
 from folklore.cli.ids import short
 from folklore.memory import serializers
 from folklore.memory.serializers import Format
-from folklore.model import DEFAULT_KIND, FIELDS
+from folklore.model import DEFAULT_KIND, FIELDS, SHOWN
 
 if TYPE_CHECKING:
     from folklore.memory.results import MemoryDetails
-    from folklore.model import Answer, Memory, Recalled, Revision
+    from folklore.model import Answer, Memory, Recalled, Revision, Stale
 
 # Receives the number of steps done and a text for the user.
 Report = Callable[[int, str], None]
 
 _LINES_SHOWN = 8
 _INDENT = "    "
+_COMMIT = 12  # digits by which a commit is recognised
 _MINUTE, _HOUR = 60, 3_600  # seconds
 _YEAR = 365  # days
 _UNBOUNDED = 10_000  # columns, to measure a table without the width of the terminal
@@ -156,6 +157,7 @@ def print_details(item: MemoryDetails, zone: tzinfo) -> None:
         _print_field("relation", f"{text} ({relation.strength:g})")
     if item.revisions:
         _print_field("revisions", f"{item.revisions} (`folklore history {item.memory.id}`)")
+    print_stale(item.stale, zone)
 
 
 def print_revision(item: Revision, after: Mapping[str, Any], zone: tzinfo) -> None:
@@ -165,7 +167,7 @@ def print_revision(item: Revision, after: Mapping[str, Any], zone: tzinfo) -> No
     change = f"{item.action}{undoes} by {item.author}, from revision {item.revision}{reason}"
     print_line(f"{time_text(item.changed_at, zone)}  {change}")
     for name, value in item.before.items():
-        if value is None and name not in FIELDS:  # such as the time of the forgetting, which the action says
+        if name not in SHOWN and (value is None or name in FIELDS):  # the action says when it was forgotten
             continue
         old, new = (_plain("" if side is None else side) for side in (value, after.get(name)))
         if name == "content" or "\n" in old + new:
@@ -266,7 +268,7 @@ def _print_result(place: int, result: Recalled, form: Format, zone: tzinfo) -> N
     by = memory.superseded_by
     if form == "ids":
         replaced = f", superseded by {by}" if by else ""
-        print_line(f"{memory.id}  {score}".rstrip() + replaced)
+        print_line(f"{memory.id}  {score}".rstrip() + replaced + (", stale" if result.stale else ""))
         return
     replaced = f", superseded by {short(by)}" if by else ""
     head = f"{place:>2}. {paint(score, fg='green')}{'  ' if score else ''}"
@@ -283,12 +285,21 @@ def _print_result(place: int, result: Recalled, form: Format, zone: tzinfo) -> N
         print_line(f"{_INDENT}{short(memory.id)} by {memory.author}{rest}{replaced}", dim=True)
     for id_ in result.contradicts:
         print_line(f"{_INDENT}contradicts {short(id_)}", fg="yellow")
+    print_stale(result.stale, zone)
     for item in result.variants:
         differs = f": {item.differs}" if item.differs else ""
         print_line(
             f"{_INDENT}variant {short(item.id)} by {item.author}, {time_text(item.when, zone)}{differs}", dim=True
         )
     print_line()
+
+
+def print_stale(files: Sequence[Stale], zone: tzinfo) -> None:
+    """Print the files that changed after a memory about them, each with time and commit."""
+    for file in files:
+        what = f"moved to {file.moved_to}" if file.moved_to else "vanished" if file.vanished else "changed"
+        commit = file.commit[:_COMMIT]
+        print_line(f"{_INDENT}stale: {file.path} {what} {time_text(file.since, zone)}, commit {commit}", fg="yellow")
 
 
 def _headline(memory: Memory, zone: tzinfo) -> str:

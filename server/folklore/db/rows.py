@@ -94,8 +94,10 @@ def iso(value: datetime | None) -> str | None:
     return None if value is None else value.isoformat()
 
 
-_READERS: Mapping[FieldType, Callable[[Any], object]] = {"tags": tuple, "paths": tuple, "share": short, "json": _object}
-_WRITERS: Mapping[FieldType, Callable[[Any], object]] = {"tags": list, "paths": list, "time": iso}
+_READERS: Mapping[FieldType, Callable[[Any], object]] = {
+    "tags": tuple, "paths": tuple, "share": short, "json": _object, "blobs": tuple,
+}  # fmt: skip
+_WRITERS: Mapping[FieldType, Callable[[Any], object]] = {"tags": list, "paths": list, "time": iso, "blobs": list}
 _READ = [(name, _READERS.get(field.type)) for name, field in FIELDS.items()]
 _WRITE = [(name, _WRITERS.get(field.type)) for name, field in FIELDS.items()]
 _FILTERS = [name for name, field in FIELDS.items() if field.filter]

@@ -48,6 +48,7 @@ _FIELDS = re.compile(
 _TYPES: Mapping[FieldType, str] = {
     "text": "text", "kind": "text", "language": "text", "tags": "text[]", "paths": "text[]", "share": "real",
     "integer": "integer", "time": "timestamptz", "json": "jsonb", "flag": "boolean",
+    "blobs": "text[]",
 }  # fmt: skip
 
 # The fragments that a variant replaces; None removes one.

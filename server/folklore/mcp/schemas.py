@@ -11,11 +11,16 @@ from folklore.model import FIELDS, Draft
 
 Schema = dict[str, Any]
 # Fields of a memory that only the server or an import sets.
-_NOT_STATED = {"id", "author", "created_at", *(name for name, field in FIELDS.items() if field.imported)}
+_HIDDEN = {name for name, field in FIELDS.items() if field.imported or not field.stated}
+_NOT_STATED = {"id", "author", "created_at", *_HIDDEN}
 
 _TEXT: Schema = {"type": "string"}
 _OBJECTS: Schema = {"type": "array", "items": {"type": "object"}}
 _MEMORIES: Schema = {"type": "array", "items": {"type": "object", "required": ["id"]}}
+_MARKED: Schema = {
+    "type": "array",
+    "items": {"type": "object", "properties": {"stale": {"type": "object"}}, "required": ["id"]},
+}
 _TEXTS: Schema = {"type": "array", "items": _TEXT}
 _FLAG: Schema = {"type": "boolean"}
 _DEGRADED: Schema = {
@@ -38,9 +43,9 @@ STORE_RESULT = _object(
 )
 ANSWER = _object(
     ("memories", "searched"),
-    memories=_MEMORIES, searched=_TEXTS, degraded=_DEGRADED, truncated=_FLAG, cursor=_TEXT, note=_TEXT,
+    memories=_MARKED, searched=_TEXTS, degraded=_DEGRADED, truncated=_FLAG, cursor=_TEXT, note=_TEXT,
 )  # fmt: skip
-GET_RESULT = _object(("memories",), memories=_MEMORIES, missing=_TEXTS)
+GET_RESULT = _object(("memories",), memories=_MARKED, missing=_TEXTS)
 RECORD = _object(("id", "content", "revision"), id=_TEXT, content=_TEXT, revision={"type": "integer"})
 FORGET_RESULT = _object(
     ("forgotten",), forgotten=_MEMORIES, already_forgotten=_TEXTS, erased=_FLAG, dry_run=_FLAG, more=_FLAG,
@@ -63,6 +68,8 @@ def input_schema(arguments: type[BaseModel], shared: Mapping[str, str]) -> Schem
     short: Schema = _shorten(schema, definitions)
     short.pop("$defs", None)
     short.pop("description", None)
+    for name in _HIDDEN:
+        short["properties"].pop(name, None)
     for name, reference in shared.items():
         short["properties"][name] = {"type": "object", "description": f"as in {reference}"}
     return short

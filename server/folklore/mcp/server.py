@@ -31,9 +31,10 @@ from folklore import __version__
 from folklore.errors import FolkloreError
 from folklore.mcp import prompts, resources
 from folklore.mcp.tools import TOOLS, ToolSpec
+from folklore.memory.code.calls import ANCHORS, anchors_json, memories_of
 from folklore.memory.permissions import may_write_somewhere
-from folklore.memory.requests import field_errors
-from folklore.memory.service import Service
+from folklore.memory.requests import Result, Returns, field_errors
+from folklore.memory.service import Operations, Service
 
 log = logging.getLogger(__name__)  # structlog would delay the start
 
@@ -99,7 +100,9 @@ class _Handlers:
         started, outcome = perf_counter(), "cancelled"
         try:
             arguments = tool.arguments.model_validate(_parsed(tool, params.arguments or {}))
-            value = await tool.run(self._service, arguments, ctx.meta or {})
+            meta = ctx.meta or {}
+            kept = _Kept(self._service)
+            value = await tool.run(kept if ANCHORS in meta else self._service, arguments, meta)
             outcome = "ok"
         except ValidationError as error:
             outcome = "invalid_input"
@@ -114,7 +117,8 @@ class _Handlers:
         finally:
             self._service.usage.metrics.called(tool.name, outcome, perf_counter() - started)
         text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-        return CallToolResult(content=[TextContent(type="text", text=text)], structured_content=value)
+        anchors = {ANCHORS: anchors_json(memories_of(kept.result))} if kept.result is not None else None
+        return CallToolResult(content=[TextContent(type="text", text=text)], structured_content=value, _meta=anchors)
 
     async def list_resources(self, _ctx: Context, _params: Page) -> ListResourcesResult:
         """List the resources."""
@@ -135,6 +139,20 @@ class _Handlers:
     async def get_prompt(self, _ctx: Context, params: GetPromptRequestParams) -> GetPromptResult:
         """Return a prompt with its arguments."""
         return prompts.render(self._service, params.name, params.arguments or {})
+
+
+class _Kept:
+    """Operations that keep their last result, for a bridge that asks for more than the assistant sees of it."""
+
+    def __init__(self, inner: Operations) -> None:
+        self._inner = inner
+        self.result: object = None
+
+    async def call(self, request: Returns[Result]) -> Result:
+        """Run an operation. Raises FolkloreError."""
+        result = await self._inner.call(request)
+        self.result = result
+        return result
 
 
 def _error(message: str) -> CallToolResult:

@@ -21,6 +21,7 @@ from folklore.db.stores.namespaces import NamespaceInfo, Namespaces
 from folklore.db.stores.recall import RecallStatements
 from folklore.embedding.protocol import Embedder, Reranker
 from folklore.errors import Conflict, InvalidInput, NotFound
+from folklore.memory.code.working_copy import WorkingCopy
 from folklore.memory.models.active_model import ActiveModel
 from folklore.memory.permissions import require
 from folklore.memory.recall.corpus_statistics import StatisticsCache
@@ -174,7 +175,8 @@ class RequestContext:
 
     `namespace` returns the namespace of a request that names none, or raises InvalidInput; `project` returns it or
     None. `retention` is the time in which forgotten memories and deleted namespaces can be restored. `engine` is
-    "embedded" or "server".
+    "embedded" or "server". `copy` is the caller's working copy, where this process has it: never over HTTP, where the
+    server's own directory says nothing about the caller.
     """
 
     memory: MemoryContext
@@ -185,6 +187,7 @@ class RequestContext:
     retention: timedelta = timedelta(days=30)
     engine: str = "server"
     project: Callable[[], str | None] = lambda: None
+    copy: WorkingCopy | None = None
 
 
 def names_by_id(namespaces: Sequence[NamespaceInfo]) -> Mapping[UUID, str]:

@@ -14,6 +14,7 @@ from folklore.text import tags as tag_rules
 from folklore.text.clean import clean
 from folklore.text.dates.expressions import parse_time
 from folklore.text.dates.zones import zone_named
+from folklore.text.paths import plain_path
 
 MAX_VALUES = 64
 _EQUAL = [name for name, field in FIELDS.items() if field.filter]
@@ -71,7 +72,7 @@ def _text(value: str | None, name: str) -> str | None:
 
 
 def _path(value: str, place: int) -> str:
-    cleaned = clean(value).text.rstrip("/")
-    if not cleaned.strip():
+    cleaned = clean(value).text
+    if not cleaned.strip().rstrip("/"):
         raise InvalidInput("filters.paths", f"path {place} is empty.", hint="Leave it out, or name a file or folder.")
-    return cleaned
+    return plain_path(cleaned)

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 from folklore.errors import FolkloreError
-from folklore.model import Degraded, Memory, NamespaceStats, Relation, Revision, Role, Shared, Stored
+from folklore.model import Degraded, Memory, NamespaceStats, Relation, Revision, Role, Shared, Stale, Stored
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,11 +42,12 @@ class StoreResult:
 
 @dataclass(frozen=True, slots=True)
 class MemoryDetails:
-    """A memory, its relations in both directions, and the number of its revisions."""
+    """A memory, its relations in both directions, the number of its revisions, and files that changed since."""
 
     memory: Memory
     relations: tuple[Relation, ...]
     revisions: int
+    stale: tuple[Stale, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,12 +16,15 @@ from folklore.memory.results import (
     Status,
     StoreResult,
 )
-from folklore.model import FIELDS, Answer, Memory, Namespace, Recalled, Relation, Revision, Similar
+from folklore.model import FIELDS, SHOWN, Answer, Memory, Namespace, Recalled, Relation, Revision, Similar, Stale
 
+_HIDDEN = FIELDS.keys() - SHOWN
 Format = Literal["concise", "detailed", "ids"]
 JsonDict = dict[str, Any]
 # Tokens of a concise answer, if the caller states no number.
 _CONCISE_TOKENS = 2_000
+# Digits by which a commit is recognised.
+_COMMIT = 12
 # Characters by which a text is recognised.
 _BEGINNING = 200
 # Searched namespaces that are named.
@@ -76,6 +79,7 @@ def recalled(result: Recalled, form: Format) -> JsonDict:
         passage=list(result.passage) if result.passage and (form == "detailed" or result.explain) else None,
         variants=_variants(result) or None,
         contradicts=[str(id_) for id_ in result.contradicts] or None,
+        stale=stale(result.stale),
         explain=None if result.explain is None else dict(result.explain),
     )
 
@@ -92,6 +96,21 @@ def _variants(result: Recalled) -> list[JsonDict]:
     return [*shown, {"more": more}] if more else shown
 
 
+def stale(files: Sequence[Stale]) -> JsonDict | None:
+    """Serialize the first of the files that changed after a memory about them; `more` counts the others."""
+    if not files:
+        return None
+    first = files[0]
+    return _set(
+        path=first.path,
+        since=iso_time(first.since),
+        commit=first.commit[:_COMMIT],
+        vanished=first.vanished or None,
+        moved_to=first.moved_to,
+        more=len(files) - 1 or None,
+    )
+
+
 def _concise(memory: Memory) -> JsonDict:
     value = _fields(memory, "id content namespace")
     for name, field in FIELDS.items():
@@ -102,7 +121,7 @@ def _concise(memory: Memory) -> JsonDict:
 
 def record(memory: Memory) -> JsonDict:
     """Serialize a whole memory without unset values. `source` is always there."""
-    declared = {name: _plain(getattr(memory, name)) for name in FIELDS if name != "content"}
+    declared = {name: _plain(getattr(memory, name)) for name in SHOWN if name != "content"}
     return _set(
         **_fields(memory, "id content namespace"),
         **{name: value for name, value in declared.items() if value is not False and value != []},
@@ -142,7 +161,7 @@ def details(item: MemoryDetails) -> JsonDict:
     if item.relations:
         value["relations"] = [relation(entry, item.memory.id) for entry in item.relations]
     value["revisions"] = item.revisions
-    return value
+    return value | _set(stale=stale(item.stale))
 
 
 def relation(item: Relation, seen_from: UUID | None = None) -> JsonDict:
@@ -166,7 +185,7 @@ def revision(item: Revision) -> JsonDict:
     """Serialize a change with the former values of the changed columns."""
     return _set(
         **_fields(item, "revision action author agent changed_at reason undoes"),
-        before={name: entry for name, entry in item.before.items() if entry is not None},
+        before={name: entry for name, entry in item.before.items() if entry is not None and name not in _HIDDEN},
     )
 
 

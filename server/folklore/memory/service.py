@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from folklore.errors import FolkloreError, error_from_code
+from folklore.memory.code.calls import mark, prepare
 from folklore.memory.requests import RecallRequest, Request, Result, Returns, SearchRequest, StoreRequest
 from folklore.memory.usage import UsageRecorder
 from folklore.model import Caller, Draft, Unreadable
@@ -58,6 +59,8 @@ class Service:
             # Imported here, so that a server lists its tools before the driver and numpy are there.
             from folklore.memory.operations import USE_CASES
 
+            if context.copy is not None:
+                request = await prepare(context.copy, request, self.call)
             if isinstance(request, StoreRequest):
                 request = self._prepared(request, context)
             result = await USE_CASES[operation](context, request)
@@ -65,7 +68,7 @@ class Service:
             self.denied(operation, error)
             raise
         self._record(request, result, context)
-        return cast("Result", result)
+        return cast("Result", result if context.copy is None else await mark(context.copy, result))
 
     def _prepared(self, request: StoreRequest, context: RequestContext) -> Any:
         namespace = context.namespace() if request.namespace is None else request.namespace

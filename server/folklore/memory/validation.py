@@ -15,20 +15,21 @@ from folklore.model import FIELDS, Draft, Field, FieldType, JsonObject, Link, Se
 from folklore.text import tags as tag_rules
 from folklore.text.clean import clean, cleaned
 from folklore.text.languages import detect, language
+from folklore.text.paths import MAX_PATHS, plain_path
 
 MAX_BATCH = 500
 MAX_CONTENT = FIELDS["content"].limit
-MAX_PATHS = 64
 MAX_RELATED = 64
 MAX_REASON = 1_000
 MAX_KEY = 200
 MAX_SOURCE_BYTES = 2_000  # an index entry cannot hold more than 2,704 bytes
 _KIND = re.compile(r"[a-z][a-z0-9_-]{0,39}")
+_BLOB = re.compile(r"(?:[0-9a-f]{40}|[0-9a-f]{64}) [^\n]{1,1000}")
 _RELATION = re.compile(r"[a-z][a-z0-9_]{0,39}")
 _TEXTS = [name for name, field in FIELDS.items() if field.type == "text"]
 # Other fields with text in them; a guard must not miss a key behind an invisible character.
 _WITH_TEXT = [
-    *(name for name, field in FIELDS.items() if field.type in ("kind", "language", "tags", "paths", "json")),
+    *(name for name, field in FIELDS.items() if field.type in ("kind", "language", "tags", "paths", "json", "blobs")),
     "idempotency_key",
     "supersede_reason",
 ]
@@ -249,7 +250,13 @@ def _paths(paths: Sequence[str], check: _Check) -> tuple[str, ...]:
     if len(paths) > MAX_PATHS:
         raise InvalidInput(check.name, f"must hold at most {MAX_PATHS} paths, got {len(paths)}.")
     limited = (_limited(path, f"{check.name}[{place}]", 1_000) for place, path in enumerate(paths))
-    return tuple(dict.fromkeys(path.rstrip("/") for path in limited if path))
+    return tuple(dict.fromkeys(plain_path(path) for path in limited if path))
+
+
+def _blobs(blobs: Sequence[str], check: _Check) -> tuple[str, ...]:
+    if len(blobs) > MAX_PATHS or not all(map(_BLOB.fullmatch, blobs)):
+        raise InvalidInput(check.name, f"must hold at most {MAX_PATHS} texts: git's id of a file, a space, its path.")
+    return tuple(blobs)
 
 
 def _json(value: JsonObject, check: _Check) -> JsonObject:
@@ -286,4 +293,5 @@ _CHECKS: Mapping[FieldType, Callable[[Any, _Check], object]] = {
     "time": lambda value, check: with_zone(value, check.zone, check.name),
     "json": _json,
     "flag": lambda value, _check: bool(value),
+    "blobs": _blobs,
 }

@@ -42,7 +42,7 @@ from folklore.text.tags import MAX_TAGS
 _RULE = "---\n"
 _NOTHING = "Nothing was changed."
 # Fields that an editor shows above the text.
-_EDITED = [name for name in requests.CHANGEABLE if name != "content"]
+_EDITED = [name for name in requests.CHANGEABLE if name != "content" and FIELDS[name].stated]
 
 
 @click.command()

@@ -15,7 +15,7 @@ import click
 
 from folklore import log
 from folklore import telemetry as spans
-from folklore.app import App
+from folklore.app import App, working_copy
 from folklore.cli.context import quick_settings, request_headers, settings_of, token_for
 from folklore.clients.credentials import normalised
 from folklore.config import Settings
@@ -68,6 +68,7 @@ async def _serve_bridge(settings: Settings, server: str) -> None:
     from folklore.bridge.connections import Message
     from folklore.bridge.remote import Access, Remote
     from folklore.bridge.stdio import claim_stdout, read_lines
+    from folklore.memory.code.bridged import BridgedCode
 
     async def own(messages: Sequence[Message]) -> Message:
         """Answer as the server of this package does; its libraries are imported only while the team's is away."""
@@ -80,7 +81,7 @@ async def _serve_bridge(settings: Settings, server: str) -> None:
 
     remote = Remote(normalised(server), lambda: Access(token_for(settings), request_headers(settings)))
     remote.prepare()
-    bridge = Bridge(remote, claim_stdout(), own)
+    bridge = Bridge(remote, claim_stdout(), own, BridgedCode(working_copy(settings)))
     try:
         await read_lines(bridge.take)
     finally:

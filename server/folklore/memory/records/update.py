@@ -24,7 +24,7 @@ from folklore.memory.validation import check_draft
 from folklore.model import FIELDS, Draft, Memory, Relation, Revision
 from folklore.text.languages import detect
 
-CLEARABLE = [name for name in CHANGEABLE if FIELDS[name].clearable]
+CLEARABLE = [name for name in CHANGEABLE if FIELDS[name].clearable and FIELDS[name].stated]
 _TRIES = 5
 
 
@@ -168,6 +168,8 @@ def _checked(context: RequestContext, request: UpdateRequest) -> dict[str, Any]:
     _check_clear(request.clear, given)
     redacted, _ = guard_fields(given, context.memory.secrets)
     given |= redacted
+    if not given.keys().isdisjoint(("paths", "commit")):
+        given.setdefault("blobs", ())  # of other paths, or of another commit
     if not given and not request.clear and not request.merge:
         raise InvalidInput("id", "comes without a change.", hint="Give at least one field, such as content.")
     draft = Draft(**{"content": "unchanged", **given})  # a draft needs content; it is not written unless given

@@ -19,9 +19,11 @@
     and (:source_prefix::text is null or starts_with(m.source, :source_prefix::text))
     {m.field_filters}
     and (:author::text is null or m.author = :author::text)
+-- The root of the repository (.) has all paths below it, but not those outside: absolute ones, ~ and ..
     and (:paths::text[] is null or exists (
         select from unnest(m.paths) held, unnest(:paths::text[]) requested
-        where held = requested or starts_with(held, requested || '/')))
+        where held = requested or starts_with(held, requested || '/')
+            or (requested = '.' and held !~ '^(/|~|[.][.](/|$)|[A-Za-z]:(/|$))')))
     and (:metadata::jsonpath is null or coalesce(m.metadata, '{}') @@ :metadata::jsonpath)
     and (:since::timestamptz is null or coalesce(m.occurred_at, m.created_at) >= :since::timestamptz)
     and (:until::timestamptz is null or coalesce(m.occurred_at, m.created_at) < :until::timestamptz)

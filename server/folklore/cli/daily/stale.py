@@ -1,0 +1,83 @@
+"""`folklore stale`: memories of this project whose files changed or vanished since."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from uuid import UUID
+
+import click
+
+from folklore.app import working_copy
+from folklore.cli.context import settings_of, with_operations, zone_of
+from folklore.cli.ids import keep_list, short, with_ids
+from folklore.cli.options import context_and_json
+from folklore.cli.output import one_line, print_json, print_line, print_stale
+from folklore.errors import InvalidInput, NotFound
+from folklore.memory import serializers
+from folklore.memory.code.calls import confirmation, stale_memories
+from folklore.memory.code.working_copy import WorkingCopy
+from folklore.memory.service import Operations
+from folklore.model import Memory, Recalled
+
+
+@click.command()
+@click.option(
+    "--confirm", "confirmed", multiple=True, metavar="ID", help="Declare a memory true of the present code; repeatable."
+)
+@context_and_json
+def stale(ctx: click.Context, confirmed: tuple[str, ...], as_json: bool) -> None:
+    """List the memories of this project whose files changed or vanished since they were stored or confirmed.
+
+    Run it in a working copy of the project. Committed changes count, from the content that a memory is about.
+    """
+    copy = working_copy(settings_of(ctx))
+    if not copy.found:
+        hint = "Run it in a working copy of the project; `folklore list` lists its memories anywhere."
+        raise InvalidInput("directory", "is in no git repository, or git is not installed.", hint=hint)
+    if confirmed:
+        _confirm(ctx, copy, confirmed, as_json=as_json)
+        return
+    found = with_operations(ctx, lambda operations: _found(operations, copy))
+    if as_json:
+        print_json({"namespace": copy.namespace, "stale": [_row(item) for item in found]})
+        return
+    zone = zone_of(ctx)
+    for place, item in enumerate(found, start=1):
+        print_line(one_line(place, item.memory, zone))
+        print_stale(item.stale, zone)
+    keep_list(ctx, [item.memory.id for item in found])
+    if not found:
+        print_line(f"{copy.namespace}: no memory is stale.")
+        return
+    print_line()
+    print_line("Still true: folklore stale --confirm ID; no longer: folklore edit ID, or folklore forget ID.", dim=True)
+
+
+async def _found(operations: Operations, copy: WorkingCopy) -> tuple[Recalled, ...]:
+    try:
+        return await stale_memories(copy, operations.call)
+    except NotFound:  # nothing was stored in this project
+        return ()
+
+
+def _row(item: Recalled) -> serializers.JsonDict:
+    files = [serializers.stale([file]) for file in item.stale]
+    return serializers.recalled(item, "concise") | {"files": files}
+
+
+def _confirm(ctx: click.Context, copy: WorkingCopy, texts: Sequence[str], *, as_json: bool) -> None:
+    async def work(operations: Operations, ids: tuple[UUID, ...]) -> list[Memory]:
+        return [await _confirmed(operations, copy, id_) for id_ in dict.fromkeys(ids)]
+
+    memories = with_ids(ctx, texts, work)
+    if as_json:
+        print_json({"confirmed": [serializers.record(memory) for memory in memories]})
+        return
+    for memory in memories:
+        commit = f", of commit {memory.commit[:12]}" if memory.commit else ""
+        print_line(f"confirmed {short(memory.id)}, revision {memory.revision}{commit}")
+
+
+async def _confirmed(operations: Operations, copy: WorkingCopy, id_: UUID) -> Memory:
+    request = await confirmation(copy, id_, operations.call)
+    return await operations.call(request)

@@ -1,0 +1,1 @@
+"""Memories tied to code: paths in one spelling, and marks on memories whose files changed since."""

@@ -1,0 +1,248 @@
+"""Calls of operations from a working copy: requests get paths in one spelling, results marks of what changed since.
+
+The same for a process that works on the database, one that sends requests to a server, and a bridge that passes an
+assistant's calls on as JSON.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import cache
+from typing import Any
+from uuid import UUID
+
+from pydantic import TypeAdapter, ValidationError
+
+from folklore.errors import FolkloreError, InvalidInput
+from folklore.memory import serializers
+from folklore.memory.code.git import GitFailed
+from folklore.memory.code.working_copy import Anchor, WorkingCopy
+from folklore.memory.requests import Changes, FiltersRequest, GetRequest, ListRequest, StoreRequest, UpdateRequest
+from folklore.memory.results import GetResult, MemoryDetails
+from folklore.memory.serializers import JsonDict
+from folklore.model import Answer, Draft, Memory, Recalled, Stale
+from folklore.text.paths import MAX_PATHS, ROOT
+
+Call = Callable[[Any], Awaitable[Any]]
+# In the `_meta` of an MCP call: a bridge asks for the anchors of the memories in the answer, and gets them by id.
+ANCHORS = "folklore/anchors"
+_PAGE = 1_000
+# Seconds for all memories of a project; one answer has less.
+_SECONDS = 30.0
+
+
+async def prepare(copy: WorkingCopy, request: Any, call: Call) -> Any:
+    """Return a request of a caller who works in this copy, with paths relative to its root, and the present code."""
+    if isinstance(request, StoreRequest):
+        return await _stored(copy, request)
+    if isinstance(request, UpdateRequest):
+        return await _updated(copy, request, call)
+    if isinstance(filters := getattr(request, "filters", None), FiltersRequest) and filters.paths:
+        paths = await asyncio.to_thread(_every_spelling, copy, filters.paths)
+        return request.model_copy(update={"filters": filters.model_copy(update={"paths": paths})})
+    return request
+
+
+async def mark(copy: WorkingCopy, result: Any) -> Any:
+    """Return a result with marks on the memories whose files changed since, or as it is if it has none."""
+    memories = memories_of(result)
+    if not any(memory.paths and copy.holds(memory.namespace) for memory in memories):
+        return result
+    marks = await copy.marks(list(map(Anchor.of, memories)))
+    if not any(marks):
+        return result
+    name = "memories" if isinstance(result, Answer) else "found"
+    return replace(result, **{name: tuple(map(_with_mark, getattr(result, name), marks))})
+
+
+def _with_mark(item: Recalled | MemoryDetails, files: tuple[Stale, ...]) -> Recalled | MemoryDetails:
+    return replace(item, stale=files)
+
+
+async def stale_memories(copy: WorkingCopy, call: Call) -> tuple[Recalled, ...]:
+    """Return the memories of this project whose files changed or vanished since, newest first. Raises FolkloreError."""
+    found: list[Recalled] = []
+    filters, cursor = FiltersRequest(paths=(ROOT,)), None
+    while True:
+        page = await call(ListRequest(namespaces=(copy.namespace,), filters=filters, limit=_PAGE, cursor=cursor))
+        memories = [result.memory for result in page.memories]
+        marks = await _compared(copy, memories)
+        found += [Recalled(memory, stale=files) for memory, files in zip(memories, marks, strict=True) if files]
+        cursor = page.cursor
+        if cursor is None:
+            return tuple(found)
+
+
+async def confirmation(copy: WorkingCopy, id_: UUID, call: Call) -> UpdateRequest:
+    """Return the request that declares a memory true of the present code, under the new paths of moved files.
+
+    Raises FolkloreError.
+    """
+    memory = (await call(GetRequest(ids=(id_,)))).found[0].memory
+    if not memory.paths:
+        raise InvalidInput("ID", f"{id_} names no path, so it is never stale.", hint="`folklore edit` adds paths.")
+    if not copy.holds(memory.namespace):
+        hint = "Confirm it in a working copy of that project."
+        raise InvalidInput("ID", f"{id_} is in {memory.namespace}, not in {copy.namespace}.", hint=hint)
+    [files] = await _compared(copy, [memory])
+    moved = {file.path: file.moved_to for file in files}
+    changes = Changes.model_validate({"paths": tuple(moved.get(path) or path for path in memory.paths)})
+    return await _updated(copy, UpdateRequest(id=id_, changes=changes), call)
+
+
+async def _compared(copy: WorkingCopy, memories: Sequence[Memory]) -> list[tuple[Stale, ...]]:
+    try:
+        return await asyncio.to_thread(copy.stale, list(map(Anchor.of, memories)), seconds=_SECONDS)
+    except GitFailed as error:
+        hint = f"Does `git log` work here? It has {_SECONDS:g} seconds for all memories of the project."
+        raise FolkloreError(f"git cannot compare the memories with the history ({error}).", hint=hint) from error
+
+
+async def _stored(copy: WorkingCopy, request: StoreRequest) -> StoreRequest:
+    about = {
+        place: (memory.paths, memory.commit)
+        for place, memory in enumerate(request.memories)
+        if isinstance(memory, Draft) and (memory.paths or memory.commit) and not memory.blobs
+        if len(memory.paths) <= MAX_PATHS
+    }
+    if not about or not copy.holds(request.namespace):
+        return request
+    tied = dict(zip(about, await asyncio.to_thread(copy.tie, list(about.values())), strict=True))
+    memories = tuple(
+        replace(memory, paths=tied[place].paths, commit=tied[place].commit, blobs=tied[place].blobs)
+        if place in tied and isinstance(memory, Draft)
+        else memory
+        for place, memory in enumerate(request.memories)
+    )
+    return request.model_copy(update={"memories": memories})
+
+
+async def _updated(copy: WorkingCopy, request: UpdateRequest, call: Call) -> UpdateRequest:
+    """Return an update with the present code, if it states paths, a commit or another text: then it is true now."""
+    given = {name: value for name, value in request.changes if value is not None}
+    if given.keys().isdisjoint(("content", "paths", "commit")) or "blobs" in given or "paths" in request.clear:
+        return request
+    try:
+        details = (await call(GetRequest(ids=(request.id,)))).found
+    except FolkloreError:  # the update meets it too
+        return request
+    memory = details[0].memory
+    paths = given.get("paths", memory.paths)
+    if not copy.holds(memory.namespace) or len(paths) > MAX_PATHS:
+        return request
+    [tied] = await asyncio.to_thread(copy.tie, [(paths, given.get("commit"))])
+    now: dict[str, object] = {"paths": tied.paths} if "paths" in given else {}
+    if tied.commit is not None and "commit" not in request.clear:
+        now |= {"commit": tied.commit}
+    if tied.blobs:
+        now |= {"blobs": tied.blobs}
+    return request.model_copy(update={"changes": request.changes.model_copy(update=now)}) if now else request
+
+
+def _every_spelling(copy: WorkingCopy, paths: Sequence[str]) -> tuple[str, ...]:
+    """Return filters in all their spellings, or in one each if these are too many."""
+    spellings = [copy.spellings(path) if path.strip() else (path,) for path in paths]
+    every = tuple(dict.fromkeys(spelling for each in spellings for spelling in each))
+    return every if len(every) <= MAX_PATHS else tuple(each[0] for each in spellings)
+
+
+def memories_of(result: object) -> list[Memory]:
+    """Return the memories of an answer, or of a read by id."""
+    if isinstance(result, Answer):
+        return [item.memory for item in result.memories]
+    return [item.memory for item in result.found] if isinstance(result, GetResult) else []
+
+
+# As JSON, for a bridge: it passes on what an assistant sends and gets, and reads neither but for this.
+
+
+@cache
+def _anchors() -> TypeAdapter[dict[str, Anchor]]:
+    return TypeAdapter(dict[str, Anchor])
+
+
+def anchors_json(memories: Sequence[Memory]) -> JsonDict:
+    """Return by id the code that memories are about, for `marked_json` in a process that has the working copy."""
+    anchors = {str(memory.id): Anchor.of(memory) for memory in memories if memory.paths}
+    sent: JsonDict = _anchors().dump_python(anchors, mode="json")
+    return sent
+
+
+async def marked_json(copy: WorkingCopy, value: JsonDict, anchors: object) -> JsonDict:
+    """Return the value of an answer with marks on its memories. `anchors` are those that the server sent with it."""
+    try:
+        by_id = _anchors().validate_python(anchors)
+    except ValidationError:
+        return value
+    memories = value.get("memories")
+    if not by_id or not isinstance(memories, list):
+        return value
+    marks = dict(zip(by_id, await copy.marks(list(by_id.values())), strict=True))
+    marked = [
+        memory | {"stale": serializers.stale(files)}
+        if isinstance(memory, dict) and (files := marks.get(str(memory.get("id"))))
+        else memory
+        for memory in memories
+    ]
+    return {**value, "memories": marked}
+
+
+async def tied_json(
+    copy: WorkingCopy, tool: str, arguments: JsonDict, read: Callable[[str], Awaitable[object]]
+) -> JsonDict:
+    """Return the arguments of a tool with paths in their one spelling and the code that memories are about.
+
+    `read` returns the anchors that the server sends for one id. Arguments that are not of the tool's form stay as they
+    are: the server names what is wrong.
+    """
+    filters = arguments.get("filters")
+    if isinstance(filters, dict) and _texts(filters.get("paths")):
+        paths = await asyncio.to_thread(_every_spelling, copy, filters["paths"])
+        arguments = arguments | {"filters": filters | {"paths": list(paths)}}
+    if tool == "memory_store" and isinstance(memories := arguments.get("memories"), list):
+        namespace = arguments.get("namespace") or None
+        if namespace is not None and not (isinstance(namespace, str) and copy.holds(namespace)):
+            return arguments
+        return arguments | {"memories": await _tied_each(copy, memories)}
+    if tool == "memory_update" and not arguments.keys().isdisjoint(("content", "paths", "commit")):
+        try:
+            anchor = _anchors().validate_python(await read(str(arguments.get("id")))).get(str(arguments.get("id")))
+        except ValidationError:
+            anchor = None
+        if anchor is None or not copy.holds(anchor.namespace):
+            return arguments
+        stated = {"paths": list(anchor.paths)} | {
+            name: arguments[name] for name in ("paths", "commit") if name in arguments
+        }
+        [tied] = await _tied_each(copy, [stated])
+        return {**arguments, **tied}
+    return arguments
+
+
+async def _tied_each(copy: WorkingCopy, memories: Sequence[Any]) -> list[Any]:
+    about = {
+        place: (memory.get("paths") or (), memory.get("commit"))
+        for place, memory in enumerate(memories)
+        if isinstance(memory, dict) and not memory.get("blobs")
+        if _texts(memory.get("paths")) or memory.get("commit")
+        if isinstance(memory.get("commit"), str | None) and _texts(memory.get("paths") or [""])
+    }
+    if not about:
+        return list(memories)
+    tied = dict(zip(about, await asyncio.to_thread(copy.tie, list(about.values())), strict=True))
+    return [
+        memory | _set(paths=list(tied[place].paths), commit=tied[place].commit, blobs=list(tied[place].blobs))
+        if place in tied
+        else memory
+        for place, memory in enumerate(memories)
+    ]
+
+
+def _texts(value: object) -> bool:
+    return isinstance(value, list) and 0 < len(value) <= MAX_PATHS and all(isinstance(entry, str) for entry in value)
+
+
+def _set(**values: Any) -> Mapping[str, Any]:
+    return {name: value for name, value in values.items() if value}

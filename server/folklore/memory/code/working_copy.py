@@ -1,0 +1,402 @@
+"""The working copy of a process: spellings of its paths, contents that a memory is about, and what changed since.
+
+Only committed changes count: an edit in progress is the caller's own. A file is compared with the content that it had
+when the memory was stored (`blobs`), committed or not; so a commit of that content, a rebase, a squash or a revert
+makes nothing stale. Without that content, the memory's commit counts, else its time. A folder is stale only if it
+vanished.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import os
+import re
+import stat
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from functools import cached_property
+from pathlib import Path
+from threading import Thread
+from time import monotonic
+from typing import TypeVar
+
+from folklore.memory.code.git import Change, Git, GitFailed
+from folklore.model import Memory, Stale
+from folklore.text.names import key
+from folklore.text.paths import ROOT, is_inside, plain_path
+
+# Seconds that one answer waits for git; what comes later is known to the next answers.
+_SECONDS = 0.5
+# Seconds that git has for what the answers of this process show, and those after a failure in which it is not asked.
+_LONGER = 10.0
+_PAUSE = 600.0
+_LARGEST = 16 * 1024 * 1024  # bytes of a file that is hashed
+_ROUNDS = 4
+_CACHED = 4_096
+_COMMIT = re.compile(r"[0-9a-f]{7,64}")
+_HEAD, _NONE = "HEAD^{commit}", ("", "")
+_Value = TypeVar("_Value")
+# A branch, a tag, HEAD~2 or a part of a hash; git reads other words as searches.
+_REVISION = re.compile(r"[\w./~^@{}+-]{1,100}")
+
+
+@dataclass(frozen=True, slots=True)
+class Anchor:
+    """The code that a memory is about: its paths, commit, and contents; `at` counts without the other two."""
+
+    namespace: str
+    paths: tuple[str, ...]
+    commit: str | None
+    blobs: tuple[str, ...]
+    at: datetime
+
+    @classmethod
+    def of(cls, memory: Memory) -> Anchor:
+        """Return the code that a memory is about."""
+        return cls(memory.namespace, memory.paths, memory.commit, memory.blobs, memory.updated_at)
+
+
+@dataclass(frozen=True, slots=True)
+class Tied:
+    """Paths in their one spelling, the commit's full hash, and the ids of the contents, as a memory stores them."""
+
+    paths: tuple[str, ...]
+    commit: str | None = None
+    blobs: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Suspect:
+    """A file that may have changed, or is `gone`. `seen` is the id of the content that the memory is about.
+
+    `commit` is the memory's, if this repository has it, and `clean` is True if it has that content; both texts may be
+    empty. `at` is the memory's time.
+    """
+
+    path: str
+    seen: str
+    clean: bool
+    gone: bool
+    commit: str
+    at: int
+
+
+class WorkingCopy:
+    """The repository around a directory, about whose files the memories of `namespace` are."""
+
+    def __init__(self, directory: Callable[[], Path], namespace: Callable[[], str]) -> None:
+        self._directory = directory
+        self._namespace = namespace
+        self._paused = 0.0
+        self._late: Future[list[tuple[Stale, ...]]] | None = None
+        self._known: tuple[str, dict[_Suspect, Stale | None]] = ("", {})
+
+    @cached_property
+    def _place(self) -> tuple[Path, str, Path] | None:
+        """The root, the caller's directory relative to it, and the caller's directory as it was named."""
+        directory = self._directory()
+        try:
+            root, prefix = Git(directory, monotonic() + 5).top()
+        except GitFailed:
+            return None
+        return Path(root), prefix, directory.absolute()
+
+    @property
+    def found(self) -> bool:
+        """True in a repository."""
+        return self._place is not None
+
+    @property
+    def namespace(self) -> str:
+        """The namespace whose memories are about these files."""
+        return self._namespace()
+
+    def holds(self, namespace: str | None) -> bool:
+        """Return True if memories of a namespace, None for the present one, are about these files."""
+        return namespace is None or key(namespace.strip()) == key(self._namespace())
+
+    def spellings(self, path: str) -> tuple[str, ...]:
+        """Return a path relative to the root, the likeliest first: a relative one may start here or at the root."""
+        plain = plain_path(path)
+        if self._place is None:
+            return (plain,)
+        root, prefix, _ = self._place
+        if plain == ".." or plain.startswith(("~/", "../")) or Path(plain).is_absolute():
+            return (self._below_root(plain) or plain,)
+        here = plain_path(f"{prefix}/{plain}")
+        if not prefix or not (is_inside(plain) and is_inside(here)):
+            return (plain,)
+        return (plain, here) if _exists(root, plain) and not _exists(root, here) else (here, plain)
+
+    def _below_root(self, plain: str) -> str | None:
+        """Return an absolute path, or one that goes upwards from this directory, relative to the root if it is below.
+
+        Git names the root by its real path; the caller may name it by symbolic links.
+        """
+        assert self._place is not None
+        root, prefix, named = self._place
+        try:
+            path = named / Path(plain).expanduser()
+            above = named.parents[prefix.count("/")] if prefix else named
+            for base, candidate in ((root, path), (above, path), (root, _real_folder(path))):
+                relative = plain_path(os.path.relpath(candidate, base))
+                if is_inside(relative):
+                    return relative
+        except (OSError, ValueError, RuntimeError):  # another drive, no file name, a loop of links, no home
+            pass
+        return None
+
+    def tie(self, items: Sequence[tuple[Sequence[str], str | None]]) -> list[Tied]:
+        """Return paths and commits as memories store them that are stored now; the present commit where none is given.
+
+        Without git, paths get their one spelling alone. One git call, however many items.
+        """
+        tied = [
+            Tied(tuple(dict.fromkeys(self.spellings(path)[0] for path in paths)), commit) for paths, commit in items
+        ]
+        if self._place is None:
+            return tied
+        try:
+            return self._anchored(self._place[0], tied)
+        except GitFailed:
+            return tied
+
+    def _anchored(self, root: Path, items: Sequence[Tied]) -> list[Tied]:
+        asked = [_HEAD]
+        for item in items:
+            for revision in [*_revision(item), "HEAD"]:
+                asked += [f"{revision}^{{commit}}", *(f"{revision}:{path}" for path in item.paths)]
+        objects = Git(root, monotonic() + 4 * _SECONDS).objects(asked)
+        head = objects.get(_HEAD, _NONE)[0]
+        contents: dict[str, str] = {}
+
+        def content(path: str, revision: str | None) -> str:
+            """Return the id of a file at a commit, else as it is now; empty for a folder and an unknown file."""
+            id_, type_ = objects.get(f"{revision or 'HEAD'}:{path}", _NONE)
+            if revision is not None or type_ == "tree":
+                return id_ if type_ == "blob" else ""
+            if path not in contents:
+                ids = _content_ids(root, path, len(head) or 40)
+                contents[path] = id_ if id_ in ids or not ids else ids[0]
+            return contents[path]
+
+        done = []
+        for item in items:
+            inside = [path for path in item.paths if is_inside(path)]
+            revision = next(iter(_revision(item)), "")
+            named = objects.get(f"{revision}^{{commit}}", _NONE)[0]
+            then = revision if named not in ("", head) else None
+            blobs = tuple(f"{id_} {path}" for path in inside if (id_ := content(path, then)))
+            done.append(replace(item, commit=named or item.commit or (head if inside else None) or None, blobs=blobs))
+        return done
+
+    async def marks(self, anchors: Sequence[Anchor]) -> list[tuple[Stale, ...]]:
+        """Return the marks of one answer, none if git fails.
+
+        The answer waits half a second; what takes longer is known to later answers.
+        """
+        none: list[tuple[Stale, ...]] = [()] * len(anchors)
+        if monotonic() < self._paused or not (self._late is None or self._late.done()):
+            return none
+
+        def compared() -> list[tuple[Stale, ...]]:
+            try:
+                return self.stale(anchors)
+            except GitFailed:
+                self._paused = monotonic() + _PAUSE
+                return none
+
+        found = _in_thread(compared)
+        if not (await asyncio.wait({asyncio.wrap_future(found)}, timeout=_SECONDS))[0]:
+            self._late = found
+            return none
+        return found.result()
+
+    def stale(self, anchors: Sequence[Anchor], *, seconds: float = _LONGER) -> list[tuple[Stale, ...]]:
+        """Return for each memory its files that changed or vanished since, those that vanished first.
+
+        One git call, and one or two more for changes that this process has not seen. Raises GitFailed, also after
+        `seconds`.
+        """
+        marks: list[tuple[Stale, ...]] = [()] * len(anchors)
+        mine = [place for place, anchor in enumerate(anchors) if anchor.paths and self.holds(anchor.namespace)]
+        if not mine or self._place is None:
+            return marks
+        git = Git(self._place[0], monotonic() + seconds)
+        head, suspects = self._suspects(git, [anchors[place] for place in mine])
+        known = self._known[1] if self._known[0] == head else {}  # of one commit: the next one may change any file
+        new = {suspect for each in suspects for suspect in each} - known.keys()
+        known = dict(list(known.items())[-_CACHED:]) | self._compared(git, head, new)
+        self._known = head, known
+        for place, each in zip(mine, suspects, strict=True):
+            found = [mark for suspect in each if (mark := known.get(suspect)) is not None]
+            marks[place] = tuple(sorted(found, key=lambda mark: (not mark.vanished, mark.since)))
+        return marks
+
+    def _suspects(self, git: Git, anchors: Sequence[Anchor]) -> tuple[str, list[list[_Suspect]]]:
+        """Return the present commit, and the files of each memory that have another content there, or vanished.
+
+        A file that git does not have, and that is here, did not vanish.
+        """
+        assert self._place is not None
+        root = self._place[0]
+        asked = [_HEAD]
+        for anchor in anchors:
+            asked += [f"HEAD:{path}" for path in anchor.paths]
+            if commit := _hash(anchor):
+                asked += [f"{commit}^{{commit}}", *(f"{commit}:{path}" for path in anchor.paths)]
+        objects = git.objects(asked)
+        head = objects.get(_HEAD, _NONE)[0]
+        suspects = []
+        for anchor in anchors:
+            commit = objects.get(f"{_hash(anchor)}^{{commit}}", _NONE)[0]
+            blobs = {path: id_ for id_, _, path in (blob.partition(" ") for blob in anchor.blobs)}
+            each = []
+            for path in anchor.paths if head else ():
+                now, type_ = objects.get(f"HEAD:{path}", _NONE)
+                committed = objects.get(f"{_hash(anchor)}:{path}", _NONE)[0]
+                seen = blobs.get(path) or committed
+                differs = now != seen if now else not _exists(root, path)
+                if differs and is_inside(path) and path != ROOT and type_ != "tree":
+                    at = int(anchor.at.timestamp())
+                    each.append(_Suspect(path, seen, seen == committed != "", not now, commit, at))
+            suspects.append(each)
+        return head, suspects
+
+    def _compared(self, git: Git, head: str, suspects: Iterable[_Suspect]) -> dict[_Suspect, Stale | None]:
+        """Find the change of each file in the history, and where those that vanished were moved to."""
+        assert self._place is not None
+        root, undated = self._place[0], set(suspects)
+        # As the memory is about it, and not committed yet.
+        found: dict[_Suspect, Change | None] = {
+            suspect: None for suspect in undated if suspect.seen in _content_ids(root, suspect.path, len(head))
+        }
+        undated -= found.keys()
+        if timed := {suspect for suspect in undated if not suspect.commit}:
+            history = git.changes(head, _paths(timed), since=min(suspect.at for suspect in timed))
+            found |= {suspect: _departure(suspect, history, whole=True) for suspect in timed}
+            undated -= timed
+        # In a history without branches, the changes since the commit of the oldest memory answer all in one round.
+        for left in reversed(range(_ROUNDS)):
+            if not undated:
+                break
+            oldest = min(undated, key=lambda suspect: suspect.at).commit
+            history = git.changes(head, _paths(undated), but=oldest)
+            for suspect in tuple(undated):
+                whole = suspect.commit == oldest or not left
+                change = _departure(suspect, history, whole=whole)
+                if change is not None or whole:
+                    found[suspect] = change
+                    undated.discard(suspect)
+        moves = self._moves(git, [change for suspect, change in found.items() if change and suspect.gone])
+        return {suspect: _mark(suspect, change, moves) if change else None for suspect, change in found.items()}
+
+    def _moves(self, git: Git, removals: Sequence[Change]) -> dict[tuple[str, str], str]:
+        """Return by commit and path where files were moved to, if they are still there."""
+        assert self._place is not None
+        root = self._place[0]
+        if not removals:
+            return {}
+        try:
+            renames = git.renames(sorted({change.commit for change in removals}))
+        except GitFailed:  # which costs the new path alone
+            return {}
+        return {(change.commit, change.path): change.to for change in renames if _exists(root, change.to)}
+
+
+def _in_thread(work: Callable[[], _Value]) -> Future[_Value]:
+    """Run work in a daemon thread: a command that has its answer does not wait for it. What fails never ends."""
+    outcome: Future[_Value] = Future()
+    Thread(target=lambda: outcome.set_result(work()), name="folklore-stale", daemon=True).start()
+    return outcome
+
+
+def _departure(suspect: _Suspect, history: Sequence[Change], *, whole: bool) -> Change | None:
+    """Return the change by which a file got another content than the memory is about, or was removed.
+
+    With `whole`, the history begins at the memory, else possibly before it; then only the content decides.
+    """
+    below = f"{suspect.path}/"
+    own = [change for change in history if change.path == suspect.path or change.path.startswith(below)]
+    later = [change for change in own if change.at > suspect.at]
+    since = own if suspect.commit else later  # a change that a pull brought may be older than the memory
+    if suspect.gone:
+        return next((change for change in since if change.kind == "D"), None) if whole or suspect.clean else None
+    if not suspect.seen:
+        return next((change for change in reversed(later) if change.kind != "A"), None) if whole else None
+    left = next((change for change in own if change.before == suspect.seen), None)
+    return left or (_second(later or since) if whole else None)
+
+
+def _second(changes: Sequence[Change]) -> Change | None:
+    """Return the second change of a file whose content was never committed as the memory is about it.
+
+    The first counts as the commit of that work, which went on between the store and the commit.
+    """
+    return changes[-2] if len(changes) > 1 else None
+
+
+def _mark(suspect: _Suspect, change: Change, moves: Mapping[tuple[str, str], str]) -> Stale:
+    to = moves.get((change.commit, change.path))
+    below = change.path.removeprefix(suspect.path)  # of a folder, the place of the moved file in it
+    if to is not None and below:
+        to = to.removesuffix(below) if to.endswith(below) else None
+    return Stale(suspect.path, datetime.fromtimestamp(change.at, UTC), change.commit, suspect.gone, to)
+
+
+def _paths(suspects: Iterable[_Suspect]) -> list[str]:
+    return sorted({suspect.path for suspect in suspects})
+
+
+def _hash(anchor: Anchor) -> str:
+    """Return the commit of a memory if it is a hash, else an empty text, which names no object."""
+    return anchor.commit if anchor.commit and _COMMIT.fullmatch(anchor.commit) else ""
+
+
+def _revision(item: Tied) -> list[str]:
+    """Return the revision that a caller gave, if git may read it."""
+    return [item.commit] if item.commit and _REVISION.fullmatch(item.commit) else []
+
+
+def _exists(root: Path, path: str) -> bool:
+    try:
+        (root / path).lstat()
+    except (OSError, ValueError):  # ValueError: a character that no file name has
+        return False
+    return True
+
+
+def _real_folder(path: Path) -> Path:
+    """Return a path through no symbolic link but its own last part, which git keeps as a link."""
+    return path.parent.resolve() / path.name
+
+
+def _content_ids(root: Path, path: str, digits: int) -> tuple[str, ...]:
+    """Return the ids that git would give to a file here, as it is and with the line ends that git stores.
+
+    None for a folder, a device, a file that is large, cannot be read, or lies behind a symbolic link elsewhere.
+    """
+    try:
+        whole = _real_folder(root / path)
+        found = whole.lstat()
+        if not whole.is_relative_to(root.resolve()):
+            return ()
+        if stat.S_ISLNK(found.st_mode):
+            return (_blob_id(os.fsencode(whole.readlink()), digits),)
+        if not stat.S_ISREG(found.st_mode) or found.st_size > _LARGEST:
+            return ()
+        data = whole.read_bytes()
+    except (OSError, ValueError, RuntimeError):  # RuntimeError: a loop of links
+        return ()
+    ids = dict.fromkeys([_blob_id(data, digits), _blob_id(data.replace(b"\r\n", b"\n"), digits)])
+    return tuple(reversed(ids)) if os.linesep == "\r\n" else tuple(ids)
+
+
+def _blob_id(data: bytes, digits: int) -> str:
+    hashed = hashlib.sha1(usedforsecurity=False) if digits == 40 else hashlib.sha256()
+    hashed.update(b"blob %d\0" % len(data))
+    hashed.update(data)
+    return hashed.hexdigest()
