@@ -38,7 +38,7 @@ _PRINTABLE = re.compile(r"(?!=\?base64\?)[!-~]([ -~]*[!-~])?")
 
 
 class Code(Protocol):
-    """What only this machine knows about the code that tool calls and their results are about."""
+    """Knowledge of this machine alone about the code that tool calls and their results concern."""
 
     async def asked(self, params: Message, call: Callable[[Message], Awaitable[Message]]) -> Message:
         """Return the parameters of tools/call with it. `call` sends parameters, and returns the result of the tool."""

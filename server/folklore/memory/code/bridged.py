@@ -17,7 +17,7 @@ _READ = "memory_get"
 
 @dataclass(frozen=True, slots=True)
 class BridgedCode:
-    """What the machine of a bridge knows about the code that tool calls and their results are about."""
+    """Knowledge of a bridge's machine about the code that tool calls and their results concern."""
 
     copy: WorkingCopy
 
