@@ -40,7 +40,8 @@ from folklore.model import FIELDS, Draft, Number, Sort, Time, Unreadable, Whole
 
 # The id that Claude Code gives a call in the request's `_meta`.
 _CALL_ID = "claudecode/toolUseId"
-_READS = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
+# Also of the tool in mcp/hook.py.
+READS = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
 _STORES = ToolAnnotations(read_only_hint=False, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
 _CHANGES = ToolAnnotations(read_only_hint=False, destructive_hint=True, idempotent_hint=True, open_world_hint=False)
 
@@ -300,12 +301,12 @@ _FILTERS = {"filters": "memory_recall"}
 # In their fixed order, the core tools first.
 TOOLS = (
     ToolSpec(memory_store, "Store memories", StoreArguments, schemas.STORE_RESULT, _STORES, core=True),
-    ToolSpec(memory_recall, "Recall memories", RecallArguments, schemas.ANSWER, _READS, core=True),
-    ToolSpec(search_keywords, "Search by keyword", SearchArguments, schemas.ANSWER, _READS, core=True, shared=_FILTERS),
-    ToolSpec(memory_get, "Read memories", GetArguments, schemas.GET_RESULT, _READS),
-    ToolSpec(memory_list, "List memories", ListArguments, schemas.ANSWER, _READS, shared=_FILTERS),
+    ToolSpec(memory_recall, "Recall memories", RecallArguments, schemas.ANSWER, READS, core=True),
+    ToolSpec(search_keywords, "Search by keyword", SearchArguments, schemas.ANSWER, READS, core=True, shared=_FILTERS),
+    ToolSpec(memory_get, "Read memories", GetArguments, schemas.GET_RESULT, READS),
+    ToolSpec(memory_list, "List memories", ListArguments, schemas.ANSWER, READS, shared=_FILTERS),
     ToolSpec(memory_update, "Update a memory", UpdateArguments, schemas.RECORD, _CHANGES),
     ToolSpec(memory_forget, "Forget memories", ForgetArguments, schemas.FORGET_RESULT, _CHANGES, shared=_FILTERS),
     ToolSpec(memory_relate, "Relate memories", RelateArguments, schemas.RELATE_RESULT, _CHANGES),
-    ToolSpec(memory_status, "Memory status", Part, schemas.STATUS, _READS),
+    ToolSpec(memory_status, "Memory status", Part, schemas.STATUS, READS),
 )

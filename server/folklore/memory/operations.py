@@ -9,6 +9,7 @@ from folklore.memory import namespaces
 from folklore.memory.auth.audit import read_audit
 from folklore.memory.auth.tokens import create_token, list_tokens, revoke_tokens
 from folklore.memory.context import RequestContext
+from folklore.memory.hooks.events import answer_hook
 from folklore.memory.merge_namespaces import merge_namespaces
 from folklore.memory.recall.pipeline import recall, search
 from folklore.memory.records.forget import forget
@@ -34,5 +35,5 @@ USE_CASES: Mapping[str, UseCase] = {
     "delete_namespace": namespaces.delete_namespace,
     "erase_namespace": namespaces.erase_namespace, "restore_namespace": namespaces.restore_namespace,
     "create_token": create_token, "list_tokens": list_tokens, "revoke_tokens": revoke_tokens, "audit": read_audit,
-    "log": read_log,
+    "log": read_log, "hook": answer_hook,
 }  # fmt: skip
