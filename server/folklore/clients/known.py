@@ -68,10 +68,12 @@ class Client:
 
     `files` are the candidates of the user, of which the first that exists is used; `project_files` those of a
     repository. `remote` is the form of a server over HTTP in a repository's file, and `variable` a reference to
-    FOLKLORE_TOKEN that the client replaces in headers. `folder` takes the files `parts` of the plugin; if `in_folder`
-    is one of them, it holds the server in place of the user's settings file; `hooks` are files of the plugin that become
-    part of the settings file. A client that `starts_elsewhere` starts a project's server in another directory. `next` is the next step after an installation of the server, `next_of_plugin` after one of
-    all.
+    FOLKLORE_TOKEN that the client replaces in headers. A client that `starts_elsewhere` starts a project's server in
+    another directory.
+
+    `folder` takes the `parts` of the plugin; the one that is named `in_folder` holds the server, in place of the user's
+    settings file. `hooks` are files of the plugin that become a part of the settings file. `next` is the next step
+    after an installation of the server, `next_of_plugin` after one of the plugin.
     """
 
     name: str

@@ -67,10 +67,9 @@ def install_folder(
             f"{path} is not Folklore's; nothing was changed.", hint="Rename that folder, or use it with --force."
         )
     changes, left, written = [], [], {}
-    for name, content in files.items():
+    for name, own in files.items():
         before = read_bytes(path / name)
-        if name == server_in:
-            content = _with_server(content, before, former)  # noqa: PLW2901 - what is written
+        content = _with_server(own, before, former) if name == server_in else own
         known = record is not None and (name == server_in or _digest(before) == record.get(name))
         if before is not None and before != content and not (known or force):
             left.append(path / name)

@@ -105,10 +105,10 @@ def install(
 ) -> int:
     """Install Folklore into assistants; without names, or with `all`, into those found on this machine.
 
-    Each starts its own server on stdio. Claude Code, Codex and Gemini CLI get the hooks, the skill and the commands too.
-    With --server each starts a bridge to that server; the token is kept in the system's keyring or a file of your own,
-    never in the settings of an assistant. With --scope project, they connect to that server over HTTP, and refer to the
-    token in FOLKLORE_TOKEN.
+    Each starts its own server on stdio; Claude Code, Codex and Gemini CLI get hooks and a skill too. With --server each
+    starts a bridge to that server, and the token is kept in the system's keyring or a file of yours, never in the
+    settings of an assistant. With --scope project, they connect to that server over HTTP, and refer to the token in
+    FOLKLORE_TOKEN.
     """
     settings, _ = quick_settings(ctx)
     machine = Machine()
