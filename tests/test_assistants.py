@@ -23,6 +23,8 @@ from tests.temporary_engine import temporary_home
 
 pytestmark = pytest.mark.strain
 
+# Read before the tests take the variables of the developer's machine away.
+PATH = os.pathsep.join(one for one in (os.environ.get("FOLKLORE_TEST_CLIENTS"), os.environ["PATH"]) if one)
 ROOT = Path(__file__).parents[1]
 PLUGIN = ROOT / "plugin"
 STARTS = 10
@@ -45,8 +47,8 @@ class Machine:
     def environment(self) -> dict[str, str]:
         """The environment of every program: no setting of the developer's machine, no way off this machine."""
         nowhere = {"HTTP_PROXY": "http://127.0.0.1:9", "HTTPS_PROXY": "http://127.0.0.1:9", "NO_PROXY": "127.0.0.1"}
-        path = [os.environ.get("FOLKLORE_TEST_CLIENTS"), os.environ["PATH"]]
-        return nowhere | {"HOME": str(self.home), "PATH": ":".join(one for one in path if one), "LANG": "C.UTF-8"}
+        no_keyring = {"PYTHON_KEYRING_BACKEND": "keyring.backends.fail.Keyring"}
+        return nowhere | no_keyring | {"HOME": str(self.home), "PATH": PATH, "LANG": "C.UTF-8"}
 
     def repository(self, name: str) -> Path:
         """Return the repository of this name, which is that of its remote too."""
@@ -115,7 +117,7 @@ class Machine:
 
 def _program(name: str) -> str:
     """Return the path of an assistant, or skip the test."""
-    found = shutil.which(name, path=f"{os.environ.get('FOLKLORE_TEST_CLIENTS', '')}:{os.environ['PATH']}")
+    found = shutil.which(name, path=PATH)
     if found is None:
         pytest.skip(f"{name} is neither on the path nor in FOLKLORE_TEST_CLIENTS; `make assistants` fetches it")
     return found
