@@ -6,6 +6,8 @@ behind this tool.
 
 from __future__ import annotations
 
+import json
+
 from pydantic import ConfigDict
 
 from folklore.mcp.tools import READS, Meta, ToolSpec
@@ -30,16 +32,18 @@ class HookArguments(Part):
 async def client_hook(service: Operations, arguments: HookArguments, _meta: Meta) -> JsonDict:
     """Answer a hook of an assistant in the form that clients read, or with nothing."""
     given = arguments.model_dump(exclude={"cwd"})
-    return _output(arguments.event, await service.call(HookRequest(**given, directory=arguments.cwd)))
+    answer = await service.call(HookRequest(**given, directory=arguments.cwd))
+    return {"text": _output(arguments.event, answer)} if answer.text else {}
 
 
-def _output(event: str, answer: HookAnswer) -> JsonDict:
-    """Return what Claude Code and Codex read: every other form is ignored or counts as an error."""
-    if not answer.text:
-        return {}
+def _output(event: str, answer: HookAnswer) -> str:
+    """Return what Claude Code and Codex read: they drop every other form, or take it for an error."""
     if answer.asks:
-        return {"decision": "block", "reason": answer.text}
-    return {"hookSpecificOutput": {"hookEventName": event, "additionalContext": answer.text}}
+        return json.dumps({"decision": "block", "reason": answer.text}, ensure_ascii=False)
+    if event == "PreCompact":  # plain text is added to the instructions for the summary
+        return answer.text
+    output = {"hookEventName": event, "additionalContext": answer.text}
+    return json.dumps({"hookSpecificOutput": output}, ensure_ascii=False)
 
 
 HIDDEN_TOOLS = (ToolSpec(client_hook, "Answer a hook", HookArguments, {}, READS),)

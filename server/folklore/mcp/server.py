@@ -115,9 +115,9 @@ class _Handlers:
             return _error(f"{tool.name} failed; the server's log holds the reason.")
         finally:
             self._service.usage.metrics.called(tool.name, outcome, perf_counter() - started)
+        if params.name in self._hidden:  # no content is silence
+            return CallToolResult(content=[TextContent(type="text", text=value["text"])] if value else [])
         text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-        if params.name in self._hidden:  # clients read the text of a hook's answer; none is silence
-            return CallToolResult(content=[TextContent(type="text", text=text)] if value else [])
         return CallToolResult(content=[TextContent(type="text", text=text)], structured_content=value)
 
     async def list_resources(self, _ctx: Context, _params: Page) -> ListResourcesResult:

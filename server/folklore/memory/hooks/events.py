@@ -6,15 +6,22 @@ from collections.abc import Awaitable, Callable, Mapping
 
 from folklore.memory.context import RequestContext
 from folklore.memory.hooks.prompt import notes_for_prompt
+from folklore.memory.hooks.start import notes_for_start
+from folklore.memory.hooks.store_request import ask_at_stop, ask_before_compaction
 from folklore.memory.requests import HookRequest
 from folklore.memory.results import HookAnswer
 
 _ANSWERS: Mapping[str, Callable[[RequestContext, HookRequest], Awaitable[HookAnswer]]] = {
+    "SessionStart": notes_for_start,
     "UserPromptSubmit": notes_for_prompt,
+    "Stop": ask_at_stop,
+    "PreCompact": ask_before_compaction,
 }
 
 
 async def answer_hook(context: RequestContext, request: HookRequest) -> HookAnswer:
-    """Answer an event; an unknown one with silence, since a client may have more of them than this server."""
+    """Answer an event; one that this server does not know, and all where hooks are off, with silence."""
     answer = _ANSWERS.get(request.event)
-    return HookAnswer() if answer is None else await answer(context, request)
+    if answer is None or not context.hooks:
+        return HookAnswer()
+    return await answer(context, request)
