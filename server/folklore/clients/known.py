@@ -141,6 +141,7 @@ def _commands(form: str) -> list[str]:
 
 
 _SERVERS = Section("mcpServers")
+_ALWAYS = {"alwaysLoad": True}  # Claude Code waits for the server, so that the first turn has its tools and instructions
 _BRACES, _ENV, _DOLLAR = f"{{env:{TOKEN_VARIABLE}}}", f"${{env:{TOKEN_VARIABLE}}}", f"${{{TOKEN_VARIABLE}}}"
 
 CLIENTS: Mapping[str, Client] = {
@@ -152,8 +153,8 @@ CLIENTS: Mapping[str, Client] = {
             section=_SERVERS,
             files=lambda machine: [machine.folder("CLAUDE_CONFIG_DIR", "") / ".claude.json"],
             project_files=[".mcp.json"],
-            local=_typed,
-            remote=_over_http("url", _DOLLAR, type="http"),
+            local=lambda command: _typed(command) | _ALWAYS,
+            remote=lambda remote: _over_http("url", _DOLLAR, type="http")(remote) | _ALWAYS,
             variable=_DOLLAR,
             commands=["claude"],
             folders=lambda machine: [machine.folder("CLAUDE_CONFIG_DIR", ".claude")],

@@ -34,8 +34,9 @@ def hook() -> None:
 
 
 @hook.command("session-start")
+@click.option("--json", "as_json", is_flag=True, help="Print the JSON object that some clients demand.")
 @click.pass_context
-def session_start(ctx: click.Context) -> None:
+def session_start(ctx: click.Context, /, as_json: bool) -> None:
     """Print what an assistant should know when a session starts, in less than 400 tokens.
 
     Reads the client's JSON from standard input (session_id, cwd, source). Ends within four seconds with exit code 0:
@@ -43,21 +44,28 @@ def session_start(ctx: click.Context) -> None:
     """
     try:
         settings = settings_of(ctx)
-        text = asyncio.run(_within_time(settings)) if settings.hooks else ""
+        text = asyncio.run(_within_time(settings, as_json)) if settings.hooks else ""
     except FolkloreError as error:
         text = _away(error.message)
     except Exception:  # a fault of ours must not be one of the session
         log.exception("hook_crashed")
         text = _away("it failed; its log has the reason.")
     if text:
-        click.echo(text)
+        click.echo(_printed(text, as_json))
 
 
-async def _within_time(settings: Settings) -> str:
+def _printed(text: str, as_json: bool) -> str:
+    """Return what clients read; Gemini CLI shows a text that is not JSON to the user and not to the model."""
+    output = {"hookEventName": "SessionStart", "additionalContext": text}
+    return json.dumps({"hookSpecificOutput": output}, ensure_ascii=False) if as_json else text
+
+
+async def _within_time(settings: Settings, as_json: bool) -> str:
     task = asyncio.create_task(_answer(settings))
     done, _ = await asyncio.wait({task}, timeout=_SECONDS)
     if not done:  # Python would wait for the threads that start the engine or read standard input
-        click.echo(_away(f"it did not answer within {_SECONDS:g} seconds."))
+        click.echo(_printed(_away(f"it did not answer within {_SECONDS:g} seconds."), as_json))
+        sys.stdout.flush()
         os._exit(0)
     return task.result().text
 
