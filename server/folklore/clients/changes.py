@@ -19,7 +19,9 @@ from folklore.errors import Conflict, InvalidInput, Refused
 Action = Literal["added", "updated", "unchanged", "removed", "restored", "deleted", "absent", "foreign"]
 
 # What an installation decides. An entry may hold more of its owner's: `env`, `disabled`, `timeout` stay.
-_OURS = frozenset({"type", "command", "args", "enabled", "url", "httpUrl", "serverUrl", "bearer_token_env_var", "alwaysLoad", HOOKS})
+_OURS = frozenset(
+    {"type", "command", "args", "enabled", "url", "httpUrl", "serverUrl", "bearer_token_env_var", "alwaysLoad", HOOKS}
+)
 _HEADERS = ("headers", "http_headers")
 
 

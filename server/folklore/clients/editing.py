@@ -362,10 +362,10 @@ def _end_of_table(text: str, start: int, following: int) -> int:
 
 
 def _put_hooks(text: str, hooks: Mapping[str, list[Any]]) -> str:
-    """Return the text with these groups of hooks at its end: the order of array tables is that of their events."""
+    """Return the text with these groups of hooks at its end, in one order: an uninstallation compares texts."""
     newline = _newline(text)
-    for event, groups in hooks.items():
-        for group in groups:
+    for event in sorted(hooks):
+        for group in hooks[event]:
             own = {key: value for key, value in group.items() if key != HOOKS}
             parts = [(f"[[{HOOKS}.{event}]]", own)]
             parts += [(f"[[{HOOKS}.{event}.{HOOKS}]]", handler) for handler in group[HOOKS]]

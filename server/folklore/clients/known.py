@@ -141,7 +141,9 @@ def _commands(form: str) -> list[str]:
 
 
 _SERVERS = Section("mcpServers")
-_ALWAYS = {"alwaysLoad": True}  # Claude Code waits for the server, so that the first turn has its tools and instructions
+_ALWAYS = {
+    "alwaysLoad": True
+}  # Claude Code waits for the server, so that the first turn has its tools and instructions
 _BRACES, _ENV, _DOLLAR = f"{{env:{TOKEN_VARIABLE}}}", f"${{env:{TOKEN_VARIABLE}}}", f"${{{TOKEN_VARIABLE}}}"
 
 CLIENTS: Mapping[str, Client] = {
