@@ -73,6 +73,7 @@ def install_folder(
         known = record is not None and (name == server_in or _digest(before) == record.get(name))
         if before is not None and before != content and not (known or force):
             left.append(path / name)
+            written[name] = (record or {}).get(name, "")
             continue
         written[name] = _digest(content)
         action = "unchanged" if before == content else "added" if before is None else "updated"
