@@ -138,8 +138,8 @@ async def test_at_most_three_notes(client: Client) -> None:
 
 
 async def test_long_notes_are_cut_to_what_fits_the_prompt(client: Client) -> None:
-    filler = "Nothing of interest happened in the office on that day either. " * 60
-    await kept(client, f"{filler}{FACTS[1]} {filler}")
+    filler = "Nothing of interest happened in the office on that day either. " * 10
+    await kept(client, f"{filler}The invoice service listens on port 8443, on which it takes TLS. {filler}")
 
     text = await hook(client, PORT)
 
@@ -354,3 +354,27 @@ async def test_after_a_compaction_the_session_may_get_its_notes_again(client: Cl
 
 async def test_a_project_without_memories_is_named(app: App) -> None:
     assert "no notes of notes yet" in await started(app)
+
+
+# What was injected, stored again
+
+
+async def test_an_injected_note_is_not_stored_again(client: Client) -> None:
+    await kept(client, *FACTS)
+    injected = await hook(client, DEPLOY)
+
+    answer = await client.call_tool("memory_store", {"content": injected})
+
+    assert answer.is_error
+    assert "stored already" in str(answer.content)
+
+
+async def test_what_was_injected_is_removed_from_a_new_memory(client: Client) -> None:
+    await kept(client, *FACTS)
+    injected = await hook(client, DEPLOY)
+
+    [id_] = await kept(client, f"{injected}\nThe job shop-deploy runs on Fridays.")
+
+    answer = await client.call_tool("memory_get", {"ids": [id_]})
+    assert answer.structured_content is not None
+    assert answer.structured_content["memories"][0]["content"] == "The job shop-deploy runs on Fridays."
