@@ -1,17 +1,25 @@
-"""Worth of a memory for injection, after its former use."""
+"""Worth of a memory for injection: its confidence, lowered if it was injected before and seldom used."""
 
 from __future__ import annotations
 
-# Least worth of what is injected.
-FLOOR = 0.25
-# Injections after which the use of a memory counts as much as its confidence.
+# Odds from which a memory is injected. Confidence was fitted on as many questions with an answer as without; of the
+# prompts in a session perhaps one in seven asks for something that is stored.
+_ODDS = 6.0
+FLOOR = _ODDS / (_ODDS + 1.0)
+# Injections at the usual rate of use that are added to those of a memory.
 _PRIOR = 4.0
+_CERTAIN = 1.0 - 1e-9
 
 
-def worth(confidence: float, times: int, used: int) -> float:
-    """Return confidence * (used + 4) / (times + 4).
+def worth(confidence: float, times: int, used: int, usual: float) -> float:
+    """Return the confidence after its odds were multiplied by min(1, (used + 4 usual) / ((times + 4) usual)).
 
-    The factor is the expected rate of use, as if the memory had been used in four injections before: 1 for a new one,
-    1/2 after four injections without a use. Recall does not know it.
+    `used` of `times` injections of the memory were used, and the share `usual` of all injections. So a memory is
+    compared with others: how many uses are seen depends on the client. Recall does not know this factor.
     """
-    return confidence * (used + _PRIOR) / (times + _PRIOR)
+    if usual <= 0.0:
+        return confidence
+    factor = min((used + _PRIOR * usual) / ((times + _PRIOR) * usual), 1.0)
+    held = min(confidence, _CERTAIN)
+    odds = factor * held / (1.0 - held)
+    return odds / (1.0 + odds)

@@ -11,8 +11,8 @@ from folklore.db.database import Database
 from folklore.db.rows import QUALITY_FLOOR, as_json, made
 from folklore.db.stores.audit import Write
 
-# Injections of a memory that its rate of use is measured on.
-_LAST = 50
+# Injections that the rate of use of a memory, and of all, is measured on.
+_LAST, _LAST_OF_ALL = 50, 200
 # What counts as "stored in this session".
 _STORED: tuple[Write, ...] = ("store", "import", "update", "merge", "supersede")
 
@@ -32,6 +32,15 @@ class Given:
     times: int
     used: int
     given: bool
+
+
+@dataclass(frozen=True, slots=True)
+class GivenBefore:
+    """What is known of each memory, the tokens that prompts of the session got, and the usual share of use."""
+
+    memories: Mapping[UUID, Given]
+    tokens: int
+    usual: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,8 +114,8 @@ class Injections:
 
     async def given(
         self, namespaces: Sequence[UUID], session: AssistantSession, memories: Sequence[UUID]
-    ) -> tuple[Mapping[UUID, Given], int]:
-        """Return what is known about these memories, and the tokens that prompts of the session got so far."""
+    ) -> GivenBefore:
+        """Return what was injected before, of these memories and into this session."""
         async with self._database.session() as opened:
             rows = await opened.rows(
                 "injections/given",
@@ -115,8 +124,9 @@ class Injections:
                 session=session.name,
                 memories=list(memories),
                 last=_LAST,
+                last_of_all=_LAST_OF_ALL,
             )
-        return {row["id"]: made(Given, row) for row in rows}, max((row["tokens"] for row in rows), default=0)
+        return GivenBefore({row["id"]: made(Given, row) for row in rows}, rows[0]["tokens"], rows[0]["usual"])
 
     async def claim(
         self, id_: UUID, session: AssistantSession, event: str, now: datetime, heading: str, notes: Sequence[Note]

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from uuid import UUID
 
-from folklore.db.stores.injections import Given, Injections, Note
+from folklore.db.stores.injections import GivenBefore, Injections, Note
 from folklore.errors import FolkloreError
 from folklore.log import get_logger
 from folklore.memory.context import RequestContext
@@ -20,6 +20,7 @@ from folklore.memory.recall.values import Question
 from folklore.memory.requests import HookRequest
 from folklore.memory.results import HookAnswer
 from folklore.model import Recalled
+from folklore.ranking.confidence import rounded
 from folklore.ranking.injection import FLOOR, worth
 from folklore.text import tokens
 from folklore.text.decisions import sounds_decided
@@ -69,12 +70,12 @@ async def _notes(context: RequestContext, scope: HookScope, ledger: Injections, 
     # A prompt is prose: a quotation or a dash in it is no operator.
     search = replace(search_of(context, question, scope.spaces), expression=False)
     found, order = await ranked(context.memory, search)
-    good = [id_ for id_, score in order.scores.items() if order.confidence.get(id_, score) >= FLOOR]
+    good = [id_ for id_ in order.scores if order.confidence[id_] >= FLOOR]
     if not good:
         return ""
-    given, spent = await ledger.given(scope.ids, scope.session, good)
-    chosen = _chosen(good, order.confidence, given)
-    if not chosen or spent >= _SESSION_TOKENS:
+    before = await ledger.given(scope.ids, scope.session, good)
+    chosen = _chosen(good, order.confidence, before)
+    if not chosen or before.tokens >= _SESSION_TOKENS:
         return ""
     shown = replace(order, scores={id_: order.scores[id_] for id_ in chosen})
     results = (await page(context.memory, search, found, shown)).memories
@@ -86,10 +87,18 @@ async def _notes(context: RequestContext, scope: HookScope, ledger: Injections, 
     return block(_HEADING, lines) if lines else ""
 
 
-def _chosen(good: Sequence[UUID], confidence: Mapping[UUID, float], given: Mapping[UUID, Given]) -> list[UUID]:
-    """Return the memories to inject, best first: worth it after their former use, and new to the session."""
-    values = {id_: worth(confidence[id_], given[id_].times, given[id_].used) for id_ in good if not given[id_].given}
-    return sorted((id_ for id_ in values if values[id_] >= FLOOR), key=lambda id_: -values[id_])[:_AT_MOST]
+def _chosen(good: Sequence[UUID], confidence: Mapping[UUID, float], before: GivenBefore) -> list[UUID]:
+    """Return the memories to inject, best first: worth it after their former use, and new to the session.
+
+    Within a level of worth the order is that of recall.
+    """
+    values = {
+        id_: worth(confidence[id_], known.times, known.used, before.usual)
+        for id_ in good
+        if not (known := before.memories[id_]).given
+    }
+    worthy = [id_ for id_, value in values.items() if value >= FLOOR]
+    return sorted(worthy, key=lambda id_: -rounded(values[id_]))[:_AT_MOST]
 
 
 def _note(context: RequestContext, places: Mapping[str, UUID], result: Recalled, rank: int, frame: int) -> Note:
