@@ -74,12 +74,24 @@ class Grant:
 
 
 @dataclass(frozen=True, slots=True)
+class PatternGrant:
+    """A role in every namespace whose name begins with a prefix (`repo:acme/`), those too that are created later."""
+
+    prefix: str
+    role: Role
+
+
+@dataclass(frozen=True, slots=True)
 class Access:
-    """The grants of a token. `key` proves to the database which token a transaction runs for: a secret, never shown."""
+    """The grants of a token. `key` proves to the database which token a transaction runs for: a secret, never shown.
+
+    `grants` has the namespaces that match one of the `patterns` too.
+    """
 
     token: UUID
     key: str = field(repr=False)
     grants: tuple[Grant, ...] = ()
+    patterns: tuple[PatternGrant, ...] = ()
 
     @property
     def namespaces(self) -> tuple[UUID, ...]:
@@ -137,7 +149,10 @@ class NamespaceStats:
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A token without its secret; `grants` are written namespace:role."""
+    """A token without its secret; `grants` are written namespace:role, or prefix*:role.
+
+    `invited_until` is the end of an invitation that was not exchanged for the token yet.
+    """
 
     id: UUID
     principal: str
@@ -151,6 +166,7 @@ class Token:
     expires_at: datetime | None = None
     revoked_at: datetime | None = None
     last_used_at: datetime | None = None
+    invited_until: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from typing import Any
 
 from folklore.memory import namespaces
 from folklore.memory.auth.audit import read_audit
+from folklore.memory.auth.invitations import invite
 from folklore.memory.auth.tokens import create_token, list_tokens, revoke_tokens
 from folklore.memory.context import RequestContext
 from folklore.memory.merge_namespaces import merge_namespaces
@@ -33,6 +34,6 @@ USE_CASES: Mapping[str, UseCase] = {
     "share_namespace": namespaces.share_namespace, "merge_namespaces": merge_namespaces,
     "delete_namespace": namespaces.delete_namespace,
     "erase_namespace": namespaces.erase_namespace, "restore_namespace": namespaces.restore_namespace,
-    "create_token": create_token, "list_tokens": list_tokens, "revoke_tokens": revoke_tokens, "audit": read_audit,
-    "log": read_log,
+    "create_token": create_token, "invite": invite, "list_tokens": list_tokens, "revoke_tokens": revoke_tokens,
+    "audit": read_audit, "log": read_log,
 }  # fmt: skip

@@ -227,6 +227,25 @@ class CreatedToken:
 
 
 @dataclass(frozen=True, slots=True)
+class Invitation:
+    """A new invitation. `code` is shown only here; `id` is that of its token, which ends at `expires_at`."""
+
+    id: UUID
+    principal: str
+    code: str
+    valid_until: datetime
+    expires_at: datetime | None
+    created: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """The principal of the token that an invitation was exchanged for."""
+
+    principal: str
+
+
+@dataclass(frozen=True, slots=True)
 class RevokedToken:
     """A token that was revoked, and its principal."""
 
