@@ -118,7 +118,7 @@ def no_test_waits_forever() -> Iterator[None]:
 
 @pytest.fixture(scope="session", autouse=True)
 def clean_environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Keep the settings and the home of the developer out of the tests."""
+    """Keep the settings, the home and the keyring of the developer out of the tests."""
     with pytest.MonkeyPatch.context() as patch:
         for name in os.environ:
             if name.startswith(("FOLKLORE_", "CLAUDE_", "PG")):
@@ -126,6 +126,7 @@ def clean_environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None
         home = tmp_path_factory.mktemp("home")
         patch.setenv("HOME", str(home))
         patch.setenv("FOLKLORE_HOME", str(home / ".folklore"))
+        patch.setenv("PYTHON_KEYRING_BACKEND", "keyring.backends.fail.Keyring")
         yield
 
 

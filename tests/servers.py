@@ -47,6 +47,9 @@ sys.addaudithook(watch)
 """
 
 
+_KEPT = ("PATH", "HOME", "LANG", "TMPDIR", "PYTHON_KEYRING_BACKEND")
+
+
 @dataclass(frozen=True, slots=True)
 class Watched:
     """The environment of a server that may not reach outside, and what it tried."""
@@ -68,7 +71,7 @@ def watched(folder: Path, **settings: str) -> Watched:
     post = folder / "watchman"
     post.mkdir(exist_ok=True)
     (post / "sitecustomize.py").write_text(WATCHMAN, encoding="utf-8")
-    kept = {name: value for name, value in os.environ.items() if name in ("PATH", "HOME", "LANG", "TMPDIR")}
+    kept = {name: value for name, value in os.environ.items() if name in _KEPT}
     own = {
         # What these tests import is what they start, also where another Folklore is installed.
         "PYTHONPATH": os.pathsep.join([str(post), os.environ.get("PYTHONPATH", "")]).rstrip(os.pathsep),

@@ -73,6 +73,12 @@ def _default_home() -> Path:
     return Path.home() / ".folklore"
 
 
+def home_directory(environ: Mapping[str, str]) -> Path:
+    """Return the home that the environment names, else the default one."""
+    named = environ.get("FOLKLORE_HOME", "").strip()
+    return Path(named).expanduser() if named else _default_home()
+
+
 def _word(value: object) -> object:
     return "off" if value is False else value  # YAML reads a bare off as false
 
@@ -259,8 +265,7 @@ def config_path(explicit: Path | None, environ: Mapping[str, str]) -> Path | Non
         return explicit
     if variable := environ.get("FOLKLORE_CONFIG"):
         return Path(variable).expanduser()
-    home = environ.get("FOLKLORE_HOME", "").strip()
-    default = (Path(home).expanduser() if home else _default_home()) / "config.yaml"
+    default = home_directory(environ) / "config.yaml"
     try:
         default.stat()  # from Python 3.14 on, exists() returns false for every error
     except (FileNotFoundError, NotADirectoryError):

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import AsyncGenerator
 from contextlib import suppress
 from typing import Any, cast
-from urllib.parse import quote
 
 import httpx
 
 from folklore import __version__
-from folklore.app import local_zone
+from folklore.cli.context import request_headers, token_for
 from folklore.config import Settings
-from folklore.errors import ConfigInvalid, FolkloreError, Unavailable, error_from_code
+from folklore.errors import FolkloreError, Unavailable, error_from_code
 from folklore.memory.requests import ExportRequest, Request, Result, Returns, read_result, request_json
-from folklore.project import project_namespace, working_directory
 
 _SECONDS = 60.0
 
@@ -26,15 +23,9 @@ class HttpClient:
     def __init__(self, settings: Settings) -> None:
         self._server = str(settings.server)
         headers = {"user-agent": f"folklore/{__version__}", "content-type": "application/json"}
-        if settings.token is not None:
-            token = settings.token.get_secret_value()
-            if not (token.isascii() and token.isprintable()):  # such as "fk_…", copied with the ellipsis
-                raise ConfigInvalid("token", "is not a token.", hint="`folklore tokens create` shows one, once.")
+        if (token := token_for(settings)) is not None:
             headers["authorization"] = f"Bearer {token}"
-        # The current namespace of every request: the setting, else this directory's project.
-        namespace = settings.namespace or project_namespace(working_directory(os.environ))
-        headers["folklore-namespace"] = quote(namespace, safe="")
-        headers["folklore-time-zone"] = str(local_zone(settings))
+        headers |= request_headers(settings)
         self._client = httpx.AsyncClient(base_url=self._server, headers=headers, timeout=_SECONDS)
 
     async def __aenter__(self) -> HttpClient:

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Awaitable, Callable
 from datetime import UTC, tzinfo
 from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import quote
 
 import click
 
 from folklore import log
 from folklore.app import App, local_zone, running
+from folklore.clients.credentials import read_token
 from folklore.config import Settings, load_settings
-from folklore.errors import InvalidInput
+from folklore.errors import ConfigInvalid, InvalidInput
 from folklore.memory.requests import RecallRequest, Result, Returns
 from folklore.memory.service import Operations
+from folklore.project import project_namespace, working_directory
 
 if TYPE_CHECKING:  # imports the database driver
     from folklore.runtime import Runtime
@@ -81,6 +85,28 @@ def local_settings(ctx: click.Context) -> Settings:
     if settings.server is not None:
         raise InvalidInput("server", "does not apply to this command.", hint="Run it where the server runs.")
     return settings
+
+
+def token_for(settings: Settings) -> str | None:
+    """Return the token for the server: that of the settings, else the saved one.
+
+    Raises ConfigInvalid for a text that is no token, and as read_token does.
+    """
+    if settings.token is None:
+        return None if settings.server is None else read_token(settings.server, home=settings.home)
+    token = settings.token.get_secret_value()
+    if not (token.isascii() and token.isprintable()):  # such as "fk_…", copied with the ellipsis
+        raise ConfigInvalid("token", "is not a token.", hint="`folklore tokens create` shows one, once.")
+    return token
+
+
+def request_headers(settings: Settings) -> dict[str, str]:
+    """Return the headers of every request to the server: the current namespace, the time zone.
+
+    The namespace is that of the settings, else the project of the working directory.
+    """
+    namespace = settings.namespace or project_namespace(working_directory(os.environ))
+    return {"folklore-namespace": quote(namespace, safe=""), "folklore-time-zone": str(local_zone(settings))}
 
 
 def with_app(ctx: click.Context, work: Callable[[App, Runtime], Awaitable[Value]]) -> Value:

@@ -38,8 +38,8 @@ from folklore.memory.serializers import Format, JsonDict
 from folklore.memory.service import Operations
 from folklore.model import FIELDS, Draft, Number, Sort, Time, Unreadable, Whole
 
-# The id that Claude Code gives a call in the request's `_meta`.
-_CALL_ID = "claudecode/toolUseId"
+# The ids of a call in the request's `_meta`: that of Claude Code, and that of the bridge (bridge/bridge.py).
+_CALL_IDS = ("claudecode/toolUseId", "folklore/callId")
 _READS = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
 _STORES = ToolAnnotations(read_only_hint=False, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
 _CHANGES = ToolAnnotations(read_only_hint=False, destructive_hint=True, idempotent_hint=True, open_world_hint=False)
@@ -240,7 +240,7 @@ def _given(arguments: Part) -> dict[str, Any]:
 
 def _with_keys(drafts: tuple[NewMemory, ...], meta: Meta) -> tuple[NewMemory, ...]:
     """Derive idempotency keys from the client's id of the call, so that a repeated call stores nothing twice."""
-    call = meta.get(_CALL_ID)
+    call = next((meta[name] for name in _CALL_IDS if name in meta), None)
     if not isinstance(call, str) or not 0 < len(call) <= 100:
         return drafts
     return tuple(

@@ -8,6 +8,7 @@ import os
 import shlex
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 from typing import Any
 
 import click
@@ -15,7 +16,8 @@ import click
 from folklore import log
 from folklore import telemetry as spans
 from folklore.app import App
-from folklore.cli.context import quick_settings, settings_of
+from folklore.cli.context import quick_settings, request_headers, settings_of, token_for
+from folklore.clients.credentials import normalised
 from folklore.config import Settings
 from folklore.errors import InvalidInput
 
@@ -31,7 +33,11 @@ from folklore.errors import InvalidInput
 def serve(
     ctx: click.Context, /, http: bool, read_only: bool | None, snippets: bool, insecure: bool, **given: Any
 ) -> None:
-    """Serve MCP over stdio (for one client that starts it), or over HTTP for several."""
+    """Serve MCP over stdio (for one client that starts it), or over HTTP for several.
+
+    With --server this is a bridge: the client gets that server's tools, resources and prompts over stdio, for the
+    project of the working directory, with the token that was saved for the server.
+    """
     given = {name: value for name, value in given.items() if value is not None}
     if http:
         settings = _checked(settings_of(ctx, quiet=False, read_only=read_only, http=given or None))
@@ -42,14 +48,46 @@ def serve(
             raise click.UsageError(f"--{name}: needs --http.")
     settings, level = quick_settings(ctx, read_only=read_only)
     log.configure_early(level)
-    asyncio.run(_serve_stdio(_checked(settings), level))
+    if settings.server is None:
+        asyncio.run(_serve_stdio(settings, level))
+    elif read_only:
+        raise InvalidInput("read_only", "does not apply to a bridge.", hint="Use a token that may only read.")
+    else:
+        asyncio.run(_serve_bridge(settings, settings.server))
 
 
 def _checked(settings: Settings) -> Settings:
-    """Return the settings. Raises InvalidInput if they name another server: this command would ignore it."""
+    """Return the settings. Raises InvalidInput if they name another server: over HTTP it would be ignored."""
     if settings.server is not None:
-        raise InvalidInput("server", "does not apply to `folklore serve`.", hint="Unset FOLKLORE_SERVER.")
+        raise InvalidInput("server", "does not apply to `folklore serve --http`.", hint="Unset FOLKLORE_SERVER.")
     return settings
+
+
+async def _serve_bridge(settings: Settings, server: str) -> None:
+    from folklore.bridge.bridge import Bridge
+    from folklore.bridge.remote import Access, Message, Remote
+    from folklore.bridge.stdio import claim_stdout, read_lines
+
+    async def own(messages: Sequence[Message]) -> Message:
+        """Answer as the server of this package does; its libraries are imported only while the team's is away."""
+        in_memory = await asyncio.to_thread(import_module, "folklore.mcp.in_memory")
+        protocol = (await asyncio.to_thread(import_module, "folklore.mcp.server")).build_server(
+            App(settings).service, offered=settings.tools
+        )
+        answer: Message = await in_memory.answer(protocol, messages)
+        return answer
+
+    async def access() -> Access:
+        token, headers = await asyncio.to_thread(lambda: (token_for(settings), request_headers(settings)))
+        return Access(token, headers)
+
+    remote = Remote(normalised(server), access)
+    remote.prepare()
+    bridge = Bridge(remote, claim_stdout(), own)
+    try:
+        await read_lines(bridge.take)
+    finally:
+        await bridge.close()
 
 
 async def _serve_stdio(settings: Settings, level: str) -> None:

@@ -1,0 +1,208 @@
+"""The bridge: messages of one client on stdio, passed on to the team's server and back.
+
+Messages pass as they are, so that every tool, resource and prompt of the server can be used, whichever this version
+knows. While the server is away, the handshake and the lists are answered from what this package knows, so that a
+session that starts then can use the memory later.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+import logging
+import re
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
+from uuid import uuid4
+
+from folklore.bridge.remote import IMPATIENT, Message, Remote
+from folklore.errors import FolkloreError
+from folklore.text.clean import replace_lone_surrogates
+
+log = logging.getLogger(__name__)  # structlog would delay the start
+
+Own = Callable[[Sequence[Message]], Awaitable[Message]]
+
+_VERSION = "io.modelcontextprotocol/protocolVersion"
+_CALL_ID = "folklore/callId"
+_PARSE_ERROR, _INVALID_REQUEST, _INTERNAL_ERROR = -32700, -32600, -32603
+_FIRST = frozenset({"initialize", "server/discover"})
+_LISTS = frozenset({"tools/list", "prompts/list", "resources/list", "resources/templates/list"})
+_READS = frozenset({"resources/read", "prompts/get", "completion/complete"})
+_AWAY_SECONDS = 5.0
+# The parameter that the protocol wants repeated in a header, by method.
+_NAMED = {"tools/call": "name", "prompts/get": "name", "resources/read": "uri"}
+_PRINTABLE = re.compile(r"(?!=\?base64\?)[!-~]([ -~]*[!-~])?")
+
+
+class Bridge:
+    """Answers the lines of a client. `write` takes each message for it.
+
+    `own` answers the last of some messages as the server of this package does.
+    """
+
+    def __init__(self, remote: Remote, write: Callable[[Message], None], own: Own) -> None:
+        self._remote = remote
+        self._write = write
+        self._own = own
+        self._calls: dict[str | int, asyncio.Task[None]] = {}
+        self._initialize: Message | None = None
+        self._negotiated: str | None = None
+        self._repeatable: frozenset[str] = frozenset()  # tools that only read, and those that take idempotency keys
+
+    def take(self, line: bytes) -> None:
+        """Take a line of the client, and answer it when the answer is there."""
+        try:
+            message = json.loads(replace_lone_surrogates(line).decode("utf-8", "replace"))
+        except (ValueError, RecursionError) as error:
+            log.warning("unreadable_line %s", type(error).__name__)
+            self._write(_error(None, _PARSE_ERROR, "The line cannot be read as JSON."))
+            return
+        method = message.get("method") if isinstance(message, dict) else None
+        if isinstance(message, dict) and "id" in message:
+            id_ = message["id"]
+            if isinstance(method, str) and isinstance(id_, str | int):
+                task = asyncio.create_task(self._serve(message), name=f"folklore-{method}")
+                self._calls[id_] = task
+                task.add_done_callback(lambda done: self._calls.pop(id_) if self._calls.get(id_) is done else None)
+            elif method is not None:
+                self._write(_error(None, _INVALID_REQUEST, "id must be a text or a whole number."))
+        elif method == "notifications/cancelled":
+            # The server is stateless: what cancels a call there is the end of its connection. Its other notifications
+            # would find no session either.
+            cancelled = _params(message).get("requestId")
+            if isinstance(cancelled, str | int) and cancelled in self._calls:
+                self._calls[cancelled].cancel()
+        elif method is None:
+            self._write(_error(None, _INVALID_REQUEST, "The line must be one JSON-RPC message."))
+
+    async def close(self) -> None:
+        """Cancel the calls that run, and close the connections."""
+        calls = list(self._calls.values())
+        for call in calls:
+            call.cancel()
+        await asyncio.gather(*calls, return_exceptions=True)
+        await self._remote.close()
+
+    async def _serve(self, request: Message) -> None:
+        """Answer a request, whatever happens."""
+        try:
+            answer = await self._answer(request)
+        except FolkloreError as error:
+            answer = _failed(request, str(error))
+        except Exception:
+            log.exception("bridge_crashed")
+            answer = _failed(request, "The bridge to the Folklore server failed; its log on stderr holds the reason.")
+        self._write({**answer, "id": request["id"]})
+
+    async def _answer(self, request: Message) -> Message:
+        method, version = request["method"], _version_of(request)
+        if method == "ping" and version is None:
+            return {"jsonrpc": "2.0", "result": {}}
+        if method == "initialize":
+            self._initialize = request
+        if method in _FIRST | _LISTS:
+            answer = await self._listed(request, version)
+        else:
+            answer = await self._remote.call(
+                _with_call_id(request),
+                self._headers(request, version),
+                self._write,
+                repeatable=self._is_repeatable(request),
+            )
+        result = answer.get("result")
+        if isinstance(result, dict):
+            self._learn(method, result)
+            if method == "tools/call":
+                answer = {**answer, "result": await self._passed(request, result)}
+        return answer
+
+    async def _listed(self, request: Message, version: str | None) -> Message:
+        """Answer the handshake, or a list: as the server does, else as this package does."""
+        if not self._remote.was_away(_AWAY_SECONDS):  # a session begins with several lists, one after the other
+            try:
+                headers = self._headers(request, version)
+                return await self._remote.call(request, headers, self._write, repeatable=True, patience=IMPATIENT)
+            except FolkloreError as error:
+                log.warning("answered_from_the_package %s: %s", request["method"], error)
+        former = [] if version or self._initialize is None or request is self._initialize else [self._initialize]
+        return await self._own([*former, request])
+
+    async def _passed(self, _request: Message, result: Message) -> Message:
+        """Return the result of a tool for the client: the one place through which each of them passes.
+
+        The server has no working copy of the repository; what only this machine knows about a result is added here.
+        """
+        return result
+
+    def _learn(self, method: str, result: Message) -> None:
+        """Keep what later requests need: the protocol's version, and which tools may be called twice."""
+        if method == "initialize" and isinstance(result.get("protocolVersion"), str):
+            self._negotiated = result["protocolVersion"]
+        if method == "tools/list" and isinstance(result.get("tools"), list):
+            self._repeatable = frozenset(tool["name"] for tool in result["tools"] if _takes_repeats(tool))
+
+    def _is_repeatable(self, request: Message) -> bool:
+        name = _params(request).get("name")
+        return request["method"] in _READS or (request["method"] == "tools/call" and name in self._repeatable)
+
+    def _headers(self, request: Message, version: str | None) -> dict[str, str]:
+        """Return the headers that repeat parts of a message, as the protocol demands."""
+        headers = {"mcp-method": _header(request["method"])}
+        if (version := version or self._negotiated) is not None and request["method"] != "initialize":
+            headers["mcp-protocol-version"] = _header(version)
+        name = _params(request).get(_NAMED.get(request["method"], ""))
+        if isinstance(name, str):
+            headers["mcp-name"] = _header(name)
+        return headers
+
+
+def _params(request: Message) -> dict[str, Any]:
+    params = request.get("params")
+    return params if isinstance(params, dict) else {}
+
+
+def _version_of(request: Message) -> str | None:
+    """Return the version that a request of 2026-07-28 and later names itself."""
+    meta = _params(request).get("_meta")
+    version = meta.get(_VERSION) if isinstance(meta, dict) else None
+    return version if isinstance(version, str) else None
+
+
+def _with_call_id(request: Message) -> Message:
+    """Return a tool call with an id of its own, from which the server makes idempotency keys.
+
+    So a store that is sent twice, because the answer to the first was lost, is stored once.
+    """
+    params = _params(request)
+    meta = params.get("_meta", {})
+    if request["method"] != "tools/call" or not isinstance(meta, dict):
+        return request
+    return {**request, "params": {**params, "_meta": {_CALL_ID: uuid4().hex, **meta}}}
+
+
+def _takes_repeats(tool: Any) -> bool:
+    schema, annotations = tool.get("inputSchema") or {}, tool.get("annotations") or {}
+    return bool(annotations.get("readOnlyHint")) or "idempotency_key" in schema.get("properties", {})
+
+
+def _header(value: str) -> str:
+    """Return a value as the protocol writes it into a header: base64 if it is not plain ASCII."""
+    if _PRINTABLE.fullmatch(value):
+        return value
+    return f"=?base64?{base64.b64encode(value.encode()).decode()}?="
+
+
+def _failed(request: Message, text: str) -> Message:
+    """Return an error as the answer to a request: of a tool as a result, which the model reads."""
+    if request["method"] != "tools/call":
+        return _error(request["id"], _INTERNAL_ERROR, text)
+    result: Message = {"content": [{"type": "text", "text": text}], "isError": True}
+    if _version_of(request) is not None:
+        result["resultType"] = "complete"
+    return {"jsonrpc": "2.0", "result": result}
+
+
+def _error(id_: object, code: int, message: str) -> Message:
+    return {"jsonrpc": "2.0", "id": id_, "error": {"code": code, "message": message}}

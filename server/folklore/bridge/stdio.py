@@ -1,0 +1,67 @@
+"""Standard input and output of the bridge, by lines."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sys
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+
+from folklore.bridge.remote import Message
+
+_CHUNK = 65_536
+_LOOK_SECONDS = 1.0
+
+
+def claim_stdout() -> Callable[[Message], None]:
+    """Return a writer of messages; whatever else this process or its children print goes to stderr from now on.
+
+    A client that no longer reads is no error: standard input ends with it.
+    """
+    wire = os.dup(1)
+    os.dup2(2, 1)
+
+    def write(message: Message) -> None:
+        text = json.dumps(message, ensure_ascii=False, separators=(",", ":"))
+        line = memoryview(text.encode("utf-8", "replace") + b"\n")
+        with suppress(BrokenPipeError):
+            while line:
+                line = line[os.write(wire, line) :]
+
+    return write
+
+
+async def read_lines(take: Callable[[bytes], None]) -> None:
+    """Pass each line of standard input to `take`, until it ends or the process that started this one is gone."""
+    loop, ended = asyncio.get_running_loop(), asyncio.Event()
+
+    def read() -> None:
+        with suppress(RuntimeError):  # the loop is closed: the parent is gone
+            _read(lambda line: loop.call_soon_threadsafe(take, line))
+            loop.call_soon_threadsafe(ended.set)
+
+    # A thread reads every kind of standard input on every system; as a daemon it does not keep the process alive.
+    threading.Thread(target=read, name="folklore-stdin", daemon=True).start()
+    parent = os.getppid()
+    while not ended.is_set():
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_LOOK_SECONDS):
+                await ended.wait()
+        if sys.platform != "win32" and os.getppid() != parent:
+            return
+
+
+def _read(take: Callable[[bytes], object]) -> None:
+    rest: list[bytes] = []
+    with suppress(OSError):
+        while chunk := os.read(0, _CHUNK):
+            *lines, last = chunk.split(b"\n")
+            for line in lines:
+                whole = b"".join([*rest, line])
+                rest.clear()
+                if whole.strip():
+                    take(whole)
+            rest.append(last)

@@ -1,0 +1,130 @@
+"""Tokens for servers: each in the system's keyring, else in a file that only its owner can read.
+
+A file in the home names each server that has a token, so that a server without one costs no access to the keyring,
+which may ask a person to unlock it. The keyring is accessed by a process of its own, `python -m keyring`: it can be
+ended if it waits for a person, prints nothing here, and its libraries take no memory of a server that runs for days.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import secrets
+import subprocess
+import sys
+from contextlib import suppress
+from pathlib import Path
+from urllib.parse import quote, urlsplit
+
+from folklore.config import home_directory
+from folklore.errors import ConfigInvalid, InvalidInput, Unavailable
+
+_SERVICE = "folklore"
+_SECONDS = 10.0  # a person may have to unlock the keyring
+_DEFAULT_PORTS = {"http": 80, "https": 443}
+
+
+def read_token(server: str, *, home: Path | None = None) -> str | None:
+    """Return the token for a server; None without one.
+
+    Raises Unavailable if it is in the keyring and that does not answer, ConfigInvalid for a damaged file.
+    """
+    url = normalised(server)
+    path = _path(url, home)
+    try:
+        kept = json.loads(path.read_bytes())
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError):
+        kept = None
+    if not isinstance(kept, dict) or not isinstance(token := kept.get("token"), str | None):
+        raise ConfigInvalid("token", f"{path} cannot be read.", hint="Delete it and save the token again.")
+    if token is None and (token := _ask_keyring("get", url)) is None:
+        raise Unavailable(
+            f"The token for {url} is in the system's keyring, which does not answer or no longer has it.",
+            hint="Unlock the keyring, or set FOLKLORE_TOKEN.",
+        )
+    return token
+
+
+def save_token(server: str, token: str, *, home: Path | None = None) -> str:
+    """Keep the token for a server in place of an earlier one, and return in words where it is.
+
+    Raises InvalidInput for a text that is no token.
+    """
+    url = normalised(server)
+    if not (token and token.isascii() and token.isprintable() and " " not in token):
+        raise InvalidInput("token", "is not a token.", hint="`folklore tokens create` shows one, once.")
+    path = _path(url, home)
+    in_keyring = _ask_keyring("set", url, token) is not None
+    _write(path, {"server": url} if in_keyring else {"server": url, "token": token})
+    return "the system's keyring" if in_keyring else f"{path} (mode 0600; this system has no keyring that answers)"
+
+
+def delete_token(server: str, *, home: Path | None = None) -> bool:
+    """Delete the token for a server. Returns False if there was none."""
+    url = normalised(server)
+    path = _path(url, home)
+    if not path.exists():
+        return False
+    _ask_keyring("del", url)  # one may remain there from before the token was saved in the file
+    path.unlink(missing_ok=True)
+    return True
+
+
+def normalised(server: str) -> str:
+    """Return the address of a server in one spelling: lower case, without default port, trailing slash and /mcp.
+
+    Raises InvalidInput for a text that is no address.
+    """
+    try:
+        parts = urlsplit(server.strip())
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        host, port = None, None
+    if not host or parts.scheme not in _DEFAULT_PORTS:
+        raise InvalidInput("server", "is not an address such as https://memory.example.com.")
+    shown = f"[{host}]" if ":" in host else host
+    if port is not None and port != _DEFAULT_PORTS[parts.scheme]:
+        shown = f"{shown}:{port}"
+    path = parts.path.rstrip("/").removesuffix("/mcp").rstrip("/")
+    return f"{parts.scheme}://{shown}{path}"
+
+
+def _path(url: str, home: Path | None) -> Path:
+    """Return the file of a server: one for each, so that two processes never write the same one."""
+    name = f"{quote(urlsplit(url).netloc, safe='')[:100]}-{hashlib.sha256(url.encode()).hexdigest()[:12]}.json"
+    return (home or home_directory(os.environ)) / "credentials" / name
+
+
+def _write(path: Path, content: dict[str, str]) -> None:
+    """Write a file that only its owner can read, whole or not at all."""
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    temporary = path.with_name(f".{secrets.token_hex(8)}")
+    try:
+        with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+            json.dump(content, file)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    finally:
+        temporary.unlink(missing_ok=True)  # it is there only after an error
+
+
+def _ask_keyring(operation: str, url: str, token: str = "") -> str | None:
+    """Return what the keyring prints for an operation; None if it fails, has no such entry or does not answer."""
+    with suppress(OSError, subprocess.SubprocessError):
+        done = subprocess.run(  # noqa: S603 - fixed arguments and an address
+            # -P: without it, a file keyring.py of the repository in which this process runs would be executed.
+            [sys.executable, "-P", "-m", "keyring", operation, _SERVICE, url],
+            input=token,
+            capture_output=True,
+            text=True,
+            timeout=_SECONDS,
+            check=False,
+            start_new_session=True,  # no terminal to ask for a password on
+            creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
+        )
+        return done.stdout.strip() if done.returncode == 0 else None
+    return None
