@@ -155,6 +155,7 @@ async def test_a_writer_creates_a_namespace_that_its_pattern_matches_by_storing_
     again = await enter(owner.library, writer.secret)
     assert await recalled(again, "blue crane", namespaces=("repo:acme/new",)) == ["the crane of repo:acme/new is blue"]
     row = await connection.fetchrow("select created_by, shared from namespaces where name = 'repo:acme/new'")
+    assert row is not None
     assert (row["created_by"], row["shared"]) == ("walter", "never")
     for namespace in ("repo:acmecorp/new", "repo:acmeco/new", "new"):
         with pytest.raises((NotFound, Refused)):

@@ -104,6 +104,7 @@ class App:
             project=project,
             retention=self.retention,
             engine=runtime.where,
+            scheduled=lambda: [job.name for job in self.scheduler.scheduled] if self.settings.jobs.enabled else [],
         )
         return context
 

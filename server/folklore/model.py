@@ -113,6 +113,7 @@ class Caller:
     access: Access | None = None
     token: UUID | None = None
     home: str | None = None
+    expires_at: datetime | None = None
     identified: bool = True
 
 
@@ -167,6 +168,25 @@ class Token:
     revoked_at: datetime | None = None
     last_used_at: datetime | None = None
     invited_until: datetime | None = None
+
+
+JobOutcome = Literal["done", "failed", "cancelled"]
+
+
+@dataclass(frozen=True, slots=True)
+class JobState:
+    """The row of a job. `done` counts the work of the last run, or of the present one so far."""
+
+    name: str
+    holder: str | None = None
+    leased_until: datetime | None = None
+    started_at: datetime | None = None
+    finished_at: datetime | None = None
+    seconds: float | None = None
+    outcome: JobOutcome | None = None
+    done: Mapping[str, int] = field(default_factory=dict)
+    error: str | None = None
+    next_due: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

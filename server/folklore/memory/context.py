@@ -174,7 +174,7 @@ class RequestContext:
 
     `namespace` returns the namespace of a request that names none, or raises InvalidInput; `project` returns it or
     None. `retention` is the time in which forgotten memories and deleted namespaces can be restored. `engine` is
-    "embedded" or "server".
+    "embedded" or "server". `scheduled` returns the names of the background jobs that this server runs.
     """
 
     memory: MemoryContext
@@ -185,6 +185,7 @@ class RequestContext:
     retention: timedelta = timedelta(days=30)
     engine: str = "server"
     project: Callable[[], str | None] = lambda: None
+    scheduled: Callable[[], Sequence[str]] = tuple
 
 
 def names_by_id(namespaces: Sequence[NamespaceInfo]) -> Mapping[UUID, str]:

@@ -7,7 +7,8 @@ from typing import Any
 
 from folklore.memory import namespaces
 from folklore.memory.auth.audit import read_audit
-from folklore.memory.auth.invitations import invite
+from folklore.memory.auth.caller import describe_caller
+from folklore.memory.auth.invitations import invite, join
 from folklore.memory.auth.tokens import create_token, list_tokens, revoke_tokens
 from folklore.memory.context import RequestContext
 from folklore.memory.merge_namespaces import merge_namespaces
@@ -20,7 +21,7 @@ from folklore.memory.records.relate import relate
 from folklore.memory.records.retag import rename_tag
 from folklore.memory.records.store import store
 from folklore.memory.records.update import read_history, undo, update
-from folklore.memory.status import read_stats, read_status
+from folklore.memory.status import read_embeddings, read_jobs, read_stats, read_status
 
 UseCase = Callable[[RequestContext, Any], Awaitable[Any]]
 
@@ -35,5 +36,6 @@ USE_CASES: Mapping[str, UseCase] = {
     "delete_namespace": namespaces.delete_namespace,
     "erase_namespace": namespaces.erase_namespace, "restore_namespace": namespaces.restore_namespace,
     "create_token": create_token, "invite": invite, "list_tokens": list_tokens, "revoke_tokens": revoke_tokens,
-    "audit": read_audit, "log": read_log,
+    "join": join, "audit": read_audit, "log": read_log, "caller": describe_caller, "jobs": read_jobs,
+    "embeddings": read_embeddings,
 }  # fmt: skip

@@ -389,7 +389,7 @@ class InviteRequest(Request, Returns[results.Invitation]):
     within: str = "3d"
 
 
-class JoinRequest(Request):
+class JoinRequest(Request, Returns[results.Joined]):
     """Exchange the code of an invitation: its token gets the secret with this digest (hexadecimal).
 
     The caller makes the secret, so that it travels nowhere, and a repeated request has no further effect.
@@ -397,6 +397,18 @@ class JoinRequest(Request):
 
     code: str
     digest: str = Field(pattern="^[0-9a-f]{64}$")
+
+
+class CallerRequest(Request, Returns[results.CallerInfo]):
+    """Describe the caller, as `folklore doctor` shows it."""
+
+
+class JobsRequest(Request, Returns[results.JobsInfo]):
+    """Read the last run of each background job."""
+
+
+class EmbeddingsRequest(Request, Returns[results.EmbeddingsInfo]):
+    """Read the embedding models and their coverage; counts exactly."""
 
 
 class ListTokensRequest(Request, Returns[tuple[Token, ...]]):

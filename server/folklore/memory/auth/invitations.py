@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import re
 import secrets
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 from folklore.db.stores.principals import NewInvitation, Principals
 from folklore.errors import ConcurrentChange, Conflict, InvalidInput, Unauthenticated
 from folklore.memory.auth.tokens import digest_of, key_of, period, prepare_token
-from folklore.memory.context import MemoryContext, RequestContext
+from folklore.memory.context import RequestContext
 from folklore.memory.ids import new_id
+from folklore.memory.permissions import require_writable
 from folklore.memory.requests import InviteRequest, JoinRequest
 from folklore.memory.results import Invitation, Joined
 
@@ -51,17 +52,19 @@ async def invite(context: RequestContext, request: InviteRequest) -> Invitation:
     return Invitation(token.id, principal, code, invitation.expires_at, token.expires_at, tuple(created))
 
 
-async def join(memory: MemoryContext, request: JoinRequest, *, now: datetime) -> Joined:
+async def join(context: RequestContext, request: JoinRequest) -> Joined:
     """Exchange the code of an invitation for its token, in one transaction. The same request again changes nothing.
 
-    Raises Unauthenticated for a code that is unknown, used, expired or revoked; Conflict for a digest in use.
+    The caller needs no token. Raises Unauthenticated for a code that is unknown, used, expired or revoked; Conflict for
+    a digest in use.
     """
+    require_writable(context.caller)
     if not _CODE.fullmatch(request.code):
         hint = f"Codes begin with {PREFIX}. Copy the whole line."
         raise Unauthenticated("malformed", "This is not the code of an invitation.", hint=hint)
     try:
-        found = await Principals(memory.database).redeem(
-            digest_of(key_of(request.code)), digest=bytes.fromhex(request.digest), now=now
+        found = await Principals(context.memory.root.database).redeem(
+            digest_of(key_of(request.code)), digest=bytes.fromhex(request.digest), now=context.now
         )
     except ConcurrentChange as error:
         raise Conflict("This secret belongs to another token.", hint="Send the digest of a new one.") from error

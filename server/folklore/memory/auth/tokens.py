@@ -192,7 +192,10 @@ async def authenticate_key(principals: Principals, key: str, *, now: datetime) -
     if known.expires_at is not None and known.expires_at <= now:
         raise Unauthenticated("expired", "This token has expired.", hint=_ASK, principal=known.principal)
     access = None if known.owner else Access(known.id, key, known.grants, known.patterns)
-    return Caller(known.principal, known.agent, access=access, token=known.id, home=known.home), known
+    caller = Caller(
+        known.principal, known.agent, access=access, token=known.id, home=known.home, expires_at=known.expires_at
+    )
+    return caller, known
 
 
 def period(text: str, field: str) -> timedelta:
