@@ -104,7 +104,7 @@ def test_with_a_server_each_assistant_starts_a_bridge_and_the_token_is_in_a_file
     holding = [path for path in home.rglob("*") if path.is_file() and TOKEN in path.read_text(encoding="utf-8")]
     assert [path.parent for path in holding] == [home / ".folklore/credentials"]
     assert holding[0].stat().st_mode & 0o777 == 0o600
-    assert f"The token for {URL}/ is kept in {holding[0]}" in capsys.readouterr().out
+    assert f"The token for {URL} is kept in {holding[0]}" in capsys.readouterr().out
     assert read_token(URL, home=home / ".folklore") == TOKEN
 
 

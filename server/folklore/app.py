@@ -109,6 +109,7 @@ class App:
             engine=runtime.where,
             project_at=project_at,
             hooks=self.settings.hooks,
+            scheduled=lambda: [job.name for job in self.scheduler.scheduled] if self.settings.jobs.enabled else [],
         )
         return context
 

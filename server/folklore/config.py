@@ -42,6 +42,8 @@ from folklore.model import Demand, SecretPolicy
 Provider = Literal["bundled", "openai", "ollama", "fastembed", "none"]
 
 _PREFIX = "FOLKLORE_"
+# The address of a Folklore server, with its path behind a proxy.
+ADDRESS = r"^https?://[^/\s]+(/\S*)?$"
 # Least similarity, from 0 to 1, of an unknown variable to a setting for it to count as a misspelling.
 _SIMILAR = 0.85
 # Kubernetes and Docker set variables with such values for services called folklore or folklore-http.
@@ -60,6 +62,17 @@ def hosts(address: SplitResult) -> list[tuple[str, int | None]]:
     if any(port == 0 for _, port in found):
         raise ValueError("port 0 is not allowed")
     return found
+
+
+def is_loopback(host: str) -> bool:
+    """Return True if only this machine reaches the address."""
+    if host == "localhost":
+        return True
+    try:
+        address = ipaddress.ip_address(host.strip("[]"))
+    except ValueError:
+        return False
+    return (getattr(address, "ipv4_mapped", None) or address).is_loopback
 
 
 def _user_name() -> str:
@@ -184,6 +197,7 @@ class HttpSettings(_Section):
 
     host: str = "127.0.0.1"
     port: int = Field(8765, ge=0, le=65535)
+    url: _Text = Field(None, pattern=ADDRESS)
     allowed_hosts: tuple[str, ...] = ()
     authentication: Demand = "auto"
     workers: int = Field(1, ge=1, le=64)
@@ -226,7 +240,7 @@ class Settings(BaseSettings):
         default_factory=_default_home
     )
     database_url: _Address = None
-    server: _Text = Field(None, pattern=r"^https?://[^/\s]+(/\S*)?$")
+    server: _Text = Field(None, pattern=ADDRESS)
     token: _Hidden = None
     namespace: _Text = None
     author: str = Field(default_factory=_user_name, min_length=1, max_length=200)

@@ -12,11 +12,13 @@ import time
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import aclosing, suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import httpx
 
 from folklore import __version__
+from folklore.clients.authorities import trust_authorities
 from folklore.errors import FolkloreError, Unauthenticated, Unavailable
 
 Message = dict[str, Any]
@@ -65,11 +67,11 @@ class _Lost(Exception):
 class Remote:
     """A server over HTTP. `access` is called before the first request, and again if the server refuses the token."""
 
-    def __init__(self, url: str, access: Callable[[], Awaitable[Access]]) -> None:
+    def __init__(self, url: str, access: Callable[[], Awaitable[Access]], home: Path | None = None) -> None:
         self.url = url
         self._read_access = access
         self._access: asyncio.Task[Access] | None = None
-        self._verify = httpx.create_ssl_context() if url.startswith("https:") else False
+        self._verify = url.startswith("https:") and trust_authorities(httpx.create_ssl_context(), url, home)
         self._http = self._client()
         self._used = time.time()
         self._running: set[asyncio.Task[None]] = set()

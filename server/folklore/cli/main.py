@@ -35,6 +35,8 @@ _GROUPS: dict[str, dict[str, tuple[str, str, str]]] = {
         "relate": ("folklore.cli.daily.write", "relate", "Relate one memory to another."),
     },
     "Team": {
+        "invite": ("folklore.cli.team.onboarding", "invite", "Invite a person: print a line to send."),
+        "join": ("folklore.cli.team.onboarding", "join", "Join a team's server by the line of an invitation."),
         "namespaces": (
             "folklore.cli.team.admin",
             "namespaces",

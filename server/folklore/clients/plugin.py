@@ -16,8 +16,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from folklore.clients.changes import Change, merged, read_bytes, write
+from folklore.clients.changes import Change, merged, read_bytes, uninstall, write
 from folklore.clients.editing import HOOKS, NAME
+from folklore.clients.known import Client, Machine
 from folklore.errors import Conflict
 
 _COMMAND = "folklore"
@@ -93,6 +94,13 @@ def uninstall_folder(path: Path, server_in: str | None) -> FolderChange:
     left = [path / name for name in record if name not in ours and (path / name).exists()]
     changes = [_removal(path / name) for name in [*ours, _RECORD]]
     return FolderChange(path, "removed", [one for one in changes if one.before is not None], left)
+
+
+def is_installed(client: Client, machine: Machine) -> bool:
+    """Return whether a client starts Folklore for this user. Raises as `uninstall` of settings files does."""
+    if client.folder is not None and client.in_folder is not None and (client.folder(machine) / _RECORD).exists():
+        return True
+    return uninstall(client.file(machine, None), client.section).action not in ("absent", "foreign")
 
 
 def write_folder(change: FolderChange) -> None:

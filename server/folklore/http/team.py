@@ -14,7 +14,7 @@ from folklore.memory.auth.authenticator import Issuer, TokenAuthenticator
 from folklore.memory.auth.current_caller import current_caller
 from folklore.memory.auth.denial_log import Denial, DenialLog
 from folklore.memory.context import MemoryContext, RequestContext
-from folklore.memory.permissions import default_namespace, role_in
+from folklore.memory.permissions import default_namespace, granted_names, role_in
 from folklore.memory.service import Service
 from folklore.model import Caller
 
@@ -113,7 +113,7 @@ def _ways(caller: Caller) -> str:
     if caller.access is None:
         where = "repo:owner/name for a repository"
     else:
-        where = ", ".join(grant.name for grant in caller.access.grants if grant.role != "reader")
+        where = ", ".join(granted_names(caller.access, "writer"))
         if not where:
             return "Your token may only read."
     return (

@@ -5,7 +5,6 @@ The latter keep web pages in a browser away from this server.
 
 from __future__ import annotations
 
-import ipaddress
 from collections.abc import Sequence
 
 from mcp.server.transport_security import TransportSecurityMiddleware, TransportSecuritySettings
@@ -27,17 +26,6 @@ def transport_security(host: str, extra: Sequence[str]) -> TransportSecuritySett
             f"{scheme}://{name}{port}" for name in names for scheme in ("http", "https") for port in ("", ":*")
         ],
     )
-
-
-def is_loopback(host: str) -> bool:
-    """Return True if only this machine reaches the address."""
-    if host == "localhost":
-        return True
-    try:
-        address = ipaddress.ip_address(host.strip("[]"))
-    except ValueError:
-        return False
-    return (getattr(address, "ipv4_mapped", None) or address).is_loopback
 
 
 class TrustedHosts:

@@ -7,6 +7,8 @@ from typing import Any
 
 from folklore.memory import namespaces
 from folklore.memory.auth.audit import read_audit
+from folklore.memory.auth.caller import describe_caller
+from folklore.memory.auth.invitations import invite, join
 from folklore.memory.auth.tokens import create_token, list_tokens, revoke_tokens
 from folklore.memory.context import RequestContext
 from folklore.memory.hooks.events import answer_hook
@@ -20,7 +22,7 @@ from folklore.memory.records.relate import relate
 from folklore.memory.records.retag import rename_tag
 from folklore.memory.records.store import store
 from folklore.memory.records.update import read_history, undo, update
-from folklore.memory.status import read_stats, read_status
+from folklore.memory.status import read_embeddings, read_jobs, read_stats, read_status
 
 UseCase = Callable[[RequestContext, Any], Awaitable[Any]]
 
@@ -34,6 +36,7 @@ USE_CASES: Mapping[str, UseCase] = {
     "share_namespace": namespaces.share_namespace, "merge_namespaces": merge_namespaces,
     "delete_namespace": namespaces.delete_namespace,
     "erase_namespace": namespaces.erase_namespace, "restore_namespace": namespaces.restore_namespace,
-    "create_token": create_token, "list_tokens": list_tokens, "revoke_tokens": revoke_tokens, "audit": read_audit,
-    "log": read_log, "hook": answer_hook,
+    "create_token": create_token, "invite": invite, "list_tokens": list_tokens, "revoke_tokens": revoke_tokens,
+    "join": join, "audit": read_audit, "log": read_log, "hook": answer_hook, "caller": describe_caller, "jobs": read_jobs,
+    "embeddings": read_embeddings,
 }  # fmt: skip

@@ -382,7 +382,7 @@ class RestoreNamespaceRequest(Request, Returns[str]):
 
 
 class CreateTokenRequest(Request, Returns[results.CreatedToken]):
-    """Create a token; `grants` are written namespace:role, `expires` 12h, 90d, 8w or 1y."""
+    """Create a token; `grants` are written namespace:role or pattern:role, `expires` 12h, 90d, 8w or 1y."""
 
     name: str
     grants: Words = ()
@@ -390,6 +390,39 @@ class CreateTokenRequest(Request, Returns[results.CreatedToken]):
     namespace: str | None = None
     agent: str | None = None
     expires: str | None = None
+
+
+class InviteRequest(Request, Returns[results.Invitation]):
+    """Invite a person by a code that can be exchanged once, `within` a period, for a token (CreateTokenRequest)."""
+
+    name: str
+    grants: Words = ()
+    namespace: str | None = None
+    agent: str | None = None
+    expires: str | None = None
+    within: str = "3d"
+
+
+class JoinRequest(Request, Returns[results.Joined]):
+    """Exchange the code of an invitation: its token gets the secret with this digest (hexadecimal).
+
+    The caller makes the secret, so that it travels nowhere, and a repeated request has no further effect.
+    """
+
+    code: str
+    digest: str = Field(pattern="^[0-9a-f]{64}$")
+
+
+class CallerRequest(Request, Returns[results.CallerInfo]):
+    """Describe the caller, as `folklore doctor` shows it."""
+
+
+class JobsRequest(Request, Returns[results.JobsInfo]):
+    """Read the last run of each background job."""
+
+
+class EmbeddingsRequest(Request, Returns[results.EmbeddingsInfo]):
+    """Read the embedding models and their coverage; counts exactly."""
 
 
 class ListTokensRequest(Request, Returns[tuple[Token, ...]]):

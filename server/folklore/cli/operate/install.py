@@ -19,7 +19,7 @@ from folklore.cli.output import print_json, print_line
 from folklore.clients.changes import Change, changed_lines, is_ours, write
 from folklore.clients.changes import install as planned
 from folklore.clients.changes import uninstall as planned_removal
-from folklore.clients.credentials import read_token, save_token
+from folklore.clients.credentials import normalised, read_token, save_token
 from folklore.clients.editing import HOOKS, EditError
 from folklore.clients.known import CLIENTS, TOKEN_VARIABLE, Client, Machine, Remote
 from folklore.clients.plugin import (
@@ -203,7 +203,7 @@ def options_for_assistants(settings: Settings, config: Path | None) -> list[str]
     if settings.home != Path("~/.folklore").expanduser():
         options += ["--home", str(settings.home)]
     if settings.server is not None:
-        options += ["--server", settings.server.rstrip("/")]
+        options += ["--server", normalised(settings.server)]
     return options
 
 
@@ -212,7 +212,7 @@ def _remote(settings: Settings, project: Path | None) -> Remote | None:
     if settings.server is None or project is None:
         return None
     return Remote(
-        url=f"{settings.server.rstrip('/')}/mcp",
+        url=f"{normalised(settings.server)}/mcp",
         needs_token=settings.token is not None,
         namespace=settings.namespace or project_namespace(project),
     )
@@ -392,7 +392,7 @@ def _next(client: Client, *, remote: Remote | None, project: Path | None) -> str
 def _advise(settings: Settings, kept: str | None, project: Path | None, *, needs_database_url: bool) -> None:
     """Print where the token is, what the settings of assistants do not hold, and what to do about it."""
     if kept is not None:
-        print_line(f"The token for {settings.server} is kept in {kept}.")
+        print_line(f"The token for {normalised(str(settings.server))} is kept in {kept}.")
     elif settings.server is not None and project is None and not _has_token(settings):
         print_line(f"No token for {settings.server} is kept here.")
         print_line("  Next: if that server has tokens, run this again with --token fk_….")

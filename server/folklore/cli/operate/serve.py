@@ -26,6 +26,7 @@ from folklore.errors import InvalidInput
 @click.option("--http", is_flag=True, help="Serve streamable HTTP at /mcp and SSE at /sse instead of stdio.")
 @click.option("--host", help="Address to listen on (with --http).")
 @click.option("--port", type=click.IntRange(0, 65535), help="Port to listen on (with --http).")
+@click.option("--url", help="Address under which clients reach it (with --http); `folklore invite` names it.")
 @click.option("--insecure", is_flag=True, help="Listen on --host even though no token is needed (with --http).")
 @click.option("--read-only", is_flag=True, default=None, help="Offer only the tools that read.")
 @click.option("--snippets", is_flag=True, help="Print the commands that connect assistants first (with --http).")
@@ -81,7 +82,7 @@ async def _serve_bridge(settings: Settings, server: str) -> None:
         token, headers = await asyncio.to_thread(lambda: (token_for(settings), request_headers(settings)))
         return Access(token, headers)
 
-    remote = Remote(normalised(server), access)
+    remote = Remote(normalised(server), access, settings.home)
     remote.prepare()
     bridge = Bridge(remote, claim_stdout(), own)
     try:

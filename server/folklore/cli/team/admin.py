@@ -16,7 +16,8 @@ from folklore.memory.results import ErasedNamespaces, MergedNamespaces
 from folklore.model import Role
 
 # Names in the output, and the attributes that they show.
-_TOKEN_TIMES = {"expires_at": "expires_at", "used_at": "last_used_at", "revoked_at": "revoked_at"}
+_TOKEN_TIMES = {"invited_until": "invited_until", "expires_at": "expires_at", "used_at": "last_used_at"}
+_TOKEN_TIMES |= {"revoked_at": "revoked_at"}
 _NAMESPACE = {name: name for name in ("name", "memories", "language", "shared", "created_at", "description")}
 _DELETION = {name: name for name in ("deleted_at", "deleted_by")}
 _AUDITED = ("at", "name", "agent", "action", "outcome", "namespace", "amount", "detail")
@@ -214,7 +215,8 @@ def tokens() -> None:
     "grants",
     multiple=True,
     metavar="NAMESPACE:ROLE",
-    help=f"A grant; roles are {', '.join(get_args(Role))}; repeatable. A new namespace is created.",
+    help=f"A grant; roles are {', '.join(get_args(Role))}; repeatable. A new namespace is created. "
+    "repo:acme/*:writer grants all that begin with repo:acme/, later ones too.",
 )
 @click.option("--owner", is_flag=True, help="Grants everything, and may create tokens.")
 @click.option("--namespace", help="The default for writing. Default: the only one that it may write to.")
@@ -240,7 +242,7 @@ def create_token(ctx: click.Context, /, grants: tuple[str, ...], as_json: bool, 
 @click.option("--all", "all_", is_flag=True, help="Also expired and revoked ones.")
 @context_and_json
 def list_tokens(ctx: click.Context, name: str | None, all_: bool, as_json: bool) -> None:
-    """List the tokens: principal, grants, last use; never the tokens themselves."""
+    """List the tokens and invitations: principal, grants, last use; never the tokens themselves."""
     found, zone = call(ctx, requests.ListTokensRequest(principal=name, all=all_)), zone_of(ctx)
     rows = [
         row_of(item, {"id": "id", "name": "principal"}, zone)

@@ -109,6 +109,12 @@ class ActiveModel:
         """The embedder of the active model as known now; None if embedding is switched off."""
         return self._current
 
+    @property
+    def configured(self) -> str | None:
+        """The name of the model in the settings; None if embedding is switched off."""
+        choice = None if self._source is None else self._source.configured
+        return None if choice is None else choice.label
+
     async def refresh(self) -> None:
         """Read the active model, unless it was read within REFRESH_SECONDS; an unreachable database is logged."""
         if self._source is None or monotonic() - self._read_at < REFRESH_SECONDS:
