@@ -129,12 +129,13 @@ async def on_http(
     trusting: ssl.SSLContext | bool = True,
     module: str = "folklore",
     python: str = sys.executable,
+    port: int = 0,
 ) -> AsyncIterator[HttpServer]:
     """A server on a free port that answers already; over TLS if `trusting` says whose certificate is right.
 
     `module` is what `python` runs as `folklore`.
     """
-    port = free_port()
+    port = port or free_port()
     log = server.notes.with_name("server.log")
     with log.open("wb") as errors:
         process = await asyncio.create_subprocess_exec(

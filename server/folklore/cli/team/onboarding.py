@@ -28,7 +28,7 @@ from folklore.memory.requests import InviteRequest, JoinRequest
 from folklore.memory.results import Joined
 from folklore.text import names
 
-_PAUSES = (1.0, 2.0, 4.0)  # seconds before an exchange without an answer is repeated
+_PAUSES = (0.5, 1.0, 2.0)  # seconds before an exchange without an answer is repeated
 
 
 @click.command()
