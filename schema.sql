@@ -497,6 +497,51 @@ create table audit (
 );
 create index audit_time_idx on audit (namespace_id, at);
 
+-- A session of an assistant in a project, as the hooks of the client name it. The namespace of zeros is for a project
+-- without memories.
+create table assistant_sessions (
+    namespace_id uuid not null,
+    caller text not null,
+    session text not null,
+    started_at timestamptz not null,
+    -- When a prompt or an answer last sounded like a decision, and when the assistant was asked to store it, once.
+    decided_at timestamptz,
+    asked_at timestamptz,
+    constraint assistant_sessions_pkey primary key (namespace_id, caller, session)
+);
+
+-- A memory in a text that a hook injected into such a session. Written before the text is given, so that no session gets
+-- a memory twice; with the text, which is erased with its memory.
+create table injections (
+    namespace_id uuid not null,
+    memory_id uuid not null,
+    -- The injected text, and the place of this memory in it.
+    injection_id uuid not null,
+    rank smallint not null,
+    caller text not null,
+    session text not null,
+    -- SessionStart or UserPromptSubmit.
+    event text not null,
+    injected_at timestamptz not null,
+    -- The first lines of the injected text, and those of this memory.
+    heading text not null,
+    note text not null,
+    tokens smallint not null,
+    -- The first use by the caller afterwards: recalled, read, updated, confirmed, superseded or quoted.
+    used_at timestamptz,
+    used text,
+    -- When the client compacted the session: the memory may be given again.
+    dropped_at timestamptz,
+    constraint injections_pkey primary key (namespace_id, memory_id, injection_id),
+    constraint injections_memory_fkey foreign key (namespace_id, memory_id)
+        references memories (namespace_id, id) on delete cascade
+);
+create unique index injections_once_key on injections (namespace_id, caller, session, memory_id)
+    where dropped_at is null;
+create index injections_time_idx on injections (namespace_id, injected_at);
+alter table injections alter column heading set statistics 0;
+alter table injections alter column note set statistics 0;
+
 
 -- 4. Row-level security -----------------------------------------------------------------------------------------------
 
@@ -660,4 +705,6 @@ alter table grants enable row level security;
 alter table pattern_grants enable row level security;
 alter table invitations enable row level security;
 alter table usage enable row level security;
+alter table assistant_sessions enable row level security;
+alter table injections enable row level security;
 alter table jobs enable row level security;

@@ -129,7 +129,7 @@ async def on_http(
     trusting: ssl.SSLContext | bool = True,
     module: str = "folklore",
     python: str = sys.executable,
-    port: int = 0,
+    port: int | None = None,
 ) -> AsyncIterator[HttpServer]:
     """A server on a free port that answers already; over TLS if `trusting` says whose certificate is right.
 

@@ -92,10 +92,11 @@ class Wire:
 
 
 @asynccontextmanager
-async def wire(server: Watched, *arguments: str) -> AsyncIterator[Wire]:
+async def wire(server: Watched, *arguments: str, cwd: Path | None = None) -> AsyncIterator[Wire]:
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-m", "folklore", *arguments, "serve"),
         env=dict(server.environment),
+        cwd=cwd,
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,

@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import importlib
 import os
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime, timedelta, tzinfo
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -60,6 +61,7 @@ class App:
         self.session = str(new_id())  # names this process in the usage log
         named_presets(settings.ranking.presets)  # raises ConfigInvalid before anything starts
         self.zone = local_zone(settings)
+        self._projects: dict[str, str] = {}  # namespaces by directory
 
     @property
     def caller(self) -> Caller:
@@ -75,7 +77,7 @@ class App:
     def service(self) -> Service:
         """The operations for the user who started this process."""
         return Service(
-            open=lambda: self.context(self.caller, self.namespace, self.namespace),
+            open=lambda: self.context(self.caller, self.namespace, self.namespace, project_at=self._project_at),
             caller=lambda: self.caller,
             namespace=self.namespace,
             usage=self.usage,
@@ -87,8 +89,9 @@ class App:
         namespace: Callable[[], str],
         project: Callable[[], str | None] = lambda: None,
         zone: tzinfo | None = None,
+        project_at: Callable[[str], Awaitable[str]] | None = None,
     ) -> RequestContext:
-        """Return the context of one request, once the parts run; `namespace` and `project` as RequestContext has them.
+        """Return the context of one request, once the parts run; the functions are those of RequestContext.
 
         `zone` is the caller's; default: that of the setting or of this machine. Raises DatabaseUnavailable,
         EngineFailed, ConfigInvalid.
@@ -104,6 +107,8 @@ class App:
             project=project,
             retention=self.retention,
             engine=runtime.where,
+            project_at=project_at,
+            hooks=self.settings.hooks,
             scheduled=lambda: [job.name for job in self.scheduler.scheduled] if self.settings.jobs.enabled else [],
         )
         return context
@@ -126,6 +131,14 @@ class App:
     @cached_property
     def _project(self) -> str:
         return project_namespace(working_directory(os.environ))
+
+    async def _project_at(self, directory: str) -> str:
+        """Return the namespace of a directory, which need not be the one of this process; it is looked up once."""
+        if self.settings.namespace is not None:
+            return self.settings.namespace
+        if directory not in self._projects:
+            self._projects[directory] = await asyncio.to_thread(project_namespace, Path(directory))
+        return self._projects[directory]
 
     def now(self) -> datetime:
         """Return the current time: the only clock of the application."""

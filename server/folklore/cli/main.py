@@ -57,6 +57,7 @@ _GROUPS: dict[str, dict[str, tuple[str, str, str]]] = {
         "install": ("folklore.cli.operate.install", "install", "Install Folklore into assistants."),
         "uninstall": ("folklore.cli.operate.install", "uninstall", "Remove Folklore from assistants; memories stay."),
         "serve": ("folklore.cli.operate.serve", "serve", "Serve MCP over stdio, or over HTTP with --http."),
+        "hook": ("folklore.cli.operate.hook", "hook", "Answer hooks of assistants, which call it."),
         "jobs": ("folklore.cli.operate.jobs", "jobs", "Background jobs: run, status."),
         "embeddings": (
             "folklore.cli.operate.embeddings",

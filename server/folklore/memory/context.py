@@ -5,7 +5,7 @@ Both find the namespaces that a request names, and the memories that it names by
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta, tzinfo
 from uuid import UUID
@@ -173,8 +173,10 @@ class RequestContext:
     """Request: the memory as its caller may see it, the caller, the time, and the caller's time zone.
 
     `namespace` returns the namespace of a request that names none, or raises InvalidInput; `project` returns it or
-    None. `retention` is the time in which forgotten memories and deleted namespaces can be restored. `engine` is
-    "embedded" or "server". `scheduled` returns the names of the background jobs that this server runs.
+    None; `project_at` returns that of a directory, and is missing where directories are on the caller's machine.
+    `retention` is the time in which forgotten memories and deleted namespaces can be restored. `engine` is "embedded"
+    or "server". Without `hooks`, hooks of assistants get no answer. `scheduled` returns the names of the background jobs
+    that this server runs.
     """
 
     memory: MemoryContext
@@ -185,6 +187,8 @@ class RequestContext:
     retention: timedelta = timedelta(days=30)
     engine: str = "server"
     project: Callable[[], str | None] = lambda: None
+    project_at: Callable[[str], Awaitable[str]] | None = None
+    hooks: bool = True
     scheduled: Callable[[], Sequence[str]] = tuple
 
 

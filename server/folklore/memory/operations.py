@@ -11,6 +11,7 @@ from folklore.memory.auth.caller import describe_caller
 from folklore.memory.auth.invitations import invite, join
 from folklore.memory.auth.tokens import create_token, list_tokens, revoke_tokens
 from folklore.memory.context import RequestContext
+from folklore.memory.hooks.events import answer_hook
 from folklore.memory.merge_namespaces import merge_namespaces
 from folklore.memory.recall.pipeline import recall, search
 from folklore.memory.records.forget import forget
@@ -36,6 +37,6 @@ USE_CASES: Mapping[str, UseCase] = {
     "delete_namespace": namespaces.delete_namespace,
     "erase_namespace": namespaces.erase_namespace, "restore_namespace": namespaces.restore_namespace,
     "create_token": create_token, "invite": invite, "list_tokens": list_tokens, "revoke_tokens": revoke_tokens,
-    "join": join, "audit": read_audit, "log": read_log, "caller": describe_caller, "jobs": read_jobs,
+    "join": join, "audit": read_audit, "log": read_log, "hook": answer_hook, "caller": describe_caller, "jobs": read_jobs,
     "embeddings": read_embeddings,
 }  # fmt: skip

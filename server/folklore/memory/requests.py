@@ -293,6 +293,20 @@ class RenameTagRequest(Request, Returns[results.RenamedTag]):
     dry_run: bool = False
 
 
+class HookRequest(Request, Returns[results.HookAnswer]):
+    """Answer an event of an assistant's session: SessionStart, UserPromptSubmit, Stop or PreCompact.
+
+    `directory` is the one that the assistant works in; `message` its last words, `source` what started the session.
+    """
+
+    event: str = "UserPromptSubmit"
+    prompt: str = ""
+    session: str = ""
+    directory: str = ""
+    message: str = ""
+    source: str = ""
+
+
 class StatusRequest(Request, Returns[results.Status]):
     """Read the state of the memory."""
 

@@ -122,6 +122,14 @@ class RelateResult:
 
 
 @dataclass(frozen=True, slots=True)
+class HookAnswer:
+    """Text for the assistant, empty for silence; with `asks` it is to do something before its turn ends."""
+
+    text: str = ""
+    asks: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class ModelInfo:
     """The active embedding model."""
 

@@ -7,7 +7,17 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from folklore.errors import FolkloreError, error_from_code
-from folklore.memory.requests import RecallRequest, Request, Result, Returns, SearchRequest, StoreRequest
+from folklore.memory.requests import (
+    GetRequest,
+    RecallRequest,
+    Request,
+    Result,
+    Returns,
+    SearchRequest,
+    StoreRequest,
+    UpdateRequest,
+)
+from folklore.memory.results import StoreResult
 from folklore.memory.usage import UsageRecorder
 from folklore.model import Caller, Draft, Unreadable
 
@@ -77,7 +87,21 @@ class Service:
             several = request.queries if isinstance(request, RecallRequest) else ()
             queries = several or (request.query or "",)
             self.usage.record(result, *queries, caller=context.caller, now=context.now)
+        elif isinstance(request, GetRequest):
+            read = [(item.memory.namespace, item.memory.id) for item in result.found]
+            self.usage.record_use("read", read, caller=context.caller, now=context.now)
+        elif isinstance(request, UpdateRequest):
+            self.usage.record_use("updated", [(result.namespace, request.id)], caller=context.caller, now=context.now)
         elif isinstance(request, StoreRequest):
             self.usage.metrics.stored(len(result.stored))
+            self._record_stored_again(request, result, context)
             for item in result.refused:
                 self.denied(request.operation, error_from_code(item.code, f"{item.field}: {item.reason}"))
+
+    def _record_stored_again(self, request: StoreRequest, result: StoreResult, context: RequestContext) -> None:
+        """Record the memories that a store confirmed or superseded."""
+        confirmed = [item.id for item in result.stored if item.status == "duplicate"]
+        superseded = [draft.supersedes for draft in request.memories if isinstance(draft, Draft) and draft.supersedes]
+        for used, ids in (("confirmed", confirmed), ("superseded", superseded)):
+            memories = [(result.namespace, id_) for id_ in ids]
+            self.usage.record_use(used, memories, caller=context.caller, now=context.now)

@@ -14,6 +14,7 @@ from folklore.memory.secret_guard import guard_draft
 from folklore.model import FIELDS, Draft, Field, FieldType, JsonObject, Link, SecretPolicy, Unreadable, number
 from folklore.text import tags as tag_rules
 from folklore.text.clean import clean, cleaned
+from folklore.text.injected import OPENING, without_blocks
 from folklore.text.languages import detect, language
 
 MAX_BATCH = 500
@@ -76,10 +77,13 @@ def check_batch(
     refused: dict[int, FolkloreError] = {}
     removed: list[str] = []
     redacted: list[str] = []
+    injected: list[str] = []
     for place, given in enumerate(drafts):
         prefix = prefix_of(place, single=single)
         try:
-            draft, invisible = clean_draft(_stated(given, prefix), prefix)
+            stated = _stated(given, prefix)
+            own = _without_injected(stated, prefix)
+            draft, invisible = clean_draft(own, prefix)
             draft, replaced = guard_draft(draft, secrets, prefix=prefix)
             checked[place] = check_cleaned(draft, prefix=prefix, now=now, zone=zone)
         except FolkloreError as error:
@@ -87,6 +91,7 @@ def check_batch(
         else:
             removed += invisible
             redacted += replaced
+            injected += [] if own is stated else [f"{prefix}content"]
     if not checked:
         raise refused[min(refused)]
     return ValidBatch(
@@ -95,6 +100,7 @@ def check_batch(
         [
             *_note("Secrets were replaced by a marker before storing", redacted),
             *_note("Invisible characters were removed before storing", removed),
+            *_note("Notes that Folklore had injected were removed before storing", injected),
         ],
     )
 
@@ -109,6 +115,15 @@ def _stated(given: Draft | Unreadable, prefix: str) -> Draft:
     if isinstance(given, Unreadable):
         raise InvalidInput(f"{prefix}{given.field}".removesuffix("."), given.reason)
     return given
+
+
+def _without_injected(draft: Draft, prefix: str) -> Draft:
+    """Return a draft without what a hook injected into the session: it is stored already. Raises InvalidInput."""
+    content = without_blocks(draft.content).strip() if OPENING in draft.content else draft.content
+    if draft.content.strip() and not content:
+        problem = "holds nothing but notes that Folklore injected, which are stored already."
+        raise InvalidInput(f"{prefix}content", problem, hint="Store what is new, or update a note by its id.")
+    return draft if content == draft.content else replace(draft, content=content)
 
 
 def clean_draft(draft: Draft, prefix: str = "") -> tuple[Draft, list[str]]:

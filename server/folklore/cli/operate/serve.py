@@ -118,11 +118,11 @@ def _serve_http(ctx: click.Context, settings: Settings, snippets: bool, insecure
     def announce(url: str) -> None:
         if not snippets:
             return
-        from folklore.cli.operate.install import local_command, options_for_stdio
+        from folklore.cli.operate.install import options_for_assistants, own_command
 
         flags = ctx.find_root().obj
         database_url = flags["flags"]["database_url"] or os.environ.get("FOLKLORE_DATABASE_URL")
-        command = local_command(sys.executable, options_for_stdio(settings, flags["config"]))[:-1]
+        command = own_command(sys.executable, options_for_assistants(settings, flags["config"]))
         click.echo(install_commands(url, command, needs_database_url=bool(database_url)))
 
     run(settings, settings.http.host, settings.http.port, insecure=insecure, announce=announce)
@@ -140,16 +140,11 @@ def install_commands(url: str, command: Sequence[str], *, needs_database_url: bo
         [
             "Connect your assistants, in a second terminal (edits the settings of those found here, and keeps copies):",
             f"  {install}",
-            "Each then starts its own server on the same memory. To connect them to this server over HTTP:",
+            "Each then starts its own server on the same memory. To connect them to this server, from any machine:",
             f"  {install} --server {url}",
             "Name some to choose (claude-code, cursor, vscode …). Add --token fk_… if the server has tokens.",
             "--dry-run shows the changes first, --print entries to paste; `uninstall` removes them.",
             *([variable] if needs_database_url else []),
-            "If neither a call nor the settings name a namespace, memories go:",
-            "  from Claude Code, on stdio: to that of the repository it works in;",
-            "  from Cursor and VS Code, on stdio: to `default`, as both start the server in your home directory;",
-            "  over HTTP: to that in the header Folklore-Namespace (`install --scope project` sets it) or the token's,",
-            "    else the call fails (docs/how-to/connect.md).",
             "",
         ]
     )

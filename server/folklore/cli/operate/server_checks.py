@@ -15,9 +15,9 @@ from folklore.cli.client import HttpClient
 from folklore.cli.context import token_for
 from folklore.cli.operate.checks import Checks, Doubt
 from folklore.cli.output import absolute_time
-from folklore.clients.changes import uninstall as planned_removal
 from folklore.clients.credentials import normalised
 from folklore.clients.known import CLIENTS, Client, Machine
+from folklore.clients.plugin import is_installed
 from folklore.config import Settings, is_loopback
 from folklore.errors import FolkloreError, Unavailable
 from folklore.memory.requests import CallerRequest, StatusRequest
@@ -210,6 +210,6 @@ async def _assistants(found: ServerExamination) -> str:
 
 def _has_entry(client: Client) -> bool:
     try:
-        return planned_removal(client.file(Machine(), None), client.section).action not in ("absent", "foreign")
+        return is_installed(client, Machine())
     except (FolkloreError, OSError):
         return False
