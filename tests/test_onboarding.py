@@ -132,20 +132,20 @@ def assistant_of(machine: Machine, at: Path) -> Any:
 
 
 async def test_two_people_share_a_server_after_six_commands(database_url: str, tmp_path: Path) -> None:
-    """Two of the six are `pip install folklore`, one on each machine, which made the environment of this test."""
+    """Two of the six are `pip install folklore-mcp`, one on each machine, which made the environment of this test."""
     port = free_port()
     address = f"http://127.0.0.1:{port}"
     shared = {"FOLKLORE_DATABASE_URL": database_url, "FOLKLORE_AUTHOR": "olga"}
     operator, colleague = Machine(tmp_path / "olga", shared), Machine(tmp_path / "carla")
     (colleague.home / ".cursor").mkdir(parents=True)
-    commands: list[str] = ["pip install folklore"]
+    commands: list[str] = ["pip install folklore-mcp"]
 
     settings = watched(tmp_path, database_url=database_url, namespace="")
     commands.append(f"folklore serve --http --url {address}")
     async with on_http(settings, "--url", address, port=port):
         commands.append("folklore invite carla --repo acme/shop --url " + address)
         line = (await operator.done(commands[-1])).strip()
-        commands.append("pip install folklore")
+        commands.append("pip install folklore-mcp")
         commands.append(line)
         joined = await colleague.done(line)
         shop, other = operator.clone("acme/shop"), operator.clone("acme/other")

@@ -79,7 +79,7 @@ def invite(
     print_line(line)
     until = absolute_time(made.valid_until, zone_of(ctx))
     _say(f"Send this line to {made.principal}. It works once, until {until}, for {', '.join(wanted)}.")
-    _say("A machine without Folklore needs `pip install folklore` before it.")
+    _say("A machine without Folklore needs `pip install folklore-mcp` before it.")
     if made.created:
         _say(f"Created: {', '.join(made.created)}.")
     _say(f"`folklore tokens revoke {made.id}` withdraws it.")
