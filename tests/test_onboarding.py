@@ -33,7 +33,7 @@ from tests.commands import CommandLine, Ran, command_line
 from tests.person import NOON, Person
 from tests.servers import HttpServer, free_port, on_http, watched
 from tests.team import bearer, connected
-from tests.test_isolation import enter
+from tests.test_isolation import enter, tokens_of
 from tests.test_proxy import NGINX
 
 __all__ = ["command_line"]
@@ -566,7 +566,7 @@ async def test_invitations_are_listed_with_tokens_until_they_end(person: Person)
     assert listed.expires_at == NOON + timedelta(days=90)
     assert listed.grants == ("repo:acme/*:writer",)
     later = person.at(NOON + timedelta(days=2))
-    assert await later.call(ListTokensRequest()) == ()
+    assert await tokens_of(later) == []
     assert len(await later.call(ListTokensRequest(all=True))) == 1
     with pytest.raises(Unauthenticated, match="has expired"):
         await later.call(request_of(invitation))
@@ -606,7 +606,10 @@ async def test_the_address_for_an_invitation_is_asked_if_it_is_not_known(
     assert "--url https://folklore.example.com" in unknown.err
     assert (await folklore.json("tokens", "list"))["tokens"] == []
 
-    monkeypatch.setenv("FOLKLORE_HTTP__URL", "https://Memory.example.com/team/mcp/")
+    monkeypatch.setenv("FOLKLORE_HTTP__ALLOWED_HOSTS", '["named.example.com"]')
+    assert "join https://named.example.com fi_" in await folklore.done("invite", "dan", "--repo", "acme/shop")
+    await folklore.done("tokens", "revoke", "--name", "dan")
+    monkeypatch.setenv("FOLKLORE_HTTP__ALLOWED_HOSTS", '["https://Memory.example.com/team/mcp/", "other"]')
     out = await folklore.done("invite", "carla", "--repo", "acme/shop", "--repo", "acme/*")
     made = await folklore.json("invite", "carla", "--repo", "git@git.example.com:acme/desk.git", "--role", "reader")
 
@@ -619,7 +622,7 @@ async def test_the_address_for_an_invitation_is_asked_if_it_is_not_known(
 
 
 async def test_a_client_may_call_by_the_name_in_the_public_address(database_url: str, tmp_path: Path) -> None:
-    settings = watched(tmp_path, database_url=database_url, http__url="https://memory.example.com/team")
+    settings = watched(tmp_path, database_url=database_url, http__allowed_hosts='["https://Memory.example.com/team"]')
     async with on_http(settings) as server, httpx.AsyncClient(base_url=server.url) as client:
         known = await client.post("/api/status", json={}, headers={"Host": "memory.example.com"} | bearer(SECRET))
         other = await client.post("/api/status", json={}, headers={"Host": "memory.example.org"} | bearer(SECRET))

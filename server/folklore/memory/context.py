@@ -175,8 +175,8 @@ class RequestContext:
     `namespace` returns the namespace of a request that names none, or raises InvalidInput; `project` returns it or
     None; `project_at` returns that of a directory, and is missing where directories are on the caller's machine.
     `retention` is the time in which forgotten memories and deleted namespaces can be restored. `engine` is "embedded"
-    or "server". Without `hooks`, hooks of assistants get no answer. `scheduled` returns the names of the background jobs
-    that this server runs.
+    or "server". Without `hooks`, hooks of assistants get no answer. `scheduled` returns the names of the background
+    jobs that this server runs.
     """
 
     memory: MemoryContext

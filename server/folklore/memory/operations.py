@@ -37,6 +37,6 @@ USE_CASES: Mapping[str, UseCase] = {
     "delete_namespace": namespaces.delete_namespace,
     "erase_namespace": namespaces.erase_namespace, "restore_namespace": namespaces.restore_namespace,
     "create_token": create_token, "invite": invite, "list_tokens": list_tokens, "revoke_tokens": revoke_tokens,
-    "join": join, "audit": read_audit, "log": read_log, "hook": answer_hook, "caller": describe_caller, "jobs": read_jobs,
-    "embeddings": read_embeddings,
+    "join": join, "audit": read_audit, "log": read_log, "hook": answer_hook, "caller": describe_caller,
+    "jobs": read_jobs, "embeddings": read_embeddings,
 }  # fmt: skip
