@@ -42,8 +42,6 @@ from folklore.model import Demand, SecretPolicy
 Provider = Literal["bundled", "openai", "ollama", "fastembed", "none"]
 
 _PREFIX = "FOLKLORE_"
-# The address of a Folklore server, with its path behind a proxy.
-ADDRESS = r"^https?://[^/\s]+(/\S*)?$"
 # Least similarity, from 0 to 1, of an unknown variable to a setting for it to count as a misspelling.
 _SIMILAR = 0.85
 # Kubernetes and Docker set variables with such values for services called folklore or folklore-http.
@@ -197,7 +195,6 @@ class HttpSettings(_Section):
 
     host: str = "127.0.0.1"
     port: int = Field(8765, ge=0, le=65535)
-    url: _Text = Field(None, pattern=ADDRESS)
     allowed_hosts: tuple[str, ...] = ()
     authentication: Demand = "auto"
     workers: int = Field(1, ge=1, le=64)
@@ -240,7 +237,7 @@ class Settings(BaseSettings):
         default_factory=_default_home
     )
     database_url: _Address = None
-    server: _Text = Field(None, pattern=ADDRESS)
+    server: _Text = Field(None, pattern=r"^https?://[^/\s]+(/\S*)?$")
     token: _Hidden = None
     namespace: _Text = None
     author: str = Field(default_factory=_user_name, min_length=1, max_length=200)

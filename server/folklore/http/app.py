@@ -7,7 +7,6 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from typing import Any
-from urllib.parse import urlsplit
 
 from mcp.server import Server
 from mcp.server.auth.routes import build_resource_metadata_url, create_protected_resource_routes
@@ -50,7 +49,7 @@ def build_app(
     """
     settings, limits = app.settings, limits or Limits()
     oauth = settings.oauth
-    security = transport_security(host, [*settings.http.allowed_hosts, *_public_name(settings.http.url)])
+    security = transport_security(host, settings.http.allowed_hosts)
     team = Team.of(app, None if oauth.issuer is None else JwtIssuer(oauth))
     health, metrics = Health(app), Metrics(app)
     app.usage.metrics = metrics
@@ -91,12 +90,6 @@ def build_app(
         *limiting(limits, settings.http.rate_per_minute),
     ]
     return Starlette(routes=routes, middleware=middleware, lifespan=lifespan)
-
-
-def _public_name(url: str | None) -> list[str]:
-    """Return the name in this server's public address as a Host header has it, if there is one."""
-    name = urlsplit(url or "").hostname
-    return [] if name is None else [f"[{name}]" if ":" in name else name]
 
 
 def _streamable_http(server: Server[Any], host: str, security: TransportSecuritySettings, limits: Limits) -> Starlette:

@@ -26,7 +26,7 @@ from folklore.errors import InvalidInput
 @click.option("--http", is_flag=True, help="Serve streamable HTTP at /mcp and SSE at /sse instead of stdio.")
 @click.option("--host", help="Address to listen on (with --http).")
 @click.option("--port", type=click.IntRange(0, 65535), help="Port to listen on (with --http).")
-@click.option("--url", help="Address under which clients reach it (with --http); `folklore invite` names it.")
+@click.option("--url", help="Address by which clients call it, such as a proxy's (with --http).")
 @click.option("--insecure", is_flag=True, help="Listen on --host even though no token is needed (with --http).")
 @click.option("--read-only", is_flag=True, default=None, help="Offer only the tools that read.")
 @click.option("--snippets", is_flag=True, help="Print the commands that connect assistants first (with --http).")
@@ -41,7 +41,11 @@ def serve(
     """
     given = {name: value for name, value in given.items() if value is not None}
     if http:
+        url = given.pop("url", None)
         settings = _checked(settings_of(ctx, quiet=False, read_only=read_only, http=given or None))
+        if url is not None:
+            allowed = (normalised(url), *settings.http.allowed_hosts)
+            settings = settings.model_copy(update={"http": settings.http.model_copy(update={"allowed_hosts": allowed})})
         _serve_http(ctx, settings, snippets, insecure)
         return
     for name, value in (given | {"insecure": insecure, "snippets": snippets}).items():

@@ -22,6 +22,7 @@ from folklore.config import Settings, is_loopback
 from folklore.errors import FolkloreError, Unavailable
 from folklore.memory.requests import CallerRequest, StatusRequest
 from folklore.memory.results import CallerInfo
+from folklore.text import names
 
 _SOON = timedelta(days=7)  # a certificate or token that ends before then is reported
 _CLOCKS = 30.0  # seconds by which clocks may differ unnoticed
@@ -172,6 +173,8 @@ async def _project(found: ServerExamination) -> str:
     namespace, role = found.caller.namespace, found.caller.role
     if namespace is None:
         return "none"
+    if role is None and namespace == names.DEFAULT:
+        return "none: this directory is in no repository"
     if role is None:
         raise Doubt(
             f"{namespace}: your token does not open the namespace of this directory.",

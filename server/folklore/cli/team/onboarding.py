@@ -28,7 +28,7 @@ from folklore.memory.requests import InviteRequest, JoinRequest
 from folklore.memory.results import Joined
 from folklore.text import names
 
-_PAUSES = (1.0, 2.0, 4.0)  # seconds before an exchange without an answer is repeated
+_PAUSES = (0.5, 1.0, 2.0)  # seconds before an exchange without an answer is repeated
 
 
 @click.command()
@@ -46,7 +46,9 @@ _PAUSES = (1.0, 2.0, 4.0)  # seconds before an exchange without an answer is rep
 @click.option(
     "--within", default="3d", show_default=True, metavar="PERIOD", help="How long the invitation can be used."
 )
-@click.option("--url", help="Address of the server for the other machine. Default: the setting http.url, or --server.")
+@click.option(
+    "--url", help="Address of the server for the other machine. Default: --server, or the first of http.allowed_hosts."
+)
 @context_and_json
 def invite(
     ctx: click.Context,
@@ -79,7 +81,7 @@ def invite(
     print_line(line)
     until = absolute_time(made.valid_until, zone_of(ctx))
     _say(f"Send this line to {made.principal}. It works once, until {until}, for {', '.join(wanted)}.")
-    _say("A machine without Folklore needs `pip install folklore` before it.")
+    _say("A machine without Folklore needs `pip install folklore-mcp` before it.")
     if made.created:
         _say(f"Created: {', '.join(made.created)}.")
     _say(f"`folklore tokens revoke {made.id}` withdraws it.")
@@ -202,12 +204,17 @@ def _namespace_of(repo: str) -> str:
 
 def _public_address(settings: Settings, url: str | None) -> str:
     """Return the address of the server for other machines. Raises InvalidInput if it is not known."""
-    known = url or settings.server or settings.http.url
+    known = url or settings.server
+    if known is None and settings.http.allowed_hosts:
+        first = settings.http.allowed_hosts[0]
+        known = first if "://" in first else f"https://{first}"
     if known is None and sys.stdin.isatty():
         known = click.prompt("Address of this server for other machines (https://…)", err=True)
     if known is None:
         raise InvalidInput(
-            "url", "of this server is not known.", hint="Pass --url https://folklore.example.com, or set http.url."
+            "url",
+            "of this server is not known.",
+            hint="Pass --url https://folklore.example.com, or name it in http.allowed_hosts.",
         )
     return normalised(known)
 
