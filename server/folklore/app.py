@@ -49,9 +49,11 @@ class App:
         log_query: QueryLogger | None = None,
         prepare: Callable[[], None] = lambda: None,
         warm: bool = True,
+        brief: bool = False,
     ) -> None:
         self.settings = settings
         self._warm = warm  # load the embedding model at the start, not when it is needed
+        self._brief = brief  # runs one command: nothing is prepared for others
         self._prepare = prepare  # called in the background before the slow parts are imported
         self._log_query = log_query
         self._starting: asyncio.Task[Runtime] | None = None
@@ -154,8 +156,11 @@ class App:
     async def _start(self) -> Runtime:
         await asyncio.to_thread(self._prepare)
         runtime = await asyncio.to_thread(_heavy, "runtime")
-        await asyncio.to_thread(_heavy, "memory.operations")
-        started: Runtime = await runtime.Runtime.start(self.settings, self._log_query, warm=self._warm)
+        if not self._brief:
+            await asyncio.to_thread(_heavy("memory.operations").import_all)
+        started: Runtime = await runtime.Runtime.start(
+            self.settings, self._log_query, warm=self._warm, brief=self._brief
+        )
         return started
 
     async def dsn(self) -> str:
@@ -226,9 +231,9 @@ def _failed(task: asyncio.Task[Runtime]) -> bool:
 
 
 @asynccontextmanager
-async def running(settings: Settings, *, warm: bool = True) -> AsyncIterator[App]:
-    """Open an application for the length of a block; `warm` as App has it."""
-    app = App(settings, warm=warm)
+async def running(settings: Settings, *, warm: bool = True, brief: bool = False) -> AsyncIterator[App]:
+    """Open an application for the length of a block; `warm` and `brief` as App has them."""
+    app = App(settings, warm=warm, brief=brief)
     try:
         yield app
     finally:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections.abc import Mapping, Set
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
@@ -75,6 +75,15 @@ async def migrate(dsn: str, *, timeout: float = 60.0) -> list[str]:
         applied = await _apply_under_lock(connection, timeout) if await _missing(connection) else []
         await ensure_role(connection)
         return applied
+
+
+async def is_current(database: Database) -> bool:
+    """Return True if exactly the migrations of this installation were applied. One statement."""
+    with suppress(DatabaseUnavailable):  # without the table, or the extension: `migrate` finds out
+        async with database.session() as session:
+            rows = await session.rows("server/migrations")
+            return {row["name"]: row["checksum"] for row in rows} == {item.name: item.checksum for item in migrations()}
+    return False
 
 
 async def pending(dsn: str, *, timeout: float = 10.0) -> list[str]:

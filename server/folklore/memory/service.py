@@ -56,11 +56,11 @@ class Service:
         try:
             context = await self.open()
             # Imported here, so that a server lists its tools before the driver and numpy are there.
-            from folklore.memory.operations import USE_CASES
+            from folklore.memory.operations import use_case
 
             if isinstance(request, StoreRequest):
                 request = self._prepared(request, context)
-            result = await USE_CASES[operation](context, request)
+            result = await use_case(operation)(context, request)
         except FolkloreError as error:
             self.denied(operation, error)
             raise
