@@ -14,9 +14,9 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from folklore.config import Settings
 from folklore.errors import ConfigInvalid, FolkloreError, InvalidInput
+from folklore.lazy import Lazy
 from folklore.memory.ids import new_id
 from folklore.memory.service import Service
-from folklore.memory.usage import UsageQueue, UsageRecorder
 from folklore.model import Caller
 from folklore.project import project_namespace, working_directory
 from folklore.ranking.weights import named_presets
@@ -26,8 +26,11 @@ if TYPE_CHECKING:  # imported by `_heavy`
     from folklore.db.database import Database, QueryLogger
     from folklore.db.stores.usage import UsageEntry
     from folklore.jobs.scheduler import Scheduler
+    from folklore.memory import usage
     from folklore.memory.context import MemoryContext, RequestContext
     from folklore.runtime import Runtime
+else:
+    usage = Lazy("folklore.memory.usage")
 
 
 def _heavy(module: str) -> Any:
@@ -80,7 +83,7 @@ class App:
             open=lambda: self.context(self.caller, self.namespace, self.namespace),
             caller=lambda: self.caller,
             namespace=self.namespace,
-            usage=self.usage,
+            usage=lambda: self.usage,
         )
 
     async def context(
@@ -110,15 +113,15 @@ class App:
         return context
 
     @cached_property
-    def usage(self) -> UsageRecorder:
+    def usage(self) -> usage.UsageRecorder:
         """The usage record of this process; a read-only one writes nothing to the database."""
         if self.settings.read_only:
-            return UsageRecorder()
+            return usage.UsageRecorder()
 
         async def write(entries: Sequence[UsageEntry]) -> list[UsageEntry]:
             return await (await self.ready()).usage.record(entries)
 
-        return UsageRecorder(UsageQueue(write, session=self.session))
+        return usage.UsageRecorder(usage.UsageQueue(write, session=self.session))
 
     def namespace(self) -> str:
         """Return the current namespace of a local caller; over HTTP another rule applies (http/team.py)."""
@@ -205,7 +208,8 @@ class App:
             runtime = await self._starting
         except (Exception, asyncio.CancelledError):  # noqa: BLE001 - the requests that waited have reported it
             return
-        await self.usage.close()
+        if "usage" in vars(self):
+            await self.usage.close()
         await runtime.close()
 
 

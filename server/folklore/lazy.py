@@ -1,4 +1,4 @@
-"""Libraries that take long to import, imported when an attribute of them is first used: a short command needs none."""
+"""Modules that take long to import, imported when an attribute of them is first used: most commands need none."""
 
 from __future__ import annotations
 
@@ -6,20 +6,22 @@ from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+
+class Lazy(ModuleType):
+    """A module that becomes the one of its name at the first use; for the type checker it is imported."""
+
+    def __getattr__(self, name: str) -> Any:
+        """Import the module, and take over its contents."""
+        module = import_module(self.__name__)
+        vars(self).update(vars(module))
+        return getattr(module, name)
+
+
 if TYPE_CHECKING:
     import numpy as numpy
     import yaml as yaml
     from numpy.typing import NDArray as NDArray
 else:
-
-    class _Lazy(ModuleType):
-        """A module that becomes the one of its name at the first use."""
-
-        def __getattr__(self, name: str) -> Any:
-            module = import_module(self.__name__)
-            vars(self).update(vars(module))
-            return getattr(module, name)
-
-    numpy = _Lazy("numpy")
-    yaml = _Lazy("yaml")
+    numpy = Lazy("numpy")
+    yaml = Lazy("yaml")
     NDArray = Any  # for annotations, which are never evaluated

@@ -9,7 +9,7 @@ from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 
 import asyncpg
 
@@ -59,9 +59,8 @@ class ServerInfo:
 
 def migrations() -> list[Migration]:
     """Return all migrations in order."""
-    folder = files("folklore.db") / "migrations"
-    found = [entry for entry in folder.iterdir() if entry.name.endswith(".sql")]
-    return [Migration(entry.name, entry.read_text(encoding="utf-8")) for entry in sorted(found, key=lambda e: e.name)]
+    found = sorted((Path(__file__).parent / "migrations").glob("*.sql"))
+    return [Migration(file.name, file.read_text(encoding="utf-8")) for file in found]
 
 
 async def migrate(dsn: str, *, timeout: float = 60.0) -> list[str]:

@@ -112,7 +112,7 @@ class _Handlers:
             log.exception("tool_crashed %s", tool.name)
             return _error(f"{tool.name} failed; the server's log holds the reason.")
         finally:
-            self._service.usage.metrics.called(tool.name, outcome, perf_counter() - started)
+            self._service.usage().metrics.called(tool.name, outcome, perf_counter() - started)
         text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
         return CallToolResult(content=[TextContent(type="text", text=text)], structured_content=value)
 

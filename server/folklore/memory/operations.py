@@ -1,4 +1,4 @@
-"""The use case of each operation, imported when it is first called: with the database driver, and numpy if it needs it."""
+"""The use case of each operation, imported at its first call: with the database driver, and numpy if it needs that."""
 
 from __future__ import annotations
 

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from folklore.errors import FolkloreError, error_from_code
 from folklore.memory.requests import RecallRequest, Request, Result, Returns, SearchRequest, StoreRequest
-from folklore.memory.usage import UsageRecorder
 from folklore.model import Caller, Draft, Unreadable
 
 if TYPE_CHECKING:  # imports the database driver
     from folklore.memory.context import RequestContext
+    from folklore.memory.usage import UsageRecorder
 
 
 _IMPORTED = ("id", "author", "created_at", "position")
@@ -47,7 +47,7 @@ class Service:
     open: Callable[[], Awaitable[RequestContext]]
     caller: Callable[[], Caller]
     namespace: Callable[[], str]
-    usage: UsageRecorder = field(default_factory=UsageRecorder)
+    usage: Callable[[], UsageRecorder]
     denied: Callable[[str, FolkloreError], None] = _ignore
 
     async def call(self, request: Returns[Result]) -> Result:
@@ -69,15 +69,15 @@ class Service:
 
     def _prepared(self, request: StoreRequest, context: RequestContext) -> Any:
         namespace = context.namespace() if request.namespace is None else request.namespace
-        memories = tuple(map(_without_imported, self.usage.unquote(namespace, request.memories)))
+        memories = tuple(map(_without_imported, self.usage().unquote(namespace, request.memories)))
         return request.model_copy(update={"namespace": namespace, "memories": memories})
 
     def _record(self, request: object, result: Any, context: RequestContext) -> None:
         if isinstance(request, RecallRequest | SearchRequest):
             several = request.queries if isinstance(request, RecallRequest) else ()
             queries = several or (request.query or "",)
-            self.usage.record(result, *queries, caller=context.caller, now=context.now)
+            self.usage().record(result, *queries, caller=context.caller, now=context.now)
         elif isinstance(request, StoreRequest):
-            self.usage.metrics.stored(len(result.stored))
+            self.usage().metrics.stored(len(result.stored))
             for item in result.refused:
                 self.denied(request.operation, error_from_code(item.code, f"{item.field}: {item.reason}"))
