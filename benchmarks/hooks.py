@@ -61,6 +61,7 @@ async def ask(store_: Store, project: str, prompt: str, evidence: frozenset[str]
         open=lambda: app.context(app.caller, lambda: project, lambda: project),
         caller=lambda: app.caller,
         namespace=lambda: project,
+        usage=lambda: app.usage,
     )
     text = (await service.call(HookRequest(prompt=prompt, session=str(uuid4())))).text
     ids = notes_of(text)

@@ -78,7 +78,7 @@ async def _answer(settings: Settings) -> HookAnswer:
     if settings.server is None:
         if settings.database_url is None and not EnginePaths(settings.home).data.exists():
             return HookAnswer()  # the first server creates it, which takes longer than a hook may
-        async with running(settings, warm=False) as app:
+        async with running(settings, warm=False, brief=True) as app:
             return await app.service.call(request)
     from folklore.cli.client import HttpClient  # imports httpx
 
