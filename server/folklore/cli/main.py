@@ -27,6 +27,7 @@ _GROUPS: dict[str, dict[str, tuple[str, str, str]]] = {
         "list": ("folklore.cli.daily.read", "list_", "List memories in order of time."),
         "show": ("folklore.cli.daily.read", "show", "Show memories whole, by id."),
         "log": ("folklore.cli.daily.status", "log", "Show who stored, changed and forgot what, by day."),
+        "injected": ("folklore.cli.daily.injected", "injected", "Show what hooks gave to your assistants."),
         "history": ("folklore.cli.daily.read", "history", "Show the changes of a memory."),
         "edit": ("folklore.cli.daily.write", "edit", "Change a memory in your editor."),
         "forget": ("folklore.cli.daily.write", "forget", "Forget memories; `undo` restores them for a while."),
