@@ -220,15 +220,6 @@ async def test_the_project_is_that_of_the_directory(settings: Settings, tmp_path
     await app.close()
 
 
-async def test_hooks_can_be_switched_off(settings: Settings) -> None:
-    app = App(settings.model_copy(update={"hooks": False}))
-    async with connected(build_server(app.service)) as client:
-        await kept(client, *FACTS)
-
-        assert await hook(client, DEPLOY) == ""
-    await app.close()
-
-
 async def test_a_read_only_server_records_nothing_and_so_injects_nothing(client: Client, settings: Settings) -> None:
     await kept(client, *FACTS)
     app = App(settings.model_copy(update={"read_only": True}))

@@ -113,7 +113,6 @@ class App:
             retention=self.retention,
             engine=runtime.where,
             project_at=project_at,
-            hooks=self.settings.hooks,
         )
         return context
 

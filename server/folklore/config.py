@@ -211,7 +211,6 @@ class Settings(_Section):
     time_zone: _Text = None
     read_only: bool = False
     tools: Literal["all", "core"] = "all"
-    hooks: bool = True
     secrets: Annotated[SecretPolicy, BeforeValidator(_word)] = "refuse"
     retention_days: float = Field(30.0, ge=0, le=36_500)
     log_level: Annotated[Literal["debug", "info", "warning", "error"], BeforeValidator(_lower)] = "info"

@@ -195,7 +195,7 @@ class RequestContext:
     `namespace` returns the namespace of a request that names none, or raises InvalidInput; `project` returns it or
     None; `project_at` returns that of a directory, and is missing where directories are on the caller's machine.
     `retention` is the time in which forgotten memories and deleted namespaces can be restored. `engine` is "embedded"
-    or "server". Without `hooks`, hooks of assistants get no answer.
+    or "server".
     """
 
     memory: MemoryContext
@@ -207,7 +207,6 @@ class RequestContext:
     engine: str = "server"
     project: Callable[[], str | None] = lambda: None
     project_at: Callable[[str], Awaitable[str]] | None = None
-    hooks: bool = True
 
 
 def names_by_id(namespaces: Sequence[NamespaceInfo]) -> Mapping[UUID, str]:

@@ -42,8 +42,7 @@ def session_start(ctx: click.Context) -> None:
     without an answer if there is no memory yet, with one line if the memory cannot be reached.
     """
     try:
-        settings = settings_of(ctx)
-        text = asyncio.run(_within_time(settings)) if settings.hooks else ""
+        text = asyncio.run(_within_time(settings_of(ctx)))
     except FolkloreError as error:
         text = _away(error.message)
     except Exception:  # a fault of ours must not be one of the session

@@ -19,8 +19,8 @@ _ANSWERS: Mapping[str, tuple[str, str]] = {
 
 
 async def answer_hook(context: RequestContext, request: HookRequest) -> HookAnswer:
-    """Answer an event; one that this server does not know, and all where hooks are off, with silence."""
-    if request.event not in _ANSWERS or not context.hooks:
+    """Answer an event; one that this server does not know with silence."""
+    if request.event not in _ANSWERS:
         return HookAnswer()
     module, function = _ANSWERS[request.event]
     answer: Callable[[RequestContext, HookRequest], Awaitable[HookAnswer]] = getattr(
