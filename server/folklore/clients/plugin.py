@@ -63,19 +63,18 @@ def install_folder(
     for a folder that Folklore did not make, without `force`.
     """
     record = _record(path)
-    if record is None and not force and path.exists() and any(path.iterdir()):
-        raise Conflict(
-            f"{path} is not Folklore's; nothing was changed.", hint="Rename that folder, or use it with --force."
-        )
+    if record is None and not force:
+        _check_empty(path)
     known = record or {}
-    wanted = {
-        name: _with_server(content, read_bytes(path / name), former) if name == server_in else content
-        for name, content in files.items()
-    }
+    wanted = dict(files)
+    if server_in is not None:
+        wanted[server_in] = _with_server(files[server_in], read_bytes(path / server_in), former)
     left = [] if force else [name for name in wanted if name != server_in and _is_changed(path, name, wanted, known)]
     changes = [_change(path / name, content) for name, content in wanted.items() if name not in left]
-    changes += [_removal(path / name) for name in known if name not in files and _is_as_recorded(path, name, known)]
-    written = {name: known.get(name, "") if name in left else _digest(content) for name, content in wanted.items()}
+    changes += [_removal(path / name) for name in known.keys() - files.keys() if _is_as_recorded(path, name, known)]
+    written = {name: _digest(content) for name, content in wanted.items()} | {
+        name: known.get(name, "") for name in left
+    }
     changes.append(_change(path / _RECORD, f"{json.dumps(written, indent=2)}\n".encode()))
     action: Action = "added" if record is None else "updated"
     writes = any(one.writes for one in changes)
@@ -163,6 +162,12 @@ def _record(path: Path) -> dict[str, str] | None:
 
 def _is_inside(path: Path) -> bool:
     return not path.is_absolute() and ".." not in path.parts
+
+
+def _check_empty(path: Path) -> None:
+    if path.exists() and any(path.iterdir()):
+        hint = "Rename that folder, or use it with --force."
+        raise Conflict(f"{path} is not Folklore's; nothing was changed.", hint=hint)
 
 
 def _change(path: Path, content: bytes) -> Change:

@@ -84,6 +84,11 @@ class _Outcome:
             return "failed" if self.error else "left out"
         return next((action for action in parts if action not in ("absent", "unchanged")), parts[0])
 
+    @property
+    def left(self) -> Sequence[Path]:
+        """The files of the folder that stay, since their owner changed them."""
+        return self.folder.left if self.folder is not None else ()
+
 
 _Plan = Callable[[Client, Path], tuple[Change | None, FolderChange | None]]
 
@@ -336,20 +341,23 @@ def _show(outcome: _Outcome, following: Callable[[Client], str] | None) -> None:
     """Print the outcome for one assistant, where the former content is, and the next step."""
     title, change, folder = outcome.client.title, outcome.change, outcome.folder
     if change is None and folder is None:
-        colour = {"fg": "red"} if outcome.error else {}
-        print_line(f"{title}: {outcome.error or f'left out ({outcome.left_out})'}", **colour)
+        _say(f"{title}: {outcome.error or f'left out ({outcome.left_out})'}", "red" if outcome.error else "")
         return
     shown = [part for part in (change, folder) if part is not None and part.action in (outcome.action, *_CHANGING)]
     for part in shown:
         says = _SAYS_OF_FOLDER if part is folder else _SAYS
         text = says[part.action].format(file=_shown(part.path), parts=_parts(outcome.client))
-        print_line(f"{title}: {text}", **({"fg": "green"} if part.writes else {}))
+        _say(f"{title}: {text}", "green" if part.writes else "")
     if change is not None and change.backup is not None:
         print_line(f"  The file as it was before: {_shown(change.backup)}")
-    for path in folder.left if folder is not None else ():
+    for path in outcome.left:
         print_line(f"  Left as you changed it: {_shown(path)}")
     if following is not None and any(part.writes for part in shown):
         print_line(f"  Next: {following(outcome.client)}.")
+
+
+def _say(text: str, colour: str) -> None:
+    print_line(text, **({"fg": colour} if colour else {}))
 
 
 def _parts(client: Client) -> str:
@@ -372,7 +380,7 @@ def _document(outcome: _Outcome) -> dict[str, object]:
         "folder": str(folder.path) if folder is not None else None,
         "action": outcome.action,
         "backup": str(change.backup) if change is not None and change.backup else None,
-        "left": [str(path) for path in folder.left] if folder is not None else [],
+        "left": [str(path) for path in outcome.left],
         "error": outcome.error or outcome.left_out,
     }
 
