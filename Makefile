@@ -73,7 +73,7 @@ lock: $(INSTALLED)  ## Write requirements-ci.txt anew from pyproject.toml; UPGRA
 conformance: $(INSTALLED)  ## The official MCP conformance suite and other people's clients; fetches Node and them from npm (docs/how-to/conformance.md).
 	$(BIN)/python -m tests.conformance
 
-assistants: $(INSTALLED)  ## The installation with the real Claude Code, Codex, Gemini CLI and OpenCode; fetches Node and them from npm (1.4 GB).
+assistants: $(INSTALLED)  ## The installation with the real Claude Code, Codex, Gemini CLI and OpenCode; fetches Node and them from npm (1.2 GB).
 	$(BIN)/python -m tests.assistants
 
 package: $(INSTALLED)  ## Build the wheel, install it into a fresh environment and serve from there.

@@ -16,7 +16,7 @@ from tests.conformance.node import ROOT, Programs, installed
 
 
 def main() -> int:
-    programs = installed(Path(__file__).with_name("node"), ROOT / ".assistants", "Node and four assistants (1.4 GB)")
+    programs = installed(Path(__file__).with_name("node"), ROOT / ".assistants", "Node and four assistants (1.2 GB)")
     os.environ["FOLKLORE_TEST_CLIENTS"] = str(_linked(programs))
     return pytest.main([str(ROOT / "tests" / "test_assistants.py"), "-q", *sys.argv[1:]])
 
