@@ -567,7 +567,7 @@ async def test_invitations_are_listed_with_tokens_until_they_end(person: Person)
     assert listed.grants == ("repo:acme/*:writer",)
     later = person.at(NOON + timedelta(days=2))
     assert await tokens_of(later) == []
-    assert len(await later.call(ListTokensRequest(all=True))) == 1
+    assert len(await tokens_of(later, all_=True)) == 1
     with pytest.raises(Unauthenticated, match="has expired"):
         await later.call(request_of(invitation))
     await person.call(request_of(invitation))
