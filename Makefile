@@ -18,7 +18,7 @@ CALLS ?= 20000
 LOCKED ?=
 INSTALLED := $(VENV)/.installed$(if $(LOCKED),-locked)
 
-.PHONY: run test strain proxy check lock package conformance bench bench-code bench-latency bench-http soak isolation reference format clean
+.PHONY: run test strain proxy check lock package conformance assistants bench bench-code bench-latency bench-http soak isolation reference format clean
 
 $(VENV)/.installed: pyproject.toml
 	@test -n "$(PYTHON)" || { echo "Folklore needs Python 3.11 or newer (set PYTHON=/path/to/python)." >&2; exit 1; }
@@ -73,6 +73,9 @@ lock: $(INSTALLED)  ## Write requirements-ci.txt anew from pyproject.toml; UPGRA
 conformance: $(INSTALLED)  ## The official MCP conformance suite and other people's clients; fetches Node and them from npm (docs/how-to/conformance.md).
 	$(BIN)/python -m tests.conformance
 
+assistants: $(INSTALLED)  ## The installation with the real Claude Code, Codex, Gemini CLI and OpenCode; fetches Node and them from npm (1.4 GB).
+	$(BIN)/python -m tests.assistants
+
 package: $(INSTALLED)  ## Build the wheel, install it into a fresh environment and serve from there.
 	$(BIN)/python -m tests.packaged
 
@@ -103,4 +106,4 @@ format: $(INSTALLED)
 	$(BIN)/ruff format .
 
 clean:
-	rm -rf $(VENV) .conformance .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist
+	rm -rf $(VENV) .conformance .assistants .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist

@@ -61,6 +61,7 @@ async def ask(store_: Store, project: str, prompt: str, evidence: frozenset[str]
         open=lambda: app.context(app.caller, lambda: project, lambda: project),
         caller=lambda: app.caller,
         namespace=lambda: project,
+        usage=lambda: app.usage,
     )
     text = (await service.call(HookRequest(prompt=prompt, session=str(uuid4())))).text
     ids = notes_of(text)
@@ -168,7 +169,7 @@ async def call_hook(client: Client, prompt: str, session: str) -> str:
 
 
 def measure_start(home: str) -> dict[str, float | bool]:
-    """Return the processor seconds and tokens of `folklore hook session-start`, and if its bytes are always the same."""
+    """Return the processor seconds and tokens of `folklore hook session-start`, and if its bytes stay the same."""
     arguments = [sys.executable, "-m", "folklore", "hook", "session-start"]
     outputs, seconds = [], []
     for number in range(9):

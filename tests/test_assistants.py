@@ -13,13 +13,17 @@ import subprocess
 import sys
 import sysconfig
 from collections.abc import Iterator
-from dataclasses import dataclass
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+import httpx
 import pytest
 
 from tests.assistants.scripted_model import Json, Model, ToolCall, scripted_model
+from tests.servers import free_port
 from tests.temporary_engine import temporary_home
+from tests.waiting import eventually
 
 pytestmark = pytest.mark.strain
 
@@ -74,6 +78,20 @@ class Machine:
         assert done.returncode == 0, f"{command}: {done.stdout}\n{done.stderr}"
         return done.stdout + done.stderr
 
+    @contextmanager
+    def serving(self, port: int) -> Iterator[str]:
+        """Serve over HTTP while the block runs, and yield the address."""
+        url = f"http://127.0.0.1:{port}"
+        command = [str(self.folklore), "serve", "--http", "--port", str(port)]
+        with (self.home / "server.log").open("wb") as log:
+            server = subprocess.Popen(command, cwd=self.home, env=self.environment, stdout=log, stderr=log)
+            try:
+                eventually(lambda: is_ready(url))
+                yield url
+            finally:
+                server.terminate()
+                server.wait(30)
+
     def claude(self, repository: str, prompt: str, *script: ToolCall) -> list[Json]:
         """Run a session of Claude Code; return the turns of the model."""
         model = self.model.following(*script)
@@ -104,6 +122,8 @@ class Machine:
     def gemini(self, repository: str, prompt: str) -> list[Json]:
         """Run a session of Gemini CLI; return the turns of the model."""
         model = self.model.following()
+        settings = self.home / ".gemini" / "settings.json"
+        settings.write_text('{"security": {"auth": {"selectedType": "gemini-api-key"}}}', encoding="utf-8")
         self.run(
             _program("gemini"),
             *("-p", prompt, "-m", "gemini-2.5-flash"),
@@ -150,9 +170,24 @@ def a_machine(tmp_path: Path, command: Path) -> Iterator[Machine]:
         yield Machine(home, command, model)
 
 
+def is_ready(url: str) -> bool:
+    try:
+        return httpx.get(f"{url}/readyz").status_code == 200
+    except httpx.TransportError:
+        return False
+
+
 def text_of(turn: Json) -> str:
     """Return all that the model was sent in a turn, without the tools."""
     return json.dumps({key: value for key, value in turn.items() if key != "tools"}, ensure_ascii=False)
+
+
+def failed_calls(turn: Json) -> list[Json]:
+    """Return the results of the calls of Claude Code that failed; there must be one result."""
+    parts = [part for message in turn["messages"] for part in message["content"] if isinstance(part, dict)]
+    results = [part for part in parts if part["type"] == "tool_result"]
+    assert results
+    return [part for part in results if part.get("is_error")]
 
 
 def test_what_claude_code_stores_is_recalled_unasked_in_the_next_session_of_the_same_project(machine: Machine) -> None:
@@ -163,15 +198,38 @@ def test_what_claude_code_stores_is_recalled_unasked_in_the_next_session_of_the_
     again = machine.claude("shop", QUESTION)
     elsewhere = machine.claude("wiki", QUESTION)
 
-    stored = [part for message in first[-1]["messages"] for part in message["content"] if isinstance(part, dict)]
-    assert [part for part in stored if part["type"] == "tool_result" and not part.get("is_error")]
+    assert not failed_calls(first[-1])
     assert FACT in text_of(again[0])
+    assert FACT not in text_of(elsewhere[0])
+
+
+def test_two_members_of_a_team_share_what_they_know_after_six_commands(machine: Machine, tmp_path: Path) -> None:
+    _program("claude")  # which needs the first command, pip install
+    port = free_port()
+    alice, bob = (replace(machine, home=tmp_path / name) for name in ("alice", "bob"))
+    for member in (alice, bob):
+        member.home.mkdir()
+    with machine.serving(port) as url:
+        invited = ("--repo", "acme/shop", "--url", url)
+        lines = [machine.run(str(machine.folklore), "invite", name, *invited) for name in ("alice", "bob")]
+        for member, line in zip((alice, bob), lines, strict=True):
+            member.run(str(machine.folklore), *line.splitlines()[0].split()[1:])
+
+        first = alice.claude("shop", "We found out what the signature covers.", ToolCall(STORE, {"content": FACT}))
+        theirs = bob.claude("shop", QUESTION)
+        elsewhere = bob.claude("wiki", QUESTION)
+
+    assert not failed_calls(first[-1])
+    assert FACT in text_of(theirs[0])
+    assert "by alice" in text_of(theirs[0])
     assert FACT not in text_of(elsewhere[0])
 
 
 def test_the_first_turn_of_claude_code_has_the_core_tools_and_the_instructions(machine: Machine) -> None:
     _program("claude")
     machine.run(str(machine.folklore), "install", "claude-code")
+    if os.getloadavg()[0] > (os.cpu_count() or 1):
+        pytest.skip("the machine is busy: Claude Code waits five seconds for a server")
 
     starts = [machine.claude("shop", "Hello.")[0] for _ in range(STARTS)]
 

@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import asyncpg
 import pytest
@@ -17,8 +18,12 @@ from folklore.app import App
 from folklore.config import Settings
 from folklore.mcp.server import build_server
 from folklore.memory.hooks import prompt as prompt_hook
+from folklore.memory.requests import HookRequest, InjectedRequest, ShareNamespaceRequest, StatsRequest
+from folklore.memory.results import InjectedText
+from folklore.ranking.injection import worth
 from folklore.text.injected import CLOSING, OPENING
 from folklore.text.tokens import estimate
+from tests.background_jobs import BackgroundJobs
 from tests.conftest import connected
 
 FACTS = (
@@ -194,8 +199,6 @@ async def test_notes_of_other_projects_are_not_injected(client: Client, tmp_path
 
 
 async def test_notes_of_a_shared_namespace_are_injected_in_every_project(client: Client, app: App) -> None:
-    from folklore.memory.requests import ShareNamespaceRequest
-
     await client.call_tool("memory_store", {"content": FACTS[1], "namespace": "everywhere"})
     await app.service.call(ShareNamespaceRequest(name="everywhere"))
 
@@ -214,15 +217,6 @@ async def test_the_project_is_that_of_the_directory(settings: Settings, tmp_path
 
         assert await hook(client, DEPLOY, cwd=str(repositories["site"])) == ""
         assert FACTS[0] in await hook(client, DEPLOY, cwd=str(repositories["shop"]))
-    await app.close()
-
-
-async def test_hooks_can_be_switched_off(settings: Settings) -> None:
-    app = App(settings.model_copy(update={"hooks": False}))
-    async with connected(build_server(app.service)) as client:
-        await kept(client, *FACTS)
-
-        assert await hook(client, DEPLOY) == ""
     await app.close()
 
 
@@ -280,8 +274,6 @@ async def test_before_a_compaction_decisions_are_kept_in_the_summary(client: Cli
 
 
 async def started(app: App, session: str = "s1", source: str = "startup") -> str:
-    from folklore.memory.requests import HookRequest
-
     return (await app.service.call(HookRequest(event="SessionStart", session=session, source=source))).text
 
 
@@ -378,3 +370,169 @@ async def test_what_was_injected_is_removed_from_a_new_memory(client: Client) ->
     answer = await client.call_tool("memory_get", {"ids": [id_]})
     assert answer.structured_content is not None
     assert answer.structured_content["memories"][0]["content"] == "The job shop-deploy runs on Fridays."
+
+
+# The ledger
+
+
+async def ledger(app: App, **arguments: Any) -> list[InjectedText]:
+    """Return what was injected, after the uses of this process were written."""
+    assert app.usage.queue is not None
+    await app.usage.queue.close()
+    found: tuple[InjectedText, ...] = await app.service.call(InjectedRequest(**arguments))
+    return list(found)
+
+
+async def test_the_ledger_has_the_text_that_was_given(client: Client, app: App) -> None:
+    [id_, *_] = await kept(client, *FACTS)
+    text = await hook(client, DEPLOY)
+
+    [entry] = await ledger(app)
+
+    assert entry.text == text
+    assert entry.tokens == estimate(text)
+    assert (entry.session, entry.author, entry.event) == ("s1", "tester", "UserPromptSubmit")
+    assert [(str(memory.id), memory.namespace, memory.used) for memory in entry.memories] == [(id_, "notes", None)]
+    assert entry.memories[0].tokens == pytest.approx(entry.tokens, abs=1)
+
+
+async def test_the_ledger_is_read_by_session(client: Client, app: App) -> None:
+    await kept(client, *FACTS)
+    await hook(client, DEPLOY, session="first-1")
+    await hook(client, PORT, session="second-2")
+
+    assert [entry.session for entry in await ledger(app)] == ["second-2", "first-1"]
+    assert [entry.session for entry in await ledger(app, session="first")] == ["first-1"]
+
+
+async def test_another_author_does_not_see_what_was_injected(client: Client, app: App, settings: Settings) -> None:
+    await kept(client, *FACTS)
+    await hook(client, DEPLOY)
+    other = App(settings.model_copy(update={"author": "another"}))
+
+    assert await ledger(other) == []
+    assert len(await ledger(other, everyone=True)) == 1  # on this machine every author is the owner
+    await other.close()
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "used"),
+    [
+        ("memory_recall", {"query": DEPLOY}, "recalled"),
+        ("search_keywords", {"query": "shop-deploy"}, "recalled"),
+        ("memory_get", {"ids": ["ID"]}, "read"),
+        ("memory_update", {"id": "ID", "tags": ["deploy"]}, "updated"),
+        ("memory_store", {"content": FACTS[0]}, "confirmed"),
+        ("memory_store", {"content": "We deploy the shop from Argo.", "supersedes": "ID"}, "superseded"),
+    ],
+)
+async def test_a_use_of_what_was_injected_is_recorded(
+    client: Client, app: App, tool: str, arguments: dict[str, Any], used: str
+) -> None:
+    [id_, *_] = await kept(client, *FACTS)
+    await hook(client, DEPLOY)
+
+    answer = await client.call_tool(tool, json.loads(json.dumps(arguments).replace("ID", id_)))
+
+    assert not answer.is_error
+    [entry] = await ledger(app)
+    assert [memory.used for memory in entry.memories] == [used]
+
+
+async def test_the_recall_of_a_hook_is_no_use(client: Client, app: App, connection: asyncpg.Connection) -> None:
+    await kept(client, *FACTS)
+    await hook(client, DEPLOY)
+    await hook(client, DEPLOY, session="s2")
+
+    assert {memory.used for entry in await ledger(app) for memory in entry.memories} == {None}
+    assert await connection.fetchval("select sum(recall_count) from memories") == 0
+
+
+async def test_a_quotation_in_the_answer_or_the_next_prompt_is_a_use(client: Client, app: App) -> None:
+    await kept(client, *FACTS)
+    await hook(client, DEPLOY, session="s1")
+    await hook(client, PORT, session="s2")
+    await hook(client, PORT, session="s3")
+
+    await stop(client, "It is deployed from the Jenkins job shop-deploy by hand.", session="s1")
+    await hook(client, "So the invoice service listens on port 8443, and then?", session="s2")
+    await stop(client, "The weather is fine.", session="s3")
+
+    used = {entry.session: [memory.used for memory in entry.memories] for entry in await ledger(app)}
+    assert used == {"s1": ["quoted"], "s2": ["quoted"], "s3": [None]}
+
+
+async def test_a_quotation_in_a_stored_memory_is_a_use(client: Client, app: App) -> None:
+    await kept(client, *FACTS)
+    await hook(client, PORT)
+
+    await kept(client, "Since the invoice service listens on port 8443, the firewall of the office must let it pass.")
+    await stop(client, "Done.")
+
+    [entry] = await ledger(app)
+    assert [memory.used for memory in entry.memories] == ["quoted"]
+
+
+async def test_a_memory_that_is_never_used_is_injected_after_others_and_recalled_as_before(
+    client: Client, connection: asyncpg.Connection
+) -> None:
+    unused, used = await kept(
+        client,
+        "We deploy the shop from the Jenkins job shop-deploy.",
+        "Ana deploys the shop by hand on Fridays: she starts the Jenkins job shop-release from Slack.",
+    )
+    prompt = "From which Jenkins job do we deploy the shop?"
+    recalled = (await client.call_tool("memory_recall", {"query": prompt})).structured_content
+    texts = []
+    for session in range(6):
+        texts.append(await hook(client, prompt, session=f"s{session}"))
+        await connection.execute("update injections set used_at = now() where memory_id = $1", UUID(used))
+
+    assert texts[0].index(unused) < texts[0].index(used)
+    assert texts[-1].index(used) < texts[-1].index(unused)
+    assert (await client.call_tool("memory_recall", {"query": prompt})).structured_content == recalled
+
+
+def test_the_worth_of_a_memory_falls_with_injections_without_use() -> None:
+    assert worth(0.9, 0, 0, 0.5) == pytest.approx(0.9)
+    assert worth(0.9, 12, 6, 0.5) == pytest.approx(0.9)  # used as often as others
+    assert worth(0.9, 12, 12, 0.5) == pytest.approx(0.9)  # more often: confidence is not exceeded
+    assert worth(0.9, 4, 0, 0.5) == pytest.approx(4.5 / 5.5)  # half of the odds 9
+    assert worth(0.9, 50, 0, 0.0) == 0.9  # no use of anything is seen here
+    assert worth(1.0, 4, 0, 0.5) < 1.0
+
+
+async def test_an_erased_memory_leaves_the_ledger(client: Client, app: App, connection: asyncpg.Connection) -> None:
+    [id_, *_] = await kept(client, *FACTS)
+    await hook(client, DEPLOY)
+
+    await client.call_tool("memory_forget", {"ids": [id_], "erase": True})
+
+    assert await connection.fetchval("select count(*) from injections") == 0
+
+
+async def test_old_entries_of_the_ledger_are_dropped(
+    client: Client, connection: asyncpg.Connection, jobs: BackgroundJobs
+) -> None:
+    await kept(client, *FACTS)
+    await hook(client, DEPLOY)
+    jobs.now = datetime.now(UTC) + timedelta(days=400)
+
+    assert await jobs.dry_run("retention") == {"to_erase": 0, "usage_to_drop": 1}
+    assert (await jobs("retention"))["usage_dropped"] == 1
+
+    assert await connection.fetchval("select count(*) from injections") == 0
+    assert await connection.fetchval("select count(*) from assistant_sessions") == 0
+
+
+async def test_stats_sum_up_what_was_injected(client: Client, app: App) -> None:
+    await kept(client, *FACTS)
+    text = await hook(client, DEPLOY)
+    await client.call_tool("memory_recall", {"query": DEPLOY})
+    [entry] = await ledger(app)
+
+    [counted] = (await app.service.call(StatsRequest())).namespaces
+
+    assert (counted.injected, counted.injected_used) == (1, 1)
+    assert counted.injected_tokens == sum(memory.tokens for memory in entry.memories)
+    assert counted.injected_tokens == pytest.approx(estimate(text), abs=1)

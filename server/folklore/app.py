@@ -15,9 +15,9 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from folklore.config import Settings
 from folklore.errors import ConfigInvalid, FolkloreError, InvalidInput
+from folklore.lazy import Lazy
 from folklore.memory.ids import new_id
 from folklore.memory.service import Service
-from folklore.memory.usage import UsageQueue, UsageRecorder
 from folklore.model import Caller
 from folklore.project import project_namespace, working_directory
 from folklore.ranking.weights import named_presets
@@ -27,8 +27,11 @@ if TYPE_CHECKING:  # imported by `_heavy`
     from folklore.db.database import Database, QueryLogger
     from folklore.db.stores.usage import UsageEntry
     from folklore.jobs.scheduler import Scheduler
+    from folklore.memory import usage
     from folklore.memory.context import MemoryContext, RequestContext
     from folklore.runtime import Runtime
+else:
+    usage = Lazy("folklore.memory.usage")
 
 
 def _heavy(module: str) -> Any:
@@ -50,9 +53,11 @@ class App:
         log_query: QueryLogger | None = None,
         prepare: Callable[[], None] = lambda: None,
         warm: bool = True,
+        brief: bool = False,
     ) -> None:
         self.settings = settings
         self._warm = warm  # load the embedding model at the start, not when it is needed
+        self._brief = brief  # runs one command: nothing is prepared for others
         self._prepare = prepare  # called in the background before the slow parts are imported
         self._log_query = log_query
         self._starting: asyncio.Task[Runtime] | None = None
@@ -80,7 +85,7 @@ class App:
             open=lambda: self.context(self.caller, self.namespace, self.namespace, project_at=self._project_at),
             caller=lambda: self.caller,
             namespace=self.namespace,
-            usage=self.usage,
+            usage=lambda: self.usage,
         )
 
     async def context(
@@ -108,21 +113,20 @@ class App:
             retention=self.retention,
             engine=runtime.where,
             project_at=project_at,
-            hooks=self.settings.hooks,
             scheduled=lambda: [job.name for job in self.scheduler.scheduled] if self.settings.jobs.enabled else [],
         )
         return context
 
     @cached_property
-    def usage(self) -> UsageRecorder:
+    def usage(self) -> usage.UsageRecorder:
         """The usage record of this process; a read-only one writes nothing to the database."""
         if self.settings.read_only:
-            return UsageRecorder()
+            return usage.UsageRecorder()
 
         async def write(entries: Sequence[UsageEntry]) -> list[UsageEntry]:
             return await (await self.ready()).usage.record(entries)
 
-        return UsageRecorder(UsageQueue(write, session=self.session))
+        return usage.UsageRecorder(usage.UsageQueue(write, session=self.session))
 
     def namespace(self) -> str:
         """Return the current namespace of a local caller; over HTTP another rule applies (http/team.py)."""
@@ -168,8 +172,11 @@ class App:
     async def _start(self) -> Runtime:
         await asyncio.to_thread(self._prepare)
         runtime = await asyncio.to_thread(_heavy, "runtime")
-        await asyncio.to_thread(_heavy, "memory.operations")
-        started: Runtime = await runtime.Runtime.start(self.settings, self._log_query, warm=self._warm)
+        if not self._brief:
+            await asyncio.to_thread(_heavy("memory.operations").import_all)
+        started: Runtime = await runtime.Runtime.start(
+            self.settings, self._log_query, warm=self._warm, brief=self._brief
+        )
         return started
 
     async def dsn(self) -> str:
@@ -214,7 +221,8 @@ class App:
             runtime = await self._starting
         except (Exception, asyncio.CancelledError):  # noqa: BLE001 - the requests that waited have reported it
             return
-        await self.usage.close()
+        if "usage" in vars(self):
+            await self.usage.close()
         await runtime.close()
 
 
@@ -240,9 +248,9 @@ def _failed(task: asyncio.Task[Runtime]) -> bool:
 
 
 @asynccontextmanager
-async def running(settings: Settings, *, warm: bool = True) -> AsyncIterator[App]:
-    """Open an application for the length of a block; `warm` as App has it."""
-    app = App(settings, warm=warm)
+async def running(settings: Settings, *, warm: bool = True, brief: bool = False) -> AsyncIterator[App]:
+    """Open an application for the length of a block; `warm` and `brief` as App has them."""
+    app = App(settings, warm=warm, brief=brief)
     try:
         yield app
     finally:

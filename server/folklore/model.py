@@ -135,7 +135,10 @@ class Namespace:
 
 @dataclass(frozen=True, slots=True)
 class NamespaceStats:
-    """Exact counts of one namespace; `without_vector` counts pending embeddings."""
+    """Exact counts of one namespace; `without_vector` counts pending embeddings.
+
+    `injected` counts the notes that hooks gave to assistants; their tokens; and how many were used.
+    """
 
     name: str
     memories: int
@@ -146,6 +149,9 @@ class NamespaceStats:
     characters: int
     oldest: datetime | None
     newest: datetime | None
+    injected: int = 0
+    injected_tokens: int = 0
+    injected_used: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import sys
@@ -26,6 +27,7 @@ _GROUPS: dict[str, dict[str, tuple[str, str, str]]] = {
         "list": ("folklore.cli.daily.read", "list_", "List memories in order of time."),
         "show": ("folklore.cli.daily.read", "show", "Show memories whole, by id."),
         "log": ("folklore.cli.daily.status", "log", "Show who stored, changed and forgot what, by day."),
+        "injected": ("folklore.cli.daily.injected", "injected", "Show what hooks gave to your assistants."),
         "history": ("folklore.cli.daily.read", "history", "Show the changes of a memory."),
         "edit": ("folklore.cli.daily.write", "edit", "Change a memory in your editor."),
         "forget": ("folklore.cli.daily.write", "forget", "Forget memories; `undo` restores them for a while."),
@@ -78,6 +80,7 @@ _GROUPS: dict[str, dict[str, tuple[str, str, str]]] = {
         ),
     },
 }
+_OBJECTS = 50_000
 _COMMANDS = {name: command for group in _GROUPS.values() for name, command in group.items()}
 
 
@@ -91,6 +94,8 @@ class _Lazy(click.Group):
         found = _COMMANDS.get(cmd_name)
         if found is None:
             return None
+        if cmd_name != "serve":  # a command ends before it makes garbage worth a search among its modules
+            gc.set_threshold(_OBJECTS)
         command = getattr(import_module(found[0]), found[1])
         assert isinstance(command, click.Command)
         return command
@@ -164,7 +169,11 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):  # memories hold any character, whatever the terminal's locale says
             stream.reconfigure(encoding="utf-8", errors="replace")
-    sys.exit(outcome(sys.argv[1:]))
+    # Looking for plugins of pydantic reads the metadata of every installed package.
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
+    code = outcome(sys.argv[1:])
+    gc.freeze()  # at its end, Python would look for cycles among all objects, whose memory the system takes back anyway
+    sys.exit(code)
 
 
 def outcome(arguments: list[str]) -> int:

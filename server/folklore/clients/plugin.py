@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from folklore.clients.changes import Change, merged, read_bytes, uninstall, write
+from folklore.clients.changes import Action, Change, merged, read_bytes, uninstall, write
 from folklore.clients.editing import HOOKS, NAME
 from folklore.clients.known import Client, Machine
 from folklore.errors import Conflict
@@ -31,7 +31,7 @@ class FolderChange:
     """Change of a folder: of each of its files, and the files that stay since their owner changed them."""
 
     path: Path
-    action: str
+    action: Action
     files: Sequence[Change]
     left: Sequence[Path] = ()
 
@@ -62,8 +62,9 @@ def install_folder(
     `server_in` holds the server: what its owner added to that, or to a `former` entry elsewhere, stays. Raises Conflict
     for a folder that Folklore did not make, without `force`.
     """
-    record = _record(path)
-    if record is None and path.exists() and not force and any(path.iterdir()):
+    former_record = _record(path)
+    record = former_record or {}
+    if former_record is None and path.exists() and not force and any(path.iterdir()):
         raise Conflict(
             f"{path} is not Folklore's; nothing was changed.", hint="Rename that folder, or use it with --force."
         )
@@ -71,18 +72,19 @@ def install_folder(
     for name, own in files.items():
         before = read_bytes(path / name)
         content = _with_server(own, before, former) if name == server_in else own
-        known = record is not None and (name == server_in or _digest(before) == record.get(name))
+        known = former_record is not None and (name == server_in or _digest(before) == record.get(name))
         if before is not None and before != content and not (known or force):
             left.append(path / name)
-            written[name] = (record or {}).get(name, "")
+            written[name] = record.get(name, "")
             continue
         written[name] = _digest(content)
-        action = "unchanged" if before == content else "added" if before is None else "updated"
+        action: Action = "unchanged" if before == content else "added" if before is None else "updated"
         changes.append(Change(path / name, action, before, content))
-    gone = [_removal(path / name) for name in record or {} if name not in files and _is_as_recorded(path, name, record)]
+    gone = [_removal(path / name) for name in record if name not in files and _is_as_recorded(path, name, record)]
     changes += [*gone, _change_of_record(path, written)]
-    action = "unchanged" if not any(one.writes for one in changes) else "added" if record is None else "updated"
-    return FolderChange(path, action, changes, left)
+    if not any(one.writes for one in changes):
+        return FolderChange(path, "unchanged", changes, left)
+    return FolderChange(path, "added" if former_record is None else "updated", changes, left)
 
 
 def uninstall_folder(path: Path, server_in: str | None) -> FolderChange:

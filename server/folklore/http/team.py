@@ -62,7 +62,7 @@ class Team:
             return named_namespace(_identified(current_caller()), app.settings.namespace)
 
         denials = DenialLog(record)
-        service = Service(open_context, current_caller, namespace, app.usage, denied)
+        service = Service(open_context, current_caller, namespace, lambda: app.usage, denied)
         authenticator = TokenAuthenticator(
             memory, demand=app.settings.http.authentication, local=lambda: app.caller, now=app.now, issuer=issuer
         )

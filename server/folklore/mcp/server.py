@@ -114,7 +114,7 @@ class _Handlers:
             log.exception("tool_crashed %s", tool.name)
             return _error(f"{tool.name} failed; the server's log holds the reason.")
         finally:
-            self._service.usage.metrics.called(tool.name, outcome, perf_counter() - started)
+            self._service.usage().metrics.called(tool.name, outcome, perf_counter() - started)
         if params.name in self._hidden:  # no content is silence
             return CallToolResult(content=[TextContent(type="text", text=value["text"])] if value else [])
         text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))

@@ -284,7 +284,7 @@ class ToolSpec:
             input_schema=schemas.input_schema(self.arguments, self.shared),
             output_schema=self.result,
             annotations=self.annotations,
-            # Claude Code waits for a server that its settings always load, and loads all its tools but those with False.
+            # Claude Code waits for a server that its settings always load, and loads its tools but those with False.
             _meta={"anthropic/alwaysLoad": self.core},
         )
 

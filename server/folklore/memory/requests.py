@@ -307,6 +307,18 @@ class HookRequest(Request, Returns[results.HookAnswer]):
     source: str = ""
 
 
+class InjectedRequest(Request, Returns[tuple[results.InjectedText, ...]]):
+    """Read what hooks injected, newest first: the caller's own, or with `everyone`, as the owner, of every author.
+
+    `session` is the name of a session, or the beginning of it.
+    """
+
+    namespaces: NamespaceNames = ()
+    session: str | None = None
+    everyone: bool = False
+    limit: Whole = 20
+
+
 class StatusRequest(Request, Returns[results.Status]):
     """Read the state of the memory."""
 

@@ -130,6 +130,31 @@ class HookAnswer:
 
 
 @dataclass(frozen=True, slots=True)
+class InjectedMemory:
+    """A memory in an injected text, the tokens of its note, and its first use by the caller afterwards."""
+
+    id: UUID
+    namespace: str
+    tokens: int
+    used: str | None = None
+    used_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class InjectedText:
+    """Text that a hook injected into a session, as it was given; notes of erased memories are missing."""
+
+    id: UUID
+    at: datetime
+    session: str
+    author: str
+    event: str
+    text: str
+    tokens: int
+    memories: tuple[InjectedMemory, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class ModelInfo:
     """The active embedding model."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from folklore.errors import FolkloreError, error_from_code
@@ -18,11 +18,11 @@ from folklore.memory.requests import (
     UpdateRequest,
 )
 from folklore.memory.results import StoreResult
-from folklore.memory.usage import UsageRecorder
 from folklore.model import Caller, Draft, Unreadable
 
 if TYPE_CHECKING:  # imports the database driver
     from folklore.memory.context import RequestContext
+    from folklore.memory.usage import UsageRecorder
 
 
 _IMPORTED = ("id", "author", "created_at", "position")
@@ -57,7 +57,7 @@ class Service:
     open: Callable[[], Awaitable[RequestContext]]
     caller: Callable[[], Caller]
     namespace: Callable[[], str]
-    usage: UsageRecorder = field(default_factory=UsageRecorder)
+    usage: Callable[[], UsageRecorder]
     denied: Callable[[str, FolkloreError], None] = _ignore
 
     async def call(self, request: Returns[Result]) -> Result:
@@ -66,11 +66,11 @@ class Service:
         try:
             context = await self.open()
             # Imported here, so that a server lists its tools before the driver and numpy are there.
-            from folklore.memory.operations import USE_CASES
+            from folklore.memory.operations import use_case
 
             if isinstance(request, StoreRequest):
                 request = self._prepared(request, context)
-            result = await USE_CASES[operation](context, request)
+            result = await use_case(operation)(context, request)
         except FolkloreError as error:
             self.denied(operation, error)
             raise
@@ -79,21 +79,21 @@ class Service:
 
     def _prepared(self, request: StoreRequest, context: RequestContext) -> Any:
         namespace = context.namespace() if request.namespace is None else request.namespace
-        memories = tuple(map(_without_imported, self.usage.unquote(namespace, request.memories)))
+        memories = tuple(map(_without_imported, self.usage().unquote(namespace, request.memories)))
         return request.model_copy(update={"namespace": namespace, "memories": memories})
 
     def _record(self, request: object, result: Any, context: RequestContext) -> None:
         if isinstance(request, RecallRequest | SearchRequest):
             several = request.queries if isinstance(request, RecallRequest) else ()
             queries = several or (request.query or "",)
-            self.usage.record(result, *queries, caller=context.caller, now=context.now)
+            self.usage().record(result, *queries, caller=context.caller, now=context.now)
         elif isinstance(request, GetRequest):
             read = [(item.memory.namespace, item.memory.id) for item in result.found]
-            self.usage.record_use("read", read, caller=context.caller, now=context.now)
+            self.usage().record_use("read", read, caller=context.caller, now=context.now)
         elif isinstance(request, UpdateRequest):
-            self.usage.record_use("updated", [(result.namespace, request.id)], caller=context.caller, now=context.now)
+            self.usage().record_use("updated", [(result.namespace, request.id)], caller=context.caller, now=context.now)
         elif isinstance(request, StoreRequest):
-            self.usage.metrics.stored(len(result.stored))
+            self.usage().metrics.stored(len(result.stored))
             self._record_stored_again(request, result, context)
             for item in result.refused:
                 self.denied(request.operation, error_from_code(item.code, f"{item.field}: {item.reason}"))
@@ -104,4 +104,4 @@ class Service:
         superseded = [draft.supersedes for draft in request.memories if isinstance(draft, Draft) and draft.supersedes]
         for used, ids in (("confirmed", confirmed), ("superseded", superseded)):
             memories = [(result.namespace, id_) for id_ in ids]
-            self.usage.record_use(used, memories, caller=context.caller, now=context.now)
+            self.usage().record_use(used, memories, caller=context.caller, now=context.now)

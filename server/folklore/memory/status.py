@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import replace
 
 from folklore import __version__
+from folklore.db.stores.injections import Injections
 from folklore.db.stores.jobs import Jobs
 from folklore.db.stores.models import KnownModel
 from folklore.embedding.protocol import PROBE, Model
@@ -63,12 +65,15 @@ async def read_status(context: RequestContext, _request: StatusRequest) -> Statu
 
 
 async def read_stats(context: RequestContext, request: StatsRequest) -> Stats:
-    """Count exactly what namespaces hold. Two statements."""
+    """Count exactly what namespaces hold, and what was injected from them. Three statements."""
     model, _ = await _active_model(context.memory)
     namespaces = await context.memory.find_namespaces(request.namespaces)
     counted = await context.memory.namespaces.stats(
         [namespace.id for namespace in namespaces], None if model is None else model.id
     )
+    # As the owner: the ledger has no policies. It is asked for namespaces that the caller may read.
+    injected = await Injections(context.memory.root.database).stats([namespace.id for namespace in namespaces])
+    counted = [replace(item, **injected.get(item.name, {})) for item in counted]
     label = None if model is None else f"{model.provider}/{model.name}/{model.dimensions}"
     return Stats(tuple(counted), label, context.engine)
 

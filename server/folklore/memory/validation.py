@@ -14,6 +14,7 @@ from folklore.memory.secret_guard import guard_draft
 from folklore.model import FIELDS, Draft, Field, FieldType, JsonObject, Link, SecretPolicy, Unreadable, number
 from folklore.text import tags as tag_rules
 from folklore.text.clean import clean, cleaned
+from folklore.text.dates.zones import with_zone
 from folklore.text.injected import OPENING, without_blocks
 from folklore.text.languages import detect, language
 
@@ -24,7 +25,6 @@ MAX_RELATED = 64
 MAX_REASON = 1_000
 MAX_KEY = 200
 MAX_SOURCE_BYTES = 2_000  # an index entry cannot hold more than 2,704 bytes
-_KIND = re.compile(r"[a-z][a-z0-9_-]{0,39}")
 _RELATION = re.compile(r"[a-z][a-z0-9_]{0,39}")
 _TEXTS = [name for name, field in FIELDS.items() if field.type == "text"]
 # Other fields with text in them; a guard must not miss a key behind an invisible character.
@@ -183,27 +183,6 @@ def _note(text: str, items: Sequence[str]) -> list[str]:
     return [f"{text} ({'; '.join(items[:_NOTES])}{more})."]
 
 
-def with_zone(value: datetime | None, zone: tzinfo, field: str = "time") -> datetime | None:
-    """Put a time without an offset in the caller's zone. Raises InvalidInput for one outside the years 1 to 9999."""
-    if value is None:
-        return None
-    aware = value.replace(tzinfo=zone) if value.tzinfo is None else value
-    try:
-        aware.astimezone(UTC)  # Postgres would store it, but Python could not read it back
-    except OverflowError as error:
-        raise InvalidInput(field, "must be in the years 1 to 9999.") from error
-    return aware
-
-
-def kind_of(kind: str, field: str) -> str:
-    """Return a normalised kind: lower-case letters, digits, - and _, at most 40."""
-    normalised = kind.strip().lower()
-    if not _KIND.fullmatch(normalised):
-        hint = "Use note, semantic, episodic, identity, procedural, decision, bug, or another lower-case word."
-        raise InvalidInput(field, f"{kind[:60]!r} is not a kind.", hint=hint)
-    return normalised
-
-
 def relation_type(name: str, field: str) -> str:
     """Return a normalised relation type: lower-case letters, digits and _, at most 40."""
     normalised = name.strip().lower()
@@ -292,7 +271,7 @@ def _links(links: Sequence[Link], field: str) -> tuple[Link, ...]:
 
 _CHECKS: Mapping[FieldType, Callable[[Any, _Check], object]] = {
     "text": _text,
-    "kind": lambda value, check: kind_of(value, check.name),
+    "kind": lambda value, check: tag_rules.kind_of(value, check.name),
     "tags": lambda value, check: tag_rules.normalise(value, field=check.name),
     "paths": _paths,
     "language": lambda value, check: language(value, field=check.name),

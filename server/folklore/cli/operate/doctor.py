@@ -27,7 +27,7 @@ from folklore.engine.binaries import MAJOR, find_binaries
 from folklore.errors import ConfigInvalid, FolkloreError, Unavailable
 from folklore.memory.context import MemoryContext, RequestContext
 from folklore.memory.models.active_model import ActiveModel, ModelSource
-from folklore.memory.operations import USE_CASES
+from folklore.memory.operations import use_case
 from folklore.memory.requests import RecallRequest, StoreRequest
 from folklore.model import Caller, Draft
 from folklore.runtime import database_address
@@ -180,9 +180,9 @@ async def _round_trip(memory: MemoryContext) -> None:
     namespace = f"doctor-{uuid4().hex[:12]}"
     context = RequestContext(memory, Caller("doctor"), datetime.now(UTC))
     text = "The doctor's thermometer is kept in the second drawer."
-    await USE_CASES["store"](context, StoreRequest(memories=(Draft(text),), namespace=namespace))
+    await use_case("store")(context, StoreRequest(memories=(Draft(text),), namespace=namespace))
     request = RecallRequest(query="Where is the thermometer?", namespaces=(namespace,))
-    answer = await USE_CASES["recall"](context, request)
+    answer = await use_case("recall")(context, request)
     if [result.memory.content for result in answer.memories] != [text]:
         raise FolkloreError("A memory was stored and not recalled.", hint="Please report this with the log.")
     if answer.degraded:

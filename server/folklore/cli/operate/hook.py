@@ -43,8 +43,7 @@ def session_start(ctx: click.Context, /, as_json: bool) -> None:
     without an answer if there is no memory yet, with one line if the memory cannot be reached.
     """
     try:
-        settings = settings_of(ctx)
-        text = asyncio.run(_within_time(settings, as_json)) if settings.hooks else ""
+        text = asyncio.run(_within_time(settings_of(ctx), as_json))
     except FolkloreError as error:
         text = _away(error.message)
     except Exception:  # a fault of ours must not be one of the session
@@ -86,7 +85,7 @@ async def _answer(settings: Settings) -> HookAnswer:
     if settings.server is None:
         if settings.database_url is None and not EnginePaths(settings.home).data.exists():
             return HookAnswer()  # the first server creates it, which takes longer than a hook may
-        async with running(settings, warm=False) as app:
+        async with running(settings, warm=False, brief=True) as app:
             return await app.service.call(request)
     from folklore.cli.client import HttpClient  # imports httpx
 

@@ -22,7 +22,17 @@ _NAMESPACE = {name: name for name in ("name", "memories", "language", "shared", 
 _DELETION = {name: name for name in ("deleted_at", "deleted_by")}
 _AUDITED = ("at", "name", "agent", "action", "outcome", "namespace", "amount", "detail")
 _ENTRY = {name: name for name in (*_AUDITED[:7], "memories", "token", "detail")} | {"name": "principal"}
-_COUNTS = ("memories", "forgotten", "superseded", "without_vector", "sessions", "characters")
+_COUNTS = (
+    "memories",
+    "forgotten",
+    "superseded",
+    "without_vector",
+    "sessions",
+    "characters",
+    "injected",
+    "injected_tokens",
+    "injected_used",
+)
 
 
 @click.group()
@@ -157,7 +167,7 @@ def restore(ctx: click.Context, name: str) -> None:
 @namespaces_option
 @context_and_json
 def stats(ctx: click.Context, namespaces: Names, as_json: bool) -> None:
-    """Count what is stored, exactly; reads every memory of the namespaces."""
+    """Count exactly what is stored, and what hooks injected into sessions; reads every memory of the namespaces."""
     found, zone = call(ctx, requests.StatsRequest(namespaces=namespaces)), zone_of(ctx)
     # Without a model no embedding is pending.
     counts = [count for count in _COUNTS if found.model is not None or count != "without_vector"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
 from folklore.db.database import Database
@@ -81,17 +82,6 @@ class InjectedNote:
     tokens: int
     used_at: datetime | None
     used: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class InjectionStats:
-    """Sums over one namespace: injected texts, notes in them, their tokens, and the notes that were used."""
-
-    namespace: str
-    injections: int
-    notes: int
-    tokens: int
-    used: int
 
 
 class Injections:
@@ -236,12 +226,11 @@ class Injections:
             )
         return [made(InjectedNote, row) for row in rows]
 
-    async def stats(self, namespaces: Sequence[UUID]) -> list[InjectionStats]:
-        """Sum up what was injected from each namespace that has any."""
+    async def stats(self, namespaces: Sequence[UUID]) -> Mapping[str, dict[str, Any]]:
+        """Sum up what was injected, by the name of the namespace, as NamespaceStats names the sums."""
         async with self._database.session("fresh") as opened:
-            return [
-                made(InjectionStats, row) for row in await opened.rows("injections/stats", namespaces=list(namespaces))
-            ]
+            rows = await opened.rows("injections/stats", namespaces=list(namespaces))
+        return {row.pop("name"): row for row in map(dict, rows)}
 
     async def count_before(self, namespace: UUID, before: datetime) -> int:
         """Count the notes from before a time."""

@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
+from importlib import import_module
 
 from folklore.memory.context import RequestContext
-from folklore.memory.hooks.prompt import notes_for_prompt
-from folklore.memory.hooks.start import notes_for_start
-from folklore.memory.hooks.store_request import ask_at_stop, ask_before_compaction
 from folklore.memory.requests import HookRequest
 from folklore.memory.results import HookAnswer
 
-_ANSWERS: Mapping[str, Callable[[RequestContext, HookRequest], Awaitable[HookAnswer]]] = {
-    "SessionStart": notes_for_start,
-    "UserPromptSubmit": notes_for_prompt,
-    "Stop": ask_at_stop,
-    "PreCompact": ask_before_compaction,
+# Module and function by event, imported when it comes: a command at a session's start needs neither recall nor numpy.
+_ANSWERS: Mapping[str, tuple[str, str]] = {
+    "SessionStart": ("start", "notes_for_start"),
+    "UserPromptSubmit": ("prompt", "notes_for_prompt"),
+    "Stop": ("store_request", "ask_at_stop"),
+    "PreCompact": ("store_request", "ask_before_compaction"),
 }
 
 
 async def answer_hook(context: RequestContext, request: HookRequest) -> HookAnswer:
-    """Answer an event; one that this server does not know, and all where hooks are off, with silence."""
-    answer = _ANSWERS.get(request.event)
-    if answer is None or not context.hooks:
+    """Answer an event; one that this server does not know with silence."""
+    if request.event not in _ANSWERS:
         return HookAnswer()
+    module, function = _ANSWERS[request.event]
+    answer: Callable[[RequestContext, HookRequest], Awaitable[HookAnswer]] = getattr(
+        import_module(f"folklore.memory.hooks.{module}"), function
+    )
     return await answer(context, request)

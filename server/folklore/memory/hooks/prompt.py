@@ -90,7 +90,7 @@ async def _notes(context: RequestContext, scope: HookScope, ledger: Injections, 
 def _chosen(good: Sequence[UUID], confidence: Mapping[UUID, float], before: GivenBefore) -> list[UUID]:
     """Return the memories to inject, best first: worth it after their former use, and new to the session.
 
-    Within a level of worth the order is that of recall.
+    Within a level of worth those come last whose worth was lowered; otherwise the order is that of recall.
     """
     values = {
         id_: worth(confidence[id_], known.times, known.used, before.usual)
@@ -98,7 +98,7 @@ def _chosen(good: Sequence[UUID], confidence: Mapping[UUID, float], before: Give
         if not (known := before.memories[id_]).given
     }
     worthy = [id_ for id_, value in values.items() if value >= FLOOR]
-    return sorted(worthy, key=lambda id_: -rounded(values[id_]))[:_AT_MOST]
+    return sorted(worthy, key=lambda id_: (-rounded(values[id_]), values[id_] < confidence[id_]))[:_AT_MOST]
 
 
 def _note(context: RequestContext, places: Mapping[str, UUID], result: Recalled, rank: int, frame: int) -> Note:

@@ -7,14 +7,13 @@ from dataclasses import replace
 from itertools import repeat
 from uuid import UUID
 
-import numpy as np
-from numpy.typing import NDArray
-
 from folklore.db.stores.memories import Embedded, Vectors
 from folklore.db.stores.models import KnownModel
 from folklore.db.stores.transfer import HALF_BYTES, MODEL_IDENTITY, ModelVector, TransferredMemory, Transfers
 from folklore.embedding.model_profiles import passage_rule
 from folklore.errors import EmbedderUnavailable
+from folklore.lazy import NDArray
+from folklore.lazy import numpy as np
 from folklore.memory.context import MemoryContext
 from folklore.memory.models.active_model import model_of
 from folklore.memory.records.store import embed

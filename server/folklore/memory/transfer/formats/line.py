@@ -9,7 +9,7 @@ from uuid import NAMESPACE_URL, UUID, uuid5
 
 from folklore.errors import InvalidInput
 from folklore.memory.transfer.json_lines import LINE_BYTES
-from folklore.memory.validation import kind_of
+from folklore.text.tags import kind_of
 
 SourceLine = bytes | InvalidInput
 Lines = Iterator[tuple[int, SourceLine]]
