@@ -420,13 +420,12 @@ def _without_hooks(document: dict[str, Any], left: Mapping[str, Any]) -> dict[st
     ours = _our_hooks(document)
     if not ours:
         return document
-    hooks = {
-        event: [group for group in groups if group not in ours[event]] if event in ours else groups
-        for event, groups in document[HOOKS].items()
-    }
-    kept = {event: groups for event, groups in hooks.items() if groups or event not in ours}
-    others = {key: value for key, value in document.items() if key != HOOKS}
-    return {**others, HOOKS: kept} if kept or HOOKS in left else others
+    hooks = dict(document[HOOKS])
+    for event, groups in ours.items():
+        others = [group for group in hooks[event] if group not in groups]
+        hooks = {**hooks, event: others} if others else {key: one for key, one in hooks.items() if key != event}
+    rest = {key: value for key, value in document.items() if key != HOOKS}
+    return {**rest, HOOKS: hooks} if hooks or HOOKS in left else rest
 
 
 def _is_our_group(group: object) -> bool:

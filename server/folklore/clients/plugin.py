@@ -62,29 +62,23 @@ def install_folder(
     `server_in` holds the server: what its owner added to that, or to a `former` entry elsewhere, stays. Raises Conflict
     for a folder that Folklore did not make, without `force`.
     """
-    former_record = _record(path)
-    record = former_record or {}
-    if former_record is None and path.exists() and not force and any(path.iterdir()):
-        raise Conflict(
-            f"{path} is not Folklore's; nothing was changed.", hint="Rename that folder, or use it with --force."
-        )
-    changes, left, written = [], [], {}
-    for name, own in files.items():
-        before = read_bytes(path / name)
-        content = _with_server(own, before, former) if name == server_in else own
-        known = former_record is not None and (name == server_in or _digest(before) == record.get(name))
-        if before is not None and before != content and not (known or force):
-            left.append(path / name)
-            written[name] = record.get(name, "")
-            continue
-        written[name] = _digest(content)
-        action: Action = "unchanged" if before == content else "added" if before is None else "updated"
-        changes.append(Change(path / name, action, before, content))
-    gone = [_removal(path / name) for name in record if name not in files and _is_as_recorded(path, name, record)]
-    changes += [*gone, _change_of_record(path, written)]
-    if not any(one.writes for one in changes):
-        return FolderChange(path, "unchanged", changes, left)
-    return FolderChange(path, "added" if former_record is None else "updated", changes, left)
+    record = _record(path)
+    if record is None and not force:
+        _check_empty(path)
+    known = record or {}
+    wanted = dict(files)
+    if server_in is not None:
+        wanted[server_in] = _with_server(files[server_in], read_bytes(path / server_in), former)
+    left = [] if force else [name for name in wanted if name != server_in and _is_changed(path, name, wanted, known)]
+    changes = [_change(path / name, content) for name, content in wanted.items() if name not in left]
+    changes += [_removal(path / name) for name in known.keys() - files.keys() if _is_as_recorded(path, name, known)]
+    written = {name: _digest(content) for name, content in wanted.items()} | {
+        name: known.get(name, "") for name in left
+    }
+    changes.append(_change(path / _RECORD, f"{json.dumps(written, indent=2)}\n".encode()))
+    action: Action = "added" if record is None else "updated"
+    writes = any(one.writes for one in changes)
+    return FolderChange(path, action if writes else "unchanged", changes, [path / name for name in left])
 
 
 def uninstall_folder(path: Path, server_in: str | None) -> FolderChange:
@@ -170,10 +164,21 @@ def _is_inside(path: Path) -> bool:
     return not path.is_absolute() and ".." not in path.parts
 
 
-def _change_of_record(path: Path, written: Mapping[str, str]) -> Change:
-    before = read_bytes(path / _RECORD)
-    after = f"{json.dumps(written, indent=2)}\n".encode()
-    return Change(path / _RECORD, "unchanged" if before == after else "updated" if before else "added", before, after)
+def _check_empty(path: Path) -> None:
+    if path.exists() and any(path.iterdir()):
+        hint = "Rename that folder, or use it with --force."
+        raise Conflict(f"{path} is not Folklore's; nothing was changed.", hint=hint)
+
+
+def _change(path: Path, content: bytes) -> Change:
+    before = read_bytes(path)
+    return Change(path, "unchanged" if before == content else "updated" if before else "added", before, content)
+
+
+def _is_changed(path: Path, name: str, wanted: Mapping[str, bytes], record: Mapping[str, str]) -> bool:
+    """Return whether the owner changed a file since it was installed, and not to what is wanted."""
+    before = read_bytes(path / name)
+    return before not in (None, wanted[name]) and _digest(before) != record.get(name)
 
 
 def _is_as_recorded(path: Path, name: str, record: Mapping[str, str]) -> bool:

@@ -52,6 +52,8 @@ _SAYS_OF_FOLDER = {
     "absent": "nothing in {file}",
 }
 
+_CHANGING = ("added", "updated", "removed", "restored", "deleted", "foreign")
+
 _names = click.argument("clients", nargs=-1, type=click.Choice([*CLIENTS, "all"]))
 _scope = click.option(
     "--scope",
@@ -81,6 +83,11 @@ class _Outcome:
         if not parts:
             return "failed" if self.error else "left out"
         return next((action for action in parts if action not in ("absent", "unchanged")), parts[0])
+
+    @property
+    def left(self) -> Sequence[Path]:
+        """The files of the folder that stay, since their owner changed them."""
+        return self.folder.left if self.folder is not None else ()
 
 
 _Plan = Callable[[Client, Path], tuple[Change | None, FolderChange | None]]
@@ -332,24 +339,25 @@ def _report(
 
 def _show(outcome: _Outcome, following: Callable[[Client], str] | None) -> None:
     """Print the outcome for one assistant, where the former content is, and the next step."""
-    title = outcome.client.title
-    if outcome.change is None and outcome.folder is None:
-        colour = {"fg": "red"} if outcome.error else {}
-        print_line(f"{title}: {outcome.error or f'left out ({outcome.left_out})'}", **colour)
+    title, change, folder = outcome.client.title, outcome.change, outcome.folder
+    if change is None and folder is None:
+        _say(f"{title}: {outcome.error or f'left out ({outcome.left_out})'}", "red" if outcome.error else "")
         return
-    writes = False
-    for says, part in ((_SAYS, outcome.change), (_SAYS_OF_FOLDER, outcome.folder)):
-        if part is None or (part.action == "absent" and outcome.action != "absent"):
-            continue
+    shown = [part for part in (change, folder) if part is not None and part.action in (outcome.action, *_CHANGING)]
+    for part in shown:
+        says = _SAYS_OF_FOLDER if part is folder else _SAYS
         text = says[part.action].format(file=_shown(part.path), parts=_parts(outcome.client))
-        print_line(f"{title}: {text}", **({"fg": "green"} if part.writes else {}))
-        writes = writes or part.writes
-    if outcome.change is not None and outcome.change.backup is not None:
-        print_line(f"  The file as it was before: {_shown(outcome.change.backup)}")
-    for path in outcome.folder.left if outcome.folder is not None else ():
+        _say(f"{title}: {text}", "green" if part.writes else "")
+    if change is not None and change.backup is not None:
+        print_line(f"  The file as it was before: {_shown(change.backup)}")
+    for path in outcome.left:
         print_line(f"  Left as you changed it: {_shown(path)}")
-    if following is not None and writes:
+    if following is not None and any(part.writes for part in shown):
         print_line(f"  Next: {following(outcome.client)}.")
+
+
+def _say(text: str, colour: str) -> None:
+    print_line(text, **({"fg": colour} if colour else {}))
 
 
 def _parts(client: Client) -> str:
@@ -372,7 +380,7 @@ def _document(outcome: _Outcome) -> dict[str, object]:
         "folder": str(folder.path) if folder is not None else None,
         "action": outcome.action,
         "backup": str(change.backup) if change is not None and change.backup else None,
-        "left": [str(path) for path in folder.left] if folder is not None else [],
+        "left": [str(path) for path in outcome.left],
         "error": outcome.error or outcome.left_out,
     }
 
