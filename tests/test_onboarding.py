@@ -11,7 +11,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -25,16 +25,23 @@ from mcp import Client, StdioServerParameters
 
 from folklore.db.roles import TOKEN_ROLE
 from folklore.errors import InvalidInput, Refused, Unauthenticated
+from folklore.memory.auth.authenticator import INVITED, UNIDENTIFIED
 from folklore.memory.auth.tokens import digest_of, key_of
-from folklore.memory.requests import AuditRequest, InviteRequest, JoinRequest, ListTokensRequest, RevokeTokensRequest
+from folklore.memory.requests import (
+    AuditRequest,
+    InviteRequest,
+    JoinRequest,
+    ListNamespacesRequest,
+    ListTokensRequest,
+    RevokeTokensRequest,
+)
 from folklore.memory.results import Invitation
-from tests.certificates import issued
+from tests.certificates import Issued, issued
 from tests.commands import CommandLine, Ran, command_line
 from tests.person import NOON, Person
 from tests.servers import HttpServer, free_port, on_http, watched
 from tests.team import bearer, connected
 from tests.test_isolation import enter, tokens_of
-from tests.test_proxy import NGINX
 
 __all__ = ["command_line"]
 
@@ -312,32 +319,40 @@ async def test_a_token_that_cannot_be_kept_leaves_the_invitation_unused(office: 
 
 
 @asynccontextmanager
-async def deaf(server: HttpServer, answers: int) -> AsyncIterator[str]:
-    """A proxy that passes each request on, and drops the first answers to exchanges."""
-    dropped = 0
+async def through_a_proxy(
+    server: HttpServer, *, dropped: int = 0, prefix: str = "", files: Issued | None = None
+) -> AsyncIterator[str]:
+    """A reverse proxy: it drops the first answers to exchanges, serves below a path, and with files over TLS."""
+    left = dropped
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        nonlocal dropped
-        head = await reader.readuntil(b"\r\n\r\n")
-        length = next(
-            (int(line.split(b":")[1]) for line in head.lower().split(b"\r\n") if b"content-length" in line), 0
-        )
-        body = await reader.readexactly(length)
-        inner_reader, inner_writer = await asyncio.open_connection("127.0.0.1", server.port)
-        inner_writer.write(head.replace(b"\r\n\r\n", b"\r\nconnection: close\r\n\r\n", 1) + body)
-        answer = await inner_reader.read()
-        inner_writer.close()
-        if b"POST /api/join" in head and dropped < answers:
-            dropped += 1
-            writer.transport.abort()
-            return
-        writer.write(answer)
-        await writer.drain()
+        nonlocal left
+        with suppress(OSError, asyncio.IncompleteReadError):  # a client that disconnects
+            first, *fields = (await reader.readuntil(b"\r\n\r\n")).rstrip(b"\r\n").split(b"\r\n")
+            named = dict(line.lower().split(b": ", 1) for line in fields)
+            body = await reader.readexactly(int(named.get(b"content-length", b"0")))
+            kept = [line for line in fields if line.lower().split(b":")[0] not in (b"host", b"connection")]
+            sent = [first.replace(f" {prefix}/".encode(), b" /", 1), *kept, b"Host: localhost", b"Connection: close"]
+            inner_reader, inner_writer = await asyncio.open_connection("127.0.0.1", server.port)
+            inner_writer.write(b"\r\n".join(sent) + b"\r\n\r\n" + body)
+            answer = await inner_reader.read()
+            inner_writer.close()
+            if b"POST /api/join" in first and left > 0:
+                left -= 1
+                writer.transport.abort()
+                return
+            writer.write(answer)
+            await writer.drain()
         writer.close()
 
-    listening = await asyncio.start_server(serve, "127.0.0.1", 0)
+    tls = None
+    if files is not None:
+        tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        tls.load_cert_chain(files.certificate, files.key)
+    listening = await asyncio.start_server(serve, "127.0.0.1", 0, ssl=tls)
+    port = listening.sockets[0].getsockname()[1]
     try:
-        yield f"http://127.0.0.1:{listening.sockets[0].getsockname()[1]}"
+        yield f"{'http' if tls is None else 'https'}://localhost:{port}{prefix}"
     finally:
         listening.close()
 
@@ -345,7 +360,7 @@ async def deaf(server: HttpServer, answers: int) -> AsyncIterator[str]:
 async def test_an_exchange_whose_answer_was_lost_is_repeated_and_ends_well(office: Office) -> None:
     carla = office.colleague()
 
-    async with deaf(office.server, answers=2) as address:
+    async with through_a_proxy(office.server, dropped=2) as address:
         await carla.done(await office.invite(url=address))
 
     assert len(carla.kept()) == 1
@@ -353,7 +368,7 @@ async def test_an_exchange_whose_answer_was_lost_is_repeated_and_ends_well(offic
 
 async def test_a_join_that_never_got_an_answer_succeeds_when_it_is_run_again(office: Office) -> None:
     carla = office.colleague()
-    async with deaf(office.server, answers=4) as address:
+    async with through_a_proxy(office.server, dropped=4) as address:
         line = await office.invite(url=address)
         lost = await carla.run(line)
         again = await carla.run(line)
@@ -365,7 +380,7 @@ async def test_a_join_that_never_got_an_answer_succeeds_when_it_is_run_again(off
 
 async def test_a_server_with_an_own_authority_under_a_path_behind_a_proxy_is_joined(office: Office) -> None:
     files = issued(office.folder / "tls")
-    async with prefixed(office.folder, files.certificate, files.key, office.server) as address:
+    async with through_a_proxy(office.server, prefix="/tools/memory", files=files) as address:
         line = await office.invite(url=address)
         carla = office.colleague()
         (carla.home / ".cursor").mkdir(parents=True)
@@ -389,40 +404,6 @@ async def test_a_server_with_an_own_authority_under_a_path_behind_a_proxy_is_joi
     by_name = {check["name"]: check for check in checks}
     assert "certificate by localhost" in by_name["tls"]["detail"]
     assert by_name["project"] == {"name": "project", "status": "ok", "detail": "repo:acme/shop: writer"}
-
-
-@asynccontextmanager
-async def prefixed(folder: Path, certificate: Path, key: Path, server: HttpServer) -> AsyncIterator[str]:
-    """Run nginx with TLS, which serves the server below /tools/memory."""
-    port = free_port()
-    temporary = "".join(
-        f"{kind}_temp_path {folder}/{kind};\n" for kind in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
-    )
-    (folder / "nginx.conf").write_text(
-        f"daemon off; pid {folder}/pid; error_log {folder}/error.log;\nevents {{}}\nhttp {{ access_log off; {temporary}"
-        f"server {{ listen 127.0.0.1:{port} ssl; ssl_certificate {certificate}; ssl_certificate_key {key};"
-        f" location /tools/memory/ {{ proxy_pass http://127.0.0.1:{server.port}/; proxy_set_header Host localhost;"
-        " proxy_buffering off; } } }"
-    )
-    assert NGINX is not None, "this test needs nginx: apt-get install nginx"
-    process = await asyncio.create_subprocess_exec(
-        NGINX, "-p", str(folder), "-c", str(folder / "nginx.conf"), "-e", f"{folder}/start.log"
-    )
-    address = f"https://localhost:{port}/tools/memory"
-    trusting = ssl.create_default_context(cafile=str(certificate))
-    try:
-        async with httpx.AsyncClient(verify=trusting) as client, asyncio.timeout(60):
-            while True:
-                try:
-                    await client.get(f"{address}/healthz")
-                    break
-                except httpx.TransportError:
-                    await asyncio.sleep(0.05)
-        yield address
-    finally:
-        if process.returncode is None:
-            process.terminate()
-        await process.wait()
 
 
 async def test_doctor_over_a_server_says_what_is_wrong(office: Office) -> None:
@@ -567,7 +548,7 @@ async def test_invitations_are_listed_with_tokens_until_they_end(person: Person)
     assert listed.grants == ("repo:acme/*:writer",)
     later = person.at(NOON + timedelta(days=2))
     assert await tokens_of(later) == []
-    assert len(await later.call(ListTokensRequest(all=True))) == 1
+    assert len(await tokens_of(later, all_=True)) == 1
     with pytest.raises(Unauthenticated, match="has expired"):
         await later.call(request_of(invitation))
     await person.call(request_of(invitation))
@@ -628,3 +609,13 @@ async def test_a_client_may_call_by_the_name_in_the_public_address(database_url:
         other = await client.post("/api/status", json={}, headers={"Host": "memory.example.org"} | bearer(SECRET))
 
     assert (known.status_code, other.status_code) == (401, 421)
+
+
+async def test_a_chosen_digest_gives_nothing_to_callers_without_a_token(person: Person) -> None:
+    await person.keep("a memory", namespace="payments")
+    digest = digest_of("0" * 64).hex()
+    await person.call(JoinRequest(code=(await invited(person)).code, digest=digest))
+
+    for caller in (UNIDENTIFIED, INVITED):
+        nobody = Person(person.library.view_of(caller.access), caller=caller)
+        assert await nobody.call(ListNamespacesRequest()) == ()

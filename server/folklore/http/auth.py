@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from uuid import UUID
 
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
 from mcp.server.auth.provider import AccessToken
@@ -14,16 +13,15 @@ from folklore.errors import FolkloreError, Unauthenticated
 from folklore.http.error_responses import failure, refusal
 from folklore.http.limits import PROBES, Rate
 from folklore.http.team import Team
+from folklore.memory.auth.authenticator import INVITED
 from folklore.memory.auth.current_caller import calling
-from folklore.model import Access, Caller
+from folklore.model import Caller
 
 _METRICS = "/metrics"
 # The exchange of an invitation, which needs no token: the code in it is what is checked.
 JOIN = "/api/join"
 # Exchanges of one address a minute, a fifth of them at once. A code has 128 random bits; this bounds the work.
 _JOINS_PER_MINUTE = 60
-# The caller of an exchange, who may do nothing else.
-_INVITED = Caller("invited", access=Access(UUID(int=0), "0" * 64))
 # How the audit log names a refused request: not by its path, which the caller could fill with anything.
 KNOWN = ("/mcp", "/sse", "/messages/", "/api/", _METRICS)
 
@@ -74,7 +72,7 @@ class AuthenticationMiddleware:
             answer = refusal(429, "rate_limited", message, "Wait as long as retry_after says.", retry_after=wait)
             await answer(scope, receive, send)
             return
-        with calling(replace(_INVITED, may_write=self._team.app.caller.may_write)):
+        with calling(replace(INVITED, may_write=self._team.app.caller.may_write)):
             await self._app(scope, receive, send)
 
     def _unauthenticated(self, error: Unauthenticated) -> JSONResponse:

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Literal
 from uuid import UUID
 
-from folklore.db.database import Database
+from folklore.db.database import Database, Session
 from folklore.db.rows import made
 from folklore.db.stores.audit import NOWHERE, NewEntry, Write, log_entry
 from folklore.errors import Conflict
@@ -121,28 +121,15 @@ class Principals:
                 author=caller.author,
                 expires_at=token.expires_at,
             )
-            if inserted is not None and token.grants:
-                await session.rows(
-                    "principals/insert_grants",
-                    token=token.id,
-                    namespaces=[namespace for namespace, _ in token.grants],
-                    roles=[role for _, role in token.grants],
-                )
-            if inserted is not None and token.patterns:
-                await session.rows(
-                    "principals/insert_patterns",
-                    token=token.id,
-                    prefixes=[pattern.prefix for pattern in token.patterns],
-                    roles=[pattern.role for pattern in token.patterns],
-                )
-            if inserted is not None and invitation is not None:
-                await session.rows(
-                    "principals/insert_invitation",
-                    token=token.id,
-                    digest=invitation.digest,
-                    expires_at=invitation.expires_at,
-                )
             if inserted is not None:
+                await _insert_grants(session, token)
+                if invitation is not None:
+                    await session.rows(
+                        "principals/insert_invitation",
+                        token=token.id,
+                        digest=invitation.digest,
+                        expires_at=invitation.expires_at,
+                    )
                 action: Write = "token_create" if invitation is None else "invite"
                 entry = NewEntry(NOWHERE, action, amount=1, detail=f"{principal['name']} {token.id}")
                 await log_entry(session, entry, caller=caller, now=now)
@@ -197,3 +184,21 @@ class Principals:
         """Delete external tokens that expired before a time, and return their number. One statement."""
         async with self._database.session() as session:
             return len(await session.rows("principals/delete_expired", before=before))
+
+
+async def _insert_grants(session: Session, token: NewToken) -> None:
+    """Write the grants of a new token, by name and by pattern."""
+    if token.grants:
+        await session.rows(
+            "principals/insert_grants",
+            token=token.id,
+            namespaces=[namespace for namespace, _ in token.grants],
+            roles=[role for _, role in token.grants],
+        )
+    if token.patterns:
+        await session.rows(
+            "principals/insert_patterns",
+            token=token.id,
+            prefixes=[pattern.prefix for pattern in token.patterns],
+            roles=[pattern.role for pattern in token.patterns],
+        )
