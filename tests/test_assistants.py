@@ -228,7 +228,7 @@ def test_two_members_of_a_team_share_what_they_know_after_six_commands(machine: 
 def test_the_first_turn_of_claude_code_has_the_core_tools_and_the_instructions(machine: Machine) -> None:
     _program("claude")
     machine.run(str(machine.folklore), "install", "claude-code")
-    if os.getloadavg()[0] > (os.cpu_count() or 1):
+    if os.getloadavg()[0] > 3 * (os.cpu_count() or 1):
         pytest.skip("the machine is busy: Claude Code waits five seconds for a server")
 
     starts = [machine.claude("shop", "Hello.")[0] for _ in range(STARTS)]
