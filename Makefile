@@ -22,7 +22,7 @@ IMAGE ?= folklore
 MCPB := @anthropic-ai/mcpb@2.1.2
 INSTALLED := $(VENV)/.installed$(if $(LOCKED),-locked)
 
-.PHONY: run test strain proxy check lock dist bundle image package version ready notes conformance bench bench-code bench-latency bench-http soak isolation reference format clean
+.PHONY: run test strain proxy check lock dist bundle image package version ready notes conformance assistants bench bench-code bench-latency bench-http soak isolation reference format clean
 
 $(VENV)/.installed: pyproject.toml
 	@test -n "$(PYTHON)" || { echo "Folklore needs Python 3.11 or newer (set PYTHON=/path/to/python)." >&2; exit 1; }
@@ -84,6 +84,9 @@ image:  ## Build the container image: make image CONTAINER=podman IMAGE=name:tag
 package: $(INSTALLED)  ## Install the package as users do, by pipx and uvx from an index of its own, and work with it.
 	$(BIN)/python -m tests.packaged
 
+assistants: $(INSTALLED)  ## The installation with the real Claude Code, Codex, Gemini CLI and OpenCode; fetches Node and them from npm (1.2 GB).
+	$(BIN)/python -m tests.assistants
+
 version: $(INSTALLED)  ## Write a new version into all files: make version VERSION=0.2.0
 	@$(BIN)/python -m tests.release set "$(VERSION)"
 
@@ -120,4 +123,4 @@ format: $(INSTALLED)
 	$(BIN)/ruff format .
 
 clean:
-	rm -rf $(VENV) .conformance .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist
+	rm -rf $(VENV) .conformance .assistants .pytest_cache .mypy_cache .ruff_cache .hypothesis build dist

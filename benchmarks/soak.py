@@ -43,6 +43,7 @@ from folklore.memory.requests import (
     UpdateRequest,
 )
 from folklore.memory.service import Service
+from folklore.memory.usage import UsageRecorder
 from folklore.model import Caller, Draft, Link, Memory
 from folklore.text.clean import digest
 
@@ -288,7 +289,7 @@ def _service(library: MemoryContext, caller: Caller) -> Service:
     async def open_context() -> RequestContext:
         return RequestContext(library, caller, datetime.now(UTC))
 
-    return Service(open_context, lambda: caller, lambda: NAMESPACES[0])
+    return Service(open_context, lambda: caller, lambda: NAMESPACES[0], UsageRecorder)
 
 
 async def soak(dsn: str, processes: int, seconds: float) -> list[str]:

@@ -96,7 +96,7 @@ def _service(app: App, copy: WorkingCopy | None) -> Service:
         open=lambda: app.context(app.caller, lambda: "bench", lambda: "bench", copy=copy),
         caller=lambda: app.caller,
         namespace=lambda: "bench",
-        usage=app.usage,
+        usage=lambda: app.usage,
     )
 
 

@@ -35,6 +35,8 @@ from tests.team import Team, bearer, library_at
 from tests.temporary_engine import temporary_engine
 
 ROLES = ("reader", "writer", "admin")
+# The first level of each name: similar ones, which patterns must not confuse.
+LEVELS = ("acme/", "acmecorp/", "acme/in/", "ac_me/", "acme/", "acmecorp/", "quiet/", "quiet/")
 WORDS = ("harbour", "crane", "lamp", "tide", "mole", "pilot", "rope", "signal", "chart", "buoy")
 MARK = re.compile(r"(?:nb|mk)(\d+)x(?:[0-9a-f]{10}|[0-9a-f]{6})(?![0-9a-z])")
 CURSOR = re.compile(r'cursor\\?": ?\\?"([\w-]+)')
@@ -48,7 +50,7 @@ HEADERS = {
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """Caller with a token: the roles that it grants, by the place of the namespace."""
+    """Caller with a token: the roles that it grants, by name or by a pattern, by the place of the namespace."""
 
     name: str
     secret: str
@@ -71,18 +73,23 @@ class Trial:
     broken: list[str] = field(default_factory=list)
     leaving: set[str] = field(default_factory=set)  # names that are being replaced, or were
 
-    async def prepare(self, namespaces: int = 8, people: int = 10) -> None:
+    async def prepare(self, namespaces: int = len(LEVELS), people: int = 10) -> None:
         """Create namespaces with memories, and callers who may read some of them."""
         for place in range(namespaces):
-            name = f"nb{place}x{uuid4().hex[:6]}"
-            self.names.append(name)
+            self.names.append(_named(place))
             for _ in range(4):
                 await self._seed(place)
         for number in range(people):
             held = self.random.sample(range(namespaces), self.random.randint(0, namespaces - 3)) or [0]
             # The last two namespaces have no writers but this trial.
             roles = {place: self.random.choice(ROLES) if place < namespaces - 2 else "reader" for place in held}
-            grants = [f"{self.names[place]}:{role}" for place, role in roles.items()]
+            if number % 3 == 0:  # by a pattern, which renamed namespaces keep matching
+                level, role = self.random.choice(LEVELS[: namespaces - 2]), self.random.choice(ROLES)
+                roles = {place: role for place in range(namespaces) if LEVELS[place].startswith(level)}
+                roles[namespaces - 1] = "reader"
+                grants = [f"{level}*:{role}", f"{self.names[-1]}:reader"]
+            else:
+                grants = [f"{self.names[place]}:{role}" for place, role in roles.items()]
             made = await self.team.token(f"person{number}", *grants)
             self.holders.append(Holder(f"person{number}", made.secret, roles))
 
@@ -208,7 +215,7 @@ class Trial:
             case 18:
                 await self._api(holder, "undo", id=ids[0])
             case _:
-                rename = {"name": name, "to": f"nb{place}x{uuid4().hex[:6]}"}
+                rename = {"name": name, "to": _named(place)}
                 operations: list[tuple[str, dict[str, Any]]] = [
                     ("create_namespace", {"name": f"new{uuid4().hex[:6]}"}),
                     ("describe_namespace", {"name": name, "description": self._text(place)}),
@@ -251,7 +258,7 @@ class Trial:
             return
         place = self.random.choice(hidden)
         name = self.names[place]
-        never = f"nb{place}x{uuid4().hex[:6]}"
+        never = _named(place)
         theirs = [id_ for id_, where in self.ids.items() if where == place]
         pairs: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
             ("memory_recall", {"query": "x", "namespaces": [name]}, {"query": "x", "namespaces": [never]}),
@@ -295,6 +302,11 @@ def _message(answer: httpx.Response) -> Any:
         if line.startswith("data:"):
             return json.loads(line.removeprefix("data:"))
     return answer.json()
+
+
+def _named(place: int) -> str:
+    """Return a new name for a namespace, below the level of its place."""
+    return f"{LEVELS[place]}nb{place}x{uuid4().hex[:6]}"
 
 
 def _opened(cursor: str) -> str:

@@ -10,7 +10,7 @@ from uuid import UUID
 
 from folklore.db.stores.recall_rows import Sample, Scope
 from folklore.memory.context import MemoryContext, RequestContext
-from folklore.memory.operations import USE_CASES
+from folklore.memory.operations import use_case
 from folklore.memory.recall.pipeline import answer
 from folklore.memory.recall.values import Question
 from folklore.memory.requests import (
@@ -63,7 +63,7 @@ class Person:
 
     async def call(self, request: Returns[Result]) -> Result:
         """Run an operation as the service does."""
-        return cast("Result", await USE_CASES[cast("Request", request).operation](self.context, request))
+        return cast("Result", await use_case(cast("Request", request).operation)(self.context, request))
 
     async def create_token(self, name: str, *grants: str, **asked: Any) -> CreatedToken:
         return await self.call(CreateTokenRequest(name=name, grants=grants, **asked))

@@ -25,6 +25,7 @@ async def test_an_action_that_is_never_logged_is_refused_with_the_known_ones(fol
     await folklore.done("namespaces", "rename", "team", "crew")
     await folklore.done("tokens", "create", "--name", "ann", "--grant", "crew:reader")
     await folklore.done("tokens", "revoke", "--name", "ann")
+    await folklore.done("invite", "ben", "--grant", "crew:reader", "--url", "https://folklore.example.com")
     await folklore.done("namespaces", "delete", "crew")
     await folklore.done("namespaces", "restore", "crew")
     for text in ("The crane is red.", "The crane is blue."):
@@ -41,7 +42,7 @@ async def test_an_action_that_is_never_logged_is_refused_with_the_known_ones(fol
 
     assert (ran.code, error["code"]) == (2, "invalid_input")
     assert error["message"].startswith("action: ")
-    assert set(WRITES) - written == {"update", "import"}
+    assert set(WRITES) - written == {"update", "import", "join"}
     assert all(action in error["hint"] for action in (*WRITES, "recall", "http /mcp", "list"))
     for action in ("store", "import", "recall", "http /mcp", "list"):
         lines = (await folklore.json("audit", "--action", action))["audit"]

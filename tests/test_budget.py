@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from folklore.memory.recall.page import within_budget
+from folklore.memory.recall.budget import within_budget
 from folklore.model import Memory, Recalled
 from folklore.text import tokens
 from tests.person import NOON

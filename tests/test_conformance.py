@@ -14,7 +14,7 @@ from tests.conformance.verdicts import Verdict, Waiver, compare
 from tests.servers import on_http, watched
 from tests.test_tools_list import CORE, REST
 
-NODE = Path(__file__).with_name("conformance") / "node"
+NODES = [Path(__file__).with_name(name) / "node" for name in ("conformance", "assistants")]
 FINE = {"a": "SUCCESS", "b": "SUCCESS", "wire-schema-valid": "SUCCESS"}
 
 
@@ -64,9 +64,10 @@ def test_every_waiver_names_its_checks_and_its_reason(revision: str) -> None:
     assert all(waiver.checks and waiver.because for waiver in waivers(revision).values())
 
 
-def test_programs_are_pinned_and_no_registry_is_named() -> None:
-    wanted = json.loads((NODE / "package.json").read_text(encoding="utf-8"))
-    locked = json.loads((NODE / "package-lock.json").read_text(encoding="utf-8"))["packages"]
+@pytest.mark.parametrize("node", NODES, ids=lambda folder: folder.parent.name)
+def test_programs_are_pinned_and_no_registry_is_named(node: Path) -> None:
+    wanted = json.loads((node / "package.json").read_text(encoding="utf-8"))
+    locked = json.loads((node / "package-lock.json").read_text(encoding="utf-8"))["packages"]
 
     for name, version in (wanted["dependencies"] | wanted["optionalDependencies"]).items():
         assert re.fullmatch(r"\d+\.\d+\.\d+(-[\w.]+)?", version)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from pathlib import Path
 
 import asyncpg
@@ -18,7 +17,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from folklore.http.limits import BodyLimit, ConcurrencyLimit, Limits, RateLimit, limiting
+from folklore.http.limits import BodyLimit, ConcurrencyLimit, Limits, Rate, limiting
 from tests.servers import limited, on_http, watched
 from tests.wire import MCP, call, head, wire
 
@@ -82,18 +81,10 @@ async def test_a_rate_of_0_is_no_limit() -> None:
     assert statuses == {200}
 
 
-async def unused(_scope: Scope, _receive: Receive, _send: Send) -> None:
-    raise AssertionError
-
-
-def rate_limit(per_minute: int, clock: Callable[[], float]) -> RateLimit:
-    return RateLimit(unused, per_minute=per_minute, clock=clock)
-
-
 @given(st.lists(st.floats(0, 30), min_size=1, max_size=60), st.integers(1, 600))
 def test_no_interval_has_more_calls_than_the_burst_and_the_rate_allow(pauses: list[float], rate: int) -> None:
     now = 0.0
-    limit = rate_limit(rate, lambda: now)
+    limit = Rate(rate, lambda: now)
     taken = []
     for pause in pauses:
         now += pause
@@ -110,7 +101,7 @@ def test_no_interval_has_more_calls_than_the_burst_and_the_rate_allow(pauses: li
 
 def test_a_pause_allows_no_more_than_the_burst_however_long_it_is() -> None:
     now = 0.0
-    limit = rate_limit(60, lambda: now)
+    limit = Rate(60, lambda: now)
     limit.take("alice")
     now = 3_600.0
     assert [limit.take("alice") for _ in range(14)] == [0] * 12 + [pytest.approx(1)] * 2

@@ -12,17 +12,19 @@ from typing import Any
 import pytest
 
 from folklore.cli import main
+from folklore.cli.operate.install import own_command
+from folklore.clients.credentials import read_token
 from folklore.clients.known import CLIENTS, Machine
 
 URL = "https://folklore.example.com"
 TOKEN = "fk_abc123"
 FILES = {
-    "claude-code": ".claude.json",
+    "claude-code": ".claude/skills/folklore/.mcp.json",
     "claude-desktop": ".config/Claude/claude_desktop_config.json",
     "cursor": ".cursor/mcp.json",
     "vscode": ".config/Code/User/mcp.json",
     "codex": ".codex/config.toml",
-    "gemini": ".gemini/settings.json",
+    "gemini": ".gemini/extensions/folklore/gemini-extension.json",
     "windsurf": ".codeium/windsurf/mcp_config.json",
     "zed": ".config/zed/settings.json",
     "opencode": ".config/opencode/opencode.json",
@@ -36,23 +38,11 @@ PROJECT_FILES = {
     "opencode": "opencode.json",
 }
 SECTIONS = {"vscode": "servers", "codex": "mcp_servers", "zed": "context_servers", "opencode": "mcp"}
-HEADERS = {"Authorization": f"Bearer {TOKEN}"}
-REMOTE: dict[str, dict[str, Any]] = {
-    "claude-code": {"type": "http", "url": f"{URL}/mcp", "headers": HEADERS},
-    "cursor": {"url": f"{URL}/mcp", "headers": HEADERS},
-    "vscode": {"type": "http", "url": f"{URL}/mcp", "headers": HEADERS},
-    "codex": {"url": f"{URL}/mcp", "http_headers": HEADERS},
-    "gemini": {"httpUrl": f"{URL}/mcp", "headers": HEADERS},
-    "windsurf": {"serverUrl": f"{URL}/mcp", "headers": HEADERS},
-    "zed": {"url": f"{URL}/mcp", "headers": HEADERS},
-    "opencode": {"type": "remote", "url": f"{URL}/mcp", "headers": HEADERS, "enabled": True},
-}
 REFERENCES = {
     "claude-code": "${FOLKLORE_TOKEN}",
     "cursor": "${env:FOLKLORE_TOKEN}",
     "vscode": "${env:FOLKLORE_TOKEN}",
     "gemini": "${FOLKLORE_TOKEN}",
-    "windsurf": "${env:FOLKLORE_TOKEN}",
     "opencode": "{env:FOLKLORE_TOKEN}",
 }
 
@@ -102,41 +92,44 @@ def test_each_assistant_starts_a_server_of_its_own(home: Path, client: str) -> N
     assert "folklore, version" in started.stdout
 
 
-@pytest.mark.parametrize("client", REMOTE)
-def test_each_assistant_gets_the_address_and_the_token_in_its_own_form(home: Path, client: str) -> None:
+@pytest.mark.parametrize("client", FILES)
+def test_with_a_server_each_assistant_starts_a_bridge_and_the_token_is_in_a_file_of_its_own(
+    home: Path, client: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert main.outcome(["install", client, "--server", f"{URL}/", "--token", TOKEN]) == 0
 
-    path = home / FILES[client]
-    assert entry(path, client) == REMOTE[client]
-    assert path.stat().st_mode & 0o777 == 0o600
+    found = entry(home / FILES[client], client)
+    command = found["command"] if client == "opencode" else [found["command"], *found["args"]]
+    assert command[-3:] == ["--server", URL, "serve"]
+    holding = [path for path in home.rglob("*") if path.is_file() and TOKEN in path.read_text(encoding="utf-8")]
+    assert [path.parent for path in holding] == [home / ".folklore/credentials"]
+    assert holding[0].stat().st_mode & 0o777 == 0o600
+    assert f"The token for {URL} is kept in {holding[0]}" in capsys.readouterr().out
+    assert read_token(URL, home=home / ".folklore") == TOKEN
 
 
-@pytest.mark.parametrize("client", REMOTE)
-def test_a_token_of_the_environment_is_written_only_where_no_variable_can_be(
-    home: Path, client: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_token_of_the_environment_is_kept_too(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FOLKLORE_TOKEN", TOKEN)
 
-    assert main.outcome(["install", client, "--server", URL]) == 0
+    assert main.outcome(["install", "zed", "--server", URL]) == 0
 
-    found = entry(home / FILES[client], client)
-    if client == "codex":
-        assert found == {"url": f"{URL}/mcp", "bearer_token_env_var": "FOLKLORE_TOKEN"}
-    else:
-        assert found["headers"] == {"Authorization": f"Bearer {REFERENCES.get(client, TOKEN)}"}
-    assert ("set FOLKLORE_TOKEN where" in capsys.readouterr().out) == (client != "zed")
+    assert TOKEN not in (home / FILES["zed"]).read_text()
+    assert read_token(URL, home=home / ".folklore") == TOKEN
 
 
-def test_a_file_with_a_token_is_for_its_owner_alone(home: Path) -> None:
-    path = home / ".cursor/mcp.json"
-    path.parent.mkdir()
-    path.write_text("{}")
-    path.chmod(0o664)
+def test_a_server_without_a_token_is_installed_with_the_way_to_add_one(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main.outcome(["install", "zed", "--server", URL]) == 0
 
-    assert main.outcome(["install", "cursor", "--server", URL, "--token", TOKEN]) == 0
-    assert path.stat().st_mode & 0o777 == 0o600
-    assert main.outcome(["uninstall", "cursor"]) == 0
-    assert path.stat().st_mode & 0o777 == 0o664
+    assert "run this again with --token" in capsys.readouterr().out
+    assert not (home / ".folklore/credentials").exists()
+
+
+def test_a_dry_run_keeps_no_token(home: Path) -> None:
+    assert main.outcome(["install", "zed", "--server", URL, "--token", TOKEN, "--dry-run"]) == 0
+
+    assert [one for one in home.rglob("*") if one.is_file()] == []
 
 
 @pytest.mark.parametrize("client", PROJECT_FILES)
@@ -147,7 +140,10 @@ def test_settings_of_a_project_name_its_namespace_and_never_hold_the_token(repos
     found = entry(path, client)
     assert TOKEN not in path.read_text()
     assert "FOLKLORE_TOKEN" in str(found)
-    assert found.get("headers", found.get("http_headers"))["Folklore-Namespace"] == "repo:acme/shop"
+    headers = found.get("headers", found.get("http_headers"))
+    assert headers["Folklore-Namespace"] == "repo:acme/shop"
+    assert client == "codex" or headers["Authorization"] == f"Bearer {REFERENCES[client]}"
+    assert read_token(URL, home=repository.parent / ".folklore") is None
     assert main.outcome(["uninstall", client, "--scope", "project"]) == 0
     assert not path.exists()
 
@@ -157,7 +153,7 @@ def test_settings_of_a_project_name_its_namespace_and_never_hold_the_token(repos
     [
         (["windsurf", "--scope", "project"], "--scope user"),
         (["claude-desktop", "--scope", "project"], "--scope user"),
-        (["claude-desktop", "--server", URL], "Connectors"),
+        (["windsurf", "--scope", "project", "--server", URL], "--scope user"),
         (["zed", "--scope", "project", "--server", URL, "--token", TOKEN], "--scope user"),
     ],
 )
@@ -184,7 +180,7 @@ def test_without_names_the_assistants_on_this_machine_are_chosen(
     assert installed == {"gemini", "codex"}
     assert main.outcome(["install", "all"]) == 0
     said = capsys.readouterr().out
-    assert "Gemini CLI: ~/.gemini/settings.json has this entry already" in said
+    assert "Gemini CLI: ~/.gemini/extensions/folklore is up to date already" in said
 
 
 def test_unnamed_assistants_that_cannot_be_used_are_left_out(
@@ -193,9 +189,7 @@ def test_unnamed_assistants_that_cannot_be_used_are_left_out(
     (home / ".config/Claude").mkdir(parents=True)
     (home / ".gemini").mkdir()
 
-    assert main.outcome(["install", "--server", URL]) == 0
-    assert "Claude Desktop: left out (server: Claude Desktop starts local servers only" in capsys.readouterr().out
-    assert not (home / FILES["claude-desktop"]).exists()
+    assert main.outcome(["install"]) == 0
     assert main.outcome(["install", "all", "--scope", "project"]) == 0
     said = capsys.readouterr().out
     assert "Claude Desktop: left out" in said
@@ -219,32 +213,37 @@ def test_one_faulty_file_does_not_hinder_the_others(home: Path, capsys: pytest.C
 def test_the_documents_of_json_name_files_and_errors(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (home / ".cursor").mkdir()
     (home / ".cursor/mcp.json").write_text("{")
-    (home / ".gemini").mkdir()
-    (home / ".gemini/settings.json").write_text("{}")
+    (home / ".codex").mkdir()
+    (home / ".codex/config.toml").write_text("")
 
-    assert main.outcome(["install", "cursor", "gemini", "--json"]) == 1
+    assert main.outcome(["install", "cursor", "codex", "--json"]) == 1
 
-    cursor, gemini = json.loads(capsys.readouterr().out)
+    cursor, codex = json.loads(capsys.readouterr().out)
     assert (cursor["client"], cursor["action"]) == ("cursor", "failed")
     assert "not valid JSON" in cursor["error"]
-    assert (gemini["action"], gemini["backup"]) == ("added", str(home / ".gemini/settings.json.before-folklore"))
+    assert (codex["action"], codex["backup"]) == ("added", str(home / ".codex/config.toml.before-folklore"))
+    assert codex["folder"] == str(home / ".codex/skills/folklore")
 
 
-def test_a_dry_run_shows_a_diff_without_the_token_and_writes_nothing(
+def test_a_dry_run_shows_a_diff_without_a_former_token_and_writes_nothing(
     home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = home / ".cursor/mcp.json"
     path.parent.mkdir()
-    path.write_text('{\n  "mcpServers": {\n    "b": {}\n  }\n}\n')
+    before = json.dumps(
+        {"mcpServers": {"folklore": {"url": f"{URL}/mcp", "headers": {"Authorization": f"Bearer {TOKEN}"}}}}, indent=2
+    )
+    path.write_text(before)
 
-    assert main.outcome(["install", "cursor", "--dry-run", "--server", URL, "--token", TOKEN]) == 0
+    assert main.outcome(["install", "cursor", "claude-code", "--dry-run"]) == 0
 
     said = capsys.readouterr().out
-    assert [line for line in said.splitlines() if line.startswith("-") and not line.startswith("---")] == []
-    assert '+      "url": "https://folklore.example.com/mcp",' in said
+    assert '-      "url": "https://folklore.example.com/mcp",' in said
+    assert '+        "serve"' in said
+    assert f"+++ {home}/.claude/skills/folklore/hooks/claude-code.json" in said
     assert TOKEN not in said
-    assert path.read_text() == '{\n  "mcpServers": {\n    "b": {}\n  }\n}\n'
-    assert [one.name for one in path.parent.iterdir()] == ["mcp.json"]
+    assert path.read_text() == before
+    assert [one for one in home.rglob("*") if one.is_file()] == [path]
 
 
 def test_print_shows_entries_to_paste_and_writes_nothing(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -271,30 +270,57 @@ def test_the_installed_server_uses_the_same_home_and_settings(
 
 
 def test_switching_to_a_server_and_back_leaves_no_trace_of_the_other(home: Path) -> None:
-    path = home / ".gemini/settings.json"
+    path = home / ".cursor/mcp.json"
     path.parent.mkdir()
     path.write_text('{\n  "theme": "dark"\n}\n')
-    assert main.outcome(["install", "gemini"]) == 0
+    assert main.outcome(["install", "cursor"]) == 0
     local = path.read_bytes()
 
-    assert main.outcome(["install", "gemini", "--server", URL, "--token", TOKEN]) == 0
-    assert entry(path, "gemini") == REMOTE["gemini"]
-    assert main.outcome(["install", "gemini"]) == 0
+    assert main.outcome(["install", "cursor", "--server", URL, "--token", TOKEN]) == 0
+    assert entry(path, "cursor")["args"] == ["--server", URL, "serve"]
+    assert main.outcome(["install", "cursor"]) == 0
 
     assert path.read_bytes() == local
-    assert main.outcome(["uninstall", "gemini"]) == 0
+    assert main.outcome(["uninstall", "cursor"]) == 0
     assert path.read_text() == '{\n  "theme": "dark"\n}\n'
-    assert [one.name for one in path.parent.iterdir()] == ["settings.json"]
+    assert [one.name for one in path.parent.iterdir()] == ["mcp.json"]
 
 
-def test_headers_that_the_user_added_stay_with_a_new_token(home: Path) -> None:
-    assert main.outcome(["install", "cursor", "--server", URL, "--token", TOKEN]) == 0
-    path = home / FILES["cursor"]
-    path.write_text(path.read_text().replace('"headers": {', '"headers": {"Folklore-Namespace": "notes",'))
+def test_headers_that_a_member_added_to_a_project_stay(repository: Path) -> None:
+    project = ["--scope", "project", "--server", URL]
+    assert main.outcome(["install", "cursor", *project]) == 0
+    path = repository / PROJECT_FILES["cursor"]
+    path.write_text(path.read_text().replace('"headers": {', '"headers": {"Folklore-Time-Zone": "UTC",'))
 
-    assert main.outcome(["install", "cursor", "--server", URL, "--token", "fk_new"]) == 0
+    assert main.outcome(["install", "cursor", *project, "--token", TOKEN]) == 0
 
-    assert entry(path, "cursor")["headers"] == {"Folklore-Namespace": "notes", "Authorization": "Bearer fk_new"}
+    assert entry(path, "cursor")["headers"] == {
+        "Folklore-Time-Zone": "UTC",
+        "Authorization": "Bearer ${env:FOLKLORE_TOKEN}",
+        "Folklore-Namespace": "repo:acme/shop",
+    }
+
+
+def test_a_project_of_cursor_names_its_namespace_since_its_server_starts_elsewhere(repository: Path) -> None:
+    assert main.outcome(["install", "cursor", "vscode", "--scope", "project"]) == 0
+
+    assert entry(repository / PROJECT_FILES["cursor"], "cursor")["env"] == {"FOLKLORE_NAMESPACE": "repo:acme/shop"}
+    assert "env" not in entry(repository / PROJECT_FILES["vscode"], "vscode")
+
+
+@pytest.mark.parametrize(
+    ("python", "command"),
+    [
+        ("/h/.cache/uv/archive-v0/Ab12/bin/python", ["uvx", "folklore-mcp"]),
+        ("/h/.local/share/pipx/.cache/0123456789abcde/bin/python", ["pipx", "run", "folklore-mcp"]),
+        ("/h/.local/share/pipx/venvs/folklore-mcp/bin/python", ["PYTHON", "-m", "folklore"]),
+        ("/h/.local/share/uv/tools/folklore-mcp/bin/python", ["PYTHON", "-m", "folklore"]),
+    ],
+)
+def test_a_command_of_an_environment_that_may_be_deleted_makes_it_again(python: str, command: list[str]) -> None:
+    expected = [python if word == "PYTHON" else word for word in command]
+
+    assert own_command(python, ["--home", "/x"]) == [*expected, "--home", "/x"]
 
 
 def test_uninstall_says_what_it_removed_and_what_it_left(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -306,7 +332,7 @@ def test_uninstall_says_what_it_removed_and_what_it_left(home: Path, capsys: pyt
     said = capsys.readouterr().out
     assert "Cursor: removed; ~/.cursor/mcp.json held nothing else, so it was deleted" in said
     assert "Gemini CLI: no entry in ~/.gemini/settings.json" in said
-    assert "Left: the memories and settings in ~/.folklore" in said
+    assert "Left: the memories, settings and tokens in ~/.folklore" in said
 
 
 @pytest.mark.parametrize(

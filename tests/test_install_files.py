@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import re
@@ -79,6 +80,12 @@ TOML_FILES: dict[str, str] = {
     "dotted keys": "mcp_servers.a.command = 'b'\n[x]\n",
     "windows line ends": "[mcp_servers.a]\r\ncommand='b'\r\n\r\n[tui]\r\nx=1\r\n",
     "header in a string": 'a = """\n[mcp_servers.folklore]\ncommand = 1\n"""\n',
+    "hooks of others": (
+        "[[hooks.Stop]]\n[[hooks.Stop.hooks]]\ntype='command'\ncommand='beep'\n# end\n\n[tui]\nx=1\n"
+        "[[hooks.UserPromptSubmit]]\nmatcher = ''\n[[hooks.UserPromptSubmit.hooks]]\ntype='mcp_tool'\nserver='notes'\n"
+    ),
+    "table of hooks": "[hooks.state.'a:stop:0:0']\ntrusted_hash='x'\n\n\n# tail\n",
+    "empty table of hooks": "[hooks]\n\n[tui]\nx=1",
     "scattered servers": "[mcp_servers.a]\nc=1\n[tui]\nx=1\n[mcp_servers.b]\nc=2\n[z]\n\n\n",
 }
 FILES = [
@@ -144,7 +151,7 @@ def test_uninstall_restores_every_byte_and_leaves_no_file(home: Path, name: str,
     assert main.outcome(["uninstall", CLIENTS[name]]) == 0
 
     assert path.read_bytes() == text.encode()
-    assert [one.name for one in path.parent.iterdir()] == [path.name]
+    assert [one for one in path.parent.rglob("*") if one.is_file()] == [path]
 
 
 @pytest.mark.parametrize(("name", "text"), [one for one in FILES if one.id != "toml: header in a string"])
@@ -201,6 +208,7 @@ def test_a_file_of_another_encoding_stays(home: Path, capsys: pytest.CaptureFixt
         'mcp_servers = { a = { command = "b" } }\n',
         "a = [\n",
         '[mcp_servers]\nfolklore = { command = "/old/folklore", args = ["serve"] }\n',
+        "[hooks]\nStop = []\n",
     ],
 )
 def test_a_toml_file_that_cannot_be_edited_stays(home: Path, text: str) -> None:
@@ -261,7 +269,7 @@ def changed_by_others(text: str) -> str:
 
 def test_a_change_of_others_at_the_same_moment_is_not_lost(home: Path) -> None:
     path = settings(home, ".cursor/mcp.json", "{}")
-    change = install(path, SERVERS, ENTRY, force=False, secret=False)
+    change = install(path, SERVERS, ENTRY, force=False)
     path.write_text('{"mcpServers": {}}')
 
     with pytest.raises(Conflict, match="has changed at this moment"):
@@ -382,6 +390,118 @@ def test_an_entry_of_an_earlier_installation_is_updated_and_keeps_what_its_owner
     assert found["env"] == {"FOLKLORE_NAMESPACE": "shop"}
     assert found["command"] != "/old/folklore"
     assert "} // mine\n" in path.read_text()
+
+
+PLUGIN = ".claude/skills/folklore"
+
+
+def test_a_plugin_that_was_installed_is_removed_to_the_last_file(home: Path) -> None:
+    for _ in range(2):
+        assert main.outcome(["install", "claude-code", "gemini", "codex"]) == 0
+    assert main.outcome(["uninstall"]) == 0
+
+    assert [one for one in home.rglob("*") if one.is_file()] == []
+    assert not (home / PLUGIN).exists()
+
+
+def test_a_folder_of_the_name_that_is_not_ours_is_replaced_by_force_alone(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    own = settings(home, f"{PLUGIN}/SKILL.md", "Tales of the forest")
+
+    assert main.outcome(["install", "claude-code"]) == 1
+    assert "is not Folklore's" in capsys.readouterr().err
+    assert main.outcome(["uninstall", "claude-code"]) == 0
+    assert [one for one in home.rglob("*") if one.is_file()] == [own]
+    assert main.outcome(["install", "claude-code", "--force"]) == 0
+    assert main.outcome(["uninstall", "claude-code"]) == 0
+
+    assert [one for one in home.rglob("*") if one.is_file()] == [own]
+    assert own.read_text() == "Tales of the forest"
+
+
+def test_a_file_of_the_plugin_that_its_owner_changed_stays(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main.outcome(["install", "claude-code"]) == 0
+    skill = home / PLUGIN / "skills/folklore/SKILL.md"
+    skill.write_text("Recall before lunch.")
+
+    assert main.outcome(["--home", f"{home}/data", "install", "claude-code"]) == 0
+    assert skill.read_text() == "Recall before lunch."
+    assert "Left as you changed it: ~/.claude/skills/folklore/skills/folklore/SKILL.md" in capsys.readouterr().out
+    assert main.outcome(["uninstall", "claude-code"]) == 0
+
+    assert [one for one in home.rglob("*") if one.is_file()] == [skill]
+    assert "Left as you changed it" in capsys.readouterr().out
+
+
+def test_the_server_of_a_plugin_keeps_what_its_owner_added(home: Path) -> None:
+    assert main.outcome(["install", "claude-code"]) == 0
+    path = home / PLUGIN / ".mcp.json"
+    path.write_text(path.read_text().replace('"args"', '"env": {"FOLKLORE_NAMESPACE": "shop"}, "args"'))
+
+    assert main.outcome(["--home", f"{home}/data", "install", "claude-code"]) == 0
+    found = json.loads(path.read_bytes())["mcpServers"][NAME]
+    assert found["env"] == {"FOLKLORE_NAMESPACE": "shop"}
+    assert found["args"] == ["--home", f"{home}/data", "serve"]
+    assert main.outcome(["uninstall", "claude-code"]) == 0
+
+    assert not (home / PLUGIN).exists()
+
+
+def test_an_entry_of_an_earlier_installation_moves_into_the_plugin(home: Path) -> None:
+    path = settings(
+        home,
+        ".claude.json",
+        '{\n  "numStartups": 3,\n  "mcpServers": {\n    "b": {},\n'
+        '    "folklore": {"command": "folklore", "args": ["serve"], "env": {"FOLKLORE_NAMESPACE": "shop"}}\n  }\n}\n',
+    )
+
+    assert main.outcome(["install", "claude-code"]) == 0
+
+    assert path.read_text() == '{\n  "numStartups": 3,\n  "mcpServers": {\n    "b": {}\n  }\n}\n'
+    found = json.loads((home / PLUGIN / ".mcp.json").read_bytes())["mcpServers"][NAME]
+    assert found["env"] == {"FOLKLORE_NAMESPACE": "shop"}
+
+
+def test_a_record_of_files_elsewhere_deletes_none_of_them(home: Path) -> None:
+    other = settings(home, "notes.txt", "")
+    assert main.outcome(["install", "claude-code"]) == 0
+    record = home / PLUGIN / ".folklore.json"
+    names = ["../../../notes.txt", str(other), "hooks/../../../../notes.txt"]
+    empty = hashlib.sha256(b"").hexdigest()
+    record.write_text(json.dumps(json.loads(record.read_bytes()) | dict.fromkeys(names, empty)))
+
+    assert main.outcome(["uninstall", "claude-code"]) == 0
+
+    assert other.exists()
+    assert not (home / PLUGIN).exists()
+
+
+def test_a_file_that_the_plugin_no_longer_has_is_removed_at_an_update(home: Path) -> None:
+    assert main.outcome(["install", "claude-code"]) == 0
+    former = settings(home, f"{PLUGIN}/commands/former.md", "x")
+    record = home / PLUGIN / ".folklore.json"
+    digest = hashlib.sha256(b"x").hexdigest()
+    record.write_text(json.dumps(json.loads(record.read_bytes()) | {"commands/former.md": digest}))
+
+    assert main.outcome(["install", "claude-code"]) == 0
+
+    assert not former.exists()
+
+
+def test_hooks_of_codex_are_appended_and_removed_alone(home: Path) -> None:
+    before = TOML_FILES["hooks of others"]
+    path = settings(home, ".codex/config.toml", before)
+
+    assert main.outcome(["install", "codex"]) == 0
+    hooks = tomllib.loads(path.read_text())["hooks"]
+    assert sorted(hooks) == ["PreCompact", "SessionStart", "Stop", "UserPromptSubmit"]
+    assert [group["hooks"][0]["type"] for group in hooks["Stop"]] == ["command", "mcp_tool"]
+    assert hooks["SessionStart"][0]["hooks"][0]["command"].endswith(" hook session-start --json")
+    path.write_text(f"{path.read_text()}\n[hooks.state.'x']\ntrusted_hash = 'y'\n")  # as an approval is kept
+    assert main.outcome(["uninstall", "codex"]) == 0
+
+    assert path.read_text() == f"{before}\n[hooks.state.'x']\ntrusted_hash = 'y'\n"
 
 
 def test_an_unfinished_write_leaves_the_file_whole(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:

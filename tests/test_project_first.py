@@ -309,7 +309,9 @@ async def test_an_answer_of_the_project_stands_when_the_others_fail(
     shop = await filled(person)
     whole = await asked(shop, QUESTIONS[0])
     [space] = await library.find_namespaces(["shop"])
-    without = replace(shop, library=replace(library, statements=Failing(database, space.id)))
+    failing = replace(library)
+    vars(failing)["statements"] = Failing(database, space.id)
+    without = replace(shop, library=failing)
 
     answer = await asked(without, QUESTIONS[0])
 

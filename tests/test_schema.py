@@ -14,7 +14,19 @@ from tests.schema_text import schema_text
 SCHEMA_SQL = Path(__file__).parents[1] / "schema.sql"
 
 # Small tables, copied whole to every node; all others hold data and are cut by namespace.
-SMALL = frozenset({"namespaces", "models", "principals", "tokens", "grants", "folklore_migrations", "jobs"})
+SMALL = frozenset(
+    {
+        "namespaces",
+        "models",
+        "principals",
+        "tokens",
+        "grants",
+        "pattern_grants",
+        "invitations",
+        "folklore_migrations",
+        "jobs",
+    }
+)
 
 
 async def test_schema_sql_and_the_migrations_make_the_same_schema(database_url: str, empty_database_url: str) -> None:
@@ -157,7 +169,7 @@ async def test_namespace_ids_are_uuids_that_are_always_there(connection: asyncpg
             where p.pronamespace = 'public'::regnamespace and p.provolatile <> 'i' and p.proname like 'folklore%'
                 -- What a transaction says of itself, and what policies ask of it: never a part of a row.
                 and p.proname not in ('folklore_enter', 'folklore_opened', 'folklore_readable', 'folklore_writable',
-                    'folklore_administered', 'folklore_matching')
+                    'folklore_administered', 'folklore_matching', 'folklore_token', 'folklore_prefixes')
                 and not exists (select from pg_depend d where d.objid = p.oid and d.deptype = 'e')
             """,
         ),

@@ -223,6 +223,7 @@ async def test_a_bridge_ties_and_marks_what_a_server_without_the_working_copy_st
         open=lambda: app_here.context(app_here.caller, app_here.namespace, app_here.namespace),
         caller=lambda: app_here.caller,
         namespace=app_here.namespace,
+        usage=lambda: app_here.usage,
     )
     code = BridgedCode(app_here.copy)
     async with connected(build_server(service)) as client:
@@ -267,6 +268,7 @@ async def test_a_caller_without_the_working_copy_moves_the_commit_by_an_update(a
             open=lambda: app_here.context(app_here.caller, app_here.namespace, app_here.namespace),
             caller=lambda: app_here.caller,
             namespace=app_here.namespace,
+            usage=lambda: app_here.usage,
         )
         async with connected(build_server(elsewhere)) as other:
             await called(other, "memory_update", id=stored["stored"][0]["id"], commit=head)

@@ -17,6 +17,7 @@ from folklore.mcp.server import INSTRUCTIONS, build_server
 from folklore.mcp.tools import TOOLS
 from folklore.memory.context import RequestContext
 from folklore.memory.service import Service
+from folklore.memory.usage import UsageRecorder
 from folklore.model import Caller
 from tests.conftest import connected
 from tests.waiting import STUCK
@@ -34,7 +35,7 @@ async def never() -> RequestContext:
 def service_of(
     open_context: Callable[[], Awaitable[RequestContext]] = never, caller: Caller = Caller("tester")
 ) -> Service:
-    return Service(open=open_context, caller=lambda: caller, namespace=lambda: "notes")
+    return Service(open=open_context, caller=lambda: caller, namespace=lambda: "notes", usage=UsageRecorder)
 
 
 async def listed(caller: Caller = Caller("tester"), **options: Any) -> list[Tool]:

@@ -5,19 +5,20 @@ from __future__ import annotations
 import asyncio
 import importlib
 import os
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime, timedelta, tzinfo
 from functools import cache, cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from folklore.config import Settings
 from folklore.errors import ConfigInvalid, FolkloreError, InvalidInput
+from folklore.lazy import Lazy
 from folklore.memory.code.working_copy import WorkingCopy
 from folklore.memory.ids import new_id
 from folklore.memory.service import Service
-from folklore.memory.usage import UsageQueue, UsageRecorder
 from folklore.model import Caller
 from folklore.project import project_namespace, working_directory
 from folklore.ranking.weights import named_presets
@@ -27,8 +28,11 @@ if TYPE_CHECKING:  # imported by `_heavy`
     from folklore.db.database import Database, QueryLogger
     from folklore.db.stores.usage import UsageEntry
     from folklore.jobs.scheduler import Scheduler
+    from folklore.memory import usage
     from folklore.memory.context import MemoryContext, RequestContext
     from folklore.runtime import Runtime
+else:
+    usage = Lazy("folklore.memory.usage")
 
 
 def _heavy(module: str) -> Any:
@@ -50,9 +54,11 @@ class App:
         log_query: QueryLogger | None = None,
         prepare: Callable[[], None] = lambda: None,
         warm: bool = True,
+        brief: bool = False,
     ) -> None:
         self.settings = settings
         self._warm = warm  # load the embedding model at the start, not when it is needed
+        self._brief = brief  # runs one command: nothing is prepared for others
         self._prepare = prepare  # called in the background before the slow parts are imported
         self._log_query = log_query
         self._starting: asyncio.Task[Runtime] | None = None
@@ -61,6 +67,7 @@ class App:
         self.session = str(new_id())  # names this process in the usage log
         named_presets(settings.ranking.presets)  # raises ConfigInvalid before anything starts
         self.zone = local_zone(settings)
+        self._projects: dict[str, str] = {}  # namespaces by directory
 
     @property
     def caller(self) -> Caller:
@@ -76,10 +83,12 @@ class App:
     def service(self) -> Service:
         """The operations for the user who started this process."""
         return Service(
-            open=lambda: self.context(self.caller, self.namespace, self.namespace, copy=self.copy),
+            open=lambda: self.context(
+                self.caller, self.namespace, self.namespace, copy=self.copy, project_at=self._project_at
+            ),
             caller=lambda: self.caller,
             namespace=self.namespace,
-            usage=self.usage,
+            usage=lambda: self.usage,
         )
 
     @cached_property
@@ -94,8 +103,9 @@ class App:
         project: Callable[[], str | None] = lambda: None,
         zone: tzinfo | None = None,
         copy: WorkingCopy | None = None,
+        project_at: Callable[[str], Awaitable[str]] | None = None,
     ) -> RequestContext:
-        """Return the context of one request, once the parts run; `namespace`, `project`, `copy` as RequestContext has.
+        """Return the context of one request, once the parts run; the functions are those of RequestContext.
 
         `zone` is the caller's; default: that of the setting or of this machine. Raises DatabaseUnavailable,
         EngineFailed, ConfigInvalid.
@@ -112,23 +122,33 @@ class App:
             retention=self.retention,
             engine=runtime.where,
             copy=copy,
+            project_at=project_at,
+            scheduled=lambda: [job.name for job in self.scheduler.scheduled] if self.settings.jobs.enabled else [],
         )
         return context
 
     @cached_property
-    def usage(self) -> UsageRecorder:
+    def usage(self) -> usage.UsageRecorder:
         """The usage record of this process; a read-only one writes nothing to the database."""
         if self.settings.read_only:
-            return UsageRecorder()
+            return usage.UsageRecorder()
 
         async def write(entries: Sequence[UsageEntry]) -> list[UsageEntry]:
             return await (await self.ready()).usage.record(entries)
 
-        return UsageRecorder(UsageQueue(write, session=self.session))
+        return usage.UsageRecorder(usage.UsageQueue(write, session=self.session))
 
     def namespace(self) -> str:
         """Return the current namespace of a local caller; over HTTP another rule applies (http/team.py)."""
         return self.copy.namespace
+
+    async def _project_at(self, directory: str) -> str:
+        """Return the namespace of a directory, which need not be the one of this process; it is looked up once."""
+        if self.settings.namespace is not None:
+            return self.settings.namespace
+        if directory not in self._projects:
+            self._projects[directory] = await asyncio.to_thread(project_namespace, Path(directory))
+        return self._projects[directory]
 
     def now(self) -> datetime:
         """Return the current time: the only clock of the application."""
@@ -158,8 +178,11 @@ class App:
     async def _start(self) -> Runtime:
         await asyncio.to_thread(self._prepare)
         runtime = await asyncio.to_thread(_heavy, "runtime")
-        await asyncio.to_thread(_heavy, "memory.operations")
-        started: Runtime = await runtime.Runtime.start(self.settings, self._log_query, warm=self._warm)
+        if not self._brief:
+            await asyncio.to_thread(_heavy("memory.operations").import_all)
+        started: Runtime = await runtime.Runtime.start(
+            self.settings, self._log_query, warm=self._warm, brief=self._brief
+        )
         return started
 
     async def dsn(self) -> str:
@@ -207,7 +230,8 @@ class App:
             runtime = await self._starting
         except (Exception, asyncio.CancelledError):  # noqa: BLE001 - the requests that waited have reported it
             return
-        await self.usage.close()
+        if "usage" in vars(self):
+            await self.usage.close()
         await runtime.close()
 
 
@@ -239,9 +263,9 @@ def _failed(task: asyncio.Task[Runtime]) -> bool:
 
 
 @asynccontextmanager
-async def running(settings: Settings, *, warm: bool = True) -> AsyncIterator[App]:
-    """Open an application for the length of a block; `warm` as App has it."""
-    app = App(settings, warm=warm)
+async def running(settings: Settings, *, warm: bool = True, brief: bool = False) -> AsyncIterator[App]:
+    """Open an application for the length of a block; `warm` and `brief` as App has them."""
+    app = App(settings, warm=warm, brief=brief)
     try:
         yield app
     finally:

@@ -7,16 +7,15 @@ from __future__ import annotations
 
 import getpass
 import ipaddress
+import json
 import os
-import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, get_origin
 from urllib.parse import SplitResult, urlsplit
 
-import yaml
 from pydantic import (
     AfterValidator,
     BaseModel,
@@ -28,15 +27,9 @@ from pydantic import (
     field_validator,
     model_validator,
 )
-from pydantic_settings import (
-    BaseSettings,
-    InitSettingsSource,
-    PydanticBaseSettingsSource,
-    SettingsConfigDict,
-    SettingsError,
-)
 
 from folklore.errors import ConfigInvalid
+from folklore.lazy import yaml
 from folklore.model import Demand, SecretPolicy
 
 Provider = Literal["bundled", "openai", "ollama", "fastembed", "none"]
@@ -60,6 +53,17 @@ def hosts(address: SplitResult) -> list[tuple[str, int | None]]:
     if any(port == 0 for _, port in found):
         raise ValueError("port 0 is not allowed")
     return found
+
+
+def is_loopback(host: str) -> bool:
+    """Return True if only this machine reaches the address."""
+    if host == "localhost":
+        return True
+    try:
+        address = ipaddress.ip_address(host.strip("[]"))
+    except ValueError:
+        return False
+    return (getattr(address, "ipv4_mapped", None) or address).is_loopback
 
 
 def _user_name() -> str:
@@ -110,7 +114,7 @@ _Address = Annotated[SecretStr | None, _UNSET, AfterValidator(_postgres_address)
 
 
 class _Section(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True, defer_build=True)
 
 
 class EmbeddingSettings(_Section):
@@ -218,17 +222,8 @@ class BackupSettings(_Section):
     folder: Annotated[Path | None, _UNSET] = None
 
 
-class Settings(BaseSettings):
+class Settings(_Section):
     """All settings; `folklore config example` prints each with its default."""
-
-    model_config = SettingsConfigDict(
-        env_prefix="FOLKLORE_",
-        env_nested_delimiter="__",
-        frozen=True,
-        extra="forbid",
-        hide_input_in_errors=True,
-        nested_model_default_partial_update=True,
-    )
 
     home: Annotated[Path, BeforeValidator(lambda value: _or_none(value) or _default_home())] = Field(
         default_factory=_default_home
@@ -245,15 +240,15 @@ class Settings(BaseSettings):
     retention_days: float = Field(30.0, ge=0, le=36_500)
     log_level: Annotated[Literal["debug", "info", "warning", "error"], BeforeValidator(_lower)] = "info"
     log_format: Literal["json", "console"] = "console"
-    embedding: EmbeddingSettings = EmbeddingSettings()
-    reranker: RerankerSettings = RerankerSettings()
-    ranking: RankingSettings = RankingSettings()
-    database: DatabaseSettings = DatabaseSettings()
-    engine: EngineSettings = EngineSettings()
-    http: HttpSettings = HttpSettings()
-    oauth: OAuthSettings = OAuthSettings()
-    jobs: JobsSettings = JobsSettings()
-    backup: BackupSettings = BackupSettings()
+    embedding: EmbeddingSettings = EmbeddingSettings.model_construct()
+    reranker: RerankerSettings = RerankerSettings.model_construct()
+    ranking: RankingSettings = RankingSettings.model_construct()
+    database: DatabaseSettings = DatabaseSettings.model_construct()
+    engine: EngineSettings = EngineSettings.model_construct()
+    http: HttpSettings = HttpSettings.model_construct()
+    oauth: OAuthSettings = OAuthSettings.model_construct()
+    jobs: JobsSettings = JobsSettings.model_construct()
+    backup: BackupSettings = BackupSettings.model_construct()
 
     @field_validator("author")
     @classmethod
@@ -291,30 +286,48 @@ def load_settings(config: Path | None = None, **flags: object) -> Settings:
     Raises ConfigInvalid, which names the wrong setting and never repeats its value.
     """
     _reject_misspelled(os.environ)
-    file_values = _read_file(config_path(config, os.environ))
-
-    class WithFile(Settings):
-        @classmethod
-        def settings_customise_sources(
-            cls,
-            settings_cls: type[BaseSettings],
-            init_settings: PydanticBaseSettingsSource,
-            env_settings: PydanticBaseSettingsSource,
-            *_: object,
-            **__: object,
-        ) -> tuple[PydanticBaseSettingsSource, ...]:
-            return (init_settings, env_settings, InitSettingsSource(settings_cls, file_values))
-
-    given: dict[str, Any] = {name: value for name, value in flags.items() if value is not None}
+    values = _read_file(config_path(config, os.environ))
+    given = {name: value for name, value in flags.items() if value is not None}
     try:
-        loaded = WithFile(**given)
-    except SettingsError as error:  # a section or list in one variable that is not JSON; the message names its field
-        name = next(iter(re.findall(r'field "(\w+)"', str(error))), "settings")
-        hint = 'Write lists and sections as JSON, e.g. \'["a", "b"]\'.'
-        raise ConfigInvalid(name, "cannot be read from the environment.", hint=hint) from None
+        return Settings.model_validate(_merged(_merged(values, _read_environment(os.environ)), given))
     except ValidationError as error:
         raise _invalid(error) from None
-    return Settings.model_construct(**dict(loaded))  # a plain Settings can be pickled for a worker process
+
+
+def _read_environment(environ: Mapping[str, str]) -> dict[str, Any]:
+    """Return the settings in the environment: FOLKLORE_HTTP__PORT is `port` of `http`. Lists and sections are JSON."""
+    values: dict[str, Any] = {}
+    for variable in sorted(environ, key=len):  # a section before its settings, which override it
+        path = variable.lower().split("__")
+        name = path[0].removeprefix(_PREFIX.lower())
+        field = Settings.model_fields.get(name)
+        if field is None or name == path[0]:
+            continue
+        kind: Any = field.annotation
+        if path[1:] and isinstance(kind, type) and issubclass(kind, _Section):
+            inner = kind.model_fields.get(path[1])
+            kind = str if inner is None else inner.annotation
+        value: Any = environ[variable]
+        if get_origin(kind) in (tuple, dict) or (isinstance(kind, type) and issubclass(kind, _Section)):
+            try:
+                value = json.loads(value)
+            except ValueError:
+                hint = 'Write lists and sections as JSON, e.g. \'["a", "b"]\'.'
+                raise ConfigInvalid(name, "cannot be read from the environment.", hint=hint) from None
+        for part in reversed(path[1:]):
+            value = {part: value}
+        values = _merged(values, {name: value})
+    return values
+
+
+def _merged(values: Mapping[str, Any], others: Mapping[str, Any]) -> dict[str, Any]:
+    """Return values with others in their place, those of sections each by itself."""
+    both = {
+        name: _merged(values[name], other)
+        for name, other in others.items()
+        if isinstance(other, dict) and isinstance(values.get(name), dict)
+    }
+    return {**values, **others, **both}
 
 
 def _invalid(error: ValidationError) -> ConfigInvalid:
@@ -367,5 +380,5 @@ def _names() -> Iterator[str]:
     yield "config"
     for name, field in Settings.model_fields.items():
         yield name
-        if isinstance(field.default, BaseModel):
-            yield from (f"{name}__{inner}" for inner in type(field.default).model_fields)
+        if isinstance(field.annotation, type) and issubclass(field.annotation, _Section):
+            yield from (f"{name}__{inner}" for inner in field.annotation.model_fields)

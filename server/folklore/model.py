@@ -74,12 +74,24 @@ class Grant:
 
 
 @dataclass(frozen=True, slots=True)
+class PatternGrant:
+    """A role in every namespace whose name begins with a prefix (`repo:acme/`), those too that are created later."""
+
+    prefix: str
+    role: Role
+
+
+@dataclass(frozen=True, slots=True)
 class Access:
-    """The grants of a token. `key` proves to the database which token a transaction runs for: a secret, never shown."""
+    """The grants of a token. `key` proves to the database which token a transaction runs for: a secret, never shown.
+
+    `grants` has the namespaces that match one of the `patterns` too.
+    """
 
     token: UUID
     key: str = field(repr=False)
     grants: tuple[Grant, ...] = ()
+    patterns: tuple[PatternGrant, ...] = ()
 
     @property
     def namespaces(self) -> tuple[UUID, ...]:
@@ -101,6 +113,7 @@ class Caller:
     access: Access | None = None
     token: UUID | None = None
     home: str | None = None
+    expires_at: datetime | None = None
     identified: bool = True
 
 
@@ -122,7 +135,10 @@ class Namespace:
 
 @dataclass(frozen=True, slots=True)
 class NamespaceStats:
-    """Exact counts of one namespace; `without_vector` counts pending embeddings."""
+    """Exact counts of one namespace; `without_vector` counts pending embeddings.
+
+    `injected` counts the notes that hooks gave to assistants; their tokens; and how many were used.
+    """
 
     name: str
     memories: int
@@ -133,11 +149,17 @@ class NamespaceStats:
     characters: int
     oldest: datetime | None
     newest: datetime | None
+    injected: int = 0
+    injected_tokens: int = 0
+    injected_used: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A token without its secret; `grants` are written namespace:role."""
+    """A token without its secret; `grants` are written namespace:role, or prefix*:role.
+
+    `invited_until` is the end of an invitation that was not exchanged for the token yet.
+    """
 
     id: UUID
     principal: str
@@ -151,6 +173,26 @@ class Token:
     expires_at: datetime | None = None
     revoked_at: datetime | None = None
     last_used_at: datetime | None = None
+    invited_until: datetime | None = None
+
+
+JobOutcome = Literal["done", "failed", "cancelled"]
+
+
+@dataclass(frozen=True, slots=True)
+class JobState:
+    """The row of a job. `done` counts the work of the last run, or of the present one so far."""
+
+    name: str
+    holder: str | None = None
+    leased_until: datetime | None = None
+    started_at: datetime | None = None
+    finished_at: datetime | None = None
+    seconds: float | None = None
+    outcome: JobOutcome | None = None
+    done: Mapping[str, int] = field(default_factory=dict)
+    error: str | None = None
+    next_due: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from pathlib import Path
 from folklore.backup.operations import Store
 from folklore.config import Settings
 from folklore.db.database import Database, PoolLimits, QueryLogger
-from folklore.db.migrate import migrate
+from folklore.db.migrate import is_current, migrate
 from folklore.db.stores.models import Models
 from folklore.db.stores.usage import UsageStore
 from folklore.embedding.factory import build_embedder, configured_choice, configured_reranker
@@ -41,8 +41,10 @@ class Runtime:
     warming: asyncio.Task[None]
 
     @classmethod
-    async def start(cls, settings: Settings, log_query: QueryLogger | None, *, warm: bool = True) -> Runtime:
-        """Start engine and pool, migrate, and look up the active model.
+    async def start(
+        cls, settings: Settings, log_query: QueryLogger | None, *, warm: bool = True, brief: bool = False
+    ) -> Runtime:
+        """Start engine and pool, migrate, and look up the active model; for a `brief` process, not before its use.
 
         Raises DatabaseUnavailable, EngineFailed, ConfigInvalid.
         """
@@ -52,16 +54,22 @@ class Runtime:
         # In the background: an unreachable service must not delay what works without it.
         warming = asyncio.create_task(_warm(embedder if warm else None), name="folklore-warm")
         dsn, where = await database_address(settings)
-        await migrate(dsn)
-        limits = PoolLimits(maximum=settings.database.pool_max, statement_cache=settings.database.statement_cache)
+        if not brief:
+            await migrate(dsn)
+        limits = PoolLimits(
+            maximum=settings.database.pool_max, statement_cache=settings.database.statement_cache, brief=brief
+        )
         embedded = where == "embedded"
         revive = partial(database_address, settings) if embedded else None
         space = partial(require_space, settings.home) if embedded else lambda: None
         login = settings.database.login_url
         database = Database(dsn, limits, log_query, revive, None if login is None else login.get_secret_value(), space)
         await database.open()
+        if brief and not await is_current(database):
+            await migrate(dsn)
         active_model = ActiveModel(embedder, ModelSource(Models(database), choice, build))
-        await active_model.refresh()
+        if not brief:
+            await active_model.refresh()
         reranker = configured_reranker(settings.reranker)
         presets = named_presets(settings.ranking.presets)
         memory = MemoryContext.of(database, active_model, reranker, secrets=settings.secrets, presets=presets)

@@ -47,6 +47,10 @@ class Programs:
     def claude(self) -> Path:
         return self._of_this_machine("@anthropic-ai/claude-code-{}-{}", "claude")
 
+    @property
+    def opencode(self) -> Path:
+        return self._of_this_machine("opencode-{}-{}", "bin/opencode")
+
     def module(self, path: str) -> Path:
         return self.folder / "node_modules" / path
 
@@ -84,23 +88,25 @@ async def finished(
     return Outcome(process.returncode or 0, output.decode(errors="replace"), errors.decode(errors="replace"))
 
 
-def installed() -> Programs:
+def installed(
+    sources: Path = _SOURCES, cache: Path = CACHE, what: str = "Node, the conformance suite and the clients (700 MB)"
+) -> Programs:
     """The programs at the locked versions, fetched if they are not there yet.
 
     No install script of any package runs. Raises CalledProcessError.
     """
-    CACHE.mkdir(exist_ok=True)
-    lock = (_SOURCES / "package-lock.json").read_bytes()
-    stamp = CACHE / "installed.json"
-    for source in _SOURCES.iterdir():
-        shutil.copy(source, CACHE)
+    cache.mkdir(exist_ok=True)
+    lock = (sources / "package-lock.json").read_bytes()
+    stamp = cache / "installed.json"
+    for source in sources.iterdir():
+        shutil.copy(source, cache)
     if not stamp.exists() or stamp.read_bytes() != lock:
-        print("Fetching Node, the conformance suite and the clients (some 700 MB, once) …", flush=True)
+        print(f"Fetching {what}, once …", flush=True)
         subprocess.run(
-            [*_npm(), "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"], cwd=CACHE, check=True
+            [*_npm(), "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"], cwd=cache, check=True
         )
         stamp.write_bytes(lock)
-    return Programs(CACHE)
+    return Programs(cache)
 
 
 def _npm() -> list[str]:

@@ -20,8 +20,11 @@ from contextlib import closing, suppress
 from dataclasses import dataclass
 from http import HTTPStatus
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
+from pathlib import Path
 from typing import Any
 from urllib.parse import SplitResult, unquote, urlsplit
+
+from folklore.clients.authorities import trust_authorities
 
 Message = dict[str, Any]
 
@@ -53,9 +56,9 @@ class Answered:
 class Connections:
     """Connections to one server, kept open for the next request."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, home: Path | None = None) -> None:
         self._server = urlsplit(url)
-        self._tls = _tls() if self._server.scheme == "https" else None
+        self._tls = _tls(url, home) if self._server.scheme == "https" else None
         self._proxy = _proxy_for(self._server)
         self._idle: deque[tuple[HTTPConnection, float]] = deque()
         self._used: set[HTTPConnection] = set()
@@ -251,15 +254,15 @@ def _abort(connection: HTTPConnection) -> None:
             socket.socket.shutdown(opened, socket.SHUT_RDWR)
 
 
-def _tls() -> ssl.SSLContext:
-    """Return how certificates are checked: by the system's authorities, else by those of certifi."""
+def _tls(url: str, home: Path | None) -> ssl.SSLContext:
+    """Return how certificates are checked: by the authorities of system or certifi, and the server's own."""
     context = ssl.create_default_context()
     context.set_alpn_protocols(["http/1.1"])
     if not context.cert_store_stats()["x509_ca"]:
         import certifi
 
         context.load_verify_locations(certifi.where())
-    return context
+    return trust_authorities(context, url, home)
 
 
 def _proxy_for(server: SplitResult) -> SplitResult | None:

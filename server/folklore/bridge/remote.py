@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
+from pathlib import Path
 
 from folklore import __version__
 from folklore.bridge.connections import Answered, Connections, Lost, Message, Post
@@ -47,11 +48,11 @@ class Access:
 class Remote:
     """A server over HTTP. `access` is called before the first request, and again if the server refuses the token."""
 
-    def __init__(self, url: str, access: Callable[[], Access]) -> None:
+    def __init__(self, url: str, access: Callable[[], Access], home: Path | None = None) -> None:
         self.url = url
         self._read_access = access
         self._access: asyncio.Future[Access] | None = None
-        self._connections = Connections(url)
+        self._connections = Connections(url, home)
         self._away_since: float | None = None
 
     def close(self) -> None:

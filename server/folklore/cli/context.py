@@ -73,7 +73,7 @@ def with_operations(
             return await work(client)
 
     async def in_process() -> Value:
-        async with running(settings, warm=embeds) as app:
+        async with running(settings, warm=embeds, brief=True) as app:
             return await work(app.service)
 
     return asyncio.run(in_process() if settings.server is None else at_server())

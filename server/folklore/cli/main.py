@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import sys
@@ -27,6 +28,7 @@ _GROUPS: dict[str, dict[str, tuple[str, str, str]]] = {
         "show": ("folklore.cli.daily.read", "show", "Show memories whole, by id."),
         "stale": ("folklore.cli.daily.stale", "stale", "List memories whose files changed since; confirm them."),
         "log": ("folklore.cli.daily.status", "log", "Show who stored, changed and forgot what, by day."),
+        "injected": ("folklore.cli.daily.injected", "injected", "Show what hooks gave to your assistants."),
         "history": ("folklore.cli.daily.read", "history", "Show the changes of a memory."),
         "edit": ("folklore.cli.daily.write", "edit", "Change a memory in your editor."),
         "forget": ("folklore.cli.daily.write", "forget", "Forget memories; `undo` restores them for a while."),
@@ -36,6 +38,8 @@ _GROUPS: dict[str, dict[str, tuple[str, str, str]]] = {
         "relate": ("folklore.cli.daily.write", "relate", "Relate one memory to another."),
     },
     "Team": {
+        "invite": ("folklore.cli.team.onboarding", "invite", "Invite a person: print a line to send."),
+        "join": ("folklore.cli.team.onboarding", "join", "Join a team's server by the line of an invitation."),
         "namespaces": (
             "folklore.cli.team.admin",
             "namespaces",
@@ -59,6 +63,7 @@ _GROUPS: dict[str, dict[str, tuple[str, str, str]]] = {
         "backup": ("folklore.cli.operate.backup", "backup", "Back up the whole database to a file, and verify it."),
         "restore": ("folklore.cli.operate.backup", "restore", "Replace the whole database by a backup."),
         "backups": ("folklore.cli.operate.backup", "backups", "Backups: list, prune."),
+        "hook": ("folklore.cli.operate.hook", "hook", "Answer hooks of assistants, which call it."),
         "jobs": ("folklore.cli.operate.jobs", "jobs", "Background jobs: run, status."),
         "embeddings": (
             "folklore.cli.operate.embeddings",
@@ -79,6 +84,7 @@ _GROUPS: dict[str, dict[str, tuple[str, str, str]]] = {
         ),
     },
 }
+_OBJECTS = 50_000
 _COMMANDS = {name: command for group in _GROUPS.values() for name, command in group.items()}
 
 
@@ -92,6 +98,8 @@ class _Lazy(click.Group):
         found = _COMMANDS.get(cmd_name)
         if found is None:
             return None
+        if cmd_name != "serve":  # a command ends before it makes garbage worth a search among its modules
+            gc.set_threshold(_OBJECTS)
         command = getattr(import_module(found[0]), found[1])
         assert isinstance(command, click.Command)
         return command
@@ -165,7 +173,11 @@ def main() -> None:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):  # memories hold any character, whatever the terminal's locale says
             stream.reconfigure(encoding="utf-8", errors="replace")
-    sys.exit(outcome(sys.argv[1:]))
+    # Looking for plugins of pydantic reads the metadata of every installed package.
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
+    code = outcome(sys.argv[1:])
+    gc.freeze()  # at its end, Python would look for cycles among all objects, whose memory the system takes back anyway
+    sys.exit(code)
 
 
 def outcome(arguments: list[str]) -> int:

@@ -13,13 +13,15 @@ from itertools import pairwise
 from pathlib import Path, PurePath
 from typing import Any, Literal
 
-from folklore.clients.editing import NAME, EditError, Entry, Section
+from folklore.clients.editing import HOOKS, NAME, EditError, Entry, Section
 from folklore.errors import Conflict, InvalidInput, Refused
 
 Action = Literal["added", "updated", "unchanged", "removed", "restored", "deleted", "absent", "foreign"]
 
 # What an installation decides. An entry may hold more of its owner's: `env`, `disabled`, `timeout` stay.
-_OURS = frozenset({"type", "command", "args", "enabled", "url", "httpUrl", "serverUrl", "bearer_token_env_var"})
+_OURS = frozenset(
+    {"type", "command", "args", "enabled", "url", "httpUrl", "serverUrl", "bearer_token_env_var", "alwaysLoad", HOOKS}
+)
 _HEADERS = ("headers", "http_headers")
 
 
@@ -36,7 +38,6 @@ class Change:
     after: bytes | None
     backup: Path | None = None
     saves: bool = False
-    secret: bool = False
 
     @property
     def writes(self) -> bool:
@@ -44,7 +45,7 @@ class Change:
         return self.before != self.after
 
 
-def install(path: Path, section: Section, entry: Entry, *, force: bool, secret: bool) -> Change:
+def install(path: Path, section: Section, entry: Entry, *, force: bool) -> Change:
     """Return the change that makes this the entry of a file.
 
     Raises InvalidInput for a file that is not valid, Refused for one that may not be written, and Conflict for an
@@ -59,17 +60,17 @@ def install(path: Path, section: Section, entry: Entry, *, force: bool, secret: 
             hint="Rename that entry, or replace it with --force.",
         )
     if present is not None and is_ours(present):
-        entry = _merged(present, entry)
+        entry = merged(present, entry)
         if entry == present:
             return Change(path, "unchanged", before, before)
     _check_writable(path)
     with _errors_of(path):
         after = section.put(text, entry).encode()
     if present is not None and is_ours(present):  # the backup of the installation stays
-        return Change(path, "updated", before, after, _existing(_backup(path)), secret=secret)
+        return Change(path, "updated", before, after, _existing(_backup(path)))
     action: Action = "added" if present is None else "updated"
     saves = before is not None
-    return Change(path, action, before, after, _backup(path) if saves else None, saves, secret)
+    return Change(path, action, before, after, _backup(path) if saves else None, saves)
 
 
 def uninstall(path: Path, section: Section) -> Change:
@@ -102,7 +103,7 @@ def write(change: Change) -> None:
     Raises Conflict if the file has changed since it was read.
     """
     target, backup = Path(os.path.realpath(change.path)), _backup(change.path)
-    if _bytes(target) != change.before:
+    if read_bytes(target) != change.before:
         raise Conflict(f"{change.path} has changed at this moment; nothing was changed.", hint="Run the command again.")
     mode = stat.S_IMODE(target.stat().st_mode) if change.before is not None else None
     if change.action == "restored":
@@ -112,7 +113,7 @@ def write(change: Change) -> None:
     if change.after is None:
         target.unlink()
     else:
-        _replace(target, change.after, mode, secret=change.secret)
+        _replace(target, change.after, mode)
     if change.action == "restored":
         backup.unlink()
 
@@ -134,7 +135,7 @@ def _starts_folklore(words: Sequence[str]) -> bool:
     return starts and "serve" in words
 
 
-def _merged(present: Entry, wanted: Entry) -> Entry:
+def merged(present: Entry, wanted: Entry) -> Entry:
     """Return the wanted entry with what else the present one holds, other headers included."""
     kept: dict[str, Any] = {key: value for key, value in present.items() if key not in (*_OURS, *_HEADERS)}
     result = {**wanted, **kept}
@@ -165,7 +166,8 @@ def _existing(path: Path) -> Path | None:
     return path if path.exists() else None
 
 
-def _bytes(path: Path) -> bytes | None:
+def read_bytes(path: Path) -> bytes | None:
+    """Return the content of a file; None without one."""
     try:
         return path.read_bytes()
     except FileNotFoundError:
@@ -174,7 +176,7 @@ def _bytes(path: Path) -> bytes | None:
 
 def _read(path: Path) -> tuple[bytes | None, str]:
     """Return the bytes and the text of a file."""
-    content = _bytes(path)
+    content = read_bytes(path)
     try:
         return content, (content or b"").decode()
     except UnicodeDecodeError:
@@ -191,32 +193,28 @@ def _check_writable(path: Path) -> None:
         )
 
 
-def _replace(path: Path, content: bytes, mode: int | None, *, secret: bool = False) -> None:
+def _replace(path: Path, content: bytes, mode: int | None) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
-    allowed = 0o700 if secret else 0o7777
     try:
-        handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666 & allowed)
+        handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
         with os.fdopen(handle, "wb") as out:
             out.write(content)
             out.flush()
             os.fsync(out.fileno())
         if mode is not None:
-            temporary.chmod(mode & allowed)
+            temporary.chmod(mode)
         temporary.replace(path)
     finally:
         temporary.unlink(missing_ok=True)  # it is there only after an error
 
 
-def changed_lines(change: Change, shown: str, hidden: Sequence[str] = ()) -> str:
-    """Return a change as a unified diff, with the hidden words masked."""
+def changed_lines(change: Change) -> str:
+    """Return a change as a unified diff, with a token of an earlier installation masked."""
     from difflib import unified_diff
 
     old, new = [(content or b"").decode().splitlines(keepends=True) for content in (change.before, change.after)]
-    names = [shown if content is not None else "/dev/null" for content in (change.before, change.after)]
+    names = [str(change.path) if content is not None else "/dev/null" for content in (change.before, change.after)]
     diff = unified_diff(old, new, names[0], names[1])
     lines = [line if line.endswith("\n") else f"{line}\n" for line in diff]
-    text = "".join(lines)
-    for word in hidden:
-        text = text.replace(word, "***")
-    return text
+    return re.sub(r"Bearer (?![${])[^\s\"']+", "Bearer ***", "".join(lines))

@@ -57,7 +57,8 @@ def save_token(server: str, token: str, *, home: Path | None = None) -> str:
     if not (token and token.isascii() and token.isprintable() and " " not in token):
         raise InvalidInput("token", "is not a token.", hint="`folklore tokens create` shows one, once.")
     path = _path(url, home)
-    in_keyring = _ask_keyring("set", url, token) is not None
+    # Some backends take an entry and keep nothing.
+    in_keyring = _ask_keyring("set", url, token) is not None and _ask_keyring("get", url) == token
     _write(path, {"server": url} if in_keyring else {"server": url, "token": token})
     return "the system's keyring" if in_keyring else f"{path} (mode 0600; this system has no keyring that answers)"
 

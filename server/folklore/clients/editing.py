@@ -12,6 +12,7 @@ import json
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
@@ -19,6 +20,8 @@ from typing import Any
 Entry = Mapping[str, Any]
 
 NAME = "folklore"
+HOOKS = "hooks"
+HOOK_TOOL = "client_hook"
 _BOM = "\ufeff"
 
 
@@ -32,27 +35,40 @@ class EditError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """Object or table `key` at the top of a settings file, whose members are MCP servers."""
+    """Object or table `key` at the top of a settings file, whose members are MCP servers.
+
+    In TOML, the member `hooks` of Folklore's entry are its groups of hooks by event: array tables of their own.
+    """
 
     key: str
     toml: bool = False
 
     def find(self, text: str) -> Entry | None:
         """Return Folklore's entry. Raises EditError for a text that is not valid."""
-        servers = self._read(text).get(self.key, {})
+        document = self._read(text)
+        servers = document.get(self.key, {})
         if not isinstance(servers, dict):
             raise EditError(f"has `{self.key}`, which is not an object; nothing was changed.")
         entry = servers.get(NAME)
+        if self.toml and isinstance(entry, dict) and (hooks := _our_hooks(document)):
+            return {**entry, HOOKS: hooks}
         return entry if isinstance(entry, dict | None) else {"": entry}
 
     def put(self, text: str, entry: Entry) -> str:
         """Return the text with this entry in place of the present one, if any."""
         wanted = self._read(text)
         servers = wanted.get(self.key, {})
-        wanted[self.key] = {**servers, NAME: dict(entry)}
-        if self.toml:
-            return self._checked(_put_toml(text, self.key, entry, replace=NAME in servers), wanted)
-        return self._checked(_put_json(text, self.key, entry), wanted)
+        if not self.toml:
+            wanted[self.key] = {**servers, NAME: dict(entry)}
+            return self._checked(_put_json(text, self.key, entry), wanted)
+        server = {key: value for key, value in entry.items() if key != HOOKS}
+        wanted[self.key] = {**servers, NAME: server}
+        result = _put_toml(_drop_hooks(text), self.key, server, replace=NAME in servers)
+        wanted = _without_hooks(wanted, self._read(result))
+        for event, groups in entry.get(HOOKS, {}).items():
+            events = wanted.setdefault(HOOKS, {})
+            events[event] = [*events.get(event, []), *groups]
+        return self._checked(_put_hooks(result, entry.get(HOOKS, {})), wanted)
 
     def drop(self, text: str, *, keep_section: bool) -> str:
         """Return the text without the entry, and without the section if nothing is left in it, no comment either.
@@ -62,10 +78,10 @@ class Section:
         wanted = self._read(text)
         del wanted[self.key][NAME]
         if self.toml:
-            result = _drop_toml(text, self.key)
+            result = _drop_toml(_drop_hooks(text), self.key)
             if self.key not in self._read(result):
                 del wanted[self.key]
-            return self._checked(result, wanted)
+            return self._checked(result, _without_hooks(wanted, self._read(result)))
         result, empty = _drop_json(text, self.key, keep_section)
         if empty:
             del wanted[self.key]
@@ -288,6 +304,8 @@ def _indent(text: str, place: int) -> str:
 
 # --- TOML --------------------------------------------------------------------------------------------------------
 
+_HEADER = re.compile(r"^[ \t]*\[[^\r\n]*\][ \t]*(?:#[^\r\n]*)?\r?$", re.MULTILINE)
+
 
 def _read_toml(text: str) -> dict[str, Any]:
     try:
@@ -327,17 +345,100 @@ def _tables(text: str, section: str) -> Iterator[tuple[int, int]]:
     A table ends with its last line that is not blank and no comment: a comment above the next header is that one's. A
     header inside a string of several lines would be taken for one; the check of the result refuses that.
     """
-    header = re.compile(r"^[ \t]*\[[^\r\n]*\][ \t]*(?:#[^\r\n]*)?\r?$", re.MULTILINE)
     ours = re.compile(rf"""[ \t]*\[[ \t]*(["']?){section}\1[ \t]*\.[ \t]*(["']?){NAME}\2[ \t]*[\].]""")
-    found = [one.start() for one in header.finditer(text)] + [len(text)]
+    found = [one.start() for one in _HEADER.finditer(text)] + [len(text)]
     for start, following in pairwise(found):
-        if not ours.match(text, start):
-            continue
-        end = start
-        for line in re.compile(r"[^\n]*(?:\n|$)").finditer(text, start, following):
-            if line.group().strip() and not line.group().lstrip().startswith("#"):
-                end = line.end()
-        yield start, end
+        if ours.match(text, start):
+            yield start, _end_of_table(text, start, following)
+
+
+def _end_of_table(text: str, start: int, following: int) -> int:
+    """Return the end of the last line of a table that is not blank and no comment."""
+    end = start
+    for line in re.compile(r"[^\n]*(?:\n|$)").finditer(text, start, following):
+        if line.group().strip() and not line.group().lstrip().startswith("#"):
+            end = line.end()
+    return end
+
+
+def _put_hooks(text: str, hooks: Mapping[str, list[Any]]) -> str:
+    """Return the text with these groups of hooks at its end, in one order: an uninstallation compares texts."""
+    newline = _newline(text)
+    for event in sorted(hooks):
+        for group in hooks[event]:
+            own = {key: value for key, value in group.items() if key != HOOKS}
+            parts = [(f"[[{HOOKS}.{event}]]", own)]
+            parts += [(f"[[{HOOKS}.{event}.{HOOKS}]]", handler) for handler in group[HOOKS]]
+            lines = [
+                line
+                for header, values in parts
+                for line in (header, *(f"{_word(key)} = {_write_toml(value)}" for key, value in values.items()))
+            ]
+            text += "".join(f"{line}{newline}" for line in ["", *lines])
+    return text
+
+
+def _drop_hooks(text: str) -> str:
+    """Return the text without the groups of hooks that are Folklore's."""
+    for start, end in reversed(list(_groups(text))):
+        with suppress(EditError):
+            if _our_hooks(_read_toml(text[start:end])):
+                before = text[:start]
+                if before.endswith(("\n\n", "\n\r\n")):
+                    before = before.removesuffix("\n").removesuffix("\r")
+                text = before + text[end:]
+    return text
+
+
+def _groups(text: str) -> Iterator[tuple[int, int]]:
+    """Yield the places of groups of hooks: an array table of an event with the tables in it."""
+    found = [(one.start(), one.group()) for one in _HEADER.finditer(text)] + [(len(text), "")]
+    start: int | None = None
+    for place, header in found:
+        if re.match(rf"[ \t]*\[\[[ \t]*{HOOKS}[ \t]*\.[^.\]]*\.", header):
+            continue  # a table in the group
+        if start is not None:
+            yield start, _end_of_table(text, start, place)
+        start = place if re.match(rf"[ \t]*\[\[[ \t]*{HOOKS}[ \t]*\.", header) else None
+
+
+def _our_hooks(document: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the groups of hooks by event that run Folklore alone."""
+    hooks = document.get(HOOKS)
+    if not isinstance(hooks, dict):
+        return {}
+    ours = {
+        event: [group for group in groups if _is_our_group(group)]
+        for event, groups in hooks.items()
+        if isinstance(groups, list)
+    }
+    return {event: groups for event, groups in ours.items() if groups}
+
+
+def _without_hooks(document: dict[str, Any], left: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values of a document without Folklore's groups of hooks; an empty table is where `left` has one."""
+    ours = _our_hooks(document)
+    if not ours:
+        return document
+    hooks = dict(document[HOOKS])
+    for event, groups in ours.items():
+        others = [group for group in hooks[event] if group not in groups]
+        hooks = {**hooks, event: others} if others else {key: one for key, one in hooks.items() if key != event}
+    rest = {key: value for key, value in document.items() if key != HOOKS}
+    return {**rest, HOOKS: hooks} if hooks or HOOKS in left else rest
+
+
+def _is_our_group(group: object) -> bool:
+    handlers = group.get(HOOKS) if isinstance(group, dict) else None
+    return isinstance(handlers, list) and bool(handlers) and all(map(_is_our_handler, handlers))
+
+
+def _is_our_handler(handler: object) -> bool:
+    if not isinstance(handler, dict):
+        return False
+    if handler.get("type") == "mcp_tool":
+        return (handler.get("server"), handler.get("tool")) == (NAME, HOOK_TOOL)
+    return re.search(rf"{NAME}.* hook session-start\b", str(handler.get("command"))) is not None
 
 
 def _word(key: str) -> str:

@@ -14,6 +14,7 @@ from urllib.parse import quote
 from folklore.clients.editing import Section
 
 TOKEN_VARIABLE = "FOLKLORE_TOKEN"  # noqa: S105 - the name of a variable
+SKILL = "skills/folklore/SKILL.md"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,17 +44,18 @@ class Machine:
 
 @dataclass(frozen=True, slots=True)
 class Remote:
-    """Server over HTTP: its address, and the headers of each request, the token among them or in a variable."""
+    """Server over HTTP, as a repository's settings file names it: its address, and the namespace of the repository.
+
+    `needs_token`: each request refers to the token in FOLKLORE_TOKEN, since such files are committed.
+    """
 
     url: str
-    token: str | None = None
-    token_in_variable: bool = False
+    needs_token: bool = False
     namespace: str | None = None
 
     def headers(self, variable: str | None) -> dict[str, str]:
         """Return the headers; `variable` is the client's form of a reference to FOLKLORE_TOKEN."""
-        token = variable if self.token_in_variable and variable else self.token
-        return ({"Authorization": f"Bearer {token}"} if token else {}) | self.other_headers()
+        return ({"Authorization": f"Bearer {variable}"} if self.needs_token else {}) | self.other_headers()
 
     def other_headers(self) -> dict[str, str]:
         """Return the headers other than that of the token."""
@@ -65,7 +67,13 @@ class Client:
     """Assistant: where it keeps its servers, how an entry looks, and how to recognise that it is here.
 
     `files` are the candidates of the user, of which the first that exists is used; `project_files` those of a
-    repository. `variable` is a reference to FOLKLORE_TOKEN that the client replaces in headers.
+    repository. `remote` is the form of a server over HTTP in a repository's file, and `variable` a reference to
+    FOLKLORE_TOKEN that the client replaces in headers. A client that `starts_elsewhere` starts a project's server in
+    another directory.
+
+    `folder` takes the `parts` of the plugin; the one that is named `in_folder` holds the server, in place of the user's
+    settings file. `hooks` are files of the plugin that become a part of the settings file. `next` is the next step
+    after an installation of the server, `next_of_plugin` after one of the plugin.
     """
 
     name: str
@@ -79,6 +87,12 @@ class Client:
     commands: Sequence[str]
     folders: Callable[[Machine], Sequence[Path]]
     next: str
+    folder: Callable[[Machine], Path] | None = None
+    parts: Mapping[str, str] = field(default_factory=dict)
+    in_folder: str | None = None
+    hooks: Sequence[str] = ()
+    starts_elsewhere: bool = False
+    next_of_plugin: str | None = None
 
     def is_here(self, machine: Machine) -> bool:
         """Return whether this user has the client: a command of it, or a folder of its settings."""
@@ -101,7 +115,7 @@ def _typed(command: Sequence[str]) -> dict[str, Any]:
     return {"type": "stdio", **_plain(command)}
 
 
-def _over_http(key: str, variable: str | None, **more: object) -> Callable[[Remote], dict[str, Any]]:
+def _over_http(key: str, variable: str, **more: object) -> Callable[[Remote], dict[str, Any]]:
     """Return the form of an entry whose address is at `key`."""
 
     def entry(remote: Remote) -> dict[str, Any]:
@@ -112,14 +126,24 @@ def _over_http(key: str, variable: str | None, **more: object) -> Callable[[Remo
 
 
 def _codex(remote: Remote) -> dict[str, Any]:
-    if not remote.token_in_variable:
-        headers = remote.headers(None)
-        return {"url": remote.url} | ({"http_headers": headers} if headers else {})
+    token = {"bearer_token_env_var": TOKEN_VARIABLE} if remote.needs_token else {}
     others = remote.other_headers()
-    return {"url": remote.url, "bearer_token_env_var": TOKEN_VARIABLE} | ({"http_headers": others} if others else {})
+    return {"url": remote.url} | token | ({"http_headers": others} if others else {})
+
+
+def _same(*names: str) -> dict[str, str]:
+    """Return files that have the same name in a folder as in the plugin."""
+    return {name: name for name in names}
+
+
+def _commands(form: str) -> list[str]:
+    return [f"commands/{name}.{form}" for name in ("recall", "remember", "forget", "memory")]
 
 
 _SERVERS = Section("mcpServers")
+_ALWAYS = {
+    "alwaysLoad": True
+}  # Claude Code waits for the server, so that the first turn has its tools and instructions
 _BRACES, _ENV, _DOLLAR = f"{{env:{TOKEN_VARIABLE}}}", f"${{env:{TOKEN_VARIABLE}}}", f"${{{TOKEN_VARIABLE}}}"
 
 CLIENTS: Mapping[str, Client] = {
@@ -131,12 +155,23 @@ CLIENTS: Mapping[str, Client] = {
             section=_SERVERS,
             files=lambda machine: [machine.folder("CLAUDE_CONFIG_DIR", "") / ".claude.json"],
             project_files=[".mcp.json"],
-            local=_typed,
-            remote=_over_http("url", _DOLLAR, type="http"),
+            local=lambda command: _typed(command) | _ALWAYS,
+            remote=lambda remote: _over_http("url", _DOLLAR, type="http")(remote) | _ALWAYS,
             variable=_DOLLAR,
             commands=["claude"],
             folders=lambda machine: [machine.folder("CLAUDE_CONFIG_DIR", ".claude")],
             next="start a new session; `/mcp` lists folklore",
+            folder=lambda machine: machine.folder("CLAUDE_CONFIG_DIR", ".claude") / "skills" / "folklore",
+            parts=_same(
+                ".claude-plugin/plugin.json",
+                ".mcp.json",
+                "hooks/hooks.json",
+                "hooks/claude-code.json",
+                SKILL,
+                *_commands("md"),
+            ),
+            in_folder=".mcp.json",
+            next_of_plugin="start a new session; `/mcp` and `/hooks` list folklore, `/folklore:recall` recalls",
         ),
         Client(
             name="claude-desktop",
@@ -162,6 +197,7 @@ CLIENTS: Mapping[str, Client] = {
             variable=_ENV,
             commands=["cursor", "cursor-agent"],
             folders=lambda machine: [machine.home / ".cursor"],
+            starts_elsewhere=True,
             next="enable folklore in Cursor's settings under MCP, if it is not on",
         ),
         Client(
@@ -189,6 +225,10 @@ CLIENTS: Mapping[str, Client] = {
             commands=["codex"],
             folders=lambda machine: [machine.folder("CODEX_HOME", ".codex")],
             next="start a new session; `/mcp` lists folklore",
+            folder=lambda machine: machine.folder("CODEX_HOME", ".codex") / "skills" / "folklore",
+            parts={"SKILL.md": SKILL},
+            hooks=["hooks/hooks.json", "hooks/codex.json"],
+            next_of_plugin="start a new session and approve folklore's hooks in `/hooks`; until then they do not run",
         ),
         Client(
             name="gemini",
@@ -202,6 +242,9 @@ CLIENTS: Mapping[str, Client] = {
             commands=["gemini"],
             folders=lambda machine: [machine.home / ".gemini"],
             next="start a new session in a folder that it trusts; `/mcp` lists folklore",
+            folder=lambda machine: machine.home / ".gemini" / "extensions" / "folklore",
+            parts=_same("gemini-extension.json", "hooks/hooks.json", SKILL, *_commands("toml")),
+            in_folder="gemini-extension.json",
         ),
         Client(
             name="windsurf",
@@ -210,8 +253,8 @@ CLIENTS: Mapping[str, Client] = {
             files=lambda machine: [machine.home / ".codeium" / "windsurf" / "mcp_config.json"],
             project_files=[],
             local=_plain,
-            remote=_over_http("serverUrl", _ENV),
-            variable=_ENV,
+            remote=None,
+            variable=None,
             commands=["windsurf"],
             folders=lambda machine: [machine.home / ".codeium" / "windsurf"],
             next="press Refresh in the list of MCP servers of Cascade",
@@ -227,7 +270,7 @@ CLIENTS: Mapping[str, Client] = {
             ],
             project_files=[".zed/settings.json"],
             local=_plain,
-            remote=_over_http("url", None),
+            remote=None,
             variable=None,
             commands=["zed", "zeditor"],
             folders=lambda machine: [

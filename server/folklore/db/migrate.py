@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections.abc import Mapping, Set
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 
 import asyncpg
 
@@ -59,9 +59,8 @@ class ServerInfo:
 
 def migrations() -> list[Migration]:
     """Return all migrations in order."""
-    folder = files("folklore.db") / "migrations"
-    found = [entry for entry in folder.iterdir() if entry.name.endswith(".sql")]
-    return [Migration(entry.name, entry.read_text(encoding="utf-8")) for entry in sorted(found, key=lambda e: e.name)]
+    found = sorted((Path(__file__).parent / "migrations").glob("*.sql"))
+    return [Migration(file.name, file.read_text(encoding="utf-8")) for file in found]
 
 
 async def migrate(dsn: str, *, timeout: float = 60.0) -> list[str]:
@@ -75,6 +74,15 @@ async def migrate(dsn: str, *, timeout: float = 60.0) -> list[str]:
         applied = await _apply_under_lock(connection, timeout) if await _missing(connection) else []
         await ensure_role(connection)
         return applied
+
+
+async def is_current(database: Database) -> bool:
+    """Return True if exactly the migrations of this installation were applied. One statement."""
+    with suppress(DatabaseUnavailable):  # without the table, or the extension: `migrate` finds out
+        async with database.session() as session:
+            rows = await session.rows("server/migrations")
+            return {row["name"]: row["checksum"] for row in rows} == {item.name: item.checksum for item in migrations()}
+    return False
 
 
 async def pending(dsn: str, *, timeout: float = 10.0) -> list[str]:

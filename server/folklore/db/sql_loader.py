@@ -33,10 +33,11 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 
 from folklore.model import FIELDS, FieldType
 
+_FOLDER = Path(__file__).parent / "sql"
 _PARAMETER = re.compile(r"(?<![:\w]):([a-z_]+)\b")
 _INCLUDE = re.compile(r"^[ \t]*-- include ([\w/]+)$", re.MULTILINE)
 _COMMENT = re.compile(r"--[^\n]*")
@@ -108,7 +109,7 @@ def template(name: str) -> str:
 
 
 def _read(name: str) -> str:
-    return (files("folklore.db") / "sql" / f"{name}.sql").read_text(encoding="utf-8")
+    return (_FOLDER / f"{name}.sql").read_text(encoding="utf-8")
 
 
 def _included(text: str, replaced: Mapping[str, str | None]) -> str:

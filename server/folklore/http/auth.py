@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
 from mcp.server.auth.provider import AccessToken
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from folklore.errors import FolkloreError, Unauthenticated
-from folklore.http.error_responses import failure
-from folklore.http.limits import PROBES
+from folklore.http.error_responses import failure, refusal
+from folklore.http.limits import PROBES, Rate
 from folklore.http.team import Team
+from folklore.memory.auth.authenticator import INVITED
 from folklore.memory.auth.current_caller import calling
 from folklore.model import Caller
 
 _METRICS = "/metrics"
+# The exchange of an invitation, which needs no token: the code in it is what is checked.
+JOIN = "/api/join"
+# Exchanges of one address a minute, a fifth of them at once. A code has 128 random bits; this bounds the work.
+_JOINS_PER_MINUTE = 60
 # How the audit log names a refused request: not by its path, which the caller could fill with anything.
 KNOWN = ("/mcp", "/sse", "/messages/", "/api/", _METRICS)
 
@@ -29,12 +36,16 @@ class AuthenticationMiddleware:
         self._app = app
         self._team = team
         self._metadata_url = metadata_url
+        self._joins = Rate(_JOINS_PER_MINUTE)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve a request."""
         token = _bearer(scope) if scope["type"] == "http" else None
         if scope["type"] != "http" or _is_open(scope["method"], scope["path"], token):
             await self._app(scope, receive, send)
+            return
+        if scope["method"] == "POST" and scope["path"] == JOIN:
+            await self._join(scope, receive, send)
             return
         try:
             caller = await self._team.authenticator.admit(token)
@@ -52,6 +63,16 @@ class AuthenticationMiddleware:
             # The SDK holds each session to the token that began it, which it takes from here.
             scope["user"] = AuthenticatedUser(AccessToken(token="", client_id=str(caller.token), scopes=[]))
         with calling(caller):
+            await self._app(scope, receive, send)
+
+    async def _join(self, scope: Scope, receive: Receive, send: Send) -> None:
+        address = scope["client"][0] if scope.get("client") else ""
+        if wait := self._joins.take(address):
+            message = f"Invitations are exchanged at most {_JOINS_PER_MINUTE} times a minute from one address."
+            answer = refusal(429, "rate_limited", message, "Wait as long as retry_after says.", retry_after=wait)
+            await answer(scope, receive, send)
+            return
+        with calling(replace(INVITED, may_write=self._team.app.caller.may_write)):
             await self._app(scope, receive, send)
 
     def _unauthenticated(self, error: Unauthenticated) -> JSONResponse:

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from cachetools import LRUCache
 from starlette.datastructures import Headers
 from starlette.middleware import Middleware
 from starlette.responses import Response
@@ -20,6 +21,8 @@ PROBES = frozenset({"/healthz", "/readyz", "/metrics"})
 # A GET on this path opens a stream that stays open for hours.
 STREAM_PATH = "/sse"
 
+# Keys whose calls are counted: the principals with tokens, and the addresses that send codes of invitations.
+_KEYS = 100_000
 _WITHOUT_BODY = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
@@ -52,6 +55,28 @@ def limiting(limits: Limits, rate_per_minute: int) -> list[Middleware]:
     ]
 
 
+class Rate:
+    """Calls a minute of each key: the generic cell rate algorithm, a token bucket in one number.
+
+    Every call uses up one interval of time, and the time used may be ahead of the clock by a fifth of a minute's calls.
+    """
+
+    def __init__(self, per_minute: int, clock: Callable[[], float] = time.monotonic) -> None:
+        self._interval = 60 / per_minute
+        self._tolerance = max(1.0, per_minute / 5) * self._interval
+        self._clock = clock
+        self._used_until: LRUCache[str, float] = LRUCache(_KEYS)
+
+    def take(self, key: str) -> float:
+        """Count a call. Return 0, or in how many seconds the next call is allowed."""
+        now = self._clock()
+        used_until = max(self._used_until.get(key, 0.0), now) + self._interval
+        if used_until - now > self._tolerance + 1e-9:  # the sum of floats
+            return used_until - now - self._tolerance
+        self._used_until[key] = used_until
+        return 0.0
+
+
 class RateLimit:
     """ASGI middleware that answers 429 to a principal that calls too often; 0 calls a minute means no limit.
 
@@ -59,19 +84,15 @@ class RateLimit:
     of a minute's calls may come at once. Each worker counts for itself.
     """
 
-    def __init__(self, app: ASGIApp, *, per_minute: int, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, app: ASGIApp, *, per_minute: int) -> None:
         self.app = app
         self._per_minute = per_minute
-        self._interval = 60 / per_minute if per_minute else 0.0
-        self._tolerance = max(1.0, per_minute / 5) * self._interval
-        self._clock = clock
-        # One number for each principal that ever called: there are as many as people and programs with tokens.
-        self._used_until: dict[str, float] = {}
+        self._rate = Rate(per_minute) if per_minute else None
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the request on or refuse it."""
         principal = scope.get("state", {}).get("principal") if scope["type"] == "http" else None
-        wait = 0.0 if principal is None or not self._per_minute else self.take(principal)
+        wait = 0.0 if principal is None or self._rate is None else self._rate.take(principal)
         if wait == 0:
             return await self.app(scope, receive, send)
         answer = refusal(
@@ -82,19 +103,6 @@ class RateLimit:
             retry_after=wait,
         )
         return await answer(scope, receive, send)
-
-    def take(self, principal: str) -> float:
-        """Count a call. Return 0, or in how many seconds the next call is allowed.
-
-        The generic cell rate algorithm (a token bucket in one number): every call uses up one interval of time, and
-        the time used may be ahead of the clock by the tolerance.
-        """
-        now = self._clock()
-        used_until = max(self._used_until.get(principal, 0.0), now) + self._interval
-        if used_until - now > self._tolerance + 1e-9:  # the sum of floats
-            return used_until - now - self._tolerance
-        self._used_until[principal] = used_until
-        return 0.0
 
 
 class _BodyRefused(Exception):

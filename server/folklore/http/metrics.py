@@ -37,9 +37,9 @@ from starlette.types import Scope
 
 from folklore import __version__
 from folklore.app import App
+from folklore.config import is_loopback
 from folklore.errors import FolkloreError, Refused
 from folklore.http.error_responses import failure
-from folklore.http.trusted_hosts import is_loopback
 from folklore.log import get_logger
 from folklore.memory.auth.current_caller import current_caller
 from folklore.memory.usage import CallMetrics

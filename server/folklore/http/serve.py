@@ -22,7 +22,7 @@ from starlette.applications import Starlette
 from uvicorn.supervisors import Multiprocess
 
 from folklore.app import App, running
-from folklore.config import Settings
+from folklore.config import Settings, is_loopback
 from folklore.errors import ConfigInvalid
 from folklore.http.app import build_app
 from folklore.http.certificate import Certificate, certificate_of
@@ -30,7 +30,6 @@ from folklore.http.connections import ConnectionGuard
 from folklore.http.limits import Limits
 from folklore.http.metrics import shared_folder
 from folklore.http.team import Team
-from folklore.http.trusted_hosts import is_loopback
 from folklore.log import configure, get_logger
 
 log = get_logger(__name__)

@@ -14,7 +14,7 @@ from folklore.memory.auth.authenticator import Issuer, TokenAuthenticator
 from folklore.memory.auth.current_caller import current_caller
 from folklore.memory.auth.denial_log import Denial, DenialLog
 from folklore.memory.context import MemoryContext, RequestContext
-from folklore.memory.permissions import default_namespace, role_in
+from folklore.memory.permissions import default_namespace, granted_names, role_in
 from folklore.memory.service import Service
 from folklore.model import Caller
 
@@ -62,7 +62,7 @@ class Team:
             return named_namespace(_identified(current_caller()), app.settings.namespace)
 
         denials = DenialLog(record)
-        service = Service(open_context, current_caller, namespace, app.usage, denied)
+        service = Service(open_context, current_caller, namespace, lambda: app.usage, denied)
         authenticator = TokenAuthenticator(
             memory, demand=app.settings.http.authentication, local=lambda: app.caller, now=app.now, issuer=issuer
         )
@@ -113,7 +113,7 @@ def _ways(caller: Caller) -> str:
     if caller.access is None:
         where = "repo:owner/name for a repository"
     else:
-        where = ", ".join(grant.name for grant in caller.access.grants if grant.role != "reader")
+        where = ", ".join(granted_names(caller.access, "writer"))
         if not where:
             return "Your token may only read."
     return (

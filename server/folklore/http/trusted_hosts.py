@@ -5,8 +5,8 @@ The latter keep web pages in a browser away from this server.
 
 from __future__ import annotations
 
-import ipaddress
 from collections.abc import Sequence
+from urllib.parse import urlsplit
 
 from mcp.server.transport_security import TransportSecurityMiddleware, TransportSecuritySettings
 from starlette.requests import Request
@@ -18,7 +18,7 @@ from folklore.http.error_responses import refusal
 def transport_security(host: str, extra: Sequence[str]) -> TransportSecuritySettings:
     """Return the rule: only this machine's names, the bound address and the configured names pass."""
     bound = f"[{host}]" if ":" in host else host
-    names = list(dict.fromkeys(["127.0.0.1", "localhost", "[::1]", bound, *extra]))
+    names = list(dict.fromkeys(["127.0.0.1", "localhost", "[::1]", bound, *map(_host_of, extra)]))
     return TransportSecuritySettings(
         enable_dns_rebinding_protection=True,
         # The pattern `name:*` does not match the bare name, so both are listed.
@@ -29,15 +29,12 @@ def transport_security(host: str, extra: Sequence[str]) -> TransportSecuritySett
     )
 
 
-def is_loopback(host: str) -> bool:
-    """Return True if only this machine reaches the address."""
-    if host == "localhost":
-        return True
-    try:
-        address = ipaddress.ip_address(host.strip("[]"))
-    except ValueError:
-        return False
-    return (getattr(address, "ipv4_mapped", None) or address).is_loopback
+def _host_of(name: str) -> str:
+    """Return the host of an address as a Host header has it; a bare name as it is."""
+    if "://" not in name:
+        return name
+    host = urlsplit(name).hostname or ""
+    return f"[{host}]" if ":" in host else host
 
 
 class TrustedHosts:

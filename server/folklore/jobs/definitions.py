@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from folklore.backup.operations import back_up, prune, verify
 from folklore.db.stores.audit import NOWHERE, Audit
 from folklore.db.stores.embeddings import FIRST, VectorIndexes
+from folklore.db.stores.injections import Injections
 from folklore.db.stores.maintenance import Maintenance, UsedMemory
 from folklore.db.stores.planner_statistics import PlannerStatistics
 from folklore.db.stores.principals import Principals
@@ -81,7 +82,7 @@ async def apply_retention(run: JobRun) -> None:
         )
         run.count(namespaces_erased=int(erased_it))
         await run.pause()
-    maintenance, usage = Maintenance(run.database), UsageStore(run.database)
+    maintenance, usage, injections = Maintenance(run.database), UsageStore(run.database), Injections(run.database)
     for namespace in await run.namespaces():
         while erased := await maintenance.erase_forgotten(namespace.id, forgotten_before, _ERASED_AT_ONCE):
             run.count(erased=erased)
@@ -89,17 +90,23 @@ async def apply_retention(run: JobRun) -> None:
         while dropped := await usage.delete_before(namespace.id, kept_from, _ENTRIES):
             run.count(usage_dropped=dropped)
             await run.pause()
+        while dropped := await injections.delete_before(namespace.id, kept_from, _ENTRIES):
+            run.count(usage_dropped=dropped)
+            await run.pause()
+    for place in [NOWHERE, *(namespace.id for namespace in await run.context.namespaces.find(None))]:
+        await injections.delete_sessions_before(place, kept_from)
     await _drop_audit_and_tokens(run, kept_from)
 
 
 async def _count_retention(run: JobRun, forgotten_before: datetime, kept_from: datetime) -> None:
-    maintenance, usage = Maintenance(run.database), UsageStore(run.database)
+    maintenance, usage, injections = Maintenance(run.database), UsageStore(run.database), Injections(run.database)
     if deleted := await run.context.namespaces.deleted_before(forgotten_before):
         run.count(namespaces_to_erase=len(deleted))
     for namespace in await run.namespaces():
         run.count(
             to_erase=await maintenance.count_forgotten(namespace.id, forgotten_before),
-            usage_to_drop=await usage.count_before(namespace.id, kept_from),
+            usage_to_drop=await usage.count_before(namespace.id, kept_from)
+            + await injections.count_before(namespace.id, kept_from),
         )
 
 

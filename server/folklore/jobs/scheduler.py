@@ -15,12 +15,13 @@ from time import perf_counter
 from typing import Literal
 
 from folklore.db.database import Database
-from folklore.db.stores.jobs import Jobs, Outcome, RunRecord
+from folklore.db.stores.jobs import Jobs, RunRecord
 from folklore.errors import FolkloreError
 from folklore.jobs.definitions import JOBS
 from folklore.jobs.job import Job, JobOptions, JobRun
 from folklore.log import get_logger
 from folklore.memory.context import MemoryContext
+from folklore.model import JobOutcome
 
 log = get_logger(__name__)
 
@@ -50,7 +51,7 @@ class RunReport:
     """
 
     job: str
-    outcome: Outcome | Literal["planned", "busy", "lost"]
+    outcome: JobOutcome | Literal["planned", "busy", "lost"]
     done: Mapping[str, int] = field(default_factory=dict)
     seconds: float = 0.0
     error: str | None = None
@@ -115,7 +116,7 @@ class Runner:
     async def _record(self, job: Job, run: JobRun, seconds: float, error: BaseException | None) -> RunReport:
         now = self._now()
         text = None if error is None else _error_text(error)
-        outcome: Outcome = "done" if error is None else "failed"
+        outcome: JobOutcome = "done" if error is None else "failed"
         due = now + (job.every if error is None else min(job.every, _RETRY))
         record = RunRecord(outcome, seconds, run.done, due, run.notes, text)
         recorded = await self._jobs.finish(job.name, self._holder, record, now=now)

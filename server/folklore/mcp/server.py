@@ -30,6 +30,7 @@ from pydantic import ValidationError
 from folklore import __version__
 from folklore.errors import FolkloreError
 from folklore.mcp import prompts, resources
+from folklore.mcp.hook import HIDDEN_TOOLS
 from folklore.mcp.tools import TOOLS, ToolSpec
 from folklore.memory.code.calls import ANCHORS, anchors_json, memories_of
 from folklore.memory.permissions import may_write_somewhere
@@ -77,6 +78,7 @@ class _Handlers:
     def __init__(self, service: Service, tools: Sequence[ToolSpec]) -> None:
         self._service = service
         self._tools = {tool.name: tool for tool in tools}
+        self._hidden = {tool.name: tool for tool in HIDDEN_TOOLS}
 
     def _offered(self) -> list[ToolSpec]:
         read_only = not may_write_somewhere(self._service.caller())
@@ -84,7 +86,7 @@ class _Handlers:
 
     def input_schema(self, name: str) -> Mapping[str, Any] | None:
         """Return the schema of a tool's arguments."""
-        tool = self._tools.get(name)
+        tool = self._tools.get(name) or self._hidden.get(name)
         return None if tool is None else tool.listed.input_schema
 
     async def list_tools(self, _ctx: Context, _params: Page) -> ListToolsResult:
@@ -94,7 +96,7 @@ class _Handlers:
     async def call_tool(self, ctx: Context, params: CallToolRequestParams) -> CallToolResult:
         """Run a tool. An error is a result that the model reads; that of a crash names the tool alone."""
         offered = {tool.name: tool for tool in self._offered()}
-        tool = offered.get(params.name)
+        tool = offered.get(params.name) or self._hidden.get(params.name)
         if tool is None:
             raise MCPError(INVALID_PARAMS, f"There is no tool {params.name[:60]!r}. There are {', '.join(offered)}.")
         started, outcome = perf_counter(), "cancelled"
@@ -115,7 +117,9 @@ class _Handlers:
             log.exception("tool_crashed %s", tool.name)
             return _error(f"{tool.name} failed; the server's log holds the reason.")
         finally:
-            self._service.usage.metrics.called(tool.name, outcome, perf_counter() - started)
+            self._service.usage().metrics.called(tool.name, outcome, perf_counter() - started)
+        if params.name in self._hidden:  # no content is silence
+            return CallToolResult(content=[TextContent(type="text", text=value["text"])] if value else [])
         text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
         anchors = {ANCHORS: anchors_json(memories_of(kept.result))} if kept.result is not None else None
         return CallToolResult(content=[TextContent(type="text", text=text)], structured_content=value, _meta=anchors)

@@ -40,7 +40,8 @@ from folklore.model import FIELDS, Draft, Number, Sort, Time, Unreadable, Whole
 
 # The ids of a call in the request's `_meta`: that of Claude Code, and that of the bridge (bridge/bridge.py).
 _CALL_IDS = ("claudecode/toolUseId", "folklore/callId")
-_READS = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
+# Also of the tool in mcp/hook.py.
+READS = ToolAnnotations(read_only_hint=True, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
 _STORES = ToolAnnotations(read_only_hint=False, destructive_hint=False, idempotent_hint=True, open_world_hint=False)
 _CHANGES = ToolAnnotations(read_only_hint=False, destructive_hint=True, idempotent_hint=True, open_world_hint=False)
 
@@ -285,7 +286,8 @@ class ToolSpec:
             input_schema=schemas.input_schema(self.arguments, self.shared),
             output_schema=self.result,
             annotations=self.annotations,
-            _meta={"anthropic/alwaysLoad": True} if self.core else None,
+            # Claude Code waits for a server that its settings always load, and loads its tools but those with False.
+            _meta={"anthropic/alwaysLoad": self.core},
         )
 
     @cached_property
@@ -302,12 +304,12 @@ _FILTERS = {"filters": "memory_recall"}
 # In their fixed order, the core tools first.
 TOOLS = (
     ToolSpec(memory_store, "Store memories", StoreArguments, schemas.STORE_RESULT, _STORES, core=True),
-    ToolSpec(memory_recall, "Recall memories", RecallArguments, schemas.ANSWER, _READS, core=True),
-    ToolSpec(search_keywords, "Search by keyword", SearchArguments, schemas.ANSWER, _READS, core=True, shared=_FILTERS),
-    ToolSpec(memory_get, "Read memories", GetArguments, schemas.GET_RESULT, _READS),
-    ToolSpec(memory_list, "List memories", ListArguments, schemas.ANSWER, _READS, shared=_FILTERS),
+    ToolSpec(memory_recall, "Recall memories", RecallArguments, schemas.ANSWER, READS, core=True),
+    ToolSpec(search_keywords, "Search by keyword", SearchArguments, schemas.ANSWER, READS, core=True, shared=_FILTERS),
+    ToolSpec(memory_get, "Read memories", GetArguments, schemas.GET_RESULT, READS),
+    ToolSpec(memory_list, "List memories", ListArguments, schemas.ANSWER, READS, shared=_FILTERS),
     ToolSpec(memory_update, "Update a memory", UpdateArguments, schemas.RECORD, _CHANGES),
     ToolSpec(memory_forget, "Forget memories", ForgetArguments, schemas.FORGET_RESULT, _CHANGES, shared=_FILTERS),
     ToolSpec(memory_relate, "Relate memories", RelateArguments, schemas.RELATE_RESULT, _CHANGES),
-    ToolSpec(memory_status, "Memory status", Part, schemas.STATUS, _READS),
+    ToolSpec(memory_status, "Memory status", Part, schemas.STATUS, READS),
 )

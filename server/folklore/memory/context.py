@@ -5,29 +5,37 @@ Both find the namespaces that a request names, and the memories that it names by
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta, tzinfo
+from functools import cached_property
+from typing import TYPE_CHECKING
 from uuid import UUID
 
 from cachetools import LRUCache, TTLCache
 
 from folklore.db.database import Database
-from folklore.db.stores.changes import Changes
-from folklore.db.stores.embeddings import Embeddings
 from folklore.db.stores.memories import Memories
-from folklore.db.stores.merging import Merging
 from folklore.db.stores.namespaces import NamespaceInfo, Namespaces
-from folklore.db.stores.recall import RecallStatements
 from folklore.embedding.protocol import Embedder, Reranker
 from folklore.errors import Conflict, InvalidInput, NotFound
+from folklore.lazy import Lazy
 from folklore.memory.code.working_copy import WorkingCopy
 from folklore.memory.models.active_model import ActiveModel
 from folklore.memory.permissions import require
-from folklore.memory.recall.corpus_statistics import StatisticsCache
 from folklore.model import Access, Caller, Role, SecretPolicy
 from folklore.ranking.weights import PRESETS, Ranking
 from folklore.text import names
+
+if TYPE_CHECKING:
+    from folklore.db.stores import changes, embeddings, merging, recall
+    from folklore.memory.recall import corpus_statistics
+else:
+    changes = Lazy("folklore.db.stores.changes")
+    embeddings = Lazy("folklore.db.stores.embeddings")
+    merging = Lazy("folklore.db.stores.merging")
+    recall = Lazy("folklore.db.stores.recall")
+    corpus_statistics = Lazy("folklore.memory.recall.corpus_statistics")
 
 # Seconds that namespaces found by name stay cached: they seldom change, and every recall asks for them.
 _NAMESPACES_CACHED = 1.0
@@ -42,7 +50,7 @@ def _namespace_cache() -> NamespaceCache:
     return TTLCache(_CACHED, _NAMESPACES_CACHED)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class MemoryContext:
     """The stores of one database, the active embedding model, and what is cached about them.
 
@@ -53,15 +61,10 @@ class MemoryContext:
     database: Database
     memories: Memories
     namespaces: Namespaces
-    statements: RecallStatements
-    changes: Changes
-    embeddings: Embeddings
-    merging: Merging
     active_model: ActiveModel
     reranker: Reranker | None = None
     secrets: SecretPolicy = "refuse"
     presets: Mapping[str, Ranking] = field(default_factory=lambda: PRESETS)
-    statistics: StatisticsCache = field(default_factory=StatisticsCache)
     known_namespaces: NamespaceCache = field(default_factory=_namespace_cache)
     views: LRUCache[Access, MemoryContext] = field(default_factory=lambda: LRUCache(_CACHED))
     whole: MemoryContext | None = None
@@ -81,10 +84,6 @@ class MemoryContext:
             database,
             Memories(database),
             Namespaces(database),
-            RecallStatements(database),
-            Changes(database),
-            Embeddings(database),
-            Merging(database),
             embedder if isinstance(embedder, ActiveModel) else ActiveModel(embedder),
             reranker,
             secrets,
@@ -109,13 +108,34 @@ class MemoryContext:
             database=database,
             memories=Memories(database, self.memories.statistics),
             namespaces=Namespaces(database, access.namespaces),
-            statements=RecallStatements(database),
-            changes=Changes(database),
-            embeddings=Embeddings(database),
-            merging=Merging(database),
             known_namespaces=_namespace_cache(),
             whole=self,
         )
+
+    @cached_property
+    def statements(self) -> recall.RecallStatements:
+        """The statements of recall."""
+        return recall.RecallStatements(self.database)
+
+    @cached_property
+    def changes(self) -> changes.Changes:
+        """The store of changes."""
+        return changes.Changes(self.database)
+
+    @cached_property
+    def embeddings(self) -> embeddings.Embeddings:
+        """The store of embeddings."""
+        return embeddings.Embeddings(self.database)
+
+    @cached_property
+    def merging(self) -> merging.Merging:
+        """The store of merges of namespaces."""
+        return merging.Merging(self.database)
+
+    @cached_property
+    def statistics(self) -> corpus_statistics.StatisticsCache:
+        """The statistics of scopes, the same in every view."""
+        return corpus_statistics.StatisticsCache() if self.whole is None else self.whole.statistics
 
     @property
     def root(self) -> MemoryContext:
@@ -174,9 +194,11 @@ class RequestContext:
     """Request: the memory as its caller may see it, the caller, the time, and the caller's time zone.
 
     `namespace` returns the namespace of a request that names none, or raises InvalidInput; `project` returns it or
-    None. `retention` is the time in which forgotten memories and deleted namespaces can be restored. `engine` is
-    "embedded" or "server". `copy` is the caller's working copy, where this process has it: never over HTTP, where the
-    server's own directory says nothing about the caller.
+    None; `project_at` returns that of a directory, and is missing where directories are on the caller's machine.
+    `retention` is the time in which forgotten memories and deleted namespaces can be restored. `engine` is "embedded"
+    or "server". `scheduled` returns the names of the background jobs that this server runs. `copy` is the caller's
+    working copy, where this process has it: never over HTTP, where the server's own directory says nothing about the
+    caller.
     """
 
     memory: MemoryContext
@@ -188,6 +210,8 @@ class RequestContext:
     engine: str = "server"
     project: Callable[[], str | None] = lambda: None
     copy: WorkingCopy | None = None
+    project_at: Callable[[str], Awaitable[str]] | None = None
+    scheduled: Callable[[], Sequence[str]] = tuple
 
 
 def names_by_id(namespaces: Sequence[NamespaceInfo]) -> Mapping[UUID, str]:

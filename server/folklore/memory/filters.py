@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from datetime import datetime, tzinfo
+from typing import TYPE_CHECKING
 
 from folklore.errors import InvalidInput
+from folklore.lazy import Lazy
 from folklore.memory.context import RequestContext
 from folklore.memory.metadata_filter import metadata_predicate
 from folklore.memory.requests import FiltersRequest
-from folklore.memory.validation import kind_of, with_zone
 from folklore.model import FIELDS, Filters
 from folklore.text import tags as tag_rules
 from folklore.text.clean import clean
-from folklore.text.dates.expressions import parse_time
-from folklore.text.dates.zones import zone_named
+from folklore.text.dates.zones import with_zone, zone_named
 from folklore.text.paths import plain_path
+
+if TYPE_CHECKING:
+    from folklore.text.dates import expressions
+else:
+    expressions = Lazy("folklore.text.dates.expressions")
 
 MAX_VALUES = 64
 _EQUAL = [name for name, field in FIELDS.items() if field.filter]
@@ -29,7 +34,7 @@ def resolve_filters(request: FiltersRequest, context: RequestContext) -> Filters
     since, until = _times(request, context.now, zone)
     equal = {name: value for name in _EQUAL if (value := getattr(request, name)) is not None}
     return Filters(
-        kinds=tuple(dict.fromkeys(kind_of(kind, "filters.kinds") for kind in request.kinds)),
+        kinds=tuple(dict.fromkeys(tag_rules.kind_of(kind, "filters.kinds") for kind in request.kinds)),
         tags=tag_rules.normalise(request.tags, field="filters.tags"),
         tag_mode=request.tag_mode,
         tag_match=request.tag_match,
@@ -51,7 +56,7 @@ def _times(request: FiltersRequest, now: datetime, zone: tzinfo) -> tuple[dateti
     since, until = with_zone(request.since, zone, "filters.since"), with_zone(request.until, zone, "filters.until")
     if request.time is not None:
         try:
-            named = parse_time(request.time, now=now, zone=zone)
+            named = expressions.parse_time(request.time, now=now, zone=zone)
         except InvalidInput as error:
             raise InvalidInput("filters.time", error.message.removeprefix("time: "), hint=error.hint) from None
         since = max(filter(None, (since, named.since)), default=None)

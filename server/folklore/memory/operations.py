@@ -1,38 +1,42 @@
-"""The use case of each operation. Importing this module imports the database driver and numpy."""
+"""The use case of each operation, imported at its first call: with the database driver, and numpy if it needs that."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
+from functools import cache
+from importlib import import_module
 from typing import Any
 
-from folklore.memory import namespaces
-from folklore.memory.auth.audit import read_audit
-from folklore.memory.auth.tokens import create_token, list_tokens, revoke_tokens
 from folklore.memory.context import RequestContext
-from folklore.memory.merge_namespaces import merge_namespaces
-from folklore.memory.recall.pipeline import recall, search
-from folklore.memory.records.forget import forget
-from folklore.memory.records.get import get_memories, resolve_ids
-from folklore.memory.records.listing import list_memories
-from folklore.memory.records.log import read_log
-from folklore.memory.records.relate import relate
-from folklore.memory.records.retag import rename_tag
-from folklore.memory.records.store import store
-from folklore.memory.records.update import read_history, undo, update
-from folklore.memory.status import read_stats, read_status
 
 UseCase = Callable[[RequestContext, Any], Awaitable[Any]]
 
-# By the name that its request declares.
-USE_CASES: Mapping[str, UseCase] = {
-    "store": store, "recall": recall, "search": search, "list": list_memories, "get": get_memories,
-    "resolve": resolve_ids, "history": read_history, "update": update, "undo": undo, "forget": forget, "relate": relate,
-    "rename_tag": rename_tag, "status": read_status, "stats": read_stats,
-    "list_namespaces": namespaces.list_namespaces, "create_namespace": namespaces.create_namespace,
-    "rename_namespace": namespaces.rename_namespace, "describe_namespace": namespaces.describe_namespace,
-    "share_namespace": namespaces.share_namespace, "merge_namespaces": merge_namespaces,
-    "delete_namespace": namespaces.delete_namespace,
-    "erase_namespace": namespaces.erase_namespace, "restore_namespace": namespaces.restore_namespace,
-    "create_token": create_token, "list_tokens": list_tokens, "revoke_tokens": revoke_tokens, "audit": read_audit,
-    "log": read_log,
+# By the name that its request declares: module of folklore.memory, and function, of the operation's name if not given.
+_USE_CASES: Mapping[str, str] = {
+    "store": "records.store", "recall": "recall.pipeline", "search": "recall.pipeline",
+    "list": "records.listing:list_memories", "get": "records.get:get_memories", "resolve": "records.get:resolve_ids",
+    "history": "records.update:read_history", "update": "records.update", "undo": "records.update",
+    "forget": "records.forget", "relate": "records.relate", "rename_tag": "records.retag",
+    "status": "status:read_status", "stats": "status:read_stats", "log": "records.log:read_log",
+    "list_namespaces": "namespaces", "create_namespace": "namespaces", "rename_namespace": "namespaces",
+    "describe_namespace": "namespaces", "share_namespace": "namespaces", "delete_namespace": "namespaces",
+    "erase_namespace": "namespaces", "restore_namespace": "namespaces", "merge_namespaces": "merge_namespaces",
+    "create_token": "auth.tokens", "list_tokens": "auth.tokens", "revoke_tokens": "auth.tokens",
+    "invite": "auth.invitations", "join": "auth.invitations", "caller": "auth.caller:describe_caller",
+    "jobs": "status:read_jobs", "embeddings": "status:read_embeddings", "audit": "auth.audit:read_audit",
+    "hook": "hooks.events:answer_hook", "injected": "hooks.injected:read_injected",
 }  # fmt: skip
+
+
+@cache
+def use_case(operation: str) -> UseCase:
+    """Return the use case of an operation."""
+    module, _, function = _USE_CASES[operation].partition(":")
+    found: UseCase = getattr(import_module(f"folklore.memory.{module}"), function or operation)
+    return found
+
+
+def import_all() -> None:
+    """Import every use case, so that no first call of a server has to."""
+    for operation in _USE_CASES:
+        use_case(operation)

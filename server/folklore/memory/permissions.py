@@ -29,7 +29,7 @@ def require(caller: Caller, namespace: str, role: Role, *, dry_run: bool = False
         return
     granted = _granted(caller.access, namespace)
     if granted is None:
-        own = [grant.name for grant in caller.access.grants if not stronger(role, grant.role)]
+        own = granted_names(caller.access, role)
         near = names.nearest(namespace, own) or tuple(own[:5])
         raise NotFound(
             f"There is no namespace {namespace!r} that you may {_ACTION[role]}.",
@@ -68,17 +68,34 @@ def may_write_somewhere(caller: Caller) -> bool:
     """
     if not caller.may_write or caller.access is None or not caller.identified:
         return caller.may_write
-    return any(grant.role != "reader" for grant in caller.access.grants)
+    return bool(granted_names(caller.access, "writer"))
 
 
 def default_namespace(caller: Caller) -> str | None:
     """Return the default namespace of the caller's token, else the only one that it may write to."""
     if caller.home is not None or caller.access is None:
         return caller.home
-    own = [grant.name for grant in caller.access.grants if grant.role != "reader"]
-    return own[0] if len(own) == 1 else None
+    own = granted_names(caller.access, "writer")
+    return own[0] if len(own) == 1 and not own[0].endswith("*") else None
+
+
+def granted_names(access: Access, role: Role) -> list[str]:
+    """Return the namespaces and patterns in which a token has at least this role; patterns end with `*`."""
+    patterns = [pattern for pattern in access.patterns if not stronger(role, pattern.role)]
+    matched = tuple(pattern.prefix for pattern in patterns)
+    return [
+        *(f"{prefix}*" for prefix in matched),
+        *(
+            grant.name
+            for grant in access.grants
+            if not stronger(role, grant.role) and not names.key(grant.name).startswith(matched)
+        ),
+    ]
 
 
 def _granted(access: Access, namespace: str) -> Role | None:
+    """Return the strongest role by a name or a pattern; a pattern grants it for a missing namespace too."""
     requested = names.key(namespace)
-    return next((grant.role for grant in access.grants if names.key(grant.name) == requested), None)
+    roles = [grant.role for grant in access.grants if names.key(grant.name) == requested]
+    roles += [pattern.role for pattern in access.patterns if requested.startswith(pattern.prefix)]
+    return max(roles, key=_ORDER.index, default=None)

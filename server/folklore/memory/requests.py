@@ -293,6 +293,32 @@ class RenameTagRequest(Request, Returns[results.RenamedTag]):
     dry_run: bool = False
 
 
+class HookRequest(Request, Returns[results.HookAnswer]):
+    """Answer an event of an assistant's session: SessionStart, UserPromptSubmit, Stop or PreCompact.
+
+    `directory` is the one that the assistant works in; `message` its last words, `source` what started the session.
+    """
+
+    event: str = "UserPromptSubmit"
+    prompt: str = ""
+    session: str = ""
+    directory: str = ""
+    message: str = ""
+    source: str = ""
+
+
+class InjectedRequest(Request, Returns[tuple[results.InjectedText, ...]]):
+    """Read what hooks injected, newest first: the caller's own, or with `everyone`, as the owner, of every author.
+
+    `session` is the name of a session, or the beginning of it.
+    """
+
+    namespaces: NamespaceNames = ()
+    session: str | None = None
+    everyone: bool = False
+    limit: Whole = 20
+
+
 class StatusRequest(Request, Returns[results.Status]):
     """Read the state of the memory."""
 
@@ -368,7 +394,7 @@ class RestoreNamespaceRequest(Request, Returns[str]):
 
 
 class CreateTokenRequest(Request, Returns[results.CreatedToken]):
-    """Create a token; `grants` are written namespace:role, `expires` 12h, 90d, 8w or 1y."""
+    """Create a token; `grants` are written namespace:role or pattern:role, `expires` 12h, 90d, 8w or 1y."""
 
     name: str
     grants: Words = ()
@@ -376,6 +402,39 @@ class CreateTokenRequest(Request, Returns[results.CreatedToken]):
     namespace: str | None = None
     agent: str | None = None
     expires: str | None = None
+
+
+class InviteRequest(Request, Returns[results.Invitation]):
+    """Invite a person by a code that can be exchanged once, `within` a period, for a token (CreateTokenRequest)."""
+
+    name: str
+    grants: Words = ()
+    namespace: str | None = None
+    agent: str | None = None
+    expires: str | None = None
+    within: str = "3d"
+
+
+class JoinRequest(Request, Returns[results.Joined]):
+    """Exchange the code of an invitation: its token gets the secret with this digest (hexadecimal).
+
+    The caller makes the secret, so that it travels nowhere, and a repeated request has no further effect.
+    """
+
+    code: str
+    digest: str = Field(pattern="^[0-9a-f]{64}$")
+
+
+class CallerRequest(Request, Returns[results.CallerInfo]):
+    """Describe the caller, as `folklore doctor` shows it."""
+
+
+class JobsRequest(Request, Returns[results.JobsInfo]):
+    """Read the last run of each background job."""
+
+
+class EmbeddingsRequest(Request, Returns[results.EmbeddingsInfo]):
+    """Read the embedding models and their coverage; counts exactly."""
 
 
 class ListTokensRequest(Request, Returns[tuple[Token, ...]]):

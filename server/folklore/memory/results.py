@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 from folklore.errors import FolkloreError
-from folklore.model import Degraded, Memory, NamespaceStats, Relation, Revision, Role, Shared, Stale, Stored
+from folklore.model import Degraded, JobState, Memory, NamespaceStats, Relation, Revision, Role, Shared, Stale, Stored
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +123,39 @@ class RelateResult:
 
 
 @dataclass(frozen=True, slots=True)
+class HookAnswer:
+    """Text for the assistant, empty for silence; with `asks` it is to do something before its turn ends."""
+
+    text: str = ""
+    asks: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class InjectedMemory:
+    """A memory in an injected text, the tokens of its note, and its first use by the caller afterwards."""
+
+    id: UUID
+    namespace: str
+    tokens: int
+    used: str | None = None
+    used_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class InjectedText:
+    """Text that a hook injected into a session, as it was given; notes of erased memories are missing."""
+
+    id: UUID
+    at: datetime
+    session: str
+    author: str
+    event: str
+    text: str
+    tokens: int
+    memories: tuple[InjectedMemory, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class ModelInfo:
     """The active embedding model."""
 
@@ -225,6 +258,95 @@ class CreatedToken:
     secret: str
     expires_at: datetime | None
     created: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Invitation:
+    """A new invitation. `code` is shown only here; `id` is that of its token, which ends at `expires_at`."""
+
+    id: UUID
+    principal: str
+    code: str
+    valid_until: datetime
+    expires_at: datetime | None
+    created: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """The principal of the token that an invitation was exchanged for."""
+
+    principal: str
+
+
+@dataclass(frozen=True, slots=True)
+class CallerInfo:
+    """The caller as the server sees it, and the version and time of the server.
+
+    `namespace` is the project of the request, `role` the caller's role there: None without one. `exists` is False also
+    if the caller may not see it.
+    """
+
+    principal: str
+    owner: bool
+    grants: tuple[str, ...]
+    version: str
+    at: datetime
+    may_write: bool
+    agent: str | None = None
+    expires_at: datetime | None = None
+    token: UUID | None = None
+    namespace: str | None = None
+    role: Role | None = None
+    exists: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class JobsInfo:
+    """The rows of background jobs, the names of those that the server runs, and its time."""
+
+    jobs: tuple[JobState, ...]
+    scheduled: tuple[str, ...]
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class ModelCoverage:
+    """An embedding model, and its embeddings in the namespaces that the caller may read."""
+
+    model: str
+    id: UUID
+    role: str | None
+    dimensions: int
+    embedded: int
+    pending: int
+    url: str | None = None
+    since: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NamespaceCoverage:
+    """The embeddings of one namespace in one model, and the path of a search: exact or hnsw."""
+
+    namespace: str
+    model: str
+    role: str | None
+    dimensions: int
+    memories: int
+    embedded: int
+    pending: int
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddingsInfo:
+    """The configured and the active model, a note on them, and the coverage of models and namespaces."""
+
+    configured: str | None
+    active: str | None
+    note: str | None
+    models: tuple[ModelCoverage, ...]
+    namespaces: tuple[NamespaceCoverage, ...]
 
 
 @dataclass(frozen=True, slots=True)

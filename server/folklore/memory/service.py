@@ -3,17 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from folklore.errors import FolkloreError, error_from_code
 from folklore.memory.code.calls import mark, prepare
-from folklore.memory.requests import RecallRequest, Request, Result, Returns, SearchRequest, StoreRequest
-from folklore.memory.usage import UsageRecorder
+from folklore.memory.requests import (
+    GetRequest,
+    RecallRequest,
+    Request,
+    Result,
+    Returns,
+    SearchRequest,
+    StoreRequest,
+    UpdateRequest,
+)
+from folklore.memory.results import StoreResult
 from folklore.model import Caller, Draft, Unreadable
 
 if TYPE_CHECKING:  # imports the database driver
     from folklore.memory.context import RequestContext
+    from folklore.memory.usage import UsageRecorder
 
 
 _IMPORTED = ("id", "author", "created_at", "position")
@@ -48,7 +58,7 @@ class Service:
     open: Callable[[], Awaitable[RequestContext]]
     caller: Callable[[], Caller]
     namespace: Callable[[], str]
-    usage: UsageRecorder = field(default_factory=UsageRecorder)
+    usage: Callable[[], UsageRecorder]
     denied: Callable[[str, FolkloreError], None] = _ignore
 
     async def call(self, request: Returns[Result]) -> Result:
@@ -57,13 +67,13 @@ class Service:
         try:
             context = await self.open()
             # Imported here, so that a server lists its tools before the driver and numpy are there.
-            from folklore.memory.operations import USE_CASES
+            from folklore.memory.operations import use_case
 
             if context.copy is not None:
                 request = await prepare(context.copy, request, self.call)
             if isinstance(request, StoreRequest):
                 request = self._prepared(request, context)
-            result = await USE_CASES[operation](context, request)
+            result = await use_case(operation)(context, request)
         except FolkloreError as error:
             self.denied(operation, error)
             raise
@@ -72,15 +82,29 @@ class Service:
 
     def _prepared(self, request: StoreRequest, context: RequestContext) -> Any:
         namespace = context.namespace() if request.namespace is None else request.namespace
-        memories = tuple(map(_without_imported, self.usage.unquote(namespace, request.memories)))
+        memories = tuple(map(_without_imported, self.usage().unquote(namespace, request.memories)))
         return request.model_copy(update={"namespace": namespace, "memories": memories})
 
     def _record(self, request: object, result: Any, context: RequestContext) -> None:
         if isinstance(request, RecallRequest | SearchRequest):
             several = request.queries if isinstance(request, RecallRequest) else ()
             queries = several or (request.query or "",)
-            self.usage.record(result, *queries, caller=context.caller, now=context.now)
+            self.usage().record(result, *queries, caller=context.caller, now=context.now)
+        elif isinstance(request, GetRequest):
+            read = [(item.memory.namespace, item.memory.id) for item in result.found]
+            self.usage().record_use("read", read, caller=context.caller, now=context.now)
+        elif isinstance(request, UpdateRequest):
+            self.usage().record_use("updated", [(result.namespace, request.id)], caller=context.caller, now=context.now)
         elif isinstance(request, StoreRequest):
-            self.usage.metrics.stored(len(result.stored))
+            self.usage().metrics.stored(len(result.stored))
+            self._record_stored_again(request, result, context)
             for item in result.refused:
                 self.denied(request.operation, error_from_code(item.code, f"{item.field}: {item.reason}"))
+
+    def _record_stored_again(self, request: StoreRequest, result: StoreResult, context: RequestContext) -> None:
+        """Record the memories that a store confirmed or superseded."""
+        confirmed = [item.id for item in result.stored if item.status == "duplicate"]
+        superseded = [draft.supersedes for draft in request.memories if isinstance(draft, Draft) and draft.supersedes]
+        for used, ids in (("confirmed", confirmed), ("superseded", superseded)):
+            memories = [(result.namespace, id_) for id_ in ids]
+            self.usage().record_use(used, memories, caller=context.caller, now=context.now)

@@ -3,15 +3,31 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
+from dataclasses import replace
 
 from folklore import __version__
+from folklore.db.stores.injections import Injections
+from folklore.db.stores.jobs import Jobs
+from folklore.db.stores.models import KnownModel
 from folklore.embedding.protocol import PROBE, Model
 from folklore.errors import EmbedderUnavailable, Unavailable
 from folklore.memory.context import MemoryContext, RequestContext
 from folklore.memory.models.active_model import SWITCHED_OFF
-from folklore.memory.permissions import role_in
-from folklore.memory.requests import StatsRequest, StatusRequest
-from folklore.memory.results import ModelInfo, NamespaceStatus, Stats, Status
+from folklore.memory.models.switch import NamespaceCoverage as Covered
+from folklore.memory.models.switch import model_coverage
+from folklore.memory.permissions import require_owner, role_in
+from folklore.memory.requests import EmbeddingsRequest, JobsRequest, StatsRequest, StatusRequest
+from folklore.memory.results import (
+    EmbeddingsInfo,
+    JobsInfo,
+    ModelCoverage,
+    ModelInfo,
+    NamespaceCoverage,
+    NamespaceStatus,
+    Stats,
+    Status,
+)
 from folklore.model import Degraded
 
 # Seconds for the model to answer; a recall waits longer for it.
@@ -49,14 +65,72 @@ async def read_status(context: RequestContext, _request: StatusRequest) -> Statu
 
 
 async def read_stats(context: RequestContext, request: StatsRequest) -> Stats:
-    """Count exactly what namespaces hold. Two statements."""
+    """Count exactly what namespaces hold, and what was injected from them. Three statements."""
     model, _ = await _active_model(context.memory)
     namespaces = await context.memory.find_namespaces(request.namespaces)
     counted = await context.memory.namespaces.stats(
         [namespace.id for namespace in namespaces], None if model is None else model.id
     )
+    # As the owner: the ledger has no policies. It is asked for namespaces that the caller may read.
+    injected = await Injections(context.memory.root.database).stats([namespace.id for namespace in namespaces])
+    counted = [replace(item, **injected.get(item.name, {})) for item in counted]
     label = None if model is None else f"{model.provider}/{model.name}/{model.dimensions}"
     return Stats(tuple(counted), label, context.engine)
+
+
+async def read_jobs(context: RequestContext, _request: JobsRequest) -> JobsInfo:
+    """Return the rows of the background jobs, to the owner. One statement. Raises Refused."""
+    require_owner(context.caller, dry_run=True)
+    states = await Jobs(context.memory.database).all()
+    return JobsInfo(tuple(states.values()), tuple(context.scheduled()), context.now)
+
+
+async def read_embeddings(context: RequestContext, _request: EmbeddingsRequest) -> EmbeddingsInfo:
+    """Return the models, and what they embedded of the namespaces that the caller may read.
+
+    Addresses of models are for the owner.
+    """
+    memory = context.memory
+    models, coverage = await model_coverage(memory)
+    active = next((model for model in models if model.role == "active"), None)
+    note = memory.active_model.mismatch
+    if memory.embedder is None:
+        note = "Embedding is switched off (embedding.provider: none): memories are found by keyword only."
+    elif active is None:
+        note = "Nothing is embedded yet; the first store makes the configured model the active one."
+    return EmbeddingsInfo(
+        configured=memory.active_model.configured,
+        active=None if active is None else active.label,
+        note=note,
+        models=tuple(_model_row(model, coverage, show_url=context.caller.access is None) for model in models),
+        namespaces=tuple(
+            NamespaceCoverage(
+                item.namespace,
+                item.model.label,
+                item.model.role,
+                item.model.dimensions,
+                item.coverage.memories,
+                item.coverage.embedded,
+                item.coverage.pending,
+                item.path,
+            )
+            for item in coverage
+        ),
+    )
+
+
+def _model_row(model: KnownModel, coverage: Sequence[Covered], *, show_url: bool) -> ModelCoverage:
+    covered = [item.coverage for item in coverage if item.model.id == model.id]
+    return ModelCoverage(
+        model.label,
+        model.id,
+        model.role,
+        model.dimensions,
+        sum(item.embedded for item in covered),
+        sum(item.pending for item in covered),
+        model.url if show_url else None,
+        model.since,
+    )
 
 
 async def _failure(memory: MemoryContext) -> str | None:

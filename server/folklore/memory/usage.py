@@ -9,10 +9,11 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections import OrderedDict, deque
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
+from uuid import UUID
 
 from folklore.db.stores.usage import UsageEntry
 from folklore.errors import FolkloreError
@@ -85,9 +86,6 @@ class UsageQueue:
         for rank, result in enumerate(answer.memories, start=1):
             if result.expanded is not None:
                 continue
-            if len(self._entries) >= self._capacity or self._closing.is_set():
-                self.dropped += 1
-                continue
             entry = UsageEntry(
                 namespace=result.memory.namespace,
                 memory=result.memory.id,
@@ -99,7 +97,18 @@ class UsageQueue:
                 session=self._session,
                 caller=caller.author,
             )
-            self._entries.append((entry, 0))
+            self._append(entry)
+
+    def add_use(self, used: str, memories: Iterable[tuple[str, UUID]], *, caller: Caller, now: datetime) -> None:
+        """Queue another use of memories, each with the name of its namespace, without waiting."""
+        for namespace, memory in memories:
+            self._append(UsageEntry(namespace, memory, now, caller.author, used))
+
+    def _append(self, entry: UsageEntry) -> None:
+        if len(self._entries) >= self._capacity or self._closing.is_set():
+            self.dropped += 1
+            return
+        self._entries.append((entry, 0))
         if self._entries and (self._writing is None or self._writing.done()):
             self._writing = asyncio.create_task(self._write_all(), name="folklore-usage")
 
@@ -161,6 +170,14 @@ class UsageRecorder:
             self._recalled.popitem(last=False)
         if self.queue is not None:
             self.queue.add(answer, *queries, caller=caller, now=now)
+
+    def record_use(self, used: str, memories: Iterable[tuple[str, UUID]], *, caller: Caller, now: datetime) -> None:
+        """Record that a caller used memories, by the names of their namespaces, without waiting.
+
+        It counts for those that a hook had injected.
+        """
+        if self.queue is not None:
+            self.queue.add_use(used, memories, caller=caller, now=now)
 
     def unquote(self, namespace: str, drafts: Sequence[Draft | Unreadable]) -> list[Draft | Unreadable]:
         """Take quotation marks, a bullet or the like off each draft that wraps a memory recalled here.

@@ -14,6 +14,8 @@ from folklore.memory.secret_guard import guard_draft
 from folklore.model import FIELDS, Draft, Field, FieldType, JsonObject, Link, SecretPolicy, Unreadable, number
 from folklore.text import tags as tag_rules
 from folklore.text.clean import clean, cleaned
+from folklore.text.dates.zones import with_zone
+from folklore.text.injected import OPENING, without_blocks
 from folklore.text.languages import detect, language
 from folklore.text.paths import MAX_PATHS, plain_path
 
@@ -23,7 +25,6 @@ MAX_RELATED = 64
 MAX_REASON = 1_000
 MAX_KEY = 200
 MAX_SOURCE_BYTES = 2_000  # an index entry cannot hold more than 2,704 bytes
-_KIND = re.compile(r"[a-z][a-z0-9_-]{0,39}")
 _BLOB = re.compile(r"(?:[0-9a-f]{40}|[0-9a-f]{64}) [^\n]{1,1000}")
 _RELATION = re.compile(r"[a-z][a-z0-9_]{0,39}")
 _TEXTS = [name for name, field in FIELDS.items() if field.type == "text"]
@@ -77,10 +78,13 @@ def check_batch(
     refused: dict[int, FolkloreError] = {}
     removed: list[str] = []
     redacted: list[str] = []
+    injected: list[str] = []
     for place, given in enumerate(drafts):
         prefix = prefix_of(place, single=single)
         try:
-            draft, invisible = clean_draft(_stated(given, prefix), prefix)
+            stated = _stated(given, prefix)
+            own = _without_injected(stated, prefix)
+            draft, invisible = clean_draft(own, prefix)
             draft, replaced = guard_draft(draft, secrets, prefix=prefix)
             checked[place] = check_cleaned(draft, prefix=prefix, now=now, zone=zone)
         except FolkloreError as error:
@@ -88,6 +92,7 @@ def check_batch(
         else:
             removed += invisible
             redacted += replaced
+            injected += [] if own is stated else [f"{prefix}content"]
     if not checked:
         raise refused[min(refused)]
     return ValidBatch(
@@ -96,6 +101,7 @@ def check_batch(
         [
             *_note("Secrets were replaced by a marker before storing", redacted),
             *_note("Invisible characters were removed before storing", removed),
+            *_note("Notes that Folklore had injected were removed before storing", injected),
         ],
     )
 
@@ -110,6 +116,15 @@ def _stated(given: Draft | Unreadable, prefix: str) -> Draft:
     if isinstance(given, Unreadable):
         raise InvalidInput(f"{prefix}{given.field}".removesuffix("."), given.reason)
     return given
+
+
+def _without_injected(draft: Draft, prefix: str) -> Draft:
+    """Return a draft without what a hook injected into the session: it is stored already. Raises InvalidInput."""
+    content = without_blocks(draft.content).strip() if OPENING in draft.content else draft.content
+    if draft.content.strip() and not content:
+        problem = "holds nothing but notes that Folklore injected, which are stored already."
+        raise InvalidInput(f"{prefix}content", problem, hint="Store what is new, or update a note by its id.")
+    return draft if content == draft.content else replace(draft, content=content)
 
 
 def clean_draft(draft: Draft, prefix: str = "") -> tuple[Draft, list[str]]:
@@ -167,27 +182,6 @@ def _note(text: str, items: Sequence[str]) -> list[str]:
         return []
     more = f"; and {len(items) - _NOTES} more" if len(items) > _NOTES else ""
     return [f"{text} ({'; '.join(items[:_NOTES])}{more})."]
-
-
-def with_zone(value: datetime | None, zone: tzinfo, field: str = "time") -> datetime | None:
-    """Put a time without an offset in the caller's zone. Raises InvalidInput for one outside the years 1 to 9999."""
-    if value is None:
-        return None
-    aware = value.replace(tzinfo=zone) if value.tzinfo is None else value
-    try:
-        aware.astimezone(UTC)  # Postgres would store it, but Python could not read it back
-    except OverflowError as error:
-        raise InvalidInput(field, "must be in the years 1 to 9999.") from error
-    return aware
-
-
-def kind_of(kind: str, field: str) -> str:
-    """Return a normalised kind: lower-case letters, digits, - and _, at most 40."""
-    normalised = kind.strip().lower()
-    if not _KIND.fullmatch(normalised):
-        hint = "Use note, semantic, episodic, identity, procedural, decision, bug, or another lower-case word."
-        raise InvalidInput(field, f"{kind[:60]!r} is not a kind.", hint=hint)
-    return normalised
 
 
 def relation_type(name: str, field: str) -> str:
@@ -284,7 +278,7 @@ def _links(links: Sequence[Link], field: str) -> tuple[Link, ...]:
 
 _CHECKS: Mapping[FieldType, Callable[[Any, _Check], object]] = {
     "text": _text,
-    "kind": lambda value, check: kind_of(value, check.name),
+    "kind": lambda value, check: tag_rules.kind_of(value, check.name),
     "tags": lambda value, check: tag_rules.normalise(value, field=check.name),
     "paths": _paths,
     "language": lambda value, check: language(value, field=check.name),

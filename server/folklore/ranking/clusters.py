@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
+from folklore.lazy import NDArray
+from folklore.lazy import numpy as np
 
 # A neighbour: its row and its cosine.
 Neighbour = tuple[int, float]

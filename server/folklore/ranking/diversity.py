@@ -7,9 +7,8 @@ from datetime import datetime
 from typing import TypeVar
 from uuid import UUID
 
-import numpy as np
-from numpy.typing import NDArray
-
+from folklore.lazy import NDArray
+from folklore.lazy import numpy as np
 from folklore.text.words import separated, words
 
 Id = TypeVar("Id", UUID, str, int)

@@ -7,9 +7,8 @@ from datetime import datetime, timedelta
 from typing import TypeVar
 from uuid import UUID
 
-import numpy as np
-from numpy.typing import NDArray
-
+from folklore.lazy import NDArray
+from folklore.lazy import numpy as np
 from folklore.ranking.weights import RATINGS, SIGNALS, Ranking, Signals
 
 Id = TypeVar("Id", bound=Hashable)

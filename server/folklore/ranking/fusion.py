@@ -9,9 +9,8 @@ from types import MappingProxyType
 from typing import Generic, TypeVar
 from uuid import UUID
 
-import numpy as np
-from numpy.typing import NDArray
-
+from folklore.lazy import NDArray
+from folklore.lazy import numpy as np
 from folklore.ranking.weights import Branch, Ranking
 
 Id = TypeVar("Id", bound=Hashable)

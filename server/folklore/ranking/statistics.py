@@ -6,8 +6,8 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-from numpy.typing import NDArray
+from folklore.lazy import NDArray
+from folklore.lazy import numpy as np
 
 # A word that every second memory holds has this weight: the least that a piece of a question counts in its vector.
 _FUNCTION_WORD = math.log(2)

@@ -58,6 +58,22 @@ def key(name: str) -> str:
     return name.translate(_LOWER_ASCII)
 
 
+def prefix_of(pattern: str, *, field: str = "grant") -> str | None:
+    """Return the prefix of the names that a pattern matches: `repo:acme/` for `repo:acme/*`; None for a plain name.
+
+    It is in the case in which keys are compared. Raises InvalidInput for a `*` in another place.
+    """
+    text = pattern.strip()
+    if "*" not in text:
+        return None
+    levels, separator = text[:-2], text[-2:-1]
+    if not text.endswith("*") or separator not in (":", "/") or "*" in levels:
+        raise InvalidInput(
+            field, "a pattern ends with /* or :* and has no other *.", hint="For example: repo:acme/* or repo:*"
+        )
+    return key(normalise(levels, field=field)) + separator
+
+
 def nearest(name: str, known: Iterable[str], limit: int = 3) -> tuple[str, ...]:
     """Return the known names most similar to a name, best first: by spelling, by last level, or by a shared word."""
     requested = name.strip().lower()[:MAX_LENGTH]

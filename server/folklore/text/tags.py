@@ -1,4 +1,4 @@
-"""Tags: short lower-case labels with `:` and `/` as hierarchy (`entity:person:sarah`, `area/payments/refunds`)."""
+"""Kinds, and tags: short lower-case labels with `:` and `/` as hierarchy (`entity:person:ada`, `area/payments`)."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from folklore.text.clean import clean, nfc
 MAX_TAGS = 64
 MAX_LENGTH = 100
 _SEPARATORS = ":/"
+_KIND = re.compile(r"[a-z][a-z0-9_-]{0,39}")
 _APOSTROPHES = str.maketrans(dict.fromkeys("\u2018\u2019\u02bc\uff07", "'"))
 _AROUND_SEPARATOR = re.compile(r"(?<![\s:/])[\s]*([:/])[\s:/]*")
 _MAX_RAW_LENGTH = 2_000  # a longer tag is rejected without normalising it
@@ -39,6 +40,15 @@ def spell(tag: str) -> str:
     text = nfc(nfc(clean(tag).text).lower()).translate(_APOSTROPHES)
     text = _AROUND_SEPARATOR.sub(r"\1", text.strip())
     return "-".join(text.strip(_SEPARATORS + " \t\n").split()).strip(_SEPARATORS)
+
+
+def kind_of(kind: str, field: str) -> str:
+    """Return a normalised kind: lower-case letters, digits, - and _, at most 40."""
+    normalised = kind.strip().lower()
+    if not _KIND.fullmatch(normalised):
+        hint = "Use note, semantic, episodic, identity, procedural, decision, bug, or another lower-case word."
+        raise InvalidInput(field, f"{kind[:60]!r} is not a kind.", hint=hint)
+    return normalised
 
 
 def _checked(raw: str, number: int, field: str) -> str:

@@ -121,7 +121,7 @@ def _log_row(entry: LogEntry, zone: tzinfo) -> dict[str, Any]:
 
 
 async def _here(settings: Settings) -> Overview:
-    async with running(settings, warm=False) as app:
+    async with running(settings, warm=False, brief=True) as app:
         runtime = await app.ready()
         from folklore.db.stores.jobs import Jobs  # imports the database driver
 

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 from time import monotonic
-from typing import Literal
 from uuid import uuid4
 
 import click
 
 from folklore.app import App
 from folklore.backup.operations import latest_verified
-from folklore.cli.context import local_settings
+from folklore.cli.context import settings_of, zone_of
+from folklore.cli.operate.checks import Check, Checks, print_checks
 from folklore.cli.operate.config import masked
+from folklore.cli.operate.server_checks import examine_server
 from folklore.cli.options import context_and_json
-from folklore.cli.output import paint, print_json, print_line
 from folklore.config import Settings
 from folklore.db.database import Database, DryRun, PoolLimits
 from folklore.db.migrate import migrate, pending, server_info
@@ -30,82 +29,47 @@ from folklore.engine.disk import LEAST_FREE, free_space, require_space
 from folklore.errors import ConfigInvalid, FolkloreError, Unavailable
 from folklore.memory.context import MemoryContext, RequestContext
 from folklore.memory.models.active_model import ActiveModel, ModelSource
-from folklore.memory.operations import USE_CASES
-from folklore.memory.requests import RecallRequest, StoreRequest, without_nulls
+from folklore.memory.operations import use_case
+from folklore.memory.requests import RecallRequest, StoreRequest
 from folklore.model import Caller, Draft
 from folklore.runtime import backup_folder, database_address
 
-_COLOURS = {"ok": "green", "failed": "red", "skipped": "yellow"}
 _TIMEOUT = 60.0  # seconds for storing and recalling one memory
 
 
-@dataclass(frozen=True, slots=True)
-class Check:
-    """Outcome of one check. `hint` is the next step."""
-
-    name: str
-    status: Literal["ok", "failed", "skipped"]
-    detail: str
-    hint: str | None = None
-
-
 @dataclass(slots=True)
-class Examination:
-    """The checks so far, and the findings that later checks need."""
+class Examination(Checks):
+    """The checks of this machine so far, and the findings that later checks need."""
 
-    settings: Settings
-    checks: list[Check] = field(default_factory=list)
+    settings: Settings = field(kw_only=True)
     address: str | None = None
     migrated: bool = False
-    unreachable: bool = False
-
-    async def check(self, name: str, look: Callable[[], Awaitable[str]], *, needs: bool = True) -> None:
-        """Run one check; its detail is the text that `look` returns, or the message of its error."""
-        if not needs:
-            self.checks.append(Check(name, "skipped", "needs an earlier check to be ok"))
-            return
-        try:
-            self.checks.append(Check(name, "ok", await look()))
-        except FolkloreError as error:
-            self.unreachable |= isinstance(error, Unavailable)
-            self.checks.append(Check(name, "failed", error.message, error.hint))
-
-    @property
-    def failed(self) -> bool:
-        """True if any check failed."""
-        return any(check.status == "failed" for check in self.checks)
 
 
 @click.command()
 @context_and_json
 def doctor(ctx: click.Context, as_json: bool) -> None:
-    """Check settings, engine, database, schema, model, and a store with its recall; show the next step for a failure.
+    """Check that everything works, and show the next step for a failure.
 
-    Exit code 0 if every check succeeds, 3 if something cannot be reached, 1 if anything else failed. Nothing is
-    changed, except that the embedded engine is started and its schema brought up to date.
+    Checks settings, engine, database, schema, model, and a store with its recall; with --server the connection, its
+    TLS, versions and clocks, your token, its grants, the project and the assistants. Exit code 0 if every check
+    succeeds, 3 if something cannot be reached, 1 if anything else failed. Nothing is changed, except that the embedded
+    engine is started and its schema brought up to date.
     """
     try:
-        settings = local_settings(ctx)
+        settings = settings_of(ctx)
     except ConfigInvalid as error:
         checks, code = [Check("settings", "failed", error.message, error.hint)], 1
     else:
-        examination = asyncio.run(_examine(settings))
-        checks = examination.checks
-        code = (3 if examination.unreachable else 1) if examination.failed else 0
-    if as_json:
-        print_json({"ok": code == 0, "checks": [without_nulls(asdict(check)) for check in checks]})
-    else:
-        for check in checks:
-            status = paint(f"{check.status:<8}", fg=_COLOURS[check.status])
-            print_line(f"{status}{check.name:<10} {check.detail}")
-            if check.hint:
-                print_line(f"{'':<19}→ {check.hint}")
+        found = asyncio.run(_examine(settings) if settings.server is None else examine_server(settings, zone_of(ctx)))
+        checks, code = found.checks, found.exit_code
+    print_checks(checks, as_json=as_json, ok=code == 0)
     if code:
         ctx.exit(code)
 
 
 async def _examine(settings: Settings) -> Examination:
-    found = Examination(settings)
+    found = Examination(settings=settings)
     await found.check("settings", lambda: _settings(found))
     embedded = settings.database_url is None
     await found.check("engine", lambda: _engine(found))
@@ -221,9 +185,9 @@ async def _round_trip(memory: MemoryContext) -> None:
     namespace = f"doctor-{uuid4().hex[:12]}"
     context = RequestContext(memory, Caller("doctor"), datetime.now(UTC))
     text = "The doctor's thermometer is kept in the second drawer."
-    await USE_CASES["store"](context, StoreRequest(memories=(Draft(text),), namespace=namespace))
+    await use_case("store")(context, StoreRequest(memories=(Draft(text),), namespace=namespace))
     request = RecallRequest(query="Where is the thermometer?", namespaces=(namespace,))
-    answer = await USE_CASES["recall"](context, request)
+    answer = await use_case("recall")(context, request)
     if [result.memory.content for result in answer.memories] != [text]:
         raise FolkloreError("A memory was stored and not recalled.", hint="Please report this with the log.")
     if answer.degraded:

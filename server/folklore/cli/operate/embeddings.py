@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from dataclasses import asdict
 from functools import partial
 from typing import Any, TypeVar
@@ -12,16 +12,17 @@ from uuid import UUID
 import click
 
 from folklore.app import App
-from folklore.cli.context import local_settings, settings_of, with_app
+from folklore.cli.context import call, local_settings, settings_of, with_app
 from folklore.cli.options import context_and_json
 from folklore.cli.output import print_either, print_json, print_line, print_rows, progress
 from folklore.config import EmbeddingSettings, Settings
-from folklore.db.stores.models import KnownModel, Models
+from folklore.db.stores.models import Models
 from folklore.embedding import fastembed
 from folklore.embedding.factory import build_embedder, configured_choice, key_for, models_folder
 from folklore.errors import InvalidInput, NotFound, Refused
 from folklore.memory.models.backfill import Backfill, Pace
-from folklore.memory.models.switch import ModelSwitch, NamespaceCoverage, Switched, model_coverage, target_of
+from folklore.memory.models.switch import ModelSwitch, Switched, target_of
+from folklore.memory.requests import EmbeddingsRequest, result_json
 from folklore.runtime import Runtime
 
 Result = TypeVar("Result")
@@ -45,57 +46,17 @@ def status(ctx: click.Context, as_json: bool) -> None:
     Counts exactly, so it reads every namespace.
     """
 
-    async def work(app: App, running: Runtime) -> dict[str, Any]:
-        models, coverage = await model_coverage(running.memory)
-        configured = configured_choice(app.settings.embedding)
-        active = next((model for model in models if model.role == "active"), None)
-        return {
-            "configured": None if configured is None else configured.label,
-            "active": None if active is None else active.label,
-            "note": running.memory.active_model.mismatch or _note(app.settings, active),
-            "models": [_model_row(model, coverage) for model in models],
-            "namespaces": [_namespace_row(item) for item in coverage],
-        }
-
-    value = with_app(ctx, work)
+    found = call(ctx, EmbeddingsRequest())
     if as_json:
-        print_json(value)
+        print_json(result_json(EmbeddingsRequest(), found))
         return
-    print_line(f"configured  {value['configured'] or 'none'}")
-    print_line(f"active      {value['active'] or 'none yet'}")
-    if value["note"]:
-        print_line(value["note"])
-    for rows in (value["models"], value["namespaces"]):
+    print_line(f"configured  {found.configured or 'none'}")
+    print_line(f"active      {found.active or 'none yet'}")
+    if found.note:
+        print_line(found.note)
+    for rows in ([asdict(item) for item in found.models], [asdict(item) for item in found.namespaces]):
         if rows:
             print_rows(rows, [name for name in rows[0] if name not in ("id", "url", "since")])
-
-
-def _note(settings: Settings, active: KnownModel | None) -> str | None:
-    if settings.embedding.provider == "none":
-        return "Embedding is switched off (embedding.provider: none): memories are found by keyword only."
-    if active is None:
-        return "Nothing is embedded yet; the first store makes the configured model the active one."
-    return None
-
-
-def _model_row(model: KnownModel, coverage: Sequence[NamespaceCoverage]) -> dict[str, Any]:
-    covered = [item.coverage for item in coverage if item.model.id == model.id]
-    return {
-        "model": model.label,
-        "id": str(model.id),
-        "role": model.role,
-        "dimensions": model.dimensions,
-        "url": model.url,
-        "since": None if model.since is None else model.since.isoformat(timespec="seconds"),
-        "embedded": sum(item.embedded for item in covered),
-        "pending": sum(item.pending for item in covered),
-    }
-
-
-def _namespace_row(item: NamespaceCoverage) -> dict[str, Any]:
-    model, counts = item.model, {name: getattr(item.coverage, name) for name in ("memories", "embedded", "pending")}
-    row = {"namespace": item.namespace, "model": model.label, "role": model.role, "dimensions": model.dimensions}
-    return row | counts | {"path": item.path}
 
 
 @embeddings.command()

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -15,15 +16,23 @@ import click
 from folklore.cli.context import quick_settings
 from folklore.cli.options import context_and_json
 from folklore.cli.output import print_json, print_line
-from folklore.clients.changes import Change, changed_lines, write
+from folklore.clients.changes import Change, changed_lines, is_ours, write
 from folklore.clients.changes import install as planned
 from folklore.clients.changes import uninstall as planned_removal
+from folklore.clients.credentials import normalised, read_token, save_token
+from folklore.clients.editing import HOOKS, EditError
 from folklore.clients.known import CLIENTS, TOKEN_VARIABLE, Client, Machine, Remote
+from folklore.clients.plugin import (
+    FolderChange,
+    files_of,
+    hooks_of,
+    install_folder,
+    uninstall_folder,
+    write_folder,
+)
 from folklore.config import Settings
 from folklore.errors import FolkloreError, InvalidInput, NotFound
 from folklore.project import project_namespace, repository_root
-
-_Plan = Callable[[Client, Path], Change]
 
 _SAYS = {
     "added": "added to {file}",
@@ -35,6 +44,15 @@ _SAYS = {
     "absent": "no entry in {file}",
     "foreign": "left the entry of {file}, which is not Folklore's",
 }
+_SAYS_OF_FOLDER = {
+    "added": "added {file}: {parts}",
+    "updated": "updated {file}",
+    "unchanged": "{file} is up to date already",
+    "removed": "removed {file}",
+    "absent": "nothing in {file}",
+}
+
+_CHANGING = ("added", "updated", "removed", "restored", "deleted", "foreign")
 
 _names = click.argument("clients", nargs=-1, type=click.Choice([*CLIENTS, "all"]))
 _scope = click.option(
@@ -49,11 +67,30 @@ _dry_run = click.option("--dry-run", is_flag=True, help="Show the changes as a d
 
 @dataclass(frozen=True, slots=True)
 class _Outcome:
+    """Outcome for one assistant: the changes of its settings and of its folder, an error, or why it is left out."""
+
     client: Client
     path: Path | None = None
     change: Change | None = None
+    folder: FolderChange | None = None
     error: str | None = None
     left_out: str | None = None
+
+    @property
+    def action(self) -> str:
+        """The action that counts: that of the folder, if the server is in it or the settings have no part in it."""
+        parts = [part.action for part in (self.folder, self.change) if part is not None]
+        if not parts:
+            return "failed" if self.error else "left out"
+        return next((action for action in parts if action not in ("absent", "unchanged")), parts[0])
+
+    @property
+    def left(self) -> Sequence[Path]:
+        """The files of the folder that stay, since their owner changed them."""
+        return self.folder.left if self.folder is not None else ()
+
+
+_Plan = Callable[[Client, Path], tuple[Change | None, FolderChange | None]]
 
 
 @click.command()
@@ -61,7 +98,7 @@ class _Outcome:
 @_scope
 @_dry_run
 @click.option("--print", "only_print", is_flag=True, help="Print the entries to paste and write nothing.")
-@click.option("--force", is_flag=True, help="Replace an entry of the same name that is not Folklore's.")
+@click.option("--force", is_flag=True, help="Replace an entry or a folder of the same name that is not Folklore's.")
 @context_and_json
 def install(
     ctx: click.Context,
@@ -75,35 +112,45 @@ def install(
 ) -> int:
     """Install Folklore into assistants; without names, or with `all`, into those found on this machine.
 
-    Each starts its own server on stdio; with --server it connects to that server over HTTP. A token given by --token is
-    written into the settings of the user; one in FOLKLORE_TOKEN, or for a project, is only referred to, where the
-    assistant can read variables.
+    Each starts its own server on stdio; Claude Code, Codex and Gemini CLI get hooks and a skill too. With --server each
+    starts a bridge to that server, and the token is kept in the system's keyring or a file of yours, never in the
+    settings of an assistant. With --scope project, they connect to that server over HTTP, and refer to the token in
+    FOLKLORE_TOKEN.
     """
     settings, _ = quick_settings(ctx)
     machine = Machine()
     project = repository_root(Path.cwd()) if scope == "project" else None
     flags = ctx.find_root().obj
-    local = local_command(sys.executable, options_for_stdio(settings, flags["config"]))
-    remote = _remote(settings, project, given=flags["flags"]["token"])
+    command = own_command(sys.executable, options_for_assistants(settings, flags["config"]))
+    remote = _remote(settings, project)
     chosen, left_out = _usable(_chosen(clients, machine), named=_are_named(clients), project=project, remote=remote)
+    entry_of = partial(_entry, command=command, remote=remote, project=project)
     if only_print:
         for client in chosen:
             print_line(f"{client.title}: {_shown(client.file(machine, project))}", bold=True)
-            print_line(client.section.snippet(_entry(client, local, remote)))
+            print_line(client.section.snippet(entry_of(client)))
         return 0
 
-    def plan(client: Client, path: Path) -> Change:
-        entry = _entry(client, local, remote)
-        secret = remote is not None and remote.token is not None and remote.token in str(entry)
-        return planned(path, client.section, entry, force=force, secret=secret)
+    def plan(client: Client, path: Path) -> tuple[Change | None, FolderChange | None]:
+        if project is not None or client.folder is None:
+            return planned(path, client.section, entry_of(client), force=force), None
+        former: Mapping[str, Any] = {}
+        if client.in_folder is None:
+            change: Change | None = planned(path, client.section, entry_of(client), force=force)
+        else:  # an entry of an earlier installation would start a second server
+            former = _our_entry(client, path)
+            change = planned_removal(path, client.section) if former else None
+        files = files_of(client.parts, command)
+        place = client.folder(machine)
+        return change, install_folder(place, files, server_in=client.in_folder, former=former, force=force)
 
+    kept = None if dry_run or project is not None else _keep_token(settings)
     outcomes = [*_carry_out(chosen, machine, project, plan, dry_run=dry_run), *left_out]
-    hidden = [remote.token] if remote is not None and remote.token else []
     following = partial(_next, remote=remote, project=project)
-    code = _report(outcomes, as_json=as_json, dry_run=dry_run, hidden=hidden, following=following)
+    code = _report(outcomes, as_json=as_json, dry_run=dry_run, following=following)
     if not as_json:
         needs_database = flags["flags"]["database_url"] or os.environ.get("FOLKLORE_DATABASE_URL")
-        _advise(remote, needs_database_url=bool(needs_database))
+        _advise(settings, kept, project, needs_database_url=bool(needs_database))
     return code
 
 
@@ -113,9 +160,9 @@ def install(
 @_dry_run
 @context_and_json
 def uninstall(ctx: click.Context, /, clients: Sequence[str], scope: str, dry_run: bool, as_json: bool) -> int:
-    """Remove Folklore's entry from assistants; without names, or with `all`, from each that has one.
+    """Remove Folklore from assistants; without names, or with `all`, from each that has it.
 
-    Memories stay.
+    Memories and tokens stay.
     """
     settings, _ = quick_settings(ctx)
     machine = Machine()
@@ -123,48 +170,73 @@ def uninstall(ctx: click.Context, /, clients: Sequence[str], scope: str, dry_run
     named = _are_named(clients)
     candidates = [CLIENTS[name] for name in dict.fromkeys(clients)] if named else list(CLIENTS.values())
     chosen, _ = _usable(candidates, named=named, project=project, remote=None)
-    outcomes = _carry_out(
-        chosen, machine, project, lambda client, path: planned_removal(path, client.section), dry_run=dry_run
-    )
+
+    def plan(client: Client, path: Path) -> tuple[Change, FolderChange | None]:
+        change = planned_removal(path, client.section)
+        if project is not None or client.folder is None:
+            return change, None
+        return change, uninstall_folder(client.folder(machine), client.in_folder)
+
+    outcomes = _carry_out(chosen, machine, project, plan, dry_run=dry_run)
     if not named:
-        outcomes = [one for one in outcomes if one.error or (one.change is not None and one.change.action != "absent")]
+        outcomes = [one for one in outcomes if one.error or one.action != "absent"]
     code = _report(outcomes, as_json=as_json, dry_run=dry_run)
     if not as_json:
         if not outcomes:
             print_line("No assistant has an entry of Folklore.")
-        print_line(f"Left: the memories and settings in {_shown(settings.home)}.")
+        print_line(f"Left: the memories, settings and tokens in {_shown(settings.home)} and in the system's keyring.")
     return code
 
 
-def local_command(python: str, options: Sequence[str]) -> list[str]:
-    """Return the command that starts a server on stdio: the `folklore` next to this Python, with these options."""
-    scripts = [Path(python).with_name(name) for name in ("folklore", "folklore.exe")]
+def own_command(python: str, options: Sequence[str]) -> list[str]:
+    """Return the command line that starts this installation of Folklore, with these options.
+
+    An environment that `uvx` or `pipx run` made for one call may be deleted at any time: these make it again.
+    """
+    folder = Path(python).parent
+    if {"archive-v0", "environments-v2"} & set(folder.parts):
+        return [shutil.which("uvx") or "uvx", "folklore-mcp", *options]
+    if "pipx" in folder.parts and ".cache" in folder.parts and "venvs" not in folder.parts:
+        return [shutil.which("pipx") or "pipx", "run", "folklore-mcp", *options]
+    scripts = [folder / name for name in ("folklore", "folklore.exe")]
     script = next((str(path) for path in scripts if path.exists()), None)
-    return [*([script] if script else [python, "-m", "folklore"]), *options, "serve"]
+    return [*([script] if script else [python, "-m", "folklore"]), *options]
 
 
-def options_for_stdio(settings: Settings, config: Path | None) -> list[str]:
-    """Return the options by which a server that an assistant starts uses this home and this settings file."""
+def options_for_assistants(settings: Settings, config: Path | None) -> list[str]:
+    """Return the options by which a process of an assistant uses this home, this settings file and this server."""
     file = config or os.environ.get("FOLKLORE_CONFIG")
     options = [] if not file else ["--config", os.path.abspath(Path(file).expanduser())]  # noqa: PTH100 - keeps links
     if settings.home != Path("~/.folklore").expanduser():
         options += ["--home", str(settings.home)]
+    if settings.server is not None:
+        options += ["--server", normalised(settings.server)]
     return options
 
 
-def _remote(settings: Settings, project: Path | None, given: str | None) -> Remote | None:
-    """Return the server to connect to over HTTP, if one is set."""
-    if settings.server is None:
+def _remote(settings: Settings, project: Path | None) -> Remote | None:
+    """Return the server that a repository's settings file names, if one is set."""
+    if settings.server is None or project is None:
         return None
-    token = settings.token.get_secret_value() if settings.token else None
-    from_environment = token is not None and given is None and token == os.environ.get(TOKEN_VARIABLE)
-    namespace = settings.namespace or (project_namespace(project) if project is not None else None)
     return Remote(
-        url=f"{settings.server.rstrip('/')}/mcp",
-        token=token,
-        token_in_variable=from_environment or (token is not None and project is not None),
-        namespace=namespace,
+        url=f"{normalised(settings.server)}/mcp",
+        needs_token=settings.token is not None,
+        namespace=settings.namespace or project_namespace(project),
     )
+
+
+def _keep_token(settings: Settings) -> str | None:
+    """Keep the token for the bridge; return in words where it is, None if none was given."""
+    if settings.server is None or settings.token is None:
+        return None
+    return save_token(settings.server, settings.token.get_secret_value(), home=settings.home)
+
+
+def _has_token(settings: Settings) -> bool:
+    try:
+        return settings.token is not None or read_token(str(settings.server), home=settings.home) is not None
+    except FolkloreError:  # it is kept, and cannot be read now
+        return True
 
 
 def _are_named(names: Sequence[str]) -> bool:
@@ -198,34 +270,44 @@ def _obstacle(client: Client, project: Path | None, remote: Remote | None) -> In
     if remote is not None and client.remote is None:
         return InvalidInput(
             "server",
-            f"{client.title} starts local servers only.",
-            hint="Add the server under Settings > Connectors, or install without --server.",
-        )
-    if project is not None and remote is not None and remote.token is not None and client.variable is None:
-        return InvalidInput(
-            "token",
-            f"{client.title} reads no variables, and a project's settings are no place for a token.",
+            f"{client.title} reads no variables in a project's settings, which are no place for a token.",
             hint="Use --scope user.",
         )
     return None
 
 
-def _entry(client: Client, local: Sequence[str], remote: Remote | None) -> dict[str, Any]:
-    return client.local(local) if remote is None or client.remote is None else client.remote(remote)
+def _entry(client: Client, *, command: Sequence[str], remote: Remote | None, project: Path | None) -> dict[str, Any]:
+    if remote is not None and client.remote is not None:
+        return client.remote(remote)
+    entry = client.local([*command, "serve"])
+    if project is not None:
+        return entry | ({"env": {"FOLKLORE_NAMESPACE": project_namespace(project)}} if client.starts_elsewhere else {})
+    return entry | ({HOOKS: hooks_of(client.hooks, command)} if client.hooks else {})
+
+
+def _our_entry(client: Client, path: Path) -> Mapping[str, Any]:
+    """Return Folklore's entry of a settings file; empty without one, or if the file cannot be read."""
+    try:
+        entry = client.section.find(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, EditError):
+        return {}
+    return entry if entry is not None and is_ours(entry) else {}
 
 
 def _carry_out(
     chosen: Sequence[Client], machine: Machine, project: Path | None, plan: _Plan, *, dry_run: bool
 ) -> list[_Outcome]:
-    """Change one file after the other; an error of one is its outcome, and does not hinder the others."""
+    """Change one assistant after the other; an error of one is its outcome, and does not hinder the others."""
     outcomes = []
     for client in chosen:
         path = client.file(machine, project)
         try:
-            change = plan(client, path)
-            if change.writes and not dry_run:
+            change, folder = plan(client, path)
+            if change is not None and change.writes and not dry_run:
                 write(change)
-            outcomes.append(_Outcome(client, path, change))
+            if folder is not None and folder.writes and not dry_run:
+                write_folder(folder)
+            outcomes.append(_Outcome(client, path, change, folder))
         except (FolkloreError, OSError) as error:
             if len(chosen) == 1:
                 raise
@@ -239,7 +321,6 @@ def _report(
     *,
     as_json: bool,
     dry_run: bool,
-    hidden: Sequence[str] = (),
     following: Callable[[Client], str] | None = None,
 ) -> int:
     """Print the outcomes; return 1 if an assistant that was asked for could not be changed."""
@@ -247,8 +328,10 @@ def _report(
         print_json([_document(one) for one in outcomes])
     else:
         for one in outcomes:
-            if dry_run and one.change is not None and one.change.writes:
-                click.echo(changed_lines(one.change, str(one.change.path), hidden), nl=False)
+            changes = [*([one.change] if one.change else []), *(one.folder.files if one.folder else [])]
+            diffs = [changed_lines(change) for change in changes if change.writes]
+            if dry_run and diffs:
+                click.echo("".join(diffs), nl=False)
             else:
                 _show(one, following)
     return int(any(one.error for one in outcomes))
@@ -256,47 +339,74 @@ def _report(
 
 def _show(outcome: _Outcome, following: Callable[[Client], str] | None) -> None:
     """Print the outcome for one assistant, where the former content is, and the next step."""
-    change = outcome.change
-    if change is None:
-        colour = {"fg": "red"} if outcome.error else {}
-        print_line(f"{outcome.client.title}: {outcome.error or f'left out ({outcome.left_out})'}", **colour)
+    title, change, folder = outcome.client.title, outcome.change, outcome.folder
+    if change is None and folder is None:
+        _say(f"{title}: {outcome.error or f'left out ({outcome.left_out})'}", "red" if outcome.error else "")
         return
-    colour = {"fg": "green"} if change.writes else {}
-    print_line(f"{outcome.client.title}: {_SAYS[change.action].format(file=_shown(change.path))}", **colour)
-    if change.backup is not None:
+    shown = [part for part in (change, folder) if part is not None and part.action in (outcome.action, *_CHANGING)]
+    for part in shown:
+        says = _SAYS_OF_FOLDER if part is folder else _SAYS
+        text = says[part.action].format(file=_shown(part.path), parts=_parts(outcome.client))
+        _say(f"{title}: {text}", "green" if part.writes else "")
+    if change is not None and change.backup is not None:
         print_line(f"  The file as it was before: {_shown(change.backup)}")
-    if following is not None and change.writes:
+    for path in outcome.left:
+        print_line(f"  Left as you changed it: {_shown(path)}")
+    if following is not None and any(part.writes for part in shown):
         print_line(f"  Next: {following(outcome.client)}.")
 
 
+def _say(text: str, colour: str) -> None:
+    print_line(text, **({"fg": colour} if colour else {}))
+
+
+def _parts(client: Client) -> str:
+    """Return in words what a folder holds."""
+    commands = sum(name.startswith("commands/") for name in client.parts)
+    parts = {
+        "the server": client.in_folder is not None,
+        "hooks": any(name.startswith("hooks/") for name in client.parts),
+        "a skill": True,
+        f"{commands} commands": commands > 0,
+    }
+    return ", ".join(name for name, there in parts.items() if there)
+
+
 def _document(outcome: _Outcome) -> dict[str, object]:
-    change = outcome.change
-    backup = str(change.backup) if change is not None and change.backup else None
+    change, folder = outcome.change, outcome.folder
     return {
         "client": outcome.client.name,
         "file": str(outcome.path) if outcome.path else None,
-        "action": change.action if change is not None else "failed" if outcome.error else "left out",
-        "backup": backup,
+        "folder": str(folder.path) if folder is not None else None,
+        "action": outcome.action,
+        "backup": str(change.backup) if change is not None and change.backup else None,
+        "left": [str(path) for path in outcome.left],
         "error": outcome.error or outcome.left_out,
     }
 
 
 def _next(client: Client, *, remote: Remote | None, project: Path | None) -> str:
-    if remote is not None and remote.token_in_variable and client.variable is not None:
+    if remote is not None and remote.needs_token:
         return f"set {TOKEN_VARIABLE} where {client.title} starts; {client.next}"
-    if remote is None and project is not None:
-        return f"{client.next}. Do not commit this file: it names a path of this machine"
-    return client.next
+    if project is not None:
+        return (
+            f"{client.next}. Do not commit this file: it names a path of this machine"
+            if remote is None
+            else client.next
+        )
+    return client.next_of_plugin or client.next
 
 
-def _advise(remote: Remote | None, *, needs_database_url: bool) -> None:
-    """Print what the settings of assistants do not hold, and what to do about it."""
-    if remote is None and needs_database_url:
+def _advise(settings: Settings, kept: str | None, project: Path | None, *, needs_database_url: bool) -> None:
+    """Print where the token is, what the settings of assistants do not hold, and what to do about it."""
+    if kept is not None:
+        print_line(f"The token for {normalised(str(settings.server))} is kept in {kept}.")
+    elif settings.server is not None and project is None and not _has_token(settings):
+        print_line(f"No token for {settings.server} is kept here.")
+        print_line("  Next: if that server has tokens, run this again with --token fk_….")
+    if settings.server is None and needs_database_url:
         print_line("The address of your database is not written there, as it may hold a password.")
         print_line("  Next: put it into ~/.folklore/config.yaml as `database_url`, else assistants use another memory.")
-    if remote is not None and remote.namespace is None:
-        print_line("Memories go to the namespace of the token, if it has one.")
-        print_line("  Next: run this with --scope project in a repository, to use the repository's namespace there.")
 
 
 def _shown(path: Path) -> str:

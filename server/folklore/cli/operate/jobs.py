@@ -9,14 +9,15 @@ from typing import Any
 import click
 
 from folklore.app import App
-from folklore.cli.context import with_app, zone_of
+from folklore.cli.context import call, with_app, zone_of
 from folklore.cli.options import context_and_json
 from folklore.cli.output import print_json, print_rows, row_of
-from folklore.db.stores.jobs import Jobs, JobState
 from folklore.errors import InvalidInput, Refused
 from folklore.jobs.definitions import BY_NAME, JOBS
 from folklore.jobs.job import Job
 from folklore.jobs.scheduler import RunReport
+from folklore.memory.requests import JobsRequest
+from folklore.model import JobState
 from folklore.runtime import Runtime
 
 # Names in the output, and the attributes of the last run that they show.
@@ -58,14 +59,10 @@ def run(ctx: click.Context, names: tuple[str, ...], dry_run: bool, as_json: bool
 def status(ctx: click.Context, as_json: bool) -> None:
     """Show the last run of each job and when it is due again."""
 
-    async def work(app: App, running: Runtime) -> None:
-        zone = zone_of(ctx)
-        states = await Jobs(running.database).all()
-        scheduled = {job.name for job in app.scheduler.scheduled} if app.settings.jobs.enabled else set()
-        rows = [_row(job, states.get(job.name), job.name in scheduled, app.now(), zone) for job in JOBS]
-        _print(rows, ["job", "state", "last_run", "seconds", "done", "next_due", "error"], as_json=as_json)
-
-    with_app(ctx, work)
+    found, zone = call(ctx, JobsRequest()), zone_of(ctx)
+    states = {state.name: state for state in found.jobs}
+    rows = [_row(job, states.get(job.name), job.name in found.scheduled, found.at, zone) for job in JOBS]
+    _print(rows, ["job", "state", "last_run", "seconds", "done", "next_due", "error"], as_json=as_json)
 
 
 def _chosen(names: Sequence[str]) -> list[Job]:

@@ -26,6 +26,7 @@ from folklore.errors import InvalidInput
 @click.option("--http", is_flag=True, help="Serve streamable HTTP at /mcp and SSE at /sse instead of stdio.")
 @click.option("--host", help="Address to listen on (with --http).")
 @click.option("--port", type=click.IntRange(0, 65535), help="Port to listen on (with --http).")
+@click.option("--url", help="Address by which clients call it, such as a proxy's (with --http).")
 @click.option("--insecure", is_flag=True, help="Listen on --host even though no token is needed (with --http).")
 @click.option("--read-only", is_flag=True, default=None, help="Offer only the tools that read.")
 @click.option("--snippets", is_flag=True, help="Print the commands that connect assistants first (with --http).")
@@ -40,7 +41,11 @@ def serve(
     """
     given = {name: value for name, value in given.items() if value is not None}
     if http:
+        url = given.pop("url", None)
         settings = _checked(settings_of(ctx, quiet=False, read_only=read_only, http=given or None))
+        if url is not None:
+            allowed = (normalised(url), *settings.http.allowed_hosts)
+            settings = settings.model_copy(update={"http": settings.http.model_copy(update={"allowed_hosts": allowed})})
         _serve_http(ctx, settings, snippets, insecure)
         return
     for name, value in (given | {"insecure": insecure, "snippets": snippets}).items():
@@ -79,7 +84,7 @@ async def _serve_bridge(settings: Settings, server: str) -> None:
         answer: Message = await in_memory.answer(protocol, messages)
         return answer
 
-    remote = Remote(normalised(server), lambda: Access(token_for(settings), request_headers(settings)))
+    remote = Remote(normalised(server), lambda: Access(token_for(settings), request_headers(settings)), settings.home)
     remote.prepare()
     bridge = Bridge(remote, claim_stdout(), own, BridgedCode(working_copy(settings)))
     try:
@@ -115,11 +120,11 @@ def _serve_http(ctx: click.Context, settings: Settings, snippets: bool, insecure
     def announce(url: str) -> None:
         if not snippets:
             return
-        from folklore.cli.operate.install import local_command, options_for_stdio
+        from folklore.cli.operate.install import options_for_assistants, own_command
 
         flags = ctx.find_root().obj
         database_url = flags["flags"]["database_url"] or os.environ.get("FOLKLORE_DATABASE_URL")
-        command = local_command(sys.executable, options_for_stdio(settings, flags["config"]))[:-1]
+        command = own_command(sys.executable, options_for_assistants(settings, flags["config"]))
         click.echo(install_commands(url, command, needs_database_url=bool(database_url)))
 
     run(settings, settings.http.host, settings.http.port, insecure=insecure, announce=announce)
@@ -137,16 +142,11 @@ def install_commands(url: str, command: Sequence[str], *, needs_database_url: bo
         [
             "Connect your assistants, in a second terminal (edits the settings of those found here, and keeps copies):",
             f"  {install}",
-            "Each then starts its own server on the same memory. To connect them to this server over HTTP:",
+            "Each then starts its own server on the same memory. To connect them to this server, from any machine:",
             f"  {install} --server {url}",
             "Name some to choose (claude-code, cursor, vscode …). Add --token fk_… if the server has tokens.",
             "--dry-run shows the changes first, --print entries to paste; `uninstall` removes them.",
             *([variable] if needs_database_url else []),
-            "If neither a call nor the settings name a namespace, memories go:",
-            "  from Claude Code, on stdio: to that of the repository it works in;",
-            "  from Cursor and VS Code, on stdio: to `default`, as both start the server in your home directory;",
-            "  over HTTP: to that in the header Folklore-Namespace (`install --scope project` sets it) or the token's,",
-            "    else the call fails (docs/how-to/connect.md).",
             "",
         ]
     )

@@ -16,12 +16,23 @@ from folklore.memory.results import ErasedNamespaces, MergedNamespaces
 from folklore.model import Role
 
 # Names in the output, and the attributes that they show.
-_TOKEN_TIMES = {"expires_at": "expires_at", "used_at": "last_used_at", "revoked_at": "revoked_at"}
+_TOKEN_TIMES = {"invited_until": "invited_until", "expires_at": "expires_at", "used_at": "last_used_at"}
+_TOKEN_TIMES |= {"revoked_at": "revoked_at"}
 _NAMESPACE = {name: name for name in ("name", "memories", "language", "shared", "created_at", "description")}
 _DELETION = {name: name for name in ("deleted_at", "deleted_by")}
 _AUDITED = ("at", "name", "agent", "action", "outcome", "namespace", "amount", "detail")
 _ENTRY = {name: name for name in (*_AUDITED[:7], "memories", "token", "detail")} | {"name": "principal"}
-_COUNTS = ("memories", "forgotten", "superseded", "without_vector", "sessions", "characters")
+_COUNTS = (
+    "memories",
+    "forgotten",
+    "superseded",
+    "without_vector",
+    "sessions",
+    "characters",
+    "injected",
+    "injected_tokens",
+    "injected_used",
+)
 
 
 @click.group()
@@ -156,7 +167,7 @@ def restore(ctx: click.Context, name: str) -> None:
 @namespaces_option
 @context_and_json
 def stats(ctx: click.Context, namespaces: Names, as_json: bool) -> None:
-    """Count what is stored, exactly; reads every memory of the namespaces."""
+    """Count exactly what is stored, and what hooks injected into sessions; reads every memory of the namespaces."""
     found, zone = call(ctx, requests.StatsRequest(namespaces=namespaces)), zone_of(ctx)
     # Without a model no embedding is pending.
     counts = [count for count in _COUNTS if found.model is not None or count != "without_vector"]
@@ -214,7 +225,8 @@ def tokens() -> None:
     "grants",
     multiple=True,
     metavar="NAMESPACE:ROLE",
-    help=f"A grant; roles are {', '.join(get_args(Role))}; repeatable. A new namespace is created.",
+    help=f"A grant; roles are {', '.join(get_args(Role))}; repeatable. A new namespace is created. "
+    "repo:acme/*:writer grants all that begin with repo:acme/, later ones too.",
 )
 @click.option("--owner", is_flag=True, help="Grants everything, and may create tokens.")
 @click.option("--namespace", help="The default for writing. Default: the only one that it may write to.")
@@ -240,7 +252,7 @@ def create_token(ctx: click.Context, /, grants: tuple[str, ...], as_json: bool, 
 @click.option("--all", "all_", is_flag=True, help="Also expired and revoked ones.")
 @context_and_json
 def list_tokens(ctx: click.Context, name: str | None, all_: bool, as_json: bool) -> None:
-    """List the tokens: principal, grants, last use; never the tokens themselves."""
+    """List the tokens and invitations: principal, grants, last use; never the tokens themselves."""
     found, zone = call(ctx, requests.ListTokensRequest(principal=name, all=all_)), zone_of(ctx)
     rows = [
         row_of(item, {"id": "id", "name": "principal"}, zone)

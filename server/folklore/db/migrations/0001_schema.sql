@@ -1,7 +1,7 @@
 -- The whole schema of Folklore; docs/explanation/schema.md has the rules and their reasons. It distributes on Citus as it
 -- is: data tables begin every key with namespace_id, ids are UUIDv7 made by the client, and there are no sequences, no
--- triggers, no reg* columns and no SET NULL. namespaces, models, principals, tokens, grants and jobs stay small and become
--- reference tables.
+-- triggers, no reg* columns and no SET NULL. namespaces, models, principals, tokens, grants, pattern_grants, invitations
+-- and jobs stay small and become reference tables.
 --
 --     1. Text functions      2. Small tables      3. Data tables      4. Row-level security
 
@@ -236,6 +236,32 @@ create table grants (
     constraint grants_namespace_fkey foreign key (namespace_id) references namespaces (id) on delete cascade
 );
 create index grants_namespace_idx on grants (namespace_id);
+
+-- The role of a token in every namespace whose name begins with a prefix, later ones too: repo:acme/ for the grant
+-- repo:acme/*. In lower case, as names are compared, and whole levels of a name: repo:acme/ is no prefix of
+-- repo:acmecorp/shop.
+create table pattern_grants (
+    token_id uuid not null,
+    prefix text collate "C" not null,
+    role text not null,
+    constraint pattern_grants_pkey primary key (token_id, prefix),
+    constraint pattern_grants_prefix_check check (prefix ~ '[^:/][:/]$'),
+    constraint pattern_grants_role_check check (role in ('reader', 'writer', 'admin')),
+    constraint pattern_grants_token_fkey foreign key (token_id) references tokens (id) on delete cascade
+);
+
+-- An invitation: a code that is exchanged once for a token. The token has its grants from the beginning, and the digest of
+-- random bytes, which is replaced by that of the secret which the invited person's machine made. `digest` is made from the
+-- code as tokens.digest is from a token.
+create table invitations (
+    token_id uuid not null,
+    digest bytea not null,
+    expires_at timestamptz not null,
+    redeemed_at timestamptz,
+    constraint invitations_pkey primary key (token_id),
+    constraint invitations_token_fkey foreign key (token_id) references tokens (id) on delete cascade
+);
+create unique index invitations_digest_key on invitations (digest);
 
 -- A background job: its lease and its last run. A lease in a row and not an advisory lock: it works behind a pooler and
 -- on a cluster, shows its holder, and ends by itself if the holder is killed.
@@ -473,6 +499,51 @@ create table audit (
 );
 create index audit_time_idx on audit (namespace_id, at);
 
+-- A session of an assistant in a project, as the hooks of the client name it. The namespace of zeros is for a project
+-- without memories.
+create table assistant_sessions (
+    namespace_id uuid not null,
+    caller text not null,
+    session text not null,
+    started_at timestamptz not null,
+    -- When a prompt or an answer last sounded like a decision, and when the assistant was asked to store it, once.
+    decided_at timestamptz,
+    asked_at timestamptz,
+    constraint assistant_sessions_pkey primary key (namespace_id, caller, session)
+);
+
+-- A memory in a text that a hook injected into such a session. Written before the text is given, so that no session gets
+-- a memory twice; with the text, which is erased with its memory.
+create table injections (
+    namespace_id uuid not null,
+    memory_id uuid not null,
+    -- The injected text, and the place of this memory in it.
+    injection_id uuid not null,
+    rank smallint not null,
+    caller text not null,
+    session text not null,
+    -- SessionStart or UserPromptSubmit.
+    event text not null,
+    injected_at timestamptz not null,
+    -- The first lines of the injected text, and those of this memory.
+    heading text not null,
+    note text not null,
+    tokens smallint not null,
+    -- The first use by the caller afterwards: recalled, read, updated, confirmed, superseded or quoted.
+    used_at timestamptz,
+    used text,
+    -- When the client compacted the session: the memory may be given again.
+    dropped_at timestamptz,
+    constraint injections_pkey primary key (namespace_id, memory_id, injection_id),
+    constraint injections_memory_fkey foreign key (namespace_id, memory_id)
+        references memories (namespace_id, id) on delete cascade
+);
+create unique index injections_once_key on injections (namespace_id, caller, session, memory_id)
+    where dropped_at is null;
+create index injections_time_idx on injections (namespace_id, injected_at);
+alter table injections alter column heading set statistics 0;
+alter table injections alter column note set statistics 0;
+
 
 -- 4. Row-level security -----------------------------------------------------------------------------------------------
 
@@ -489,20 +560,53 @@ begin
 end
 $$;
 
--- The namespaces in which the token of this transaction has one of these roles: none without a key, or if the token is
--- unknown, revoked or expired. It runs as its owner, since the caller may not read tokens.
-create function folklore_opened(roles text[]) returns uuid[]
+-- The token of this transaction: none without a key, or if the token is unknown, revoked or expired. It and the next two
+-- functions run as their owner, since the caller may not read tokens.
+create function folklore_token() returns uuid
 language sql stable parallel safe security definer
 return (
-    select coalesce(array_agg(g.namespace_id), '{}')
+    select t.id
     from tokens t
-    join grants g on g.token_id = t.id
     where t.digest = sha256(case
             when current_setting('folklore.key', true) ~ '^[0-9a-f]{64}$'
             then decode(current_setting('folklore.key', true), 'hex') end)
         and t.revoked_at is null
         and (t.expires_at is null or t.expires_at > now())
-        and g.role = any(roles)
+);
+
+-- True if a name begins with a prefix of pattern_grants. As a range, which an index on names serves: the least text after
+-- all that begin with repo:acme/ is repo:acme0, since 0 follows / and ; follows : in the order "C". No character has a
+-- special meaning.
+create function folklore_begins(name text, prefix text) returns boolean
+language sql immutable parallel safe
+return lower(name collate "C") >= prefix collate "C" and lower(name collate "C") <
+    left(prefix, -1) || case right(prefix, 1) when '/' then '0' else ';' end collate "C";
+
+-- The namespaces in which that token has one of these roles, by name or by a pattern. `offset 0` finds the token once.
+create function folklore_opened(roles text[]) returns uuid[]
+language sql stable parallel safe security definer
+return (
+    select coalesce(array_agg(opened.namespace_id), '{}')
+    from (select folklore_token() as id offset 0) t
+    cross join lateral (
+        select g.namespace_id
+        from grants g
+        where g.token_id = t.id and g.role = any(roles)
+        union all
+        select n.id
+        from pattern_grants p
+        join namespaces n on n.deleted_at is null and folklore_begins(n.name, p.prefix)
+        where p.token_id = t.id and p.role = any(roles)
+    ) opened
+);
+
+-- The prefixes for which that token has one of these roles.
+create function folklore_prefixes(roles text[]) returns text[]
+language sql stable parallel safe security definer
+return (
+    select coalesce(array_agg(p.prefix), '{}')
+    from pattern_grants p
+    where p.token_id = folklore_token() and p.role = any(roles)
 );
 
 create function folklore_readable() returns uuid[]
@@ -529,7 +633,17 @@ end;
 -- The subquery makes the check once for each statement, and keeps it out of the index conditions: statements name their
 -- namespaces too, and get the same plans as the owner's.
 alter table namespaces enable row level security;
-create policy namespaces_read on namespaces for select using (id in (select unnest(folklore_readable())));
+-- The second condition of reading is for the row that a statement inserts, which functions do not see yet.
+create policy namespaces_read on namespaces for select using (
+    id in (select unnest(folklore_readable()))
+    or deleted_at is null and exists (
+        select from unnest((select folklore_prefixes('{reader,writer,admin}'))) as p (prefix)
+        where folklore_begins(name, p.prefix)));
+-- A store creates a namespace that a pattern of its token matches. No grant by name is for a missing one.
+create policy namespaces_create on namespaces for insert with check (
+    deleted_at is null and shared = 'never' and exists (
+        select from unnest((select folklore_prefixes('{writer,admin}'))) as p (prefix)
+        where folklore_begins(name, p.prefix)));
 create policy namespaces_learn on namespaces for update using (id in (select unnest(folklore_writable())));
 
 alter table memories enable row level security;
@@ -590,5 +704,9 @@ create policy models_learn on models for insert with check (role is null or role
 alter table principals enable row level security;
 alter table tokens enable row level security;
 alter table grants enable row level security;
+alter table pattern_grants enable row level security;
+alter table invitations enable row level security;
 alter table usage enable row level security;
+alter table assistant_sessions enable row level security;
+alter table injections enable row level security;
 alter table jobs enable row level security;

@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-import numpy as np
-from numpy.typing import NDArray
 from pgvector import HalfVector
 
 from folklore.db.database import Database
@@ -17,6 +15,8 @@ from folklore.db.rows import made
 from folklore.db.stores.memories import Vectors, embedding_rows
 from folklore.db.stores.models import register
 from folklore.errors import Refused
+from folklore.lazy import NDArray
+from folklore.lazy import numpy as np
 from folklore.model import Similar
 
 # Sorts before every id.

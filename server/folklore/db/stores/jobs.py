@@ -4,37 +4,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal
 
 from folklore.db.database import Database
-from folklore.model import JsonObject
-
-Outcome = Literal["done", "failed", "cancelled"]
-
-
-@dataclass(frozen=True, slots=True)
-class JobState:
-    """The row of a job. `done` counts the work of the last run, or of the present one so far."""
-
-    name: str
-    holder: str | None = None
-    leased_until: datetime | None = None
-    started_at: datetime | None = None
-    finished_at: datetime | None = None
-    seconds: float | None = None
-    outcome: Outcome | None = None
-    done: Mapping[str, int] = field(default_factory=dict)
-    error: str | None = None
-    next_due: datetime | None = None
+from folklore.model import JobOutcome, JobState, JsonObject
 
 
 @dataclass(frozen=True, slots=True)
 class RunRecord:
     """The outcome of a run as it is recorded; the next run receives `notes`."""
 
-    outcome: Outcome
+    outcome: JobOutcome
     seconds: float
     done: Mapping[str, int]
     next_due: datetime

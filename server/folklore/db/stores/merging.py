@@ -90,7 +90,7 @@ class Merge:
                 positions=[row["position"] for row in sessions],
             )
             await self._session.rows("postings/insert", namespace=self._into.id, ids=list(batch))
-            for part in ("embeddings", "revisions", "keys", "usage"):
+            for part in ("embeddings", "revisions", "keys", "usage", "injections"):
                 await self._session.rows(f"merging/{part}", **self._names, ids=list(batch))
         for batch in batches:  # a relation needs both of its memories
             await self._session.rows("merging/relations", **self._names, ids=list(batch))

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Literal
 from uuid import UUID
-
-import numpy as np
-from numpy.typing import NDArray
 
 from folklore.db.database import Database, Session
 from folklore.db.rows import made
@@ -35,7 +32,7 @@ class KnownModel:
     query_prefix: str = ""
     document_prefix: str = ""
     revision: str = ""
-    probe: NDArray[np.float32] | None = None
+    probe: Sequence[float] | None = None
     role: Role | None = None
     since: datetime | None = None
 
@@ -62,10 +59,10 @@ class Models:
             row = await session.row("models/active")
         return None if row is None else row["id"]
 
-    async def learn_probe(self, model: UUID, probe: NDArray[np.float32]) -> None:
+    async def learn_probe(self, model: UUID, probe: Sequence[float]) -> None:
         """Record a fingerprint for a model without one. One statement."""
         async with self._database.session() as session:
-            await session.rows("models/set_probe", id=model, probe=probe.tolist())
+            await session.rows("models/set_probe", id=model, probe=probe)
 
     async def begin(self, model: KnownModel, *, now: datetime) -> Role:
         """Give a model the role `next`, unless it is next or active already, and return its role.
@@ -119,8 +116,7 @@ class Models:
 async def read_models(session: Session) -> list[KnownModel]:
     """Return every model, the active one first, within the caller's transaction. One statement."""
     rows = await session.rows("models/read")
-    probes = [None if row["probe"] is None else np.array(row["probe"], dtype=np.float32) for row in rows]
-    return [made(KnownModel, row, probe=probe) for row, probe in zip(rows, probes, strict=True)]
+    return [made(KnownModel, row) for row in rows]
 
 
 async def active_model(session: Session) -> KnownModel | None:
@@ -130,7 +126,7 @@ async def active_model(session: Session) -> KnownModel | None:
 
 async def register(session: Session, model: KnownModel, now: datetime) -> None:
     """Register a model within the caller's transaction; the first of a database becomes the active one."""
-    values = asdict(model) | {"probe": None if model.probe is None else model.probe.tolist(), "now": now}
+    values = asdict(model) | {"now": now}
     del values["role"], values["since"]
     await session.rows("models/insert", **values)
 

@@ -159,7 +159,7 @@ class Namespaces:
             deleted_at = None if locked is None else locked["deleted_at"]
             if deleted_before is not None and (deleted_at is None or deleted_at >= deleted_before):
                 return False
-            for part in ("postings", "memories", "audit"):
+            for part in ("postings", "memories", "sessions", "audit"):
                 await session.rows(f"namespaces/erase_{part}", namespace=namespace)
             await session.rows("namespaces/erase", namespace=namespace)
             entry = NewEntry(NOWHERE, "namespace_erase", amount=1, detail=str(namespace))

@@ -7,7 +7,6 @@ from contextlib import AbstractAsyncContextManager
 from math import hypot
 from uuid import UUID
 
-import numpy as np
 from pgvector import HalfVector
 
 from folklore.db.database import Database, Plans, Row, Session
@@ -26,6 +25,7 @@ from folklore.db.stores.recall_rows import (
     Scope,
     TermForm,
 )
+from folklore.lazy import numpy as np
 from folklore.model import FIELDS, Recalled
 from folklore.text.query.tsquery import function_word_text
 

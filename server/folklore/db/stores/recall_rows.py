@@ -8,10 +8,9 @@ from datetime import datetime
 from typing import Literal, NamedTuple
 from uuid import UUID
 
-import numpy as np
-from numpy.typing import NDArray
-
 from folklore.db.database import Row
+from folklore.lazy import NDArray
+from folklore.lazy import numpy as np
 from folklore.model import Filters
 
 

@@ -7,14 +7,13 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from uuid import UUID
 
-import numpy as np
-from numpy.typing import NDArray
-
 from folklore.db.database import Database, Session
 from folklore.db.rows import made
 from folklore.db.stores.maintenance import erase
 from folklore.db.stores.memories import PreparedMemory, Vectors
 from folklore.db.stores.transfer import ImportTransaction, Past, TransferredMemory
+from folklore.lazy import NDArray
+from folklore.lazy import numpy as np
 from folklore.model import Caller
 
 DERIVED = "derived"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 from uuid import UUID
 
@@ -14,19 +14,24 @@ if TYPE_CHECKING:  # a server on stdio imports UsageEntry before it may take the
     from folklore.db.database import Database
 
 
+# A use counts for what was injected so long before.
+USED_WITHIN = timedelta(days=1)
+
+
 @dataclass(frozen=True, slots=True)
 class UsageEntry:
-    """Memory in an answer, with its rank from 1 and its score; `query` is a digest of the query."""
+    """Memory that a caller used. In an `answer` it has a rank from 1 and a score; `query` is a digest of the query."""
 
     namespace: str
     memory: UUID
-    answer: UUID
     at: datetime
-    rank: int
-    score: float | None
-    query: bytes
-    session: str | None
     caller: str
+    used: str = "recalled"
+    answer: UUID | None = None
+    rank: int | None = None
+    score: float | None = None
+    query: bytes | None = None
+    session: str | None = None
 
 
 class UsageStore:
@@ -49,7 +54,9 @@ class UsageStore:
         for row in rows:
             batch = by_name.get(row["name"], [])
             async with self._database.session() as session:
-                counted = await session.rows("usage/record", namespace=row["id"], used=as_json(batch))
+                counted = await session.rows(
+                    "usage/record", namespace=row["id"], used=as_json(batch), within=USED_WITHIN
+                )
             ids = {found["id"] for found in counted}
             left += [entry for entry in batch if entry.memory not in ids]
         return left

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import secrets
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from datetime import datetime, timedelta
@@ -29,7 +30,10 @@ from folklore.model import Access, Caller, Demand
 log = get_logger(__name__)
 
 # The caller while authentication is unavailable: every operation fails with the reason, and nothing can be read.
-UNIDENTIFIED = Caller("unknown", access=Access(UUID(int=0), "0" * 64), identified=False)
+UNIDENTIFIED = Caller("unknown", access=Access(UUID(int=0), secrets.token_hex(32)), identified=False)
+# The caller of an exchange, who has no token yet and may do nothing else. The keys are random: whoever exchanges an
+# invitation chooses a digest, and could choose that of a known key.
+INVITED = Caller("invited", access=Access(UUID(int=0), secrets.token_hex(32)))
 
 # Seconds for which "no token exists yet" is cached; that one exists stays true.
 _NO_TOKEN_CACHED = 1.0

@@ -19,9 +19,15 @@ from folklore.memory.context import MemoryContext, RequestContext
 from folklore.memory.ids import new_id
 from folklore.memory.namespaces import create_namespace
 from folklore.memory.permissions import require_owner, stronger
-from folklore.memory.requests import CreateNamespaceRequest, CreateTokenRequest, ListTokensRequest, RevokeTokensRequest
+from folklore.memory.requests import (
+    CreateNamespaceRequest,
+    CreateTokenRequest,
+    InviteRequest,
+    ListTokensRequest,
+    RevokeTokensRequest,
+)
 from folklore.memory.results import CreatedToken, RevokedToken
-from folklore.model import Access, Caller, Role, Token
+from folklore.model import Access, Caller, PatternGrant, Role, Token
 from folklore.text import names
 from folklore.text.clean import clean
 
@@ -61,38 +67,54 @@ async def create_token(context: RequestContext, request: CreateTokenRequest) -> 
 
     Raises InvalidInput, Refused.
     """
+    secret = PREFIX + secrets.token_urlsafe(32)
+    token, created = await prepare_token(context, request, digest=digest_of(key_of(secret)), owner=request.owner)
+    principals = Principals(context.memory.database)
+    principal = await principals.create(token, principal_id=new_id(), caller=context.caller, now=context.now)
+    return CreatedToken(token.id, principal, secret, token.expires_at, tuple(created))
+
+
+async def prepare_token(
+    context: RequestContext, request: CreateTokenRequest | InviteRequest, *, digest: bytes, owner: bool = False
+) -> tuple[NewToken, list[str]]:
+    """Check what a token is to be, and create the namespaces of its grants that do not exist.
+
+    Returns the token, which is not stored yet, and the names of these namespaces. Raises InvalidInput, Refused.
+    """
     require_owner(context.caller)
     name = _line(request.name, "name")
     if "://" in name:  # as in `subject <issuer>`, the principals of an identity provider
         raise InvalidInput("name", 'must not contain "://".', hint="Principals of an identity provider contain it.")
     agent = None if request.agent is None else _line(request.agent, "agent")
-    grants = _parse_grants(request.grants, owner=request.owner)
+    grants = _parse_grants(request.grants, owner=owner)
     expires_at = None if request.expires is None else context.now + period(request.expires, "expires")
     home = None if request.namespace is None else names.normalise(request.namespace)
-    named = [name for name, _ in grants.values()]
+    named, patterns = _separated(grants)
+    wanted = [name for name, _ in named.values()]
     if home is not None:
-        named.append(home)
-        if not request.owner:
-            _require_writer(home, grants)
-    ids, created = await _ensure_namespaces(context, named)
-    secret = PREFIX + secrets.token_urlsafe(32)
+        wanted.append(home)
+        if not owner:
+            _require_writer(home, named, patterns)
+    ids, created = await _ensure_namespaces(context, wanted)
     token = NewToken(
         id=new_id(),
         principal=name,
-        digest=digest_of(key_of(secret)),
-        grants=[(ids[key], role) for key, (_, role) in grants.items()],
-        owner=request.owner,
+        digest=digest,
+        grants=[(ids[key], role) for key, (_, role) in named.items()],
+        patterns=patterns,
+        owner=owner,
         home=None if home is None else ids[names.key(home)],
         agent=agent,
         expires_at=expires_at,
     )
-    principals = Principals(context.memory.database)
-    principal = await principals.create(token, principal_id=new_id(), caller=context.caller, now=context.now)
-    return CreatedToken(token.id, principal, secret, expires_at, tuple(created))
+    return token, created
 
 
-def _require_writer(home: str, grants: Mapping[str, tuple[str, Role]]) -> None:
-    if grants.get(names.key(home), ("", "reader"))[1] == "reader":
+def _require_writer(home: str, grants: Mapping[str, tuple[str, Role]], patterns: Sequence[PatternGrant]) -> None:
+    key = names.key(home)
+    roles = [grants[key][1]] if key in grants else []
+    roles += [pattern.role for pattern in patterns if key.startswith(pattern.prefix)]
+    if all(role == "reader" for role in roles):
         raise InvalidInput(
             "namespace",
             f"{home} would be the default for writing, and the token may not write there.",
@@ -111,12 +133,14 @@ async def store_external_token(memory: MemoryContext, identity: ExternalIdentity
         grants = _parse_grants(() if identity.owner else _strongest(identity.grants), owner=identity.owner)
     except InvalidInput as error:
         raise Unauthenticated("untrusted", f"This access token has no grant here ({error.message}).") from error
-    ids, _ = await _ensure_namespaces(context, [name for name, _ in grants.values()])
+    named, patterns = _separated(grants)
+    ids, _ = await _ensure_namespaces(context, [name for name, _ in named.values()])
     token = NewToken(
         id=new_id(),
         principal=name,
         digest=digest_of(key),
-        grants=[(ids[name], role) for name, (_, role) in grants.items()],
+        grants=[(ids[name], role) for name, (_, role) in named.items()],
+        patterns=patterns,
         owner=identity.owner,
         issuer=identity.issuer,
         expires_at=identity.expires_at,
@@ -167,8 +191,11 @@ async def authenticate_key(principals: Principals, key: str, *, now: datetime) -
         raise Unauthenticated("revoked", "This token was revoked.", hint=_ASK, principal=known.principal)
     if known.expires_at is not None and known.expires_at <= now:
         raise Unauthenticated("expired", "This token has expired.", hint=_ASK, principal=known.principal)
-    access = None if known.owner else Access(known.id, key, known.grants)
-    return Caller(known.principal, known.agent, access=access, token=known.id, home=known.home), known
+    access = None if known.owner else Access(known.id, key, known.grants, known.patterns)
+    caller = Caller(
+        known.principal, known.agent, access=access, token=known.id, home=known.home, expires_at=known.expires_at
+    )
+    return caller, known
 
 
 def period(text: str, field: str) -> timedelta:
@@ -183,13 +210,14 @@ def period(text: str, field: str) -> timedelta:
 
 
 def parse_grant(text: str, field: str = "grant") -> tuple[str, Role]:
-    """Parse namespace:role. Raises InvalidInput."""
+    """Parse namespace:role or pattern:role; a pattern is returned as its prefix and `*`. Raises InvalidInput."""
     name, _, role = text.rpartition(":")
     if not name or role not in _ROLES:
         raise InvalidInput(
             field, f"{text!r} is not namespace:role.", hint=f"Roles are {', '.join(_ROLES)}: payments:writer."
         )
-    return names.normalise(name, field=field), _ROLES[role]
+    prefix = names.prefix_of(name, field=field)
+    return f"{prefix}*" if prefix is not None else names.normalise(name, field=field), _ROLES[role]
 
 
 def principal_of(name: str | None) -> str | None:
@@ -200,7 +228,7 @@ def principal_of(name: str | None) -> str | None:
 
 
 def _parse_grants(grants: Sequence[str], *, owner: bool) -> dict[str, tuple[str, Role]]:
-    """Return name and role of each granted namespace, by the key of its name."""
+    """Return name and role of each granted namespace or pattern, by the key of its name."""
     parsed: dict[str, tuple[str, Role]] = {}
     for text in grants:
         name, role = parse_grant(text)
@@ -213,6 +241,13 @@ def _parse_grants(grants: Sequence[str], *, owner: bool) -> dict[str, tuple[str,
     if not owner and not parsed:
         raise InvalidInput("grant", "is missing: the token could read nothing.", hint="--grant payments:writer")
     return parsed
+
+
+def _separated(grants: Mapping[str, tuple[str, Role]]) -> tuple[dict[str, tuple[str, Role]], list[PatternGrant]]:
+    """Separate grants by name, by the keys of these, from grants by pattern."""
+    named = {key: grant for key, grant in grants.items() if not key.endswith("*")}
+    patterns = [PatternGrant(key[:-1], role) for key, (_, role) in grants.items() if key.endswith("*")]
+    return named, patterns
 
 
 def _strongest(grants: Sequence[str]) -> list[str]:

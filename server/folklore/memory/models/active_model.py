@@ -10,17 +10,17 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields
+from operator import mul
 from time import monotonic
 from uuid import UUID
-
-import numpy as np
-from numpy.typing import NDArray
 
 from folklore.db.stores.memories import Embedded, Vectors
 from folklore.db.stores.models import KnownModel, Models
 from folklore.embedding.model_profiles import passage_rule
 from folklore.embedding.protocol import SAME_MODEL, Embedder, Model, ModelChoice
 from folklore.errors import DatabaseUnavailable, EmbedderUnavailable, FolkloreError
+from folklore.lazy import NDArray
+from folklore.lazy import numpy as np
 from folklore.log import get_logger
 from folklore.text.passages import passages
 
@@ -64,7 +64,8 @@ async def model_of(embedder: Embedder) -> KnownModel:
     """Return an embedder's model with its fingerprint, as the database records it. Raises EmbedderUnavailable."""
     model = await embedder.model()
     shared = {field.name for field in fields(Model)} & {field.name for field in fields(KnownModel)}
-    return KnownModel(model.id, **{name: getattr(model, name) for name in shared}, probe=await embedder.probe())
+    probe: Sequence[float] = (await embedder.probe()).tolist()
+    return KnownModel(model.id, **{name: getattr(model, name) for name in shared}, probe=probe)
 
 
 def choice_of(model: KnownModel) -> ModelChoice:
@@ -73,9 +74,9 @@ def choice_of(model: KnownModel) -> ModelChoice:
     return ModelChoice(model.provider, model.name, model.url, model.asked_dimensions, *prefixes, model.revision)
 
 
-def fingerprint_cosine(one: NDArray[np.float32], other: NDArray[np.float32]) -> float:
+def fingerprint_cosine(one: Sequence[float], other: Sequence[float]) -> float:
     """Return the cosine of two fingerprints; -1 if their dimensions differ."""
-    return float(one @ other) if one.shape == other.shape else -1.0
+    return sum(map(mul, one, other)) if len(one) == len(other) else -1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +109,12 @@ class ActiveModel:
     def embedder(self) -> Embedder | None:
         """The embedder of the active model as known now; None if embedding is switched off."""
         return self._current
+
+    @property
+    def configured(self) -> str | None:
+        """The name of the model in the settings; None if embedding is switched off."""
+        choice = None if self._source is None else self._source.configured
+        return None if choice is None else choice.label
 
     async def refresh(self) -> None:
         """Read the active model, unless it was read within REFRESH_SECONDS; an unreachable database is logged."""
@@ -253,8 +260,8 @@ class VerifiedEmbedder:
         if probe is self._verified:
             return
         if self._known.probe is None:
-            await self._models.learn_probe(self._known.id, probe)
-        elif (cosine := fingerprint_cosine(self._known.probe, probe)) < SAME_MODEL:
+            await self._models.learn_probe(self._known.id, probe.tolist())
+        elif (cosine := fingerprint_cosine(self._known.probe, probe.tolist())) < SAME_MODEL:
             raise EmbedderUnavailable(
                 f"The model behind {self._known.label} is not the one that made the embeddings here: the cosine of "
                 f"their fingerprints is {cosine:.3f}.",

@@ -8,9 +8,8 @@ from datetime import datetime
 from itertools import accumulate, chain
 from uuid import UUID
 
-import numpy as np
-
 from folklore.db.stores.recall_rows import Candidate, CandidateQuery
+from folklore.lazy import numpy as np
 from folklore.memory.context import MemoryContext
 from folklore.memory.recall.rank import Diverse, Features, Leading, read_candidates, unit_rows
 from folklore.memory.recall.values import Found, Search

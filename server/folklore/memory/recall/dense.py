@@ -6,12 +6,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from time import perf_counter
 
-import numpy as np
-from numpy.typing import NDArray
-
 from folklore.db.stores.recall_rows import NOTHING, DenseQuery
 from folklore.embedding.protocol import Embedder, Model
 from folklore.errors import InvalidInput
+from folklore.lazy import NDArray
+from folklore.lazy import numpy as np
 from folklore.memory.context import MemoryContext
 from folklore.memory.recall.values import DenseResult, Search, Statistics
 from folklore.ranking.statistics import QuestionLine, piece_weights, rarest_weights, sampled_weights

@@ -12,7 +12,8 @@ from folklore.errors import Unavailable
 from folklore.log import get_logger
 from folklore.memory.context import MemoryContext
 from folklore.memory.permissions import role_in
-from folklore.memory.recall.page import page, result_tokens, within_budget
+from folklore.memory.recall.budget import result_tokens, within_budget
+from folklore.memory.recall.page import page
 from folklore.memory.recall.rank import Ranked
 from folklore.memory.recall.values import Found, Question, Search
 from folklore.model import Answer, Caller, Degraded, Recalled

@@ -9,22 +9,18 @@ from uuid import UUID
 from folklore.db.rows import memory_of
 from folklore.memory.context import MemoryContext
 from folklore.memory.pagination import MAX_PAGED, given_cursor, is_given
+from folklore.memory.recall.budget import within_budget
 from folklore.memory.recall.rank import Ranked
 from folklore.memory.recall.values import Found, Search
 from folklore.model import Answer, JsonObject, Memory, Recalled, Sort, Variant
 from folklore.ranking.confidence import match_of
-from folklore.text import tokens
 from folklore.text.entities.finder import find_entities
 from folklore.text.question import QuestionWords
-from folklore.text.snippet import line, snippet
+from folklore.text.snippet import line
 from folklore.text.words import differing_words
 
-# Tokens of a result besides its text: id, namespace, kind, time.
-_ENVELOPE = 42
-# Tokens to which a long text is shortened before a result is left out; characters of a line.
-_SHORTEST_TEXT, _LINE = 40, 160
-# Share of a budget for the results; the rest is for the cursor, the note and the names of namespaces.
-_OF_RESULTS = 0.95
+# Characters of a line.
+_LINE = 160
 _MAX_EXPANDED, _MAX_TAGS = 25, 64
 _ENTITY = "entity:"
 _NOTHING_FITS = "Nothing stored here fits the question well; these are the nearest. min_score 0 shows more of them."
@@ -111,78 +107,10 @@ async def _expanded(memory: MemoryContext, search: Search, results: Sequence[Rec
     return [result for result in found if not is_given(result.memory.id, search.before)]
 
 
-def within_budget(results: Sequence[Recalled], max_tokens: int | None, query: str = "") -> tuple[list[Recalled], bool]:
-    """Return the leading results that fit, and True if any was left out.
-
-    A text longer than its share of the budget is replaced by its summary if there is one, else by what matches the
-    query. The first result always fits.
-    """
-    if max_tokens is None:
-        return list(results), False
-    room = int(max_tokens * _OF_RESULTS)
-    left, kept = room, 0
-    for result in results:
-        left -= _envelope(result) + min(_cost(result.memory.content), _SHORTEST_TEXT)
-        if left < 0 and kept:
-            break
-        kept += 1
-    texts = [_cost(result.memory.content) for result in results[:kept]]
-    share = _share(texts, room - sum(map(_envelope, results[:kept])))
-    words = QuestionWords.of(query.split()) if max(texts, default=0) > share else None
-    shown = [
-        result if words is None or cost <= share else _shortened(result, words, share)
-        for result, cost in zip(results, texts, strict=False)
-    ]
-    return shown, kept < len(results)
-
-
-def _share(costs: Sequence[int], room: int) -> int:
-    """Return the greatest cost that each text may have: short ones leave theirs to the others, and one has 20."""
-    left = max(room, _SHORTEST_TEXT // 2)
-    for place, cost in enumerate(ordered := sorted(costs)):
-        if cost * (len(ordered) - place) > left:
-            return max(left // (len(ordered) - place), 1)
-        left -= cost
-    return max(costs, default=0)
-
-
-def _cost(text: str) -> int:
-    """Return the tokens of a text in JSON, which escapes lines and quotation marks."""
-    return -(-(len(text) + text.count("\n") + text.count('"')) // tokens.CHARACTERS_PER_TOKEN)
-
-
-def _envelope(result: Recalled) -> int:
-    """Return the tokens of a concise result besides its text."""
-    memory = result.memory
-    fields = (memory.namespace, memory.author, *memory.tags, memory.source or "", *map(_of_variant, result.variants))
-    return _ENVELOPE + sum(map(len, fields)) // tokens.CHARACTERS_PER_TOKEN
-
-
-def _of_variant(variant: Variant) -> str:
-    return " " * _ENVELOPE * 2 + variant.differs
-
-
-def _shortened(result: Recalled, words: QuestionWords, share: int) -> Recalled:
-    """Return a result with its summary, or with what matches the question, in this many tokens."""
-    memory = result.memory
-    room = share * tokens.CHARACTERS_PER_TOKEN
-    text = memory.content if memory.summary is None else memory.summary
-    shown = snippet(text, words, room)
-    while _cost(shown) > share and len(shown) > 1:
-        room -= (_cost(shown) - share) * tokens.CHARACTERS_PER_TOKEN
-        shown = snippet(text, words, max(room, 1))
-    return replace(result, memory=replace(memory, content=shown))
-
-
 def _in_a_line(result: Recalled, words: QuestionWords) -> Recalled:
     """Return a result with one line of text: its summary, or what matches the question."""
     memory = result.memory
     return replace(result, memory=replace(memory, content=line(memory.summary or memory.content, words, _LINE)))
-
-
-def result_tokens(result: Recalled) -> int:
-    """Return the number of tokens that a result takes, estimated."""
-    return _envelope(result) + _cost(result.memory.content)
 
 
 def _weak_in_a_line(results: list[Recalled], search: Search) -> list[Recalled]:

@@ -9,12 +9,11 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 from uuid import UUID
 
-import numpy as np
-from numpy.typing import NDArray
-
 from folklore.db.stores.recall_rows import Candidate, CandidateQuery
 from folklore.embedding.protocol import Reranker
 from folklore.errors import RerankerUnavailable, Unavailable
+from folklore.lazy import NDArray
+from folklore.lazy import numpy as np
 from folklore.log import get_logger
 from folklore.memory.context import MemoryContext
 from folklore.memory.recall.values import Found, Search

@@ -9,8 +9,9 @@ from uuid import UUID
 
 from folklore.errors import InvalidInput
 from folklore.memory.pagination import MAX_PAGED, given_before, given_cursor, without_clock
+from folklore.memory.recall.budget import within_budget
 from folklore.memory.recall.elsewhere import within_room
-from folklore.memory.recall.page import NO_FURTHER_PAGES, in_order, within_budget
+from folklore.memory.recall.page import NO_FURTHER_PAGES, in_order
 from folklore.memory.recall.values import Question
 from folklore.memory.requests import RecallRequest
 from folklore.model import Answer, JsonObject, Recalled

@@ -7,13 +7,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from uuid import UUID
 
-import numpy as np
-from numpy.typing import NDArray
-
 from folklore.db.stores.namespaces import NamespaceInfo
 from folklore.db.stores.recall_rows import NOTHING, Bm25, CorpusStatistics, DenseQuery, Hits, Scope, TermForm
 from folklore.embedding.protocol import Embedder, Model
 from folklore.errors import InvalidInput, Unavailable
+from folklore.lazy import NDArray
+from folklore.lazy import numpy as np
 from folklore.model import Degraded, Filters, Sort
 from folklore.ranking.statistics import LengthLine, QuestionLine
 from folklore.ranking.weights import Branch, Ranking

@@ -11,7 +11,7 @@ from folklore.errors import InvalidInput
 from folklore.memory.context import RequestContext, names_by_id
 from folklore.memory.filters import resolve_filters
 from folklore.memory.pagination import page_cursor, page_of, without_clock
-from folklore.memory.recall.page import within_budget
+from folklore.memory.recall.budget import within_budget
 from folklore.memory.requests import ListRequest
 from folklore.model import Answer, Filters, Recalled, Sort
 

@@ -5,23 +5,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import repeat
+from typing import TYPE_CHECKING
 from uuid import UUID
-
-import numpy as np
-from numpy.typing import NDArray
 
 from folklore.db.stores.memories import Embedded, Vectors
 from folklore.db.stores.models import KnownModel
 from folklore.db.stores.transfer import HALF_BYTES, MODEL_IDENTITY, ModelVector, TransferredMemory, Transfers
 from folklore.embedding.model_profiles import passage_rule
 from folklore.errors import EmbedderUnavailable
+from folklore.lazy import NDArray
+from folklore.lazy import numpy as np
 from folklore.memory.context import MemoryContext
 from folklore.memory.models.active_model import model_of
 from folklore.memory.records.store import embed
 from folklore.memory.transfer.report import Report
 from folklore.text.passages import passages
 
-Row = NDArray[np.float32]
+if TYPE_CHECKING:
+    Row = NDArray[np.float32]
 
 # Largest difference of a vector's length from 1. Rounding to half floats changes that of a unit vector by under 0.1 %.
 _TOLERANCE = 0.01

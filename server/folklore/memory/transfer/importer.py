@@ -27,10 +27,11 @@ from folklore.memory.transfer.formats.pages import Pages
 from folklore.memory.transfer.imported_vectors import ImportedVectors
 from folklore.memory.transfer.json_lines import Header, Line, read_line
 from folklore.memory.transfer.report import Report
-from folklore.memory.validation import check_cleaned, clean_draft, detected_language, with_zone
+from folklore.memory.validation import check_cleaned, clean_draft, detected_language
 from folklore.model import DEFAULT_LANGUAGE, Draft, Relation, Revision
 from folklore.text import names
 from folklore.text.clean import clean, digest
+from folklore.text.dates.zones import with_zone
 
 # A batch has at most so many memories or about so many characters; all namespaces together keep so many waiting.
 BATCH = 500

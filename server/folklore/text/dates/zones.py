@@ -1,7 +1,8 @@
-"""Time zones by their names, such as Europe/Vienna."""
+"""Time zones by their names, such as Europe/Vienna, and times in them."""
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, tzinfo
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from folklore.errors import InvalidInput
@@ -15,3 +16,15 @@ def zone_named(name: str, field: str) -> ZoneInfo:
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError):  # a path, a folder, an overlong name
         raise InvalidInput(field, f"{name[:60]!r} is not a time zone.", hint=HINT) from None
+
+
+def with_zone(value: datetime | None, zone: tzinfo, field: str = "time") -> datetime | None:
+    """Put a time without an offset in the caller's zone. Raises InvalidInput for one outside the years 1 to 9999."""
+    if value is None:
+        return None
+    aware = value.replace(tzinfo=zone) if value.tzinfo is None else value
+    try:
+        aware.astimezone(UTC)  # Postgres would store it, but Python could not read it back
+    except OverflowError as error:
+        raise InvalidInput(field, "must be in the years 1 to 9999.") from error
+    return aware

@@ -1,5 +1,6 @@
 -- The commands that the role for tokens (folklore_app) still needs, in order; none when it has everything. A transaction
--- may lock a row only if it may update a column of it: of a namespace, the languages. No policy allows an insert there.
+-- may lock a row only if it may update a column of it: of a namespace, the languages. A policy allows an insert there
+-- to those with a grant by pattern.
 select needed.command
 from (select (select r.oid from pg_roles r where r.rolname = 'folklore_app') as id) role
 cross join lateral (

@@ -1,1 +1,1 @@
-analyze memories, embeddings, postings, revisions, relations, idempotency_keys, usage
+analyze memories, embeddings, postings, revisions, relations, idempotency_keys, usage, injections, assistant_sessions

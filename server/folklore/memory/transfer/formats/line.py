@@ -9,8 +9,8 @@ from uuid import NAMESPACE_URL, UUID, uuid5
 
 from folklore.errors import FolkloreError, InvalidInput, Refused
 from folklore.memory.transfer.json_lines import LINE_BYTES
-from folklore.memory.validation import kind_of
 from folklore.text.secrets.finder import find
+from folklore.text.tags import kind_of
 
 # A line in the format of an export, or the error of a record that cannot become one.
 Raw = bytes | InvalidInput

@@ -1,0 +1,58 @@
+"""`folklore injected`: what hooks gave to assistants."""
+
+from __future__ import annotations
+
+from datetime import tzinfo
+from typing import Any
+
+import click
+
+from folklore.cli.context import call, zone_of
+from folklore.cli.ids import keep_list
+from folklore.cli.options import context_and_json, namespaces_option
+from folklore.cli.output import print_json, print_line, row_of, time_text
+from folklore.memory.requests import InjectedRequest
+from folklore.memory.results import InjectedMemory, InjectedText
+
+_SHOWN = {name: name for name in ("id", "at", "session", "author", "event", "text", "tokens")}
+
+
+@click.command()
+@namespaces_option
+@click.option("--session", metavar="NAME", help="Only this session, by its name or the beginning of it.")
+@click.option("--everyone", is_flag=True, help="Of every author; for the owner.")
+@click.option("--limit", type=click.IntRange(1, 1000), default=20, show_default=True, help="Injected texts.")
+@context_and_json
+def injected(ctx: click.Context, /, as_json: bool, **options: Any) -> None:
+    """Show what hooks injected into the sessions of your assistants: the text as it was given, tokens, later use."""
+    texts, zone = call(ctx, InjectedRequest(**options)), zone_of(ctx)
+    if as_json:
+        rows = [
+            row_of(text, _SHOWN, zone) | {"memories": [_memory_row(memory, zone) for memory in text.memories]}
+            for text in texts
+        ]
+        print_json({"injected": rows})
+        return
+    if not texts:
+        print_line("Nothing was injected that matches.")
+    sessions: dict[tuple[str, str], list[InjectedText]] = {}
+    for text in texts:
+        sessions.setdefault((text.session, text.author), []).append(text)
+    for (session, author), given in sessions.items():
+        memories = [memory for text in given for memory in text.memories]
+        used = sum(memory.used is not None for memory in memories)
+        total = sum(text.tokens for text in given)
+        print_line(f"session {session} of {author}: {len(memories)} notes, {total:,} tokens, {used} used", bold=True)
+        for text in given:
+            print_line(f"{time_text(text.at, zone)}, {text.event}, {text.tokens:,} tokens", dim=True)
+            print_line(text.text)
+            for memory in text.memories:
+                if memory.used is not None and memory.used_at is not None:
+                    print_line(f"{memory.id}: {memory.used} {time_text(memory.used_at, zone)}", fg="green")
+        print_line()
+    keep_list(ctx, [memory.id for text in texts for memory in text.memories])
+
+
+def _memory_row(memory: InjectedMemory, zone: tzinfo) -> dict[str, Any]:
+    names = ("id", "namespace", "tokens", "used", "used_at")
+    return {name: value for name, value in row_of(memory, dict(zip(names, names, strict=True)), zone).items() if value}

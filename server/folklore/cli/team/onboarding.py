@@ -1,0 +1,223 @@
+"""`folklore invite` and `folklore join`: a colleague begins to work with a team's server."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import secrets
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import click
+
+from folklore.cli.client import HttpClient, NotCarriedOut
+from folklore.cli.context import call, quick_settings, settings_of, zone_of
+from folklore.cli.operate.checks import print_checks
+from folklore.cli.operate.server_checks import examine_server
+from folklore.cli.options import context_and_json
+from folklore.cli.output import absolute_time, print_json, print_line
+from folklore.clients.authorities import drop_authority, keep_authority
+from folklore.clients.credentials import delete_token, normalised, read_token, save_token
+from folklore.config import Settings, is_loopback
+from folklore.errors import Conflict, FolkloreError, InvalidInput, NotFound, Unavailable
+from folklore.memory.auth.tokens import PREFIX, digest_of, key_of
+from folklore.memory.requests import InviteRequest, JoinRequest
+from folklore.memory.results import Joined
+from folklore.text import names
+
+_PAUSES = (0.5, 1.0, 2.0)  # seconds before an exchange without an answer is repeated
+
+
+@click.command()
+@click.argument("name")
+@click.option(
+    "--repo", "repos", multiple=True, metavar="OWNER/NAME", help="A repository, or acme/* for all of acme; repeatable."
+)
+@click.option(
+    "--role", type=click.Choice(["reader", "writer", "admin"]), default="writer", show_default=True, help="There."
+)
+@click.option(
+    "--grant", "grants", multiple=True, metavar="NAMESPACE:ROLE", help="A further grant, as for `tokens create`."
+)
+@click.option("--expires", metavar="PERIOD", help="End of the token: 12h, 90d, 8w, 1y from now. Default: never.")
+@click.option(
+    "--within", default="3d", show_default=True, metavar="PERIOD", help="How long the invitation can be used."
+)
+@click.option(
+    "--url", help="Address of the server for the other machine. Default: --server, or the first of http.allowed_hosts."
+)
+@context_and_json
+def invite(
+    ctx: click.Context,
+    /,
+    name: str,
+    repos: Sequence[str],
+    role: str,
+    grants: Sequence[str],
+    expires: str | None,
+    within: str,
+    url: str | None,
+    as_json: bool,
+) -> None:
+    """Invite NAME: print one line, which that person runs on another machine, once.
+
+    The line has an address and a code. `folklore join` exchanges the code for a token; a code that was used opens
+    nothing. `folklore tokens list` shows invitations, and `folklore tokens revoke` withdraws them.
+    """
+    wanted = (*(f"{_namespace_of(repo)}:{role}" for repo in repos), *grants)
+    if not wanted:
+        raise InvalidInput("repo", "is missing.", hint="--repo acme/shop, --repo 'acme/*' or --grant payments:writer")
+    address = _public_address(settings_of(ctx), url)
+    made = call(ctx, InviteRequest(name=name, grants=wanted, expires=expires, within=within))
+    line = f"folklore join {address} {made.code}"
+    if as_json:
+        value: dict[str, Any] = {"id": str(made.id), "name": made.principal, "line": line, "url": address}
+        value |= {"code": made.code, "valid_until": made.valid_until, "created": list(made.created)}
+        print_json(value | ({"expires_at": made.expires_at} if made.expires_at else {}))
+        return
+    print_line(line)
+    until = absolute_time(made.valid_until, zone_of(ctx))
+    _say(f"Send this line to {made.principal}. It works once, until {until}, for {', '.join(wanted)}.")
+    _say("A machine without Folklore needs `pip install folklore-mcp` before it.")
+    if made.created:
+        _say(f"Created: {', '.join(made.created)}.")
+    _say(f"`folklore tokens revoke {made.id}` withdraws it.")
+    host = urlsplit(address).hostname or ""
+    if is_loopback(host):
+        _say("This address is reached from this machine only.")
+    elif address.startswith("http:"):
+        _say("This address is not encrypted: everyone on the way can read the token. Use https on other networks.")
+
+
+@click.command()
+@click.argument("url")
+@click.argument("code")
+@click.option(
+    "--ca", type=click.Path(path_type=Path, dir_okay=False), help="Certificate (PEM) of the authority of your team."
+)
+@click.option("--no-install", is_flag=True, help="Keep the token only; change no settings of assistants.")
+@click.pass_context
+def join(ctx: click.Context, url: str, code: str, ca: Path | None, no_install: bool) -> int:
+    """Join a team's server by the line of an invitation: `folklore join URL CODE`.
+
+    Exchanges the code for a token, keeps it in the system's keyring or a file of your own, installs Folklore into the
+    assistants found here, and checks the connection. Running the same line again repeats what is missing.
+    """
+    server = normalised(url)
+    settings = quick_settings(ctx)[0].model_copy(update={"server": server, "token": None})
+    if ca is not None:
+        keep_authority(server, ca, settings.home)
+    try:
+        joined, kept = asyncio.run(_exchange(settings, server, code))
+    except FolkloreError:
+        if ca is not None and read_token(server, home=settings.home) is None:
+            drop_authority(server, settings.home)
+        raise
+    print_line(f"Joined {server} as {joined.principal}; the token is kept in {kept}.", fg="green")
+    given = ctx.find_root().obj
+    given["flags"] |= {"server": server, "token": None}
+    given["settings"] = None
+    code_of_install = 0 if no_install else _install(ctx, server)
+    found = asyncio.run(examine_server(settings, zone_of(ctx)))
+    print_checks(found.checks, as_json=False, ok=not found.failed)
+    if os.environ.get("FOLKLORE_TOKEN"):
+        print_line("FOLKLORE_TOKEN is set here: commands use that token and not the kept one.", fg="yellow")
+    print_line("Next: start your assistant in a repository. For commands in a terminal:")
+    print_line(f"  export FOLKLORE_SERVER={server}")
+    return found.exit_code or code_of_install
+
+
+async def _exchange(settings: Settings, server: str, code: str) -> tuple[Joined, str]:
+    """Exchange a code for a token; return the caller, and in words where the token is kept.
+
+    The token is made and kept here before the exchange, so that none is lost. A kept one is tried first: it is that of
+    an exchange whose answer was lost, or that was made before.
+    """
+    home = settings.home
+    former = read_token(server, home=home)
+    async with HttpClient(settings, anonymous=True) as client:
+        if former is not None:
+            try:
+                return await _redeem(client, code, former), save_token(server, former, home=home)
+            except Conflict:  # the kept token is that of another invitation
+                pass
+        secret = PREFIX + secrets.token_urlsafe(32)
+        kept = save_token(server, secret, home=home)
+        try:
+            return await _redeem(client, code, secret), kept
+        except FolkloreError as error:
+            unknown = isinstance(error, Unavailable) and not isinstance(error, NotCarriedOut)
+            if former is not None:
+                save_token(server, former, home=home)
+            elif not unknown:
+                delete_token(server, home=home)
+            if unknown:
+                hint = "The invitation may have been used. Run the same line again."
+                raise Unavailable(error.message, hint=hint) from error
+            raise
+
+
+async def _redeem(client: HttpClient, code: str, secret: str) -> Joined:
+    """Send the code with the digest of a secret; repeat it while the server does not answer."""
+    request = JoinRequest(code=code, digest=digest_of(key_of(secret)).hex())
+    for pause in _PAUSES:
+        try:
+            return await client.call(request)
+        except NotCarriedOut:
+            raise
+        except Unavailable:
+            await asyncio.sleep(pause)
+    return await client.call(request)
+
+
+def _install(ctx: click.Context, server: str) -> int:
+    """Install into the assistants found; return the exit code."""
+    from folklore.cli.operate.install import install
+
+    try:
+        return int(ctx.invoke(install) or 0)
+    except NotFound as error:
+        print_line(error.message)
+        print_line(f"  Next: `folklore install --server {server} NAME`, once you have one.")
+    except FolkloreError as error:
+        print_line(f"Nothing was installed: {error}", fg="red")
+        print_line(f"  Next: `folklore install --server {server}`, when that is repaired.")
+        return error.exit_code
+    return 0
+
+
+def _namespace_of(repo: str) -> str:
+    """Return the namespace or pattern of a repository: of acme/shop, of its URL, or of repo:acme/shop."""
+    text = repo.strip()
+    if text.lower().startswith("repo:"):
+        return text
+    if "://" in text or "@" in text:
+        found = names.from_remote(text)
+        if found is None:
+            raise InvalidInput("repo", f"{text!r} names no repository.", hint="For example: acme/shop")
+        return found
+    return f"repo:{text.removesuffix('.git')}"
+
+
+def _public_address(settings: Settings, url: str | None) -> str:
+    """Return the address of the server for other machines. Raises InvalidInput if it is not known."""
+    known = url or settings.server
+    if known is None and settings.http.allowed_hosts:
+        first = settings.http.allowed_hosts[0]
+        known = first if "://" in first else f"https://{first}"
+    if known is None and sys.stdin.isatty():
+        known = click.prompt("Address of this server for other machines (https://…)", err=True)
+    if known is None:
+        raise InvalidInput(
+            "url",
+            "of this server is not known.",
+            hint="Pass --url https://folklore.example.com, or name it in http.allowed_hosts.",
+        )
+    return normalised(known)
+
+
+def _say(text: str) -> None:
+    click.echo(text, err=True)

@@ -1,0 +1,38 @@
+"""Certificate authorities of servers: those of this machine, and for a server one of its own, kept in the home."""
+
+from __future__ import annotations
+
+import hashlib
+import ssl
+from pathlib import Path
+
+from folklore.errors import InvalidInput
+
+
+def trust_authorities(context: ssl.SSLContext, server: str, home: Path | None) -> ssl.SSLContext:
+    """Add the authorities of this machine, and the one kept for a server, to those that a context trusts."""
+    context.load_default_certs()
+    if home is not None and (path := _path(server, home)).exists():
+        context.load_verify_locations(path)
+    return context
+
+
+def keep_authority(server: str, certificate: Path, home: Path) -> None:
+    """Keep the certificate of the authority that issued a server's own (PEM). Raises InvalidInput, OSError."""
+    text = certificate.read_text(encoding="ascii", errors="replace")
+    try:
+        ssl.create_default_context(cadata=text)
+    except ssl.SSLError as error:
+        raise InvalidInput("ca", f"{certificate} holds no certificate in PEM.") from error
+    path = _path(server, home)
+    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    path.write_text(text, encoding="ascii")
+
+
+def drop_authority(server: str, home: Path) -> None:
+    """Delete the certificate kept for a server, if there is one."""
+    _path(server, home).unlink(missing_ok=True)
+
+
+def _path(server: str, home: Path) -> Path:
+    return home / "authorities" / f"{hashlib.sha256(server.encode()).hexdigest()[:24]}.pem"

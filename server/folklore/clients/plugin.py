@@ -1,0 +1,201 @@
+"""The plugin, and the folders of assistants that it is copied to, with the full path of Folklore's command in it.
+
+A folder records what was installed. A file that its owner changed since stays as it is, at an update as at the end.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from folklore.clients.changes import Action, Change, merged, read_bytes, uninstall, write
+from folklore.clients.editing import HOOKS, NAME
+from folklore.clients.known import Client, Machine
+from folklore.errors import Conflict
+
+_COMMAND = "folklore"
+_SERVERS = "mcpServers"
+_RECORD = ".folklore.json"
+
+
+@dataclass(frozen=True, slots=True)
+class FolderChange:
+    """Change of a folder: of each of its files, and the files that stay since their owner changed them."""
+
+    path: Path
+    action: Action
+    files: Sequence[Change]
+    left: Sequence[Path] = ()
+
+    @property
+    def writes(self) -> bool:
+        """Return whether there is anything to write."""
+        return any(one.writes for one in self.files)
+
+
+def files_of(parts: Mapping[str, str], command: Sequence[str]) -> dict[str, bytes]:
+    """Return the files of the plugin by their names in a folder; `command` is Folklore's, without `serve`."""
+    return {name: _rendered(_tree() / part, command) for name, part in parts.items()}
+
+
+def hooks_of(parts: Sequence[str], command: Sequence[str]) -> dict[str, Any]:
+    """Return the groups of hooks by event that these files of the plugin hold."""
+    found: dict[str, Any] = {}
+    for part in parts:
+        found |= json.loads(_rendered(_tree() / part, command))[HOOKS]
+    return found
+
+
+def install_folder(
+    path: Path, files: Mapping[str, bytes], *, server_in: str | None, former: Mapping[str, Any], force: bool
+) -> FolderChange:
+    """Return the change that makes these the files of a folder.
+
+    `server_in` holds the server: what its owner added to that, or to a `former` entry elsewhere, stays. Raises Conflict
+    for a folder that Folklore did not make, without `force`.
+    """
+    record = _record(path)
+    if record is None and not force:
+        _check_empty(path)
+    known = record or {}
+    wanted = dict(files)
+    if server_in is not None:
+        wanted[server_in] = _with_server(files[server_in], read_bytes(path / server_in), former)
+    left = [] if force else [name for name in wanted if name != server_in and _is_changed(path, name, wanted, known)]
+    changes = [_change(path / name, content) for name, content in wanted.items() if name not in left]
+    changes += [_removal(path / name) for name in known.keys() - files.keys() if _is_as_recorded(path, name, known)]
+    written = {name: _digest(content) for name, content in wanted.items()} | {
+        name: known.get(name, "") for name in left
+    }
+    changes.append(_change(path / _RECORD, f"{json.dumps(written, indent=2)}\n".encode()))
+    action: Action = "added" if record is None else "updated"
+    writes = any(one.writes for one in changes)
+    return FolderChange(path, action if writes else "unchanged", changes, [path / name for name in left])
+
+
+def uninstall_folder(path: Path, server_in: str | None) -> FolderChange:
+    """Return the change that removes what was installed in a folder."""
+    record = _record(path)
+    if record is None:
+        return FolderChange(path, "absent", [])
+    ours = [name for name in record if name == server_in or _is_as_recorded(path, name, record)]
+    left = [path / name for name in record if name not in ours and (path / name).exists()]
+    changes = [_removal(path / name) for name in [*ours, _RECORD]]
+    return FolderChange(path, "removed", [one for one in changes if one.before is not None], left)
+
+
+def is_installed(client: Client, machine: Machine) -> bool:
+    """Return whether a client starts Folklore for this user. Raises as `uninstall` of settings files does."""
+    if client.folder is not None and client.in_folder is not None and (client.folder(machine) / _RECORD).exists():
+        return True
+    return uninstall(client.file(machine, None), client.section).action not in ("absent", "foreign")
+
+
+def write_folder(change: FolderChange) -> None:
+    """Write the changes of a folder, and remove the folders that they leave empty."""
+    for one in change.files:
+        if one.writes:
+            write(one)
+            for folder in _parents(one.path, change.path) if one.after is None else ():
+                with suppress(OSError):  # not empty yet
+                    folder.rmdir()
+
+
+def _tree() -> Path:
+    """Return the folder of the plugin: in the package, or in a checkout next to it."""
+    packaged = Path(__file__).parents[1] / "plugin"
+    return packaged if packaged.is_dir() else Path(__file__).parents[3] / "plugin"
+
+
+def _rendered(path: Path, command: Sequence[str]) -> bytes:
+    """Return a file with the full command in place of the one on the path."""
+    if path.suffix != ".json":
+        return path.read_bytes()
+    text = path.read_text(encoding="utf-8")
+    document = _with_command(json.loads(text), command)
+    return f"{json.dumps(document, ensure_ascii=False, indent=2)}\n".encode()
+
+
+def _with_command(value: Any, command: Sequence[str]) -> Any:
+    if isinstance(value, list):
+        return [_with_command(one, command) for one in value]
+    if not isinstance(value, dict):
+        return value
+    program, _, words = str(value.get("command")).partition(" ")
+    if program != _COMMAND:
+        return {key: _with_command(one, command) for key, one in value.items()}
+    if not words:
+        return {**value, "command": command[0], "args": [*command[1:], *value["args"]]}
+    line = subprocess.list2cmdline(command) if sys.platform == "win32" else shlex.join(command)
+    return {**value, "command": f"{line} {words}"}
+
+
+def _with_server(content: bytes, before: bytes | None, former: Mapping[str, Any]) -> bytes:
+    """Return a file with what the owner added to the server in it, or to its former entry."""
+    document = json.loads(content)
+    with suppress(ValueError, KeyError, TypeError):
+        former = json.loads(before or b"")[_SERVERS][NAME]
+    document[_SERVERS][NAME] = merged(former, document[_SERVERS][NAME])
+    return f"{json.dumps(document, ensure_ascii=False, indent=2)}\n".encode()
+
+
+def _record(path: Path) -> dict[str, str] | None:
+    """Return the digests of the files that were installed in a folder; None without a record of them."""
+    content = read_bytes(path / _RECORD)
+    if content is None:
+        return None
+    with suppress(ValueError):
+        found = json.loads(content)
+        if isinstance(found, dict):
+            # A record that someone wrote names no file outside the folder.
+            return {name: str(digest) for name, digest in found.items() if _is_inside(Path(name))}
+    return {}
+
+
+def _is_inside(path: Path) -> bool:
+    return not path.is_absolute() and ".." not in path.parts
+
+
+def _check_empty(path: Path) -> None:
+    if path.exists() and any(path.iterdir()):
+        hint = "Rename that folder, or use it with --force."
+        raise Conflict(f"{path} is not Folklore's; nothing was changed.", hint=hint)
+
+
+def _change(path: Path, content: bytes) -> Change:
+    before = read_bytes(path)
+    return Change(path, "unchanged" if before == content else "updated" if before else "added", before, content)
+
+
+def _is_changed(path: Path, name: str, wanted: Mapping[str, bytes], record: Mapping[str, str]) -> bool:
+    """Return whether the owner changed a file since it was installed, and not to what is wanted."""
+    before = read_bytes(path / name)
+    return before not in (None, wanted[name]) and _digest(before) != record.get(name)
+
+
+def _is_as_recorded(path: Path, name: str, record: Mapping[str, str]) -> bool:
+    return _digest(read_bytes(path / name)) == record[name]
+
+
+def _removal(path: Path) -> Change:
+    return Change(path, "deleted", read_bytes(path), None)
+
+
+def _digest(content: bytes | None) -> str:
+    return hashlib.sha256(content or b"").hexdigest()
+
+
+def _parents(path: Path, top: Path) -> Iterator[Path]:
+    """Yield the folders of a file from the nearest to the top one."""
+    for parent in path.parents:
+        yield parent
+        if parent == top:
+            return

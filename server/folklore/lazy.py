@@ -1,0 +1,27 @@
+"""Modules that take long to import, imported when an attribute of them is first used: most commands need none."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+
+class Lazy(ModuleType):
+    """A module that becomes the one of its name at the first use; for the type checker it is imported."""
+
+    def __getattr__(self, name: str) -> Any:
+        """Import the module, and take over its contents."""
+        module = import_module(self.__name__)
+        vars(self).update(vars(module))
+        return getattr(module, name)
+
+
+if TYPE_CHECKING:
+    import numpy as numpy
+    import yaml as yaml
+    from numpy.typing import NDArray as NDArray
+else:
+    numpy = Lazy("numpy")
+    yaml = Lazy("yaml")
+    NDArray = Any  # for annotations, which are never evaluated

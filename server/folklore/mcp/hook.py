@@ -1,0 +1,49 @@
+"""The hidden tool that clients' hooks call. tools/list does not show it, so that it costs a session no tokens.
+
+Hook definitions stay as they are over releases, since clients ask their users to approve each change. All logic lies
+behind this tool.
+"""
+
+from __future__ import annotations
+
+import json
+
+from pydantic import ConfigDict
+
+from folklore.mcp.tools import READS, Meta, ToolSpec
+from folklore.memory.requests import HookRequest, Part
+from folklore.memory.results import HookAnswer
+from folklore.memory.serializers import JsonDict
+from folklore.memory.service import Operations
+
+
+class HookArguments(Part):
+    """Arguments of client_hook. Unknown ones are ignored: the definition of a hook may be newer than the server."""
+
+    event: str = "UserPromptSubmit"
+    prompt: str = ""
+    session: str = ""
+    cwd: str = ""
+    message: str = ""
+
+    model_config = ConfigDict(extra="ignore")
+
+
+async def client_hook(service: Operations, arguments: HookArguments, _meta: Meta) -> JsonDict:
+    """Answer a hook of an assistant in the form that clients read, or with nothing."""
+    given = arguments.model_dump(exclude={"cwd"})
+    answer = await service.call(HookRequest(**given, directory=arguments.cwd))
+    return {"text": _output(arguments.event, answer)} if answer.text else {}
+
+
+def _output(event: str, answer: HookAnswer) -> str:
+    """Return what Claude Code and Codex read: they drop every other form, or take it for an error."""
+    if answer.asks:
+        return json.dumps({"decision": "block", "reason": answer.text}, ensure_ascii=False)
+    if event == "PreCompact":  # plain text is added to the instructions for the summary
+        return answer.text
+    output = {"hookEventName": event, "additionalContext": answer.text}
+    return json.dumps({"hookSpecificOutput": output}, ensure_ascii=False)
+
+
+HIDDEN_TOOLS = (ToolSpec(client_hook, "Answer a hook", HookArguments, {}, READS),)

@@ -1,0 +1,56 @@
+"""The ledger of injections for people."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import groupby
+
+from folklore.db.stores.injections import InjectedNote, Injections
+from folklore.errors import InvalidInput
+from folklore.memory.context import RequestContext
+from folklore.memory.permissions import require_owner
+from folklore.memory.requests import InjectedRequest
+from folklore.memory.results import InjectedMemory, InjectedText
+from folklore.text import tokens
+from folklore.text.injected import block
+
+MAX_LIMIT = 1_000
+# Most notes of one text.
+_NOTES = 5
+
+
+async def read_injected(context: RequestContext, request: InjectedRequest) -> tuple[InjectedText, ...]:
+    """Return the latest injected texts in the namespaces that the caller may read. Two statements.
+
+    Raises InvalidInput, NotFound, Refused.
+    """
+    if not 1 <= request.limit <= MAX_LIMIT:
+        raise InvalidInput("limit", f"must be between 1 and {MAX_LIMIT}, got {request.limit}.")
+    if request.everyone:
+        require_owner(context.caller, dry_run=True)
+    namespaces = [namespace.id for namespace in await context.memory.find_namespaces(request.namespaces)]
+    rows = await Injections(context.memory.root.database).read(
+        namespaces,
+        caller=None if request.everyone else context.caller.author,
+        session=request.session,
+        limit=request.limit * _NOTES,
+    )
+    texts = [_text(list(notes)) for _, notes in groupby(rows, key=lambda row: row.injection)]
+    return tuple(texts[: request.limit])
+
+
+def _text(notes: Sequence[InjectedNote]) -> InjectedText:
+    first = notes[0]
+    text = block(first.heading, [note.note for note in notes])
+    return InjectedText(
+        id=first.injection,
+        at=first.injected_at,
+        session=first.session,
+        author=first.caller,
+        event=first.event,
+        text=text,
+        tokens=tokens.estimate(text),
+        memories=tuple(
+            InjectedMemory(note.memory, note.namespace, note.tokens, note.used, note.used_at) for note in notes
+        ),
+    )

@@ -1,0 +1,35 @@
+"""Quotations: which injected notes a later text repeats."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from uuid import UUID
+
+from folklore.db.stores.injections import AssistantSession, Injections
+from folklore.db.stores.usage import USED_WITHIN
+from folklore.memory.ids import id_from
+from folklore.text.injected import quotes, without_blocks
+from folklore.text.question import plain
+
+# Characters of a text that are compared.
+_LONGEST = 20_000
+
+
+async def record_quotations(
+    ledger: Injections, namespaces: Sequence[UUID], session: AssistantSession, text: str, now: datetime
+) -> None:
+    """Record the session's notes that a text, or a memory stored since, quotes or names by id.
+
+    One statement, a second if notes are unused, a third if any is quoted.
+    """
+    since = now - USED_WITHIN
+    unused = await ledger.unused(namespaces, session, since=since, before=now) if namespaces else []
+    if not unused:
+        return
+    stored = await ledger.stored(namespaces, session.caller, id_from(min(note.injected_at for note in unused)))
+    quoting = without_blocks("\n".join([text[:_LONGEST], *stored]))
+    words = plain(quoting)
+    quoted = [note.memory for note in unused if str(note.memory) in quoting or quotes(words, note.content)]
+    if quoted:
+        await ledger.use(namespaces, quoted, session, "quoted", since=since, now=now)

@@ -1,0 +1,71 @@
+"""Scope of a hook: the session, its project, and the namespaces of which notes are injected."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+from folklore.db.stores.audit import NOWHERE
+from folklore.db.stores.injections import AssistantSession, Injections
+from folklore.db.stores.namespaces import NamespaceInfo
+from folklore.memory.context import RequestContext
+from folklore.memory.permissions import role_in
+from folklore.memory.requests import HookRequest
+from folklore.text import names
+
+# Characters of a session's name that count.
+_SESSION = 200
+
+
+@dataclass(frozen=True, slots=True)
+class HookScope:
+    """The session of a hook, the name of its project, the namespace of the project if it exists, and those shared.
+
+    `ledger` is None on a read-only server, which records nothing.
+    """
+
+    session: AssistantSession
+    project: str | None
+    own: NamespaceInfo | None
+    shared: Sequence[NamespaceInfo]
+    ledger: Injections | None
+
+    @property
+    def spaces(self) -> list[NamespaceInfo]:
+        """The namespaces with memories of which notes are injected: a note of another project would be noise."""
+        own = [] if self.own is None else [self.own]
+        return [space for space in (*own, *self.shared) if not space.empty]
+
+    @property
+    def ids(self) -> list[UUID]:
+        """The ids of those namespaces."""
+        return [space.id for space in self.spaces]
+
+    @property
+    def place(self) -> UUID:
+        """The namespace under which the session is recorded."""
+        return NOWHERE if self.own is None else self.own.id
+
+
+async def scope_of(context: RequestContext, request: HookRequest) -> HookScope:
+    """Find the project of a hook: that of its directory if this machine has it, else the one of the request.
+
+    A session without a name is that of the day, so that its client gets a note at most once a day. One statement.
+    """
+    if request.directory and context.project_at is not None:
+        project: str | None = await context.project_at(request.directory)
+    else:
+        project = context.project()
+    if project is not None and role_in(context.caller, names.normalise(project)) is None:
+        project = None
+    key = None if project is None else names.key(names.normalise(project))
+    found = await context.memory.find_namespaces(())
+    session = request.session[:_SESSION] or f"{context.now.astimezone(context.zone):%Y-%m-%d}"
+    return HookScope(
+        session=AssistantSession(context.caller.author, session),
+        project=project,
+        own=next((space for space in found if names.key(space.name) == key), None),
+        shared=[space for space in found if space.shared and names.key(space.name) != key],
+        ledger=Injections(context.memory.root.database) if context.caller.may_write else None,
+    )

@@ -1,0 +1,1 @@
+"""Real assistants against Folklore, with a model that follows a script."""
