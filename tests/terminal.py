@@ -47,7 +47,7 @@ def on_terminal(
         stdin=theirs,
         stdout=theirs,
         stderr=theirs,
-        env={**clean, "TERM": "xterm-256color", **environment, **more},
+        env={**clean, "TERM": "xterm-256color", "PAGER": "cat", **environment, **more},
     )
     os.close(theirs)
     os.write(ours, typed.encode())

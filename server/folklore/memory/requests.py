@@ -294,7 +294,9 @@ class RenameTagRequest(Request, Returns[results.RenamedTag]):
 
 
 class StatusRequest(Request, Returns[results.Status]):
-    """Read the state of the memory."""
+    """Read the state of the memory; with `check_model`, the embedding model is asked for a vector."""
+
+    check_model: bool = True
 
 
 class StatsRequest(Request, Returns[results.Stats]):
