@@ -185,18 +185,19 @@ def print_revision(item: Revision, after: Mapping[str, Any], zone: tzinfo) -> No
             continue
         old, new = (_plain("" if side is None else side) for side in (value, after.get(name)))
         if name == "content" or "\n" in old + new:
-            _print_difference(name, old, new)
+            print_difference(name, old, new)
         else:
             _print_field(name, f"{old or '(none)'} → {new or '(none)'}")
 
 
-def _print_difference(name: str, old: str, new: str) -> None:
+def print_difference(name: str, old: str, new: str) -> None:
     """Print the removed and added lines of a text, each change with one line around it."""
     for place, (sign, parts) in enumerate(changed_lines(old, new)):
         colour = {"-": "red", "+": "green"}.get(sign)
         style: dict[str, bool | str] = {"fg": colour} if colour else {}
+        strong: dict[str, bool | str] = {**style, "bold": True, "underline": True}
         for line in _folded(parts, _FIELD_WIDTH + 2):
-            text = "".join(paint(part, **style, bold=changed, underline=changed) for part, changed in line)
+            text = "".join(paint(part, **(strong if changed else style)) for part, changed in line)
             _print_field("" if place else name, f"{paint(sign, **style)} {text}")
             name = ""
 
@@ -211,7 +212,10 @@ def _folded(parts: Sequence[Part], before: int) -> Iterator[Sequence[Part]]:
             if line and taken + screen.cells(token) > width:
                 yield line
                 line, taken = [], 0
-            line.append((token, changed))
+            if line and line[-1][1] == changed:
+                line[-1] = (line[-1][0] + token, changed)
+            else:
+                line.append((token, changed))
             taken += screen.cells(token)
     yield line
 

@@ -7,7 +7,9 @@ import re
 import shutil
 import sys
 import textwrap
-from collections.abc import Iterator
+import threading
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 import click
@@ -19,6 +21,7 @@ _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u2
 _STYLES = re.compile(r"\x1b\[[0-9;]*m")
 _STYLE_OR_CONTROL = re.compile(f"({_STYLES.pattern})|{_CONTROLS.pattern}")
 _LEAST_WIDTH = 20
+_SILENT_SECONDS, _TICK_SECONDS = 1.0, 0.2
 # What a command has printed so far, if it may be shown by a pager.
 _page: list[str] | None = None
 
@@ -145,3 +148,54 @@ def paged() -> Iterator[None]:
             click.echo(text, nl=False)
         else:  # a pager that is told by LESS not to pass colours on gets none
             click.echo_via_pager(text.removesuffix("\n"), color=None if "LESS" in os.environ else True)
+
+
+class Waiting:
+    """A line on stderr while a phase of the work takes longer than a second: its name, the time, an estimate.
+
+    A phase within another is shown in its place.
+    """
+
+    def __init__(self) -> None:
+        self._texts: list[str] = []
+        self._lock = threading.Lock()
+        self._line = ""
+
+    @contextmanager
+    def phase(self, text: str, seconds: float | None) -> Iterator[Callable[[int, int], None]]:
+        """Show a phase for the length of the block."""
+        began, steps, ended = time.monotonic(), (0, 0), threading.Event()
+
+        def advance(done: int, total: int) -> None:
+            nonlocal steps
+            steps = done, total
+
+        def estimate(passed: float) -> str:
+            done, total = steps
+            if done:
+                return f", {done:,} of {total:,}, about {max(passed / done * (total - done), 1):.0f} s left"
+            return "" if seconds is None else f", usually {seconds:.0f} s"
+
+        def tick() -> None:
+            while not ended.wait(_TICK_SECONDS):
+                passed = time.monotonic() - began
+                if passed >= _SILENT_SECONDS and self._texts[-1] is text:
+                    self._write(f"{text} … {passed:.0f} s{estimate(passed)}")
+
+        self._texts.append(text)
+        ticking = threading.Thread(target=tick, name="folklore-phase", daemon=True)
+        ticking.start()
+        try:
+            yield advance
+        finally:
+            ended.set()
+            ticking.join()
+            self._texts.remove(text)
+            self._write("")
+
+    def _write(self, line: str) -> None:
+        with self._lock:
+            if line != self._line:
+                sys.stderr.write(f"\r\x1b[2K{cut(line, columns() - 1)}")
+                sys.stderr.flush()
+                self._line = line
