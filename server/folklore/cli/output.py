@@ -185,21 +185,26 @@ def print_revision(item: Revision, after: Mapping[str, Any], zone: tzinfo) -> No
             continue
         old, new = (_plain("" if side is None else side) for side in (value, after.get(name)))
         if name == "content" or "\n" in old + new:
-            print_difference(name, old, new)
+            print_difference(old, new, name)
         else:
             _print_field(name, f"{old or '(none)'} → {new or '(none)'}")
 
 
-def print_difference(name: str, old: str, new: str) -> None:
-    """Print the removed and added lines of a text, each change with one line around it."""
-    for place, (sign, parts) in enumerate(changed_lines(old, new)):
+def print_difference(old: str, new: str, name: str | None = None) -> None:
+    """Print the removed and added lines of a text, each change with one line around it; `name` is that of a field."""
+    indent = len(_INDENT) if name is None else _FIELD_WIDTH
+    for sign, parts in changed_lines(old, new):
         colour = {"-": "red", "+": "green"}.get(sign)
         style: dict[str, bool | str] = {"fg": colour} if colour else {}
         strong: dict[str, bool | str] = {**style, "bold": True, "underline": True}
-        for line in _folded(parts, _FIELD_WIDTH + 2):
+        for line in _folded(parts, indent + 2):
             text = "".join(paint(part, **(strong if changed else style)) for part, changed in line)
-            _print_field("" if place else name, f"{paint(sign, **style)} {text}")
-            name = ""
+            signed = f"{paint(sign, **style)} {text}"
+            if name is None:
+                screen.echo(_INDENT + signed)
+            else:
+                _print_field(name, signed)
+                name = ""
 
 
 def _folded(parts: Sequence[Part], before: int) -> Iterator[Sequence[Part]]:

@@ -229,7 +229,7 @@ def _show(item: ReviewItem, zone: tzinfo) -> None:
     if len(item.memories) == 1:
         print_line(item.memories[0].content)
     else:
-        print_difference("", item.memories[0].content, item.memories[1].content)
+        print_difference(item.memories[0].content, item.memories[1].content)
     print_line(f"{_KEYS[item.reason]}  {_ALWAYS}", fg="cyan")
 
 
