@@ -11,7 +11,7 @@ import pytest
 from folklore.db.database import Database
 from folklore.errors import NotFound
 from folklore.memory.requests import ReviewRequest
-from tests.commands import CommandLine
+from tests.commands import CommandLine, command_line  # noqa: F401 - the fixture `folklore`
 from tests.person import NOON, Person
 from tests.terminal import Screen, on_terminal
 

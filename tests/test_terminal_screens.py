@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from folklore.cli import screen
-from tests.commands import CommandLine
+from tests.commands import CommandLine, command_line  # noqa: F401 - the fixture `folklore`
 from tests.terminal import on_terminal
 
 LONG = "The gateway of the billing service listens on port 8443 behind the load balancer of the harbour. " * 3
@@ -67,7 +67,7 @@ async def test_a_terminal_has_styles_and_none_with_no_color_or_in_a_pipe(stored:
 
 
 async def test_a_pipe_gets_texts_unfolded_in_full(stored: CommandLine) -> None:
-    shown = await asyncio.to_thread(stored.process, "show", "3")
+    shown = await asyncio.to_thread(stored.process, "show", "4")
 
     assert LONG.strip() in shown.out
 

@@ -239,7 +239,7 @@ def _report(code: str, message: str, hint: str | None = None, *, as_json: bool, 
         shown = {"code": code, "message": message} | ({"hint": hint} if hint else {})
         click.echo(json.dumps({"error": shown}, ensure_ascii=False), err=True)
     else:
-        click.echo(f"folklore: {message}{' ' + hint if hint else ''}", err=True)
+        screen.print_error(f"folklore: {message}{' ' + hint if hint else ''}")
     return exit_code
 
 

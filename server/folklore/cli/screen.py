@@ -129,6 +129,12 @@ def print_line(text: str = "", **style: bool | str) -> None:
         echo(paint(line, **style))
 
 
+def print_error(text: str) -> None:
+    """Print a text on stderr, folded to the width of a terminal."""
+    for line in wrapped(visible(text), columns()) if sys.stderr.isatty() else [visible(text)]:
+        click.echo(line, err=True)
+
+
 @contextmanager
 def paged() -> Iterator[None]:
     """Show what the block prints by a pager ($PAGER, else less), if it is longer than the terminal."""
