@@ -323,18 +323,11 @@ def _print_result(
     answers = f"  (question {', '.join(str(number + 1) for number in result.queries)})" if result.queries else ""
     elsewhere = " · elsewhere" if result.elsewhere and not named else ""
     title = screen.visible(_headline(memory, zone, named=named) + elsewhere + answers)
-    lines = list(screen.wrapped(title, screen.columns() - len(head))) if screen.is_terminal() else [title]
-    print_line(f"{head[:4]}{paint(head[4:], fg='green')}{paint(lines[0], bold=True)}")
-    for line in lines[1:]:
-        print_line(_INDENT + line, bold=True)
+    _print_title(head, title)
     if form == "detailed":
         print_memory(memory, zone, words)
     else:
-        lines = list(screen.wrapped(memory.content, _text_width()))
-        for line in lines[:_LINES_SHOWN]:
-            print_line(_INDENT + _highlighted(line, words))
-        rest = f", {len(memory.content):,} characters in all" if len(lines) > _LINES_SHOWN else ""
-        print_line(f"{_INDENT}{short(memory.id)} by {memory.author}{rest}{replaced}", dim=True)
+        _print_text(memory, replaced, words)
     for id_ in result.contradicts:
         print_line(f"{_INDENT}contradicts {short(id_)}", fg="yellow")
     for item in result.variants:
@@ -343,6 +336,22 @@ def _print_result(
             f"{_INDENT}variant {short(item.id)} by {item.author}, {time_text(item.when, zone)}{differs}", dim=True
         )
     print_line()
+
+
+def _print_title(head: str, title: str) -> None:
+    lines = list(screen.wrapped(title, screen.columns() - len(head))) if screen.is_terminal() else [title]
+    print_line(f"{head[:4]}{paint(head[4:], fg='green')}{paint(lines[0], bold=True)}")
+    for line in lines[1:]:
+        print_line(_INDENT + line, bold=True)
+
+
+def _print_text(memory: Memory, replaced: str, words: re.Pattern[str] | None) -> None:
+    """Print the first lines of a memory, its id and its author."""
+    lines = list(screen.wrapped(memory.content, _text_width()))
+    for line in lines[:_LINES_SHOWN]:
+        print_line(_INDENT + _highlighted(line, words))
+    rest = f", {len(memory.content):,} characters in all" if len(lines) > _LINES_SHOWN else ""
+    print_line(f"{_INDENT}{short(memory.id)} by {memory.author}{rest}{replaced}", dim=True)
 
 
 def _highlighted(line: str, words: re.Pattern[str] | None) -> str:

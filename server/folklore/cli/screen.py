@@ -152,7 +152,7 @@ def paged() -> Iterator[None]:
         width, height = shutil.get_terminal_size((100, 24))
         if sum(max(-(-cells(line) // width), 1) for line in text.splitlines()) < height:
             click.echo(text, nl=False)
-        else:  # a pager that is told by LESS not to pass colours on gets none
+        else:  # LESS may switch styles off
             click.echo_via_pager(text.removesuffix("\n"), color=None if "LESS" in os.environ else True)
 
 

@@ -67,33 +67,41 @@ class _Session:
 
     async def decide(self, key: str, item: ReviewItem) -> str | None:
         """Write a decision in one transaction; return what was done and how it is undone, None for an unknown key."""
-        *_, last = item.memories
-        first = item.memories[0]
-        pair = len(item.memories) == 2
-        call = self.operations.call
-        if pair and key in ("k", "c"):
-            type_ = DISTINCT if key == "k" else "contradicts"
-            await self._relate(last, type_, first)
-            done = "kept both" if key == "k" else "related as a contradiction"
-            how = f"folklore relate {short(last.id)} {type_} {short(first.id)} --remove"
-            return self._done(done, how, lambda: self._relate(last, type_, first, remove=True))
-        if pair and key == "m":
-            await call(self._update(last.id, merge=(first.id,)))
-            return self._changed("merged into", last)
-        if pair and key == "s":
-            await self._relate(last, "supersedes", first)
-            return self._changed("superseded", first)
-        if (pair and key in ("1", "2")) or (not pair and key == "f"):
-            gone = first if key == "1" else last
-            await call(requests.ForgetRequest(ids=(gone.id,), namespaces=(self.namespace,)))
-            return self._changed("forgot", gone)
-        if not pair and key in ("k", "p"):
-            today = datetime.now(UTC).date().isoformat()
-            metadata = {**(last.metadata or {}), REVIEWED: today}
-            changes = changes_from({"pinned": True} if key == "p" else {"metadata": metadata})
-            await call(self._update(last.id, changes=changes, if_revision=last.revision))
-            return self._changed("pinned" if key == "p" else "kept", last)
+        if len(item.memories) == 1:
+            return await self._decide_one(key, item.memories[0])
+        older, newer = item.memories
+        if key in ("1", "2"):
+            return await self._forget(older if key == "1" else newer)
+        if key == "k":
+            return await self._related("kept both", newer, DISTINCT, older)
+        if key == "c" and item.reason == "similar":
+            return await self._related("related as a contradiction", newer, "contradicts", older)
+        if key == "m":
+            await self.operations.call(self._update(newer.id, merge=(older.id,)))
+            return self._changed("merged into", newer)
+        if key == "s":
+            await self._relate(newer, "supersedes", older)
+            return self._changed("superseded", older)
         return None
+
+    async def _decide_one(self, key: str, memory: Memory) -> str | None:
+        if key == "f":
+            return await self._forget(memory)
+        if key not in ("k", "p"):
+            return None
+        metadata = {**(memory.metadata or {}), REVIEWED: datetime.now(UTC).date().isoformat()}
+        changes = changes_from({"pinned": True} if key == "p" else {"metadata": metadata})
+        await self.operations.call(self._update(memory.id, changes=changes, if_revision=memory.revision))
+        return self._changed("pinned" if key == "p" else "kept", memory)
+
+    async def _forget(self, memory: Memory) -> str:
+        await self.operations.call(requests.ForgetRequest(ids=(memory.id,), namespaces=(self.namespace,)))
+        return self._changed("forgot", memory)
+
+    async def _related(self, done: str, one: Memory, type_: str, other: Memory) -> str:
+        await self._relate(one, type_, other)
+        how = f"folklore relate {short(one.id)} {type_} {short(other.id)} --remove"
+        return self._done(done, how, lambda: self._relate(one, type_, other, remove=True))
 
     def _changed(self, done: str, memory: Memory) -> str:
         id_ = memory.id

@@ -6,7 +6,8 @@ day in its metadata. Both are plain values that the whole team sees, and that an
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass
 from datetime import timedelta
 from uuid import UUID
 
@@ -14,9 +15,10 @@ from folklore.db.stores.review import ReviewStatements
 from folklore.errors import InvalidInput
 from folklore.memory.context import RequestContext
 from folklore.memory.requests import DISTINCT, REVIEWED, ReviewRequest
-from folklore.memory.results import Review, ReviewItem
+from folklore.memory.results import Review, ReviewItem, ReviewReason
 
 MAX_LIMIT = 1_000
+MAX_DAYS = 36_500
 CONTRADICTS = "contradicts"
 # As a store looks for similar memories: this near, among the newest ones, and among older ones that share a rare word.
 _NEAREST, _NEWEST = 0.92, 3_000
@@ -25,46 +27,62 @@ _PAGE = 1_000
 
 
 async def read_review(context: RequestContext, request: ReviewRequest) -> Review:
-    """Return memories of a namespace that want a decision for one reason. At most four statements.
+    """Return memories of a namespace that want a decision for one reason. At most five statements.
 
     Near-duplicates come in pages of 1,000 memories, from the newest on: the work grows with the number of memories, not
     with its square. Raises InvalidInput, NotFound.
     """
-    if not 1 <= request.limit <= MAX_LIMIT:
-        raise InvalidInput("limit", f"must be between 1 and {MAX_LIMIT}, got {request.limit}.")
-    if not 1 <= request.unused_days <= 36_500:
-        raise InvalidInput("unused_days", f"must be between 1 and 36500, got {request.unused_days}.")
-    name = context.namespace() if request.namespace is None else request.namespace
-    [namespace] = await context.memory.find_namespaces([name])
-    statements = ReviewStatements(context.memory.database)
-    after: UUID | None = None
-    similarity: dict[frozenset[UUID], float] = {}
-    groups: list[tuple[UUID, ...]]
-    if request.reason == "similar":
-        ids = await statements.page(namespace.id, after=request.after, most=_PAGE, now=context.now)
-        after = ids[-1] if len(ids) == _PAGE else None
-        similarity = await _similar(context, namespace.id, ids)
-        found = {id_ for pair in similarity for id_ in pair}
-        for pair in await statements.settled(namespace.id, list(found), (DISTINCT, CONTRADICTS)) if found else ():
-            similarity.pop(pair, None)
-        groups = _ordered(sorted(similarity, key=lambda pair: -similarity[pair]))
-    elif request.reason == "contradiction":
-        pairs = await statements.contradictions(namespace.id, CONTRADICTS, kept=DISTINCT, most=request.limit)
-        groups = _ordered(dict.fromkeys(map(frozenset, pairs)))
-    else:
-        before = context.now - timedelta(days=request.unused_days)
-        unused = await statements.unused(
-            namespace.id, before=before, reviewed=REVIEWED, most=request.limit, now=context.now
-        )
-        groups = [(id_,) for id_ in unused]
-    wanted = dict.fromkeys(id_ for group in groups for id_ in group)
+    for name, most in (("limit", MAX_LIMIT), ("unused_days", MAX_DAYS)):
+        if not 1 <= getattr(request, name) <= most:
+            raise InvalidInput(name, f"must be between 1 and {most}, got {getattr(request, name)}.")
+    [namespace] = await context.memory.find_namespaces([request.namespace or context.namespace()])
+    found = await _FINDERS[request.reason](context, namespace.id, request)
+    wanted = dict.fromkeys(id_ for group in found.groups for id_ in group)
     read = {memory.id: memory for _, memory in await context.memory.memories.get([namespace.id], list(wanted))}
     items = [
-        ReviewItem(request.reason, tuple(read[id_] for id_ in group), similarity.get(frozenset(group)))
-        for group in groups
+        ReviewItem(request.reason, tuple(read[id_] for id_ in group), similarity)
+        for group, similarity in found.groups.items()
         if read.keys() >= set(group)
     ]
-    return Review(namespace.name, tuple(items), after)
+    return Review(namespace.name, tuple(items), found.after)
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """Memories alone or in pairs with the older first, with their similarity, and the memory to continue after."""
+
+    groups: Mapping[tuple[UUID, ...], float | None]
+    after: UUID | None = None
+
+
+async def _near_duplicates(context: RequestContext, namespace: UUID, request: ReviewRequest) -> _Found:
+    statements = ReviewStatements(context.memory.database)
+    ids = await statements.page(namespace, after=request.after, most=_PAGE, now=context.now)
+    pairs = await _similar(context, namespace, ids)
+    if pairs:
+        both = list({id_ for pair in pairs for id_ in pair})
+        for pair in await statements.settled(namespace, both, (DISTINCT, CONTRADICTS)):
+            pairs.pop(pair, None)
+    best = sorted(pairs, key=lambda pair: -pairs[pair])
+    return _Found({_by_age(pair): pairs[pair] for pair in best}, ids[-1] if len(ids) == _PAGE else None)
+
+
+async def _contradictions(context: RequestContext, namespace: UUID, request: ReviewRequest) -> _Found:
+    statements = ReviewStatements(context.memory.database)
+    pairs = await statements.contradictions(namespace, CONTRADICTS, kept=DISTINCT, most=request.limit)
+    return _Found({_by_age(pair): None for pair in pairs})
+
+
+async def _unused(context: RequestContext, namespace: UUID, request: ReviewRequest) -> _Found:
+    before = context.now - timedelta(days=request.unused_days)
+    statements = ReviewStatements(context.memory.database)
+    ids = await statements.unused(namespace, before=before, reviewed=REVIEWED, most=request.limit, now=context.now)
+    return _Found({(id_,): None for id_ in ids})
+
+
+_FINDERS: Mapping[ReviewReason, Callable[[RequestContext, UUID, ReviewRequest], Awaitable[_Found]]] = {
+    "similar": _near_duplicates, "contradiction": _contradictions, "unused": _unused,
+}  # fmt: skip
 
 
 async def _similar(context: RequestContext, namespace: UUID, ids: list[UUID]) -> dict[frozenset[UUID], float]:
@@ -78,6 +96,6 @@ async def _similar(context: RequestContext, namespace: UUID, ids: list[UUID]) ->
     return {frozenset((id_, near.id)): near.similarity for id_, others in found.items() for near in others}
 
 
-def _ordered(pairs: Iterable[frozenset[UUID]]) -> list[tuple[UUID, ...]]:
-    """Return pairs with the older memory first: ids sort by time."""
-    return [tuple(sorted(pair)) for pair in pairs]
+def _by_age(pair: Iterable[UUID]) -> tuple[UUID, ...]:
+    """Return a pair with the older memory first: ids sort by time."""
+    return tuple(sorted(pair))
