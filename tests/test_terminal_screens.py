@@ -6,11 +6,13 @@ import asyncio
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
 from folklore.cli import screen
+from folklore.engine import Engine
 from tests.commands import CommandLine, command_line  # noqa: F401 - the fixture `folklore`
 from tests.terminal import on_terminal
 
@@ -183,3 +185,41 @@ async def test_a_command_that_lists_imports_neither_numpy_nor_a_model(folklore: 
     )
 
     assert done.stdout.splitlines()[-1] == "[0, 0, 0] []"
+
+
+def test_a_phase_is_named_with_an_estimate_while_it_lasts(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(screen, "_SILENT_SECONDS", 0.0)
+    monkeypatch.setattr(screen, "_TICK_SECONDS", 0.01)
+    waiting = screen.Waiting()
+
+    with waiting.phase("Working", None), waiting.phase("Moving", None) as advance:
+        advance(1, 4)
+        time.sleep(0.2)
+    shown = capsys.readouterr().err
+
+    assert "Moving … 0 s, 1 of 4, about 1 s left" in shown
+    assert "Working" not in shown.split("Moving")[1]
+    assert shown.endswith("\r\x1b[2K")
+
+
+async def test_the_first_start_of_the_engine_is_named_on_a_terminal_alone(tmp_path: Path) -> None:
+    new = {"FOLKLORE_HOME": str(tmp_path / "home"), "FOLKLORE_NAMESPACE": "notes"}
+    other = {"FOLKLORE_HOME": str(tmp_path / "other"), "FOLKLORE_NAMESPACE": "notes"}
+    try:
+        shown = await asyncio.to_thread(on_terminal, new, "list", "-n", "*")
+        piped = await asyncio.to_thread(
+            subprocess.run,
+            [sys.executable, "-m", "folklore", "list", "-n", "*"],
+            capture_output=True,
+            text=True,
+            check=True,
+            env=os.environ | other,
+        )
+    finally:
+        for home in (new, other):
+            Engine(Path(home["FOLKLORE_HOME"])).stop()
+
+    assert "Creating the embedded database" in shown.text or "Starting the embedded Postgres" in shown.text
+    assert piped.stderr == ""
