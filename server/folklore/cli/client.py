@@ -15,6 +15,7 @@ from folklore.app import local_zone
 from folklore.config import Settings
 from folklore.errors import ConfigInvalid, FolkloreError, Unavailable, error_from_code
 from folklore.memory.requests import ExportRequest, Request, Result, Returns, read_result, request_json
+from folklore.phases import phase
 from folklore.project import project_namespace, working_directory
 
 _SECONDS = 60.0
@@ -47,7 +48,8 @@ class HttpClient:
         """Run an operation. Raises the error that the server reports, or Unavailable."""
         sent = cast("Request", request)
         try:
-            response = await self._client.post(f"/api/{sent.operation}", content=request_json(sent))
+            with phase(f"Waiting for {self._server}"):
+                response = await self._client.post(f"/api/{sent.operation}", content=request_json(sent))
         except httpx.HTTPError as error:
             raise self._unreachable(error) from error
         value = _json(response)

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from folklore import __version__
 from folklore.db.stores.injections import Injections
+from folklore.db.stores.models import KnownModel
 from folklore.embedding.protocol import PROBE, Model
 from folklore.errors import EmbedderUnavailable, Unavailable
 from folklore.memory.context import MemoryContext, RequestContext
@@ -20,13 +21,19 @@ from folklore.model import Degraded
 _MODEL_SECONDS = 3.0
 
 
-async def read_status(context: RequestContext, _request: StatusRequest) -> Status:
-    """Return counts and the state of the embedding model, which is asked for a vector. One statement.
+async def read_status(context: RequestContext, request: StatusRequest) -> Status:
+    """Return counts and the state of the embedding model, which is asked for a vector unless the request says not to.
+
+    One statement.
 
     If the table of embeddings is locked or damaged, another one without it.
     """
-    model, reason = await _active_model(context.memory)
-    reason = reason or await _failure(context.memory)
+    model: KnownModel | Model | None
+    reason = None
+    model = None if request.check_model else await context.memory.active_model.known()
+    if model is None:
+        model, reason = await _active_model(context.memory)
+        reason = reason or await _failure(context.memory)
     try:
         holdings = await context.memory.namespaces.status(None if model is None else model.id)
     except Unavailable as error:

@@ -31,6 +31,7 @@ from folklore.memory.models.active_model import ActiveModel, ModelSource
 from folklore.memory.operations import use_case
 from folklore.memory.requests import RecallRequest, StoreRequest, without_nulls
 from folklore.model import Caller, Draft
+from folklore.phases import phase
 from folklore.runtime import database_address
 
 _COLOURS = {"ok": "green", "failed": "red", "skipped": "yellow"}
@@ -63,7 +64,8 @@ class Examination:
             self.checks.append(Check(name, "skipped", "needs an earlier check to be ok"))
             return
         try:
-            self.checks.append(Check(name, "ok", await look()))
+            with phase(f"Checking: {name}"):
+                self.checks.append(Check(name, "ok", await look()))
         except FolkloreError as error:
             self.unreachable |= isinstance(error, Unavailable)
             self.checks.append(Check(name, "failed", error.message, error.hint))

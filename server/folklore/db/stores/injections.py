@@ -28,7 +28,7 @@ class AssistantSession:
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """How often prompts got a memory, how often it was used then, and whether this session has it."""
+    """Former injections of a memory for prompts, their uses, and true in `given` if this session has it."""
 
     times: int
     used: int
@@ -37,7 +37,7 @@ class Given:
 
 @dataclass(frozen=True, slots=True)
 class GivenBefore:
-    """What is known of each memory, the tokens that prompts of the session got, and the usual share of use."""
+    """Former injections by memory, the tokens that prompts of the session got, and the usual share of use."""
 
     memories: Mapping[UUID, Given]
     tokens: int
@@ -67,7 +67,7 @@ class UnusedNote:
 
 @dataclass(frozen=True, slots=True)
 class InjectedNote:
-    """One note of the ledger."""
+    """Note in the ledger, with the text around it."""
 
     injection: UUID
     namespace: str

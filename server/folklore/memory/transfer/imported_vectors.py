@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import repeat
+from typing import TYPE_CHECKING
 from uuid import UUID
 
 from folklore.db.stores.memories import Embedded, Vectors
@@ -20,7 +21,8 @@ from folklore.memory.records.store import embed
 from folklore.memory.transfer.report import Report
 from folklore.text.passages import passages
 
-Row = NDArray[np.float32]
+if TYPE_CHECKING:
+    Row = NDArray[np.float32]
 
 # Largest difference of a vector's length from 1. Rounding to half floats changes that of a unit vector by under 0.1 %.
 _TOLERANCE = 0.01
