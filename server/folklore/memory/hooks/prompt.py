@@ -31,9 +31,9 @@ log = get_logger(__name__)
 
 # Notes of one prompt, and candidates: the best may have been given before.
 _AT_MOST, _CANDIDATES = 3, 10
-# Tokens of the notes of a prompt, and of all prompts of a session until it is compacted: clients call this hook for
-# tasks and results of subagents too.
-_TOKENS, _SESSION_TOKENS = 250, 4_000
+# Tokens of the notes of a prompt, since memory_get reads a whole one, and of all prompts of a session until it is
+# compacted, since clients call this hook for tasks and results of subagents too.
+_TOKENS, _SESSION_TOKENS = 200, 4_000
 # Days from which a note says "verify".
 _OLD = 30
 _NEVER = Given(times=0, used=0, given=False)

@@ -9,7 +9,7 @@ with past as (
     from injections i
     where i.namespace_id = any(:namespaces::uuid[]) and i.memory_id = any(:memories::uuid[])
         and i.injected_at >= :since::timestamptz
-    group by i.memory_id
+    group by i.namespace_id, i.memory_id
 ),
 spent as (
     select coalesce(sum(i.tokens), 0)::integer as tokens
