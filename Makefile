@@ -3,7 +3,8 @@ PYTHON ?= $(shell for p in python3.13 python3.12 python3.11 python3; do \
 	command -v $$p >/dev/null 2>&1 && $$p -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2])' 2>/dev/null && { echo $$p; break; }; done)
 VENV := .venv
 BIN := $(VENV)/bin
-PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+# pip reports what it fetches on a terminal, which a person watches, and nothing in a log.
+PIP := $(BIN)/python -m pip install $(shell test -t 2 || echo --quiet) --disable-pip-version-check
 # The shell becomes pytest, so that a signal to make reaches it; -q leaves the last line to tests/conftest.py.
 PYTEST := exec $(BIN)/python -m pytest -q -n 3 --dist loadfile
 HOST ?= 127.0.0.1
@@ -26,17 +27,19 @@ INSTALLED := $(VENV)/.installed$(if $(LOCKED),-locked)
 
 $(VENV)/.installed: pyproject.toml
 	@test -n "$(PYTHON)" || { echo "Folklore needs Python 3.11 or newer (set PYTHON=/path/to/python)." >&2; exit 1; }
-	$(PYTHON) -m venv $(VENV)
-	$(PIP) "pip>=25.1"
-	$(PIP) --editable . --group dev
+	@echo "Installing Folklore into $(VENV), once: about a minute, 300 MB."
+	@$(PYTHON) -m venv $(VENV)
+	@$(PIP) "pip>=25.1"
+	@$(PIP) --editable . --group dev
 	@rm -f $@-locked
 	@touch $@
 
 $(VENV)/.installed-locked: pyproject.toml requirements-ci.txt
 	@test -n "$(PYTHON)" || { echo "Folklore needs Python 3.11 or newer (set PYTHON=/path/to/python)." >&2; exit 1; }
-	$(PYTHON) -m venv $(VENV)
-	$(PIP) --require-hashes --only-binary :all: --requirement requirements-ci.txt
-	$(PIP) --no-build-isolation --no-deps --editable .
+	@echo "Installing Folklore into $(VENV), once: about a minute, 300 MB."
+	@$(PYTHON) -m venv $(VENV)
+	@$(PIP) --require-hashes --only-binary :all: --requirement requirements-ci.txt
+	@$(PIP) --no-build-isolation --no-deps --editable .
 	@$(BIN)/python -m pip check
 	@rm -f $(VENV)/.installed
 	@touch $@

@@ -164,8 +164,9 @@ async def call_hook(client: Client, prompt: str, session: str) -> str:
     """Call the hidden tool as a client does, and return the injected text."""
     answer = await client.call_tool("client_hook", {"prompt": prompt, "session": session})
     assert not answer.is_error, answer
-    texts = [part.text for part in answer.content if isinstance(part, TextContent)]
-    return json.loads(texts[0])["hookSpecificOutput"]["additionalContext"] if texts else ""
+    [part] = answer.content
+    assert isinstance(part, TextContent)
+    return str(json.loads(part.text).get("hookSpecificOutput", {}).get("additionalContext", ""))
 
 
 def measure_start(home: str) -> dict[str, float | bool]:

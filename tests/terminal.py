@@ -36,9 +36,18 @@ class Screen:
 
 
 def on_terminal(
-    environment: Mapping[str, str], *arguments: object, columns: int = 80, typed: str = "", **more: str
+    environment: Mapping[str, str],
+    *arguments: object,
+    columns: int = 80,
+    typed: str = "",
+    keys: str = "",
+    prompt: str = "",
+    **more: str,
 ) -> Screen:
-    """Run a command on a terminal of this width; `typed` waits in its input. Blocks: call it in a thread."""
+    """Run a command on a terminal of this width; `typed` waits in its input. Blocks: call it in a thread.
+
+    Each of `keys` is typed when `prompt` is shown again.
+    """
     ours, theirs = pty.openpty()
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
     clean = {name: value for name, value in os.environ.items() if name not in ("NO_COLOR", "COLUMNS", "LINES")}
@@ -47,10 +56,11 @@ def on_terminal(
         stdin=theirs,
         stdout=theirs,
         stderr=theirs,
-        env={**clean, "TERM": "xterm-256color", **environment, **more},
+        env={**clean, "TERM": "xterm-256color", "PAGER": "cat", **environment, **more},
     )
     os.close(theirs)
     os.write(ours, typed.encode())
+    prompted = 0
     output, end = b"", time.monotonic() + 60
     while time.monotonic() < end:
         readable, _, _ = select.select([ours], [], [], 0.2)
@@ -61,6 +71,11 @@ def on_terminal(
         if part == b"":
             break
         output += part or b""
+        if keys and output.decode("utf-8", "replace").count(prompt) > prompted:
+            prompted += 1
+            time.sleep(0.05)  # the terminal drops what comes before it is switched to single keys
+            os.write(ours, keys[0].encode())
+            keys = keys[1:]
     process.kill() if process.poll() is None and time.monotonic() >= end else None
     code = process.wait(10)
     os.close(ours)

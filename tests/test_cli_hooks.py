@@ -93,7 +93,7 @@ async def test_what_was_injected_is_shown_with_its_text_and_use(folklore: Comman
     [entry] = (await folklore.json("injected", "--session", "s1"))["injected"]
 
     assert given in shown
-    assert "session s1 of tester: 1 notes" in shown.replace("1 note,", "1 notes,")
+    assert "session s1 of tester: 1 note, " in shown
     assert "recalled" in shown
     assert entry["text"] == given.rstrip("\n")
     assert entry["memories"][0]["used"] == "recalled"

@@ -42,7 +42,8 @@ async def called(client: Client, **arguments: Any) -> str:
     if not answer.content:
         return ""
     [block] = answer.content
-    return str(block.text)  # type: ignore[union-attr]
+    text = str(block.text)  # type: ignore[union-attr]
+    return "" if text == "{}" else text
 
 
 async def hook(client: Client, prompt: str, session: str = "s1", **arguments: Any) -> str:
@@ -79,6 +80,12 @@ async def test_the_hook_is_callable_and_not_listed(client: Client) -> None:
 async def test_a_server_of_core_tools_answers_hooks_too(app: App) -> None:
     async with connected(build_server(app.service, offered="core")) as client:
         assert await hook(client, "hello") == ""
+
+
+async def test_silence_is_json_that_adds_nothing_where_clients_read_json(client: Client) -> None:
+    for event, texts in (("UserPromptSubmit", ["{}"]), ("Stop", ["{}"]), ("SubagentStop", [])):
+        answer = await client.call_tool("client_hook", {"event": event, "prompt": "hello"})
+        assert [block.text for block in answer.content] == texts  # type: ignore[union-attr]
 
 
 async def test_unknown_events_and_arguments_are_met_with_silence(client: Client) -> None:

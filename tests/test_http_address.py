@@ -175,11 +175,15 @@ def test_without_files_there_is_no_tls() -> None:
     assert certificate_of(None, None) is None
 
 
-def test_a_taken_port_and_a_wrong_address_are_reported(settings: Settings) -> None:
+def test_a_taken_port_and_a_wrong_address_are_reported(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         with pytest.raises(ConfigInvalid, match=rf"http\.port: 127\.0\.0\.1:{port} cannot be listened on"):
             run(settings, "127.0.0.1", port)
+        monkeypatch.setenv("MAKELEVEL", "1")
+        with pytest.raises(ConfigInvalid) as under_make:
+            run(settings, "127.0.0.1", port)
+        assert "make run PORT=" in str(under_make.value.hint)
     with pytest.raises(ConfigInvalid, match=r"http\.host"):
         run(settings, "192.0.2.1", 0, insecure=True)
 

@@ -565,7 +565,17 @@ async def test_the_login_role_sees_nothing_without_a_key_or_with_a_forged_one(
             assert await connection.fetchval(f"select count(*) from {table}") == 0
         except asyncpg.InsufficientPrivilegeError:
             assert "row_security" in said, "denied, which reveals nothing either"
-    for table in ("principals", "tokens", "grants", "audit", "usage", "jobs", "folklore_migrations"):
+    for table in (
+        "principals",
+        "tokens",
+        "grants",
+        "audit",
+        "usage",
+        "injections",
+        "assistant_sessions",
+        "jobs",
+        "folklore_migrations",
+    ):
         with pytest.raises(asyncpg.InsufficientPrivilegeError):
             await connection.fetchval(f"select count(*) from {table}")
     for change in (

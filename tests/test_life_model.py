@@ -73,7 +73,7 @@ class Life(RuleBasedStateMachine):
             connection = await asyncpg.connect(self.address)
             await connection.execute(
                 "truncate grants, usage, idempotency_keys, namespaces, memories, embeddings, postings, relations,"
-                " revisions"
+                " revisions, injections"
             )
             await connection.close()
             await self.database.close()

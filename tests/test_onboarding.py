@@ -227,7 +227,9 @@ async def test_a_line_that_is_not_valid_is_refused_and_leaves_nothing(
     assert refused.code == 5
     assert {"malformed": "not the code", "unknown": "not known"}.get(reason, reason) in refused.err
     assert carla.kept() == []
-    audit = json.loads(await office.operator.done("folklore audit --denied --json"))["audit"]
+    async with asyncio.timeout(60):  # denials are written within seconds
+        while not (audit := json.loads(await office.operator.done("folklore audit --denied --json"))["audit"]):
+            await asyncio.sleep(0.2)
     assert [entry["action"] for entry in audit] == ["join"]
     assert "fi_" not in json.dumps(audit)
 

@@ -18,6 +18,7 @@ from folklore.config import Settings
 from folklore.errors import FolkloreError, Unavailable, error_from_code
 from folklore.memory.code.calls import mark, prepare
 from folklore.memory.requests import ExportRequest, Request, Result, Returns, read_result, request_json
+from folklore.phases import phase
 
 _SECONDS = 60.0
 _UNSENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.UnsupportedProtocol, httpx.InvalidURL)
@@ -55,7 +56,8 @@ class HttpClient:
         """Run an operation. Raises the error that the server reports, or Unavailable."""
         sent = cast("Request", await prepare(self.copy, request, self.call))
         try:
-            response = await self.http.post(f"/api/{sent.operation}", content=request_json(sent))
+            with phase(f"Waiting for {self._server}"):
+                response = await self.http.post(f"/api/{sent.operation}", content=request_json(sent))
         except httpx.HTTPError as error:
             raise self._unreachable(error) from error
         value = _json(response)

@@ -18,6 +18,7 @@ from folklore.config import Settings, load_settings
 from folklore.errors import ConfigInvalid, InvalidInput
 from folklore.memory.requests import RecallRequest, Result, Returns
 from folklore.memory.service import Operations
+from folklore.phases import phase
 from folklore.project import project_namespace, working_directory
 
 if TYPE_CHECKING:  # imports the database driver
@@ -54,7 +55,10 @@ def zone_of(ctx: click.Context) -> tzinfo:
 
 def call(ctx: click.Context, request: Returns[Result]) -> Result:
     """Run one operation in this process, or at the server that --server names."""
-    return with_operations(ctx, lambda operations: operations.call(request), embeds=isinstance(request, RecallRequest))
+    with phase("Working"):
+        return with_operations(
+            ctx, lambda operations: operations.call(request), embeds=isinstance(request, RecallRequest)
+        )
 
 
 def with_operations(

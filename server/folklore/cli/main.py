@@ -14,7 +14,8 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
-from folklore import __version__
+from folklore import __version__, phases
+from folklore.cli import screen
 from folklore.errors import FolkloreError
 
 # Name -> (module, attribute, one line for the overview), in groups. Imported when called: `serve` must answer at once.
@@ -30,6 +31,11 @@ _GROUPS: dict[str, dict[str, tuple[str, str, str]]] = {
         "log": ("folklore.cli.daily.status", "log", "Show who stored, changed and forgot what, by day."),
         "injected": ("folklore.cli.daily.injected", "injected", "Show what hooks gave to your assistants."),
         "history": ("folklore.cli.daily.read", "history", "Show the changes of a memory."),
+        "review": (
+            "folklore.cli.daily.review",
+            "review",
+            "Decide on near-duplicates, contradictions, unused memories.",
+        ),
         "edit": ("folklore.cli.daily.write", "edit", "Change a memory in your editor."),
         "forget": ("folklore.cli.daily.write", "forget", "Forget memories; `undo` restores them for a while."),
         "undo": ("folklore.cli.daily.write", "undo", "Take back the last change of a memory, or your last one."),
@@ -182,8 +188,11 @@ def main() -> None:
 
 def outcome(arguments: list[str]) -> int:
     """Run one command and return its exit code; errors are reported on stderr. Raises only with --debug."""
+    phases.show_phases(None)
     options = arguments[: arguments.index("--")] if "--" in arguments else arguments
     debug, as_json = "--debug" in options, "--json" in options
+    if sys.stderr.isatty() and not as_json and os.environ.get("TERM") != "dumb" and "serve" not in options:
+        phases.show_phases(screen.Waiting().phase)
     arguments = _global_first([word for word in options if word != "--debug"]) + arguments[len(options) :]
     try:
         # Without click's standalone mode, `main` returns an exit code or the value that a command returned.
@@ -238,7 +247,7 @@ def _report(code: str, message: str, hint: str | None = None, *, as_json: bool, 
         shown = {"code": code, "message": message} | ({"hint": hint} if hint else {})
         click.echo(json.dumps({"error": shown}, ensure_ascii=False), err=True)
     else:
-        click.echo(f"folklore: {message}{' ' + hint if hint else ''}", err=True)
+        screen.print_error(f"folklore: {message}{' ' + hint if hint else ''}")
     return exit_code
 
 

@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 import json
-import os
-import shutil
+import re
 import sys
-import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, tzinfo
-from difflib import unified_diff
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 import click
 
+from folklore.cli import screen
 from folklore.cli.ids import short
+from folklore.cli.screen import paint as paint
+from folklore.cli.screen import print_line as print_line
 from folklore.memory import serializers
 from folklore.memory.serializers import Format
 from folklore.model import DEFAULT_KIND, FIELDS, SHOWN
+from folklore.text.difference import Part, changed_lines
 
 if TYPE_CHECKING:
     from folklore.memory.results import MemoryDetails
@@ -29,8 +30,11 @@ if TYPE_CHECKING:
 Report = Callable[[int, str], None]
 
 _LINES_SHOWN = 8
+_OPERATORS = ("AND", "OR", "NOT")
+_COMMON_WEIGHT = 1.0  # of words of up to three letters: "the", "for"
 _INDENT = "    "
 _COMMIT = 12  # digits by which a commit is recognised
+_FIELD_WIDTH = 20
 _MINUTE, _HOUR = 60, 3_600  # seconds
 _YEAR = 365  # days
 _UNBOUNDED = 10_000  # columns, to measure a table without the width of the terminal
@@ -54,31 +58,42 @@ def print_either(value: object, text: str, *, as_json: bool) -> None:
         print_line(text)
 
 
-def print_line(text: str = "", **style: bool | str) -> None:
-    """Print a line on stdout in a style of click, if stdout is a terminal."""
-    click.echo(paint(text, **style))
+def print_answer(answer: Answer, form: Format, *, as_json: bool, zone: tzinfo, question: str | None = None) -> None:
+    """Print the answer of recall, search or list.
 
-
-def paint(text: str, **style: bool | str) -> str:
-    """Return text in a style of click, if stdout is a terminal and NO_COLOR is not set."""
-    if not style or os.environ.get("NO_COLOR") or not sys.stdout.isatty():
-        return text
-    return click.style(text, **style)  # type: ignore[arg-type]
-
-
-def print_answer(answer: Answer, form: Format, *, as_json: bool, zone: tzinfo) -> None:
-    """Print the answer of recall, search or list."""
+    The results of a question are grouped by their namespaces, if these are several, with numbers in order of rank; on a
+    terminal its words are highlighted.
+    """
     if as_json:
         print_json(serializers.answer(answer, form))
         return
+    groups: dict[str, list[tuple[int, Recalled]]] = {}
+    words = None if question is None else _words_of(question)
+    ranked = form != "ids" and question is not None
     for place, result in enumerate(answer.memories, start=1):
-        _print_result(place, result, form, zone)
+        groups.setdefault(result.memory.namespace if ranked else "", []).append((place, result))
+    for namespace, results in groups.items():
+        if len(groups) > 1:
+            elsewhere = " · elsewhere" if all(result.elsewhere for _, result in results) else ""
+            print_line(namespace + elsewhere, fg="cyan", bold=True)
+        for place, result in results:
+            _print_result(place, result, form, zone, words, named=len(groups) > 1)
     for item in answer.degraded:
         click.echo(f"Without the {item.branch} branch: {item.reason}", err=True)
     if answer.note:
         print_line(answer.note)
     if answer.cursor:
         print_line(f"There is more: --cursor {answer.cursor}", dim=True)
+
+
+def _words_of(query: str) -> re.Pattern[str] | None:
+    """Return the pattern of a question's words and their inflected forms; None if none would be highlighted."""
+    if not screen.has_styles():
+        return None
+    from folklore.text.question import QuestionWords  # 10 ms, and only for a terminal
+
+    terms = [term.strip("\"'()*") for term in query.split() if not term.startswith("-") and term not in _OPERATORS]
+    return QuestionWords.of(terms).pattern(_COMMON_WEIGHT)
 
 
 _TERMS = ("rrf", "own", "signals", "neighbours", "nearness", "relevance", "redundancy", "confidence")
@@ -131,14 +146,15 @@ def one_line(place: int, memory: Memory, zone: tzinfo | None) -> str:
     """Return number, end of the id, in a zone the time, and the beginning of a memory, as wide as the terminal."""
     when = "" if zone is None else f"{time_text(memory.when, zone):<14}  "
     head = f"{place:>2}. {short(memory.id)}  {when}"
-    text = " ".join(memory.content.split())
-    room = max(shutil.get_terminal_size((100, 24)).columns - len(head), 20)
-    return paint(head, dim=True) + (text if len(text) <= room else f"{text[: room - 1]}…")
+    text = screen.visible(" ".join(memory.content.split()))
+    return paint(head, dim=True) + screen.cut(text, max(screen.columns() - len(head), 20))
 
 
-def print_memory(memory: Memory, zone: tzinfo) -> None:
-    """Print a whole memory: its text, then every field that is set."""
-    print_line(memory.content)
+def print_memory(memory: Memory, zone: tzinfo, words: re.Pattern[str] | None = None) -> None:
+    """Print a whole memory: its text, in which what matches `words` is highlighted, then every field that is set."""
+    lines = screen.wrapped(memory.content, screen.columns()) if screen.is_terminal() else [memory.content]
+    for line in lines:
+        print_line(_highlighted(line, words))
     print_line()
     for name, value in serializers.record(memory).items():
         if name not in ("content", "when") and value != "":
@@ -171,23 +187,52 @@ def print_revision(item: Revision, after: Mapping[str, Any], zone: tzinfo) -> No
             continue
         old, new = (_plain("" if side is None else side) for side in (value, after.get(name)))
         if name == "content" or "\n" in old + new:
-            _print_difference(name, old, new)
+            print_difference(old, new, name)
         else:
             _print_field(name, f"{old or '(none)'} → {new or '(none)'}")
 
 
-def _print_difference(name: str, old: str, new: str) -> None:
-    """Print the removed and added lines of a text, each change with one line around it."""
-    lines = unified_diff(old.splitlines(), new.splitlines(), n=1, lineterm="")
-    changed = [line for line in list(lines)[2:] if not line.startswith("@@")]  # after the two lines of file names
-    for place, line in enumerate(changed):
-        colour = {"-": "red", "+": "green"}.get(line[:1])
-        sign, text = line[:1], line[1:]
-        _print_field("" if place else name, paint(f"{sign} {text}", **({"fg": colour} if colour else {})))
+def print_difference(old: str, new: str, name: str | None = None) -> None:
+    """Print the removed and added lines of a text, each change with one line around it; `name` is that of a field."""
+    indent = len(_INDENT) if name is None else _FIELD_WIDTH
+    for sign, parts in changed_lines(old, new):
+        colour = {"-": "red", "+": "green"}.get(sign)
+        style: dict[str, bool | str] = {"fg": colour} if colour else {}
+        strong: dict[str, bool | str] = {**style, "bold": True, "underline": True}
+        for line in _folded(parts, indent + 2):
+            text = "".join(paint(part, **(strong if changed else style)) for part, changed in line)
+            signed = f"{paint(sign, **style)} {text}"
+            if name is None:
+                screen.echo(_INDENT + signed)
+            else:
+                _print_field(name, signed)
+                name = ""
+
+
+def _folded(parts: Sequence[Part], before: int) -> Iterator[Sequence[Part]]:
+    """Yield the lines of a text in parts, on a terminal folded to what is left of its width `before` columns on."""
+    width = max(screen.columns() - before, 20) if screen.is_terminal() else _UNBOUNDED
+    line: list[Part] = []
+    taken = 0
+    for text, changed in parts:
+        for token in re.findall(r"\s+|\S+", screen.visible(text)):
+            if line and taken + screen.cells(token) > width:
+                yield line
+                line, taken = [], 0
+            if line and line[-1][1] == changed:
+                line[-1] = (line[-1][0] + token, changed)
+            else:
+                line.append((token, changed))
+            taken += screen.cells(token)
+    yield line
 
 
 def _print_field(name: str, text: str) -> None:
-    print_line(f"{_INDENT}{paint(f'{name:<16}', dim=True)}{text}")
+    head = f"{_INDENT}{paint(f'{name:<{_FIELD_WIDTH - len(_INDENT)}}', dim=True)}"
+    folds = screen.is_terminal() and "\x1b" not in text
+    for line in screen.wrapped(text, screen.columns() - _FIELD_WIDTH) if folds else [text]:
+        screen.echo(f"{head}{line}")
+        head = " " * _FIELD_WIDTH
 
 
 def print_rows(rows: Sequence[Mapping[str, object]], columns: Sequence[str] = ()) -> None:
@@ -209,12 +254,14 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> Non
         grid.add_column(name, justify="right" if number else "left", overflow="fold")
     for row in rows:
         # As Text: rich reads brackets in a string as markup, hides them, and fails on markup that it does not know.
-        grid.add_row(*(text.Text(_cell(value)) for value in row))
-    terminal = sys.stdout.isatty()
+        grid.add_row(*(text.Text(screen.visible(_cell(value))) for value in row))
+    terminal = screen.is_terminal()
     out = console.Console(width=None if terminal else 200, highlight=False)
     unfolded = measure.Measurement.get(out, out.options.update(width=_UNBOUNDED), grid).minimum
     if unfolded <= out.width or not terminal:
-        out.print(grid)
+        with out.capture() as printed:
+            out.print(grid)
+        screen.echo(printed.get().removesuffix("\n"))
     else:
         _print_fields(columns, rows)
 
@@ -262,7 +309,10 @@ def _cell(value: object) -> str:
     return f"{value:.4f}" if isinstance(value, float) else str(value)
 
 
-def _print_result(place: int, result: Recalled, form: Format, zone: tzinfo) -> None:
+def _print_result(
+    place: int, result: Recalled, form: Format, zone: tzinfo, words: re.Pattern[str] | None, *, named: bool
+) -> None:
+    """Print a result; `named`: its namespace is printed above it."""
     memory = result.memory
     score = " ".join(f"{part}" for part in (result.match, result.score) if part is not None)
     by = memory.superseded_by
@@ -271,18 +321,15 @@ def _print_result(place: int, result: Recalled, form: Format, zone: tzinfo) -> N
         print_line(f"{memory.id}  {score}".rstrip() + replaced + (", stale" if result.stale else ""))
         return
     replaced = f", superseded by {short(by)}" if by else ""
-    head = f"{place:>2}. {paint(score, fg='green')}{'  ' if score else ''}"
+    head = f"{place:>2}. {score}{'  ' if score else ''}"
     answers = f"  (question {', '.join(str(number + 1) for number in result.queries)})" if result.queries else ""
-    elsewhere = " · elsewhere" if result.elsewhere else ""
-    print_line(head + paint(_headline(memory, zone) + elsewhere, bold=True) + answers)
+    elsewhere = " · elsewhere" if result.elsewhere and not named else ""
+    title = screen.visible(_headline(memory, zone, named=named) + elsewhere + answers)
+    _print_title(head, title)
     if form == "detailed":
-        print_memory(memory, zone)
+        print_memory(memory, zone, words)
     else:
-        lines = list(_wrapped(memory.content))
-        for line in lines[:_LINES_SHOWN]:
-            print_line(_INDENT + line)
-        rest = f", {len(memory.content):,} characters in all" if len(lines) > _LINES_SHOWN else ""
-        print_line(f"{_INDENT}{short(memory.id)} by {memory.author}{rest}{replaced}", dim=True)
+        _print_text(memory, replaced, words)
     for id_ in result.contradicts:
         print_line(f"{_INDENT}contradicts {short(id_)}", fg="yellow")
     print_stale(result.stale, zone)
@@ -302,18 +349,37 @@ def print_stale(files: Sequence[Stale], zone: tzinfo) -> None:
         print_line(f"{_INDENT}stale: {file.path} {what} {time_text(file.since, zone)}, commit {commit}", fg="yellow")
 
 
-def _headline(memory: Memory, zone: tzinfo) -> str:
+def _print_title(head: str, title: str) -> None:
+    lines = list(screen.wrapped(title, screen.columns() - len(head))) if screen.is_terminal() else [title]
+    print_line(f"{head[:4]}{paint(head[4:], fg='green')}{paint(lines[0], bold=True)}")
+    for line in lines[1:]:
+        print_line(_INDENT + line, bold=True)
+
+
+def _print_text(memory: Memory, replaced: str, words: re.Pattern[str] | None) -> None:
+    """Print the first lines of a memory, its id and its author."""
+    lines = list(screen.wrapped(memory.content, _text_width()))
+    for line in lines[:_LINES_SHOWN]:
+        print_line(_INDENT + _highlighted(line, words))
+    rest = f", {len(memory.content):,} characters in all" if len(lines) > _LINES_SHOWN else ""
+    print_line(f"{_INDENT}{short(memory.id)} by {memory.author}{rest}{replaced}", dim=True)
+
+
+def _highlighted(line: str, words: re.Pattern[str] | None) -> str:
+    shown = screen.visible(line)
+    return shown if words is None else words.sub(lambda match: paint(match[0], fg="red", bold=True), shown)
+
+
+def _text_width() -> int:
+    """Return the width of texts: on a terminal at most 120, which is still read with ease."""
+    return max(min(screen.columns(), 120) - len(_INDENT), 20)
+
+
+def _headline(memory: Memory, zone: tzinfo, *, named: bool) -> str:
     kind = memory.kind if memory.kind != DEFAULT_KIND else None
     tags = " ".join(f"#{tag}" for tag in memory.tags)
-    parts = (memory.namespace, time_text(memory.when, zone), memory.source, kind, tags)
+    parts = (None if named else memory.namespace, time_text(memory.when, zone), memory.source, kind, tags)
     return " · ".join(part for part in parts if part)
-
-
-def _wrapped(text: str) -> Iterator[str]:
-    width = max(min(shutil.get_terminal_size((100, 24)).columns, 120) - len(_INDENT), 20)
-    for line in text.splitlines():
-        # A long word (a path, a URL) stays whole, so that it can be copied; white space at the start belongs to code.
-        yield from textwrap.wrap(line, width, break_long_words=False, break_on_hyphens=False) or [""]
 
 
 def row_of(item: object, attributes: Mapping[str, str], zone: tzinfo) -> dict[str, Any]:

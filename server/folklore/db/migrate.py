@@ -19,6 +19,7 @@ from folklore.db.roles import ensure_role, missing_commands
 from folklore.db.rows import made
 from folklore.db.sql_loader import statement
 from folklore.errors import DatabaseUnavailable, SchemaAhead, SchemaBehind
+from folklore.phases import phase
 
 # The key of the advisory lock for migrations ("folk" in ASCII).
 _LOCK = 0x666F6C6B
@@ -71,7 +72,10 @@ async def migrate(dsn: str, *, timeout: float = 60.0) -> list[str]:
     """
     async with _connection(dsn, timeout) as connection:
         require_versions(await _read_info(connection))
-        applied = await _apply_under_lock(connection, timeout) if await _missing(connection) else []
+        applied = []
+        if await _missing(connection):
+            with phase("Creating the tables"):
+                applied = await _apply_under_lock(connection, timeout)
         await ensure_role(connection)
         return applied
 

@@ -14,6 +14,9 @@ from folklore.engine.binaries import MAJOR, Binaries
 from folklore.engine.endpoint import Endpoint
 from folklore.engine.files import EnginePaths, engine_failure
 from folklore.errors import EngineFailed
+from folklore.phases import phase
+
+_CREATION_SECONDS = 5.0
 
 _INITDB_SECONDS, _CONTROL_SECONDS = 300, 30
 _SETTINGS_FILE = "folklore.conf"
@@ -51,7 +54,8 @@ def ensure_data(paths: EnginePaths, binaries: Binaries, account: Account | None)
                 hint="Put it back, for example by mounting its disk. If it is lost: `folklore db start --new`, then "
                 "`folklore restore FILE` (`folklore backups list`).",
             )
-        _create(paths, binaries, account)
+        with phase("Creating the embedded database, once", _CREATION_SECONDS):
+            _create(paths, binaries, account)
     elif version != str(MAJOR):
         raise EngineFailed(
             f"The data in {paths.data} was written by Postgres {version}; this Folklore carries Postgres {MAJOR}.",

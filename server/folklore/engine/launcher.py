@@ -30,6 +30,7 @@ from folklore.engine.files import (
 from folklore.engine.lock import is_locked, locked, try_lock
 from folklore.engine.probe import Answer, State, is_server, may_be_server, probe, psql, server_processes
 from folklore.errors import EngineFailed
+from folklore.phases import phase
 
 PG_CTL_SECONDS = 60  # limit for pg_ctl's own wait; a longer recovery is waited for in bring_up
 _RECOVERY_SECONDS = 600.0  # limit for a server that answers that it is starting up
@@ -82,7 +83,7 @@ class Engine:
         """
         with self._server() as server:
             _create_files(server)
-            with locked(server.paths.lock, _LOCK_SECONDS):
+            with phase("Starting the embedded Postgres"), locked(server.paths.lock, _LOCK_SECONDS):
                 if new:
                     server.paths.identity.unlink(missing_ok=True)
                 server.bring_up(self.shared_buffers)

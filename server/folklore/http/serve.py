@@ -117,11 +117,12 @@ def bind(host: str, port: int) -> list[socket.socket]:
     if sockets:
         return sockets
     assert failed is not None
+    under_make = ", or `make run PORT=…`" if "MAKELEVEL" in os.environ else ""
     wrong = "http.port" if failed.errno in (errno.EADDRINUSE, errno.EACCES) else "http.host"
     raise ConfigInvalid(
         wrong,
         f"{host}:{port} cannot be listened on ({failed.strerror or failed}).",
-        hint=f"Choose another by --{wrong.removeprefix('http.')}.",
+        hint=f"Choose another by --{wrong.removeprefix('http.')}{under_make if wrong == 'http.port' else ''}.",
     ) from failed
 
 

@@ -16,6 +16,10 @@ from folklore.memory.results import HookAnswer
 from folklore.memory.serializers import JsonDict
 from folklore.memory.service import Operations
 
+# Events whose answers clients read as JSON, and the one that adds nothing: for no content at all, Claude Code shows the
+# assistant "UserPromptSubmit hook success: UserPromptSubmit completed" with each prompt.
+_READ_AS_JSON, _SILENCE = ("UserPromptSubmit", "Stop"), "{}"
+
 
 class HookArguments(Part):
     """Arguments of client_hook. Unknown ones are ignored: the definition of a hook may be newer than the server."""
@@ -33,7 +37,9 @@ async def client_hook(service: Operations, arguments: HookArguments, _meta: Meta
     """Answer a hook of an assistant in the form that clients read, or with nothing."""
     given = arguments.model_dump(exclude={"cwd"})
     answer = await service.call(HookRequest(**given, directory=arguments.cwd))
-    return {"text": _output(arguments.event, answer)} if answer.text else {}
+    if not answer.text:
+        return {"text": _SILENCE} if arguments.event in _READ_AS_JSON else {}
+    return {"text": _output(arguments.event, answer)}
 
 
 def _output(event: str, answer: HookAnswer) -> str:

@@ -11,6 +11,7 @@ from folklore.memory.permissions import require_owner
 from folklore.memory.records.merge import restore_merged
 from folklore.memory.requests import MergeNamespacesRequest
 from folklore.memory.results import MergedNamespaces
+from folklore.phases import phase
 
 _SHOWN = 5
 
@@ -33,7 +34,8 @@ async def merge_namespaces(context: RequestContext, request: MergeNamespacesRequ
         plan = await merging.plan()
         _check(plan, source.name, target.name)
         if not request.dry_run:
-            await merging.move(plan)
+            with phase(f"Moving {len(plan.moved):,} memories") as advance:
+                await merging.move(plan, advance)
             await merging.delete_source()
     if not request.dry_run:
         context.memory.changed()
@@ -63,7 +65,8 @@ async def _take_back(context: RequestContext, request: MergeNamespacesRequest) -
             hint = f"`folklore namespaces restore {target.name}` restores what was deleted otherwise."
             raise NotFound(f"{target.name} was not merged into {source.name}.", hint=hint)
         plan = await merging.plan(ids)
-        await merging.move(plan)
+        with phase(f"Moving {len(plan.moved):,} memories back") as advance:
+            await merging.move(plan, advance)
         await restore_merged(merging.target, await merging.closed_at(deleted.deleted_at))
     context.memory.changed()
     return MergedNamespaces(source.name, target.name, len(plan.moved), len(plan.duplicates), len(plan.known))

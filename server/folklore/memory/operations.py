@@ -18,6 +18,7 @@ _USE_CASES: Mapping[str, str] = {
     "history": "records.update:read_history", "update": "records.update", "undo": "records.update",
     "forget": "records.forget", "relate": "records.relate", "rename_tag": "records.retag",
     "status": "status:read_status", "stats": "status:read_stats", "log": "records.log:read_log",
+    "review": "records.review:read_review",
     "list_namespaces": "namespaces", "create_namespace": "namespaces", "rename_namespace": "namespaces",
     "describe_namespace": "namespaces", "share_namespace": "namespaces", "delete_namespace": "namespaces",
     "erase_namespace": "namespaces", "restore_namespace": "namespaces", "merge_namespaces": "merge_namespaces",

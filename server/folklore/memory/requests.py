@@ -46,6 +46,8 @@ from folklore.model import (
 Result = TypeVar("Result")
 Words = tuple[str, ...]
 ListSort = Literal["time_desc", "time_asc", "updated_desc", "updated_asc", "score"]
+# How a review remembers what is kept: the relation of two memories, and the key of metadata with the day.
+DISTINCT, REVIEWED = "distinct_from", "reviewed"
 Reflections = Literal["include", "exclude", "only"]
 Expansion = Literal["relations", "entities"]
 OnConflict = Literal["skip", "overwrite", "fail"]
@@ -320,7 +322,9 @@ class InjectedRequest(Request, Returns[tuple[results.InjectedText, ...]]):
 
 
 class StatusRequest(Request, Returns[results.Status]):
-    """Read the state of the memory."""
+    """Read the state of the memory; with `check_model`, the embedding model is asked for a vector."""
+
+    check_model: bool = True
 
 
 class StatsRequest(Request, Returns[results.Stats]):
@@ -471,6 +475,16 @@ class LogRequest(Request, Returns[tuple[results.LogEntry, ...]]):
     author: str | None = None
     time: str | None = None
     mine: bool = False
+    limit: Whole = 50
+
+
+class ReviewRequest(Request, Returns[results.Review]):
+    """List memories of a namespace that want a decision for a reason, near-duplicates page by page (`after`)."""
+
+    reason: results.ReviewReason
+    namespace: str | None = None
+    after: UUID | None = None
+    unused_days: Whole = 180
     limit: Whole = 50
 
 

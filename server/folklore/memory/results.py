@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from typing import Literal
 from uuid import UUID
 
 from folklore.errors import FolkloreError
 from folklore.model import Degraded, JobState, Memory, NamespaceStats, Relation, Revision, Role, Shared, Stale, Stored
+
+ReviewReason = Literal["contradiction", "similar", "unused"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -372,6 +375,24 @@ class LogEntry:
     memories: tuple[Memory, ...]
     agent: str | None = None
     ids: tuple[UUID, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewItem:
+    """A memory, or two of which the older comes first, that want a decision; `similarity` of near-duplicates."""
+
+    reason: ReviewReason
+    memories: tuple[Memory, ...]
+    similarity: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Review:
+    """Memories of a namespace that want a decision. `after` continues; None at the end."""
+
+    namespace: str
+    items: tuple[ReviewItem, ...]
+    after: UUID | None = None
 
 
 @dataclass(frozen=True, slots=True)

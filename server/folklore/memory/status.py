@@ -34,13 +34,19 @@ from folklore.model import Degraded
 _MODEL_SECONDS = 3.0
 
 
-async def read_status(context: RequestContext, _request: StatusRequest) -> Status:
-    """Return counts and the state of the embedding model, which is asked for a vector. One statement.
+async def read_status(context: RequestContext, request: StatusRequest) -> Status:
+    """Return counts and the state of the embedding model, which is asked for a vector unless the request says not to.
+
+    One statement.
 
     If the table of embeddings is locked or damaged, another one without it.
     """
-    model, reason = await _active_model(context.memory)
-    reason = reason or await _failure(context.memory)
+    model: KnownModel | Model | None
+    reason = None
+    model = None if request.check_model else await context.memory.active_model.known()
+    if model is None:
+        model, reason = await _active_model(context.memory)
+        reason = reason or await _failure(context.memory)
     try:
         holdings = await context.memory.namespaces.status(None if model is None else model.id)
     except Unavailable as error:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from folklore.text.question import QuestionWords, plain
 
@@ -29,11 +30,28 @@ def without_blocks(text: str) -> str:
     return _BLOCK.sub("", text) if OPENING in text else text
 
 
-def quotes(text: str, note: str) -> bool:
-    """Return whether a text in plain form holds five words of a note in sequence, or most of all its words."""
-    words = plain(note).split()
-    if any(f" {' '.join(words[at : at + _SEQUENCE])} " in text for at in range(max(len(words) - _SEQUENCE, 0) + 1)):
-        return bool(words)
-    asked = QuestionWords.of(note.split()).words
-    held = sum(word.weight for word in asked if word.start in text)
-    return held >= _SHARE * sum(word.weight for word in asked) > 0
+@dataclass(frozen=True, slots=True)
+class Quoting:
+    """A text in plain form that may quote notes, and its sequences of five words."""
+
+    text: str
+    sequences: frozenset[tuple[str, ...]]
+
+    @classmethod
+    def of(cls, text: str) -> Quoting:
+        """Read a text."""
+        spelled = plain(text)
+        return cls(spelled, frozenset(_sequences(spelled.split())))
+
+    def quotes(self, note: str) -> bool:
+        """Return whether the text holds five words of a note in sequence, or most of all its words by weight."""
+        words = plain(note).split()
+        if not self.sequences.isdisjoint(_sequences(words)):
+            return True
+        asked = QuestionWords.of(note.split()).words
+        held = sum(word.weight for word in asked if word.start in self.text)
+        return held >= _SHARE * sum(word.weight for word in asked) > 0
+
+
+def _sequences(words: Sequence[str]) -> Iterator[tuple[str, ...]]:
+    return zip(*(words[place:] for place in range(_SEQUENCE)), strict=False)

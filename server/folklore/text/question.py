@@ -18,6 +18,7 @@ _MAX_WORDS = 64
 # Places in a long text that are compared.
 _MAX_PLACES = 500
 _WORD = re.compile(r"[^\W_]+")
+_NO_LETTER_BEFORE, _NO_LETTER_AFTER, _LETTERS = r"(?<![^\W_])", r"(?![^\W_])", r"[^\W_]*"
 _POSSESSIVE = re.compile(r"['\u2019]s\b")
 _ACCENTS = re.compile("[\u0300-\u036f]+")
 _SENTENCE_ENDS = ".?!:;"
@@ -113,6 +114,16 @@ class QuestionWords:
     def pair_weight(self) -> float:
         """The weight of all pairs."""
         return sum(weight for _, weight in self.pairs)
+
+    def pattern(self, least: float) -> re.Pattern[str] | None:
+        """Return what finds the forms of the words that weigh more than `least`; None if there is no such word."""
+        forms = []
+        for word in self.words:
+            if word.weight > least:
+                before = _NO_LETTER_BEFORE if word.start[0] == " " else ""
+                after = "" if not before else _NO_LETTER_AFTER if word.start[-1] == " " else _LETTERS
+                forms.append(f"{before}{re.escape(word.start.strip())}{after}")
+        return re.compile("|".join(forms), re.IGNORECASE) if forms else None
 
     def places(self, text: str) -> list[tuple[int, int, str, float]]:
         """Return where a text holds words of the question, in order: begin, end, the word and its weight."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import tzinfo
 from typing import Any
 
@@ -12,9 +13,10 @@ from folklore.cli.ids import keep_list
 from folklore.cli.options import context_and_json, namespaces_option
 from folklore.cli.output import print_json, print_line, row_of, time_text
 from folklore.memory.requests import InjectedRequest
-from folklore.memory.results import InjectedMemory, InjectedText
+from folklore.memory.results import InjectedText
 
-_SHOWN = {name: name for name in ("id", "at", "session", "author", "event", "text", "tokens")}
+_TEXT = {name: name for name in ("id", "at", "session", "author", "event", "text", "tokens")}
+_MEMORY = {name: name for name in ("id", "namespace", "tokens", "used", "used_at")}
 
 
 @click.command()
@@ -27,11 +29,7 @@ def injected(ctx: click.Context, /, as_json: bool, **options: Any) -> None:
     """Show what hooks injected into the sessions of your assistants: the text as it was given, tokens, later use."""
     texts, zone = call(ctx, InjectedRequest(**options)), zone_of(ctx)
     if as_json:
-        rows = [
-            row_of(text, _SHOWN, zone) | {"memories": [_memory_row(memory, zone) for memory in text.memories]}
-            for text in texts
-        ]
-        print_json({"injected": rows})
+        print_json({"injected": [_row(text, zone) for text in texts]})
         return
     if not texts:
         print_line("Nothing was injected that matches.")
@@ -39,20 +37,29 @@ def injected(ctx: click.Context, /, as_json: bool, **options: Any) -> None:
     for text in texts:
         sessions.setdefault((text.session, text.author), []).append(text)
     for (session, author), given in sessions.items():
-        memories = [memory for text in given for memory in text.memories]
-        used = sum(memory.used is not None for memory in memories)
-        total = sum(text.tokens for text in given)
-        print_line(f"session {session} of {author}: {len(memories)} notes, {total:,} tokens, {used} used", bold=True)
+        print_line(f"session {session} of {author}: {_summary(given)}", bold=True)
         for text in given:
-            print_line(f"{time_text(text.at, zone)}, {text.event}, {text.tokens:,} tokens", dim=True)
-            print_line(text.text)
-            for memory in text.memories:
-                if memory.used is not None and memory.used_at is not None:
-                    print_line(f"{memory.id}: {memory.used} {time_text(memory.used_at, zone)}", fg="green")
-        print_line()
-    keep_list(ctx, [memory.id for text in texts for memory in text.memories])
+            _print_text(text, zone)
+    keep_list(ctx, [memory.id for given in sessions.values() for text in given for memory in text.memories])
 
 
-def _memory_row(memory: InjectedMemory, zone: tzinfo) -> dict[str, Any]:
-    names = ("id", "namespace", "tokens", "used", "used_at")
-    return {name: value for name, value in row_of(memory, dict(zip(names, names, strict=True)), zone).items() if value}
+def _row(text: InjectedText, zone: tzinfo) -> dict[str, Any]:
+    memories = (row_of(memory, _MEMORY, zone) for memory in text.memories)
+    kept = [{name: value for name, value in row.items() if value is not None} for row in memories]
+    return row_of(text, _TEXT, zone) | {"memories": kept}
+
+
+def _summary(given: Sequence[InjectedText]) -> str:
+    memories = [memory for text in given for memory in text.memories]
+    used = sum(memory.used is not None for memory in memories)
+    notes = "1 note" if len(memories) == 1 else f"{len(memories)} notes"
+    return f"{notes}, {sum(text.tokens for text in given):,} tokens, {used} used"
+
+
+def _print_text(text: InjectedText, zone: tzinfo) -> None:
+    print_line(f"{time_text(text.at, zone)}, {text.event}, {text.tokens:,} tokens", dim=True)
+    print_line(text.text)
+    for memory in text.memories:
+        if memory.used_at is not None:
+            print_line(f"{memory.id}: {memory.used} {time_text(memory.used_at, zone)}", fg="green")
+    print_line()

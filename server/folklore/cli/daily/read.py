@@ -26,10 +26,10 @@ from folklore.cli.output import (
     print_details,
     print_explanation,
     print_json,
-    print_line,
     print_revision,
     time_text,
 )
+from folklore.cli.screen import paged, print_line
 from folklore.errors import NotFound
 from folklore.memory import requests, serializers
 from folklore.memory.serializers import Format
@@ -68,9 +68,10 @@ def recall(ctx: click.Context, /, filters: Given, ranking: Given, form: Format, 
     options["max_tokens"] = serializers.budget(form, options["max_tokens"])
     request = requests.RecallRequest(**asked, filters=filters_from(filters), ranking=ranking_from(ranking), **options)
     answer = call(ctx, request)
-    _print_listed(ctx, answer, form, as_json=as_json)
-    if request.explain and not as_json:
-        print_explanation(answer)
+    with paged():
+        _print_listed(ctx, answer, form, as_json=as_json, question=" ".join((query, *also)))
+        if request.explain and not as_json:
+            print_explanation(answer)
 
 
 @click.command()
@@ -89,8 +90,10 @@ def search(
     QUERY may hold "phrases", AND, OR, NOT, -word, prefix*, tag:word, source:word, summary:word. Put it into single
     quotes, since the shell removes "…" from a phrase: folklore search '"connection pool" -redis'.
     """
-    request = requests.SearchRequest(query=" ".join(query), filters=filters_from(filters), **options)
-    _print_listed(ctx, call(ctx, request), form, as_json=as_json)
+    text = " ".join(query)
+    answer = call(ctx, requests.SearchRequest(query=text, filters=filters_from(filters), **options))
+    with paged():
+        _print_listed(ctx, answer, form, as_json=as_json, question=text)
 
 
 @click.command("list")
@@ -108,13 +111,16 @@ def search(
 @context_and_json
 def list_(ctx: click.Context, /, filters: Given, form: Format, as_json: bool, **options: object) -> None:
     """List memories in order of time, newest first."""
-    request = requests.ListRequest(filters=filters_from(filters), **options)
-    _print_listed(ctx, call(ctx, request), form, as_json=as_json)
+    answer = call(ctx, requests.ListRequest(filters=filters_from(filters), **options))
+    with paged():
+        _print_listed(ctx, answer, form, as_json=as_json)
 
 
-def _print_listed(ctx: click.Context, answer: Answer, form: Format, *, as_json: bool) -> None:
+def _print_listed(
+    ctx: click.Context, answer: Answer, form: Format, *, as_json: bool, question: str | None = None
+) -> None:
     """Print an answer, and keep what its numbers mean, unless a program reads it."""
-    print_answer(answer, form, as_json=as_json, zone=zone_of(ctx))
+    print_answer(answer, form, as_json=as_json, zone=zone_of(ctx), question=question)
     if not as_json:
         keep_list(ctx, [result.memory.id for result in answer.memories])
 
@@ -128,10 +134,11 @@ def show(ctx: click.Context, ids: tuple[str, ...], as_json: bool) -> None:
     zone = zone_of(ctx)
     if as_json and not result.missing:
         print_json({"memories": [serializers.details(item) for item in result.found]})
-    for item in () if as_json else result.found:
-        print_line(f"{item.memory.namespace} {item.memory.id}", bold=True)
-        print_details(item, zone)
-        print_line()
+    with paged():
+        for item in () if as_json else result.found:
+            print_line(f"{item.memory.namespace} {item.memory.id}", bold=True)
+            print_details(item, zone)
+            print_line()
     if result.missing:
         missing = ", ".join(str(id_) for id_ in result.missing)
         raise NotFound(f"There is no memory {missing}.", hint="Ids come from recall, search or list.")
@@ -150,9 +157,10 @@ def history(ctx: click.Context, memory: str, namespaces: Names, as_json: bool) -
         revisions = [serializers.revision(item) for item in found.revisions]
         print_json({"memory": serializers.record(now), "revisions": revisions})
         return
-    print_line(f"{now.namespace} {now.id}, revision {now.revision}", bold=True)
     after: dict[str, Any] = serializers.record(now)
-    for item in found.revisions:  # the last change first, so that each former value is the next one's new value
-        print_revision(item, after, zone)
-        after |= item.before
-    print_line(f"stored {time_text(now.created_at, zone)} by {now.author}", dim=True)
+    with paged():
+        print_line(f"{now.namespace} {now.id}, revision {now.revision}", bold=True)
+        for item in found.revisions:  # the last change first, so that each former value is the next one's new value
+            print_revision(item, after, zone)
+            after |= item.before
+        print_line(f"stored {time_text(now.created_at, zone)} by {now.author}", dim=True)

@@ -18,6 +18,7 @@ from folklore.cli.context import call, settings_of, zone_of
 from folklore.cli.ids import keep_list
 from folklore.cli.options import context_and_json, namespaces_option
 from folklore.cli.output import one_line, paint, print_json, print_line, row_of, time_text
+from folklore.cli.screen import paged
 from folklore.config import Settings
 from folklore.errors import NotFound
 from folklore.memory import serializers
@@ -89,9 +90,16 @@ def log(ctx: click.Context, /, as_json: bool, **options: Any) -> None:
     if as_json:
         print_json({"log": [_log_row(entry, zone) for entry in entries]})
         return
+    listed: list[UUID] = []
+    with paged():
+        _print_log(entries, listed, zone)
+    keep_list(ctx, listed)
+
+
+def _print_log(entries: Sequence[LogEntry], listed: list[UUID], zone: tzinfo) -> None:
+    """Print entries by day, and append the memories as they are numbered."""
     if not entries:
         print_line("Nothing was written that matches.")
-    listed: list[UUID] = []
     day = None
     for entry in entries:
         at = entry.at.astimezone(zone)
@@ -105,7 +113,6 @@ def log(ctx: click.Context, /, as_json: bool, **options: Any) -> None:
             print_line(one_line(len(listed), memory, None))
         if len(entry.memories) > _SHOWN:
             print_line(f"    and {entry.amount - _SHOWN:,} more", dim=True)
-    keep_list(ctx, listed)
 
 
 def _day(at: datetime, now: datetime) -> str:
@@ -132,7 +139,10 @@ async def _here(settings: Settings) -> Overview:
             if state.outcome == "failed"
         ]
         where = "embedded Postgres" if settings.database_url is None else "Postgres of database_url"
-        return await _overview(app.service, app.namespace(), f"{where}, home {settings.home}", failed)
+        where += f", home {settings.home}"
+        # The bundled model needs no check, and loading it takes longer than everything else here.
+        check = settings.embedding.provider != "bundled"
+        return await _overview(app.service, app.namespace(), where, failed, check_model=check)
 
 
 async def _at_server(settings: Settings) -> Overview:
@@ -143,8 +153,10 @@ async def _at_server(settings: Settings) -> Overview:
         return await _overview(client, project, f"server {settings.server}", ())
 
 
-async def _overview(operations: Operations, project: str, where: str, failed: Sequence[FailedJob]) -> Overview:
-    state = await operations.call(StatusRequest())
+async def _overview(
+    operations: Operations, project: str, where: str, failed: Sequence[FailedJob], *, check_model: bool = True
+) -> Overview:
+    state = await operations.call(StatusRequest(check_model=check_model))
     held = next((item for item in state.namespaces if names.key(item.name) == names.key(project)), None)
     newest: Sequence[Memory] = ()
     if held is not None:

@@ -9,6 +9,7 @@ from typing import Literal
 from folklore.cli.output import paint, print_json, print_line
 from folklore.errors import FolkloreError, Unavailable
 from folklore.memory.requests import without_nulls
+from folklore.phases import phase
 
 _COLOURS = {"ok": "green", "warning": "yellow", "failed": "red", "skipped": "yellow"}
 
@@ -40,7 +41,8 @@ class Checks:
             self.checks.append(Check(name, "skipped", "needs an earlier check to be ok"))
             return
         try:
-            self.checks.append(Check(name, "ok", await look()))
+            with phase(f"Checking: {name}"):
+                self.checks.append(Check(name, "ok", await look()))
         except Doubt as doubt:
             self.checks.append(Check(name, "warning", doubt.message, doubt.hint))
         except FolkloreError as error:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
@@ -12,8 +12,8 @@ from folklore.db.database import Database
 from folklore.db.rows import QUALITY_FLOOR, as_json, made
 from folklore.db.stores.audit import Write
 
-# Injections that the rate of use of a memory, and of all, is measured on.
-_LAST, _LAST_OF_ALL = 50, 200
+# The time in which the use of memories is measured.
+_MEASURED = timedelta(days=30)
 # What counts as "stored in this session".
 _STORED: tuple[Write, ...] = ("store", "import", "update", "merge", "supersede")
 
@@ -28,7 +28,7 @@ class AssistantSession:
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """How often prompts got a memory, how often it was used then, and whether this session has it."""
+    """Former injections of a memory for prompts, their uses, and true in `given` if this session has it."""
 
     times: int
     used: int
@@ -37,7 +37,7 @@ class Given:
 
 @dataclass(frozen=True, slots=True)
 class GivenBefore:
-    """What is known of each memory, the tokens that prompts of the session got, and the usual share of use."""
+    """Former injections by memory, the tokens that prompts of the session got, and the usual share of use."""
 
     memories: Mapping[UUID, Given]
     tokens: int
@@ -67,7 +67,7 @@ class UnusedNote:
 
 @dataclass(frozen=True, slots=True)
 class InjectedNote:
-    """One note of the ledger."""
+    """Note in the ledger, with the text around it."""
 
     injection: UUID
     namespace: str
@@ -85,7 +85,7 @@ class InjectedNote:
 
 
 class Injections:
-    """Injections and sessions. Every method sends one statement, as the owner of the deployment."""
+    """Injections and sessions, as the owner of the deployment."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -103,9 +103,9 @@ class Injections:
             )
 
     async def given(
-        self, namespaces: Sequence[UUID], session: AssistantSession, memories: Sequence[UUID]
+        self, namespaces: Sequence[UUID], session: AssistantSession, memories: Sequence[UUID], *, now: datetime
     ) -> GivenBefore:
-        """Return what was injected before, of these memories and into this session."""
+        """Return what was injected before, of these memories and into this session. One statement."""
         async with self._database.session() as opened:
             rows = await opened.rows(
                 "injections/given",
@@ -113,38 +113,42 @@ class Injections:
                 caller=session.caller,
                 session=session.name,
                 memories=list(memories),
-                last=_LAST,
-                last_of_all=_LAST_OF_ALL,
+                since=now - _MEASURED,
             )
-        return GivenBefore({row["id"]: made(Given, row) for row in rows}, rows[0]["tokens"], rows[0]["usual"])
+        known = {row["id"]: made(Given, row) for row in rows if row["id"] is not None}
+        return GivenBefore(known, rows[0]["tokens"], rows[0]["usual"])
 
     async def claim(
         self, id_: UUID, session: AssistantSession, event: str, now: datetime, heading: str, notes: Sequence[Note]
     ) -> set[UUID]:
-        """Record the notes of an injection and return the memories that the session was not given before."""
-        async with self._database.session() as opened:
-            rows = await opened.rows(
-                "injections/claim",
-                injection=id_,
-                caller=session.caller,
-                session=session.name,
-                event=event,
-                now=now,
-                heading=heading,
-                notes=as_json(notes),
-            )
-        return {row["memory_id"] for row in rows}
+        """Record the notes of an injection and return the memories that the session was not given before.
+
+        One statement for each namespace: a transaction writes to one.
+        """
+        claimed: set[UUID] = set()
+        for namespace in dict.fromkeys(note.namespace for note in notes):
+            async with self._database.session() as opened:
+                rows = await opened.rows(
+                    "injections/claim",
+                    namespace=namespace,
+                    injection=id_,
+                    caller=session.caller,
+                    session=session.name,
+                    event=event,
+                    now=now,
+                    heading=heading,
+                    notes=as_json([note for note in notes if note.namespace == namespace]),
+                )
+            claimed |= {row["memory_id"] for row in rows}
+        return claimed
 
     async def drop(self, namespaces: Sequence[UUID], session: AssistantSession, now: datetime) -> None:
-        """Record that the session has lost what it was given."""
-        async with self._database.session() as opened:
-            await opened.rows(
-                "injections/drop",
-                namespaces=list(namespaces),
-                caller=session.caller,
-                session=session.name,
-                now=now,
-            )
+        """Record that the session has lost what it was given. One statement for each namespace."""
+        for namespace in namespaces:
+            async with self._database.session() as opened:
+                await opened.rows(
+                    "injections/drop", namespace=namespace, caller=session.caller, session=session.name, now=now
+                )
 
     async def unused(
         self, namespaces: Sequence[UUID], session: AssistantSession, *, since: datetime, before: datetime
@@ -167,41 +171,44 @@ class Injections:
             rows = await opened.rows("injections/stored", namespaces=list(namespaces), caller=caller, first=first)
         return [row["content"] for row in rows]
 
-    async def use(
-        self,
-        namespaces: Sequence[UUID],
-        memories: Sequence[UUID],
-        session: AssistantSession,
-        used: str,
-        *,
-        since: datetime,
-        now: datetime,
-    ) -> None:
-        """Record the first use of memories that a session was given."""
-        async with self._database.session() as opened:
-            await opened.rows(
-                "injections/use",
-                namespaces=list(namespaces),
-                memories=list(memories),
-                caller=session.caller,
-                session=session.name,
-                used=used,
-                since=since,
-                now=now,
-            )
+    async def use(self, notes: Sequence[UnusedNote], session: AssistantSession, used: str, *, now: datetime) -> None:
+        """Record the first use of notes by the session that they were given to. One statement for each namespace."""
+        for namespace in dict.fromkeys(note.namespace for note in notes):
+            async with self._database.session() as opened:
+                await opened.rows(
+                    "injections/use",
+                    namespace=namespace,
+                    memories=[note.memory for note in notes if note.namespace == namespace],
+                    caller=session.caller,
+                    session=session.name,
+                    used=used,
+                    now=now,
+                )
 
     async def ask(self, namespaces: Sequence[UUID], session: AssistantSession, now: datetime) -> bool:
-        """Return True if the session may be asked to store its decisions, and record that it is."""
+        """Return True if the session may be asked to store its decisions, and record that it is.
+
+        It may be asked once, after a decision, if its caller has written no memory since it began. Up to three
+        statements.
+        """
+        place = {"caller": session.caller, "session": session.name}
         async with self._database.session() as opened:
-            row = await opened.row(
-                "injections/ask",
-                namespaces=list(namespaces),
+            known = await opened.rows("injections/sessions", namespaces=list(namespaces), **place)
+        if all(row["decided_at"] is None for row in known) or any(row["asked_at"] is not None for row in known):
+            return False
+        first, searched = known[0], list(namespaces)
+        async with self._database.session() as opened:
+            written = await opened.row(
+                "injections/wrote",
+                namespaces=searched,
                 caller=session.caller,
-                session=session.name,
-                now=now,
+                since=first["started_at"],
                 writes=list(_STORED),
             )
-        return row is not None
+        if written is None or written["wrote"]:
+            return False
+        async with self._database.session() as opened:
+            return await opened.row("injections/ask", namespace=first["namespace"], **place, now=now) is not None
 
     async def last_session(self, project: UUID, caller: str, before: datetime) -> datetime | None:
         """Return when the caller's last session in a project before a time began."""

@@ -15,6 +15,7 @@ from folklore.db.stores.changes import Closing, NamespaceTransaction, Superseded
 from folklore.db.stores.namespaces import NamespaceInfo
 from folklore.errors import NotFound
 from folklore.model import Caller
+from folklore.phases import Advance
 
 # Memories that one statement moves, so that it ends before its timeout.
 _BATCH = 500
@@ -70,14 +71,15 @@ class Merge:
             differing=[row["id"] for row in rows if row["state"] == "differing"],
         )
 
-    async def move(self, plan: Plan) -> None:
+    async def move(self, plan: Plan, advance: Advance) -> None:
         """Move memories. The number of statements grows with batches of 500, not with rows."""
         await self._close_duplicates(list(plan.duplicates))
         for language in self._from.languages:
             await self.target.add_language(language)
         sessions = await self._session.rows("merging/sessions", **self._names)
         batches = [plan.moved[start : start + _BATCH] for start in range(0, len(plan.moved), _BATCH)]
-        for batch in batches:
+        for number, batch in enumerate(batches):
+            advance(number, len(batches))
             await self.source.record(batch, "move", [], reasons=dict.fromkeys(batch, _reason(self._from.name)))
             duplicates = {id_: plan.duplicates[id_] for id_ in batch if id_ in plan.duplicates}
             await self._session.rows(

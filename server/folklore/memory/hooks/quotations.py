@@ -9,8 +9,7 @@ from uuid import UUID
 from folklore.db.stores.injections import AssistantSession, Injections
 from folklore.db.stores.usage import USED_WITHIN
 from folklore.memory.ids import id_from
-from folklore.text.injected import quotes, without_blocks
-from folklore.text.question import plain
+from folklore.text.injected import Quoting, without_blocks
 
 # Characters of a text that are compared.
 _LONGEST = 20_000
@@ -29,7 +28,7 @@ async def record_quotations(
         return
     stored = await ledger.stored(namespaces, session.caller, id_from(min(note.injected_at for note in unused)))
     quoting = without_blocks("\n".join([text[:_LONGEST], *stored]))
-    words = plain(quoting)
-    quoted = [note.memory for note in unused if str(note.memory) in quoting or quotes(words, note.content)]
+    read = Quoting.of(quoting)
+    quoted = [note for note in unused if str(note.memory) in quoting or read.quotes(note.content)]
     if quoted:
-        await ledger.use(namespaces, quoted, session, "quoted", since=since, now=now)
+        await ledger.use(quoted, session, "quoted", now=now)

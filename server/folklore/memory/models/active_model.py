@@ -99,6 +99,7 @@ class ActiveModel:
         self._source = None if embedder is None else source
         self._current = embedder
         self._id: UUID | None = None
+        self._known: KnownModel | None = None
         self._read_at = float("-inf")
         self._built: dict[UUID, Embedder] = {}
         self._changing = asyncio.Lock()
@@ -135,6 +136,11 @@ class ActiveModel:
                     self._follow(self._source, await self._source.models.all())
         self._read_at = monotonic()
 
+    async def known(self) -> KnownModel | None:
+        """Return the active model as the database records it, without its embedder; None before the first embedding."""
+        await self.refresh()
+        return self._known
+
     async def close_built(self) -> None:
         """Close the embedders that were built here, but not the configured one."""
         for embedder in self._built.values():
@@ -148,7 +154,7 @@ class ActiveModel:
 
     def _follow(self, source: ModelSource, models: Sequence[KnownModel]) -> None:
         active = next((model for model in models if model.role == "active"), None)
-        self._id = None if active is None else active.id
+        self._known, self._id = active, None if active is None else active.id
         self.mismatch = None
         if active is None:
             self._current = self._configured

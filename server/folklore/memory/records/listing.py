@@ -4,16 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from folklore.db.stores.memories import ListingOrder
 from folklore.db.stores.namespaces import NamespaceInfo
 from folklore.errors import InvalidInput
+from folklore.lazy import Lazy
 from folklore.memory.context import RequestContext, names_by_id
 from folklore.memory.filters import resolve_filters
 from folklore.memory.pagination import page_cursor, page_of, without_clock
-from folklore.memory.recall.budget import within_budget
 from folklore.memory.requests import ListRequest
 from folklore.model import Answer, Filters, Recalled, Sort
+
+if TYPE_CHECKING:
+    from folklore.memory.recall import budget
+else:
+    budget = Lazy("folklore.memory.recall.budget")
 
 MAX_LIMIT = 1_000
 
@@ -56,7 +62,9 @@ async def list_page(
         order=ListingOrder.of(page.sort),
         after=page_of(page.cursor, question),
     )
-    kept, left_out = within_budget([Recalled(memory) for memory in listing.memories], page.max_tokens)
+    kept, left_out = [Recalled(memory) for memory in listing.memories], False
+    if page.max_tokens is not None:
+        kept, left_out = budget.within_budget(kept, page.max_tokens)
     more = listing.more or left_out
     return Answer(
         memories=tuple(kept),

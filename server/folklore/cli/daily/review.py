@@ -1,0 +1,254 @@
+"""`folklore review`: shows memories that want a decision one after the other, and takes each by one key."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, tzinfo
+from typing import Any, get_args
+from uuid import UUID
+
+import click
+
+from folklore.cli.context import with_operations, zone_of
+from folklore.cli.daily.write import as_text, edit_request
+from folklore.cli.ids import short
+from folklore.cli.options import changes_from, context_and_json
+from folklore.cli.output import print_difference, print_json, print_line, time_text
+from folklore.errors import FolkloreError, InvalidInput, NotFound
+from folklore.memory import requests, serializers
+from folklore.memory.requests import DISTINCT, REVIEWED, ReviewRequest
+from folklore.memory.results import ReviewItem, ReviewReason
+from folklore.memory.service import Operations
+from folklore.model import Memory
+from folklore.phases import phase
+
+_REASONS = get_args(ReviewReason)
+_TITLES: Mapping[ReviewReason, str] = {
+    "contradiction": "These contradict each other",
+    "similar": "These say nearly the same",
+    "unused": "This was not used for long",
+}
+_OF_PAIR = "[k]eep both  [m]erge  [s]upersede the older  forget [1] or [2]  [e]dit the newer"
+_KEYS: Mapping[ReviewReason, str] = {
+    "contradiction": _OF_PAIR,
+    "similar": f"{_OF_PAIR}  [c]ontradicts",
+    "unused": "[k]eep  [p]in  [f]orget  [e]dit",
+}
+_ALWAYS = "[n]ext  [u]ndo the last  [q]uit"
+
+Undo = Callable[[], Awaitable[object]]
+
+
+@dataclass
+class _Session:
+    """A review in progress: the operations, the namespace, and how the last decision is taken back."""
+
+    operations: Operations
+    namespace: str
+    zone: tzinfo
+    decided: int = 0
+    undo: list[tuple[str, Undo]] = field(default_factory=list)
+
+    def _update(self, id_: UUID, **fields: Any) -> Any:
+        return requests.UpdateRequest(id=id_, namespaces=(self.namespace,), **fields)
+
+    async def take_back(self, id_: UUID) -> None:
+        """Undo the last change of a memory."""
+        await self.operations.call(requests.UndoRequest(id=id_, namespaces=(self.namespace,)))
+
+    async def _relate(self, one: Memory, type_: str, other: Memory, *, remove: bool = False) -> None:
+        change = requests.RelationChange(from_id=one.id, to_id=other.id, type=type_, remove=remove)
+        result = await self.operations.call(requests.RelateRequest(relations=(change,), namespaces=(self.namespace,)))
+        if result.failed:
+            raise NotFound(result.failed[0].reason)
+
+    async def decide(self, key: str, item: ReviewItem) -> str | None:
+        """Write a decision in one transaction; return what was done and how it is undone, None for an unknown key."""
+        if len(item.memories) == 1:
+            return await self._decide_one(key, item.memories[0])
+        older, newer = item.memories
+        if key in ("1", "2"):
+            return await self._forget(older if key == "1" else newer)
+        if key == "k":
+            return await self._related("kept both", newer, DISTINCT, older)
+        if key == "c" and item.reason == "similar":
+            return await self._related("related as a contradiction", newer, "contradicts", older)
+        if key == "m":
+            await self.operations.call(self._update(newer.id, merge=(older.id,)))
+            return self._changed("merged into", newer)
+        if key == "s":
+            await self._relate(newer, "supersedes", older)
+            return self._changed("superseded", older)
+        return None
+
+    async def _decide_one(self, key: str, memory: Memory) -> str | None:
+        if key == "f":
+            return await self._forget(memory)
+        if key not in ("k", "p"):
+            return None
+        metadata = {**(memory.metadata or {}), REVIEWED: datetime.now(UTC).date().isoformat()}
+        changes = changes_from({"pinned": True} if key == "p" else {"metadata": metadata})
+        await self.operations.call(self._update(memory.id, changes=changes, if_revision=memory.revision))
+        return self._changed("pinned" if key == "p" else "kept", memory)
+
+    async def _forget(self, memory: Memory) -> str:
+        await self.operations.call(requests.ForgetRequest(ids=(memory.id,), namespaces=(self.namespace,)))
+        return self._changed("forgot", memory)
+
+    async def _related(self, done: str, one: Memory, type_: str, other: Memory) -> str:
+        await self._relate(one, type_, other)
+        how = f"folklore relate {short(one.id)} {type_} {short(other.id)} --remove"
+        return self._done(done, how, lambda: self._relate(one, type_, other, remove=True))
+
+    def _changed(self, done: str, memory: Memory) -> str:
+        id_ = memory.id
+        return self._done(f"{done} {short(id_)}", f"folklore undo {short(id_)}", lambda: self.take_back(id_))
+
+    def _done(self, done: str, how: str, undo: Undo) -> str:
+        self.decided += 1
+        self.undo.append((done, undo))
+        return f"{done}; `{how}` takes it back"
+
+    async def edit(self, memory: Memory) -> str:
+        """Change a memory in the editor."""
+        text = as_text(memory)
+        edited = await asyncio.to_thread(click.edit, text, extension=".md")
+        if edited is None or edited.strip() in ("", text.strip()):
+            return "not changed"
+        changed = edit_request(memory, edited).model_copy(update={"namespaces": (self.namespace,)})
+        await self.operations.call(changed)
+        return self._changed("changed", memory)
+
+    async def current(self, item: ReviewItem) -> ReviewItem | None:
+        """Return an item with its memories as they are now; None if one is no longer in force."""
+        ids = tuple(memory.id for memory in item.memories)
+        try:
+            found = (await self.operations.call(requests.GetRequest(ids=ids))).found
+        except NotFound:
+            return None
+        now = {one.memory.id: one.memory for one in found if one.memory.namespace == self.namespace}
+        if any(id_ not in now or now[id_].superseded_at is not None for id_ in ids):
+            return None
+        return ReviewItem(item.reason, tuple(now[id_] for id_ in ids), item.similarity)
+
+
+@click.command()
+@click.option("-n", "--namespace", metavar="NAME", help="Which memories. Default: the project's namespace.")
+@click.option("--only", multiple=True, type=click.Choice(_REASONS), help="Only for this reason; repeatable.")
+@click.option("--unused-days", type=click.IntRange(1, 36_500), default=180, show_default=True)
+@click.option("--limit", type=click.IntRange(1, 1000), default=50, show_default=True)
+@context_and_json
+def review(ctx: click.Context, /, only: Sequence[ReviewReason], limit: int, as_json: bool, **options: Any) -> None:
+    """Decide on memories that want it: contradictions, near-duplicates, and those unused for long.
+
+    Each is shown, and one key decides: keep, merge, supersede, forget, relate, pin, edit. Every decision can be undone,
+    and what is kept is not shown again. --json lists them and asks nothing.
+    """
+    if not (as_json or (sys.stdin.isatty() and sys.stdout.isatty())):
+        hint = "Run it there, or list what there is to decide with --json."
+        raise InvalidInput("review", "needs a terminal.", hint=hint)
+    zone = zone_of(ctx)
+
+    async def work(operations: Operations) -> None:
+        items = _items(operations, only or _REASONS, limit, options)
+        if as_json:
+            print_json({"review": [_as_json(item) async for item in items]})
+        else:
+            await _walk(operations, items, zone)
+
+    with_operations(ctx, work)
+
+
+async def _items(
+    operations: Operations, reasons: Sequence[ReviewReason], limit: int, options: Mapping[str, Any]
+) -> AsyncIterator[ReviewItem]:
+    """Yield at most `limit` items, near-duplicates once each; pages are read when they are reached."""
+    seen: set[frozenset[UUID]] = set()
+    for reason in reasons:
+        request = ReviewRequest(reason=reason, limit=limit, **options)
+        while True:
+            with phase(f"Looking for memories: {reason}"):
+                found = await operations.call(request)
+            for item in found.items:
+                ids = frozenset(memory.id for memory in item.memories)
+                if ids not in seen and len(seen) < limit:
+                    seen.add(ids)
+                    yield item
+            if found.after is None or len(seen) >= limit:
+                break
+            request = request.model_copy(update={"after": found.after})
+
+
+async def _walk(operations: Operations, items: AsyncIterator[ReviewItem], zone: tzinfo) -> None:
+    """Show the items one after the other and write what is decided, until the end or `q`."""
+    session: _Session | None = None
+    async for found in items:
+        session = session or _Session(operations, found.memories[0].namespace, zone)
+        item: ReviewItem | None = await session.current(found)
+        while item is not None:
+            _show(item, zone)
+            key = click.getchar().lower()
+            if key == "q":
+                _summary(session)
+                return
+            if key == "n":
+                break
+            try:
+                item = await _taken(session, key, item)
+            except FolkloreError as error:  # changed by another person meanwhile, or not allowed
+                print_line(f"{error.message} {error.hint or ''}".rstrip(), fg="red")
+                item = None if item is None else await session.current(item)
+    _summary(session)
+
+
+async def _taken(session: _Session, key: str, item: ReviewItem) -> ReviewItem | None:
+    """Do what a key asks for; return the item to be shown again, None if it is decided."""
+    if key == "u":
+        if not session.undo:
+            print_line("Nothing was decided yet.")
+            return item
+        done, undo = session.undo.pop()
+        await undo()
+        session.decided -= 1
+        print_line(f"taken back: {done}", fg="green")
+        return await session.current(item)
+    if key == "e":
+        print_line(await session.edit(item.memories[-1]), fg="green")
+        return await session.current(item)
+    outcome = await session.decide(key, item)
+    if outcome is None:
+        return item
+    print_line(outcome, fg="green")
+    return None
+
+
+def _show(item: ReviewItem, zone: tzinfo) -> None:
+    similarity = "" if item.similarity is None else f" ({item.similarity:.2f})"
+    print_line()
+    print_line(f"{_TITLES[item.reason]}{similarity}", bold=True)
+    for place, memory in enumerate(item.memories, start=1):
+        number = f"{place}  " if len(item.memories) > 1 else ""
+        used = "never recalled" if memory.last_recalled_at is None else f"recalled {memory.recall_count} times"
+        when = time_text(memory.when, zone)
+        print_line(f"{number}{short(memory.id)} by {memory.author}, {when}, {used}", dim=True)
+    if len(item.memories) == 1:
+        print_line(item.memories[0].content)
+    else:
+        print_difference(item.memories[0].content, item.memories[1].content)
+    print_line(f"{_KEYS[item.reason]}  {_ALWAYS}", fg="cyan")
+
+
+def _summary(session: _Session | None) -> None:
+    print_line()
+    if session is None:
+        print_line("Nothing wants a decision.")
+    else:
+        print_line(f"{session.decided} decided. `folklore log --mine` shows them.")
+
+
+def _as_json(item: ReviewItem) -> dict[str, Any]:
+    value = {"reason": item.reason, "memories": [serializers.record(memory) for memory in item.memories]}
+    return value if item.similarity is None else value | {"similarity": item.similarity}

@@ -1,0 +1,45 @@
+"""Memories that want a person's decision: statements of the review, each over one namespace."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from uuid import UUID
+
+from folklore.db.database import Database
+
+Pair = tuple[UUID, UUID]
+
+
+class ReviewStatements:
+    """The statements of the review. Every method is one."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def page(self, namespace: UUID, *, after: UUID | None, most: int, now: datetime) -> list[UUID]:
+        """Return the next memories in force, from the newest to the oldest."""
+        async with self._database.session("fresh") as session:
+            rows = await session.rows("review/page", namespace=namespace, after=after, most=most, now=now)
+        return [row["id"] for row in rows]
+
+    async def settled(self, namespace: UUID, ids: Sequence[UUID], types: Sequence[str]) -> set[frozenset[UUID]]:
+        """Return the pairs among these memories that a relation of one of the types joins."""
+        async with self._database.session("fresh") as session:
+            rows = await session.rows("review/settled", namespace=namespace, ids=list(ids), types=list(types))
+        return {frozenset((row["from_id"], row["to_id"])) for row in rows}
+
+    async def contradictions(self, namespace: UUID, type_: str, *, kept: str, most: int) -> list[Pair]:
+        """Return the latest pairs in force that a relation of a type joins, and none of the type `kept`."""
+        async with self._database.session("fresh") as session:
+            rows = await session.rows("review/contradictions", namespace=namespace, type=type_, kept=kept, most=most)
+        return [(row["from_id"], row["to_id"]) for row in rows]
+
+    async def unused(self, namespace: UUID, *, before: datetime, reviewed: str, most: int, now: datetime) -> list[UUID]:
+        """Return the memories that were not used since a time; metadata has the day of a review under `reviewed`."""
+        day = before.date().isoformat()
+        async with self._database.session("fresh") as session:
+            rows = await session.rows(
+                "review/unused", namespace=namespace, before=before, day=day, reviewed=reviewed, most=most, now=now
+            )
+        return [row["id"] for row in rows]

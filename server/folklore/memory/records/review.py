@@ -1,0 +1,101 @@
+"""Review: memories that want a person's decision, and how a decision to keep them is remembered.
+
+Near-duplicates and contradictions that are both kept are related by `distinct_from`; a memory that was reviewed has the
+day in its metadata. Both are plain values that the whole team sees, and that an export carries.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from uuid import UUID
+
+from folklore.db.stores.review import ReviewStatements
+from folklore.errors import InvalidInput
+from folklore.memory.context import RequestContext
+from folklore.memory.requests import DISTINCT, REVIEWED, ReviewRequest
+from folklore.memory.results import Review, ReviewItem, ReviewReason
+
+MAX_LIMIT = 1_000
+MAX_DAYS = 36_500
+CONTRADICTS = "contradicts"
+# As a store looks for similar memories: this near, among the newest ones, and among older ones that share a rare word.
+_NEAREST, _NEWEST = 0.92, 3_000
+# Memories whose near-duplicates one call looks for: 1.5 million distances, about 0.3 s, at most.
+_PAGE = 500
+
+
+async def read_review(context: RequestContext, request: ReviewRequest) -> Review:
+    """Return memories of a namespace that want a decision for one reason. At most five statements.
+
+    Near-duplicates come in pages of 500 memories, from the newest on: the work grows with the number of memories, not
+    with its square. Raises InvalidInput, NotFound.
+    """
+    for name, most in (("limit", MAX_LIMIT), ("unused_days", MAX_DAYS)):
+        if not 1 <= getattr(request, name) <= most:
+            raise InvalidInput(name, f"must be between 1 and {most}, got {getattr(request, name)}.")
+    [namespace] = await context.memory.find_namespaces([request.namespace or context.namespace()])
+    found = await _FINDERS[request.reason](context, namespace.id, request)
+    wanted = dict.fromkeys(id_ for group in found.groups for id_ in group)
+    read = {memory.id: memory for _, memory in await context.memory.memories.get([namespace.id], list(wanted))}
+    items = [
+        ReviewItem(request.reason, tuple(read[id_] for id_ in group), similarity)
+        for group, similarity in found.groups.items()
+        if read.keys() >= set(group)
+    ]
+    return Review(namespace.name, tuple(items), found.after)
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """Memories alone or in pairs with the older first, with their similarity, and the memory to continue after."""
+
+    groups: Mapping[tuple[UUID, ...], float | None]
+    after: UUID | None = None
+
+
+async def _near_duplicates(context: RequestContext, namespace: UUID, request: ReviewRequest) -> _Found:
+    statements = ReviewStatements(context.memory.database)
+    ids = await statements.page(namespace, after=request.after, most=_PAGE, now=context.now)
+    pairs = await _similar(context, namespace, ids)
+    if pairs:
+        both = list({id_ for pair in pairs for id_ in pair})
+        for pair in await statements.settled(namespace, both, (DISTINCT, CONTRADICTS)):
+            pairs.pop(pair, None)
+    best = sorted(pairs, key=lambda pair: -pairs[pair])
+    return _Found({_by_age(pair): pairs[pair] for pair in best}, ids[-1] if len(ids) == _PAGE else None)
+
+
+async def _contradictions(context: RequestContext, namespace: UUID, request: ReviewRequest) -> _Found:
+    statements = ReviewStatements(context.memory.database)
+    pairs = await statements.contradictions(namespace, CONTRADICTS, kept=DISTINCT, most=request.limit)
+    return _Found({_by_age(pair): None for pair in pairs})
+
+
+async def _unused(context: RequestContext, namespace: UUID, request: ReviewRequest) -> _Found:
+    before = context.now - timedelta(days=request.unused_days)
+    statements = ReviewStatements(context.memory.database)
+    ids = await statements.unused(namespace, before=before, reviewed=REVIEWED, most=request.limit, now=context.now)
+    return _Found({(id_,): None for id_ in ids})
+
+
+_FINDERS: Mapping[ReviewReason, Callable[[RequestContext, UUID, ReviewRequest], Awaitable[_Found]]] = {
+    "similar": _near_duplicates, "contradiction": _contradictions, "unused": _unused,
+}  # fmt: skip
+
+
+async def _similar(context: RequestContext, namespace: UUID, ids: list[UUID]) -> dict[frozenset[UUID], float]:
+    """Return the pairs of near-duplicates of these memories; none without a model."""
+    model = await context.memory.active_model.known()
+    if model is None or not ids:
+        return {}
+    found = await context.memory.embeddings.similar(
+        namespace, ids, model.id, nearest=_NEAREST, newest=_NEWEST, now=context.now
+    )
+    return {frozenset((id_, near.id)): near.similarity for id_, others in found.items() for near in others}
+
+
+def _by_age(pair: Iterable[UUID]) -> tuple[UUID, ...]:
+    """Return a pair with the older memory first: ids sort by time."""
+    return tuple(sorted(pair))

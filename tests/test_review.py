@@ -1,0 +1,161 @@
+"""`folklore review`: what wants a decision, the decisions by one key, and how each is taken back."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from folklore.db.database import Database
+from folklore.errors import NotFound
+from folklore.memory.requests import ReviewRequest
+from tests.commands import CommandLine, command_line  # noqa: F401 - the fixture `folklore`
+from tests.person import NOON, Person
+from tests.terminal import Screen, on_terminal
+
+OLD = "The staging database password rotates every 30 days on Monday."
+NEW = "The staging database password rotates every 90 days on Monday."
+PROMPT = "[q]uit"
+
+
+async def pressed(folklore: CommandLine, keys: str, *options: str) -> Screen:
+    shown = await asyncio.to_thread(
+        on_terminal, folklore.environment, "review", *options, keys=keys, prompt=PROMPT, columns=80
+    )
+    assert shown.code == 0, shown.text
+    return shown
+
+
+async def listed(folklore: CommandLine, *options: str) -> list[tuple[str, ...]]:
+    items: list[dict[str, Any]] = (await folklore.json("review", *options))["review"]
+    return [(item["reason"], *(memory["content"] for memory in item["memories"])) for item in items]
+
+
+async def texts(folklore: CommandLine) -> list[str]:
+    return sorted(memory["content"] for memory in (await folklore.json("list"))["memories"])
+
+
+@pytest.fixture(name="alike")
+async def _alike(folklore: CommandLine) -> CommandLine:
+    await folklore.done("store", OLD)
+    await folklore.done("store", NEW)
+    await folklore.done("store", "Ada paints the harbour gate.")
+    return folklore
+
+
+async def test_near_duplicates_are_listed_once_with_the_older_first(alike: CommandLine) -> None:
+    assert await listed(alike) == [("similar", OLD, NEW)]
+
+
+async def test_both_texts_are_shown_as_a_diff(alike: CommandLine) -> None:
+    shown = await pressed(alike, "q")
+
+    assert f"- {OLD}" in shown.text
+    assert f"+ {NEW}" in shown.text
+    assert "never recalled" in shown.text
+
+
+@pytest.mark.parametrize(
+    ("key", "left"), [("m", [NEW]), ("s", [NEW]), ("1", [NEW]), ("2", [OLD]), ("k", [OLD, NEW]), ("c", [OLD, NEW])]
+)
+async def test_one_key_decides_and_the_shown_command_takes_it_back(
+    alike: CommandLine, key: str, left: list[str]
+) -> None:
+    before = await texts(alike)
+
+    shown = await pressed(alike, key)
+
+    assert set(await texts(alike)) == {*left, "Ada paints the harbour gate."}
+    assert await listed(alike, "--only", "similar") == []
+    command = " ".join(shown.text.split("`")[1].split()).split()
+    assert command[0] == "folklore"
+    await alike.done(*command[1:], *(["--yes"] if command[1] == "undo" else []))
+    assert await texts(alike) == before
+    assert await listed(alike) == [("similar", OLD, NEW)]
+
+
+async def test_a_contradiction_is_asked_until_it_is_decided(alike: CommandLine) -> None:
+    await pressed(alike, "c")
+    assert await listed(alike) == [("contradiction", OLD, NEW)]
+
+    await pressed(alike, "k")
+
+    assert await listed(alike) == []
+
+
+async def test_a_skipped_pair_is_asked_again_and_an_unknown_key_asks_again(alike: CommandLine) -> None:
+    shown = await pressed(alike, "xn")
+
+    assert shown.text.count(PROMPT) == 2
+    assert "0 decided" in shown.text
+    assert await listed(alike) == [("similar", OLD, NEW)]
+
+
+async def test_the_last_decision_is_taken_back_by_a_key(alike: CommandLine) -> None:
+    await alike.done("store", "The gate of the harbour opens at six in the morning.")
+    await alike.done("store", "The gate of the harbour opens at seven in the morning.")
+    before = await texts(alike)
+
+    shown = await pressed(alike, "sunq")
+
+    assert "taken back" in shown.text
+    assert await texts(alike) == before
+
+
+async def test_memories_that_one_decision_removed_are_not_asked_about_again(folklore: CommandLine) -> None:
+    for days in (30, 60, 90):
+        await folklore.done("store", OLD.replace("30", str(days)))
+    assert len(await listed(folklore)) == 3
+
+    shown = await pressed(folklore, "11")
+
+    assert shown.text.count(PROMPT) == 2
+    assert len(await texts(folklore)) == 1
+
+
+async def test_without_a_terminal_the_next_step_is_named(alike: CommandLine) -> None:
+    ran = await alike("review")
+
+    assert ran.code == 2
+    assert "needs a terminal" in ran.err
+    assert "--json" in ran.err
+
+
+async def test_unused_memories_are_kept_pinned_or_forgotten(folklore: CommandLine, database: Database) -> None:
+    for name in ("one", "two", "three"):
+        await folklore.done("store", f"Fact number {name} of the harbour.", "--kind", "fact")
+    async with database.transaction() as session:
+        await session.execute("update memories set created_at = created_at - interval '400 days', "
+                              "updated_at = updated_at - interval '400 days'")  # fmt: skip
+    unused = await listed(folklore, "--only", "unused")
+    assert len(unused) == 3
+    assert await listed(folklore, "--only", "unused", "--unused-days", "500") == []
+
+    await pressed(folklore, "kpf", "--only", "unused")
+
+    assert await listed(folklore, "--only", "unused") == []
+    memories = (await folklore.json("list", "--format", "detailed"))["memories"]
+    assert len(memories) == 2
+    assert sorted((bool(memory.get("pinned")), "reviewed" in memory.get("metadata", {})) for memory in memories) == [
+        (False, True),
+        (True, False),
+    ]
+
+
+async def test_a_recalled_memory_is_in_use(person: Person, database: Database) -> None:
+    [old] = await person.keep("The gateway listens on port 8443.")
+    await person.keep("Ada paints the harbour gate.")
+    async with database.transaction() as session:
+        await session.execute("update memories set created_at = timestamptz '2020-01-01', updated_at = '2020-01-01'")
+        await session.execute(f"update memories set last_recalled_at = '{NOON - timedelta(days=3)}' where id = '{old}'")
+
+    found = await person.call(ReviewRequest(reason="unused", namespace="notes"))
+
+    assert [item.memories[0].content for item in found.items] == ["Ada paints the harbour gate."]
+
+
+async def test_a_namespace_that_may_not_be_read_does_not_exist(person: Person) -> None:
+    with pytest.raises(NotFound):
+        await person.call(ReviewRequest(reason="similar", namespace="payroll"))
