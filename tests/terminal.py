@@ -15,6 +15,8 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+# The line about work that takes long, and the spaces that erase it.
+_WAITING = re.compile(r"\r[^\n]*\r(?!\n)")
 _STYLE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
 
@@ -28,7 +30,7 @@ class Screen:
     @property
     def text(self) -> str:
         """The output without colours."""
-        return _STYLE.sub("", self.raw).replace("\r\n", "\n")
+        return _WAITING.sub("", _STYLE.sub("", self.raw).replace("\r\n", "\n"))
 
     @property
     def lines(self) -> list[str]:
