@@ -75,7 +75,8 @@ def on_terminal(
         output += part or b""
         if keys and output.decode("utf-8", "replace").count(prompt) > prompted:
             prompted += 1
-            time.sleep(0.05)  # the terminal drops what comes before it is switched to single keys
+            while termios.tcgetattr(ours)[3] & termios.ICANON and time.monotonic() < end:
+                time.sleep(0.01)  # the terminal drops what comes before it is switched to single keys
             os.write(ours, keys[0].encode())
             keys = keys[1:]
     process.kill() if process.poll() is None and time.monotonic() >= end else None
