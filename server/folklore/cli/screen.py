@@ -157,13 +157,14 @@ def paged() -> Iterator[None]:
 
 
 class Waiting:
-    """A line on stderr while a phase of the work takes longer than two seconds: its name, the time, an estimate.
+    """A line on stderr while work takes longer than two seconds: the present phase, the time, an estimate.
 
     A phase within another is shown in its place.
     """
 
     def __init__(self) -> None:
         self._texts: list[str] = []
+        self._began = 0.0
         self._lock = threading.Lock()
         self._line = ""
 
@@ -184,10 +185,12 @@ class Waiting:
 
         def tick() -> None:
             while not ended.wait(_TICK_SECONDS):
-                passed = time.monotonic() - began
-                if passed >= _SILENT_SECONDS and self._texts[-1] is text:
-                    self._write(f"{text} … {passed:.0f} s{estimate(passed)}")
+                now = time.monotonic()
+                if now - self._began >= _SILENT_SECONDS and self._texts[-1] is text:
+                    self._write(f"{text} … {now - began:.0f} s{estimate(now - began)}")
 
+        if not self._texts:
+            self._began = began
         self._texts.append(text)
         ticking = threading.Thread(target=tick, name="folklore-phase", daemon=True)
         ticking.start()
