@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import os
 import random
 import re
@@ -195,6 +196,7 @@ def measure_start(home: str) -> dict[str, float | bool]:
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
 def hooks(sets: tuple[Path, ...], questions: int | None, latency: bool, as_json: bool) -> None:
     """Measure what hooks inject for the questions of SETS, and how long a client waits for them."""
+    logging.getLogger("client").setLevel(logging.ERROR)  # the SDK warns that the tool is not listed
     rows = [row for path in sets for row in asyncio.run(measure_set(read_set(path), questions))]
     figures: dict[str, Any] = {}
     if latency:
