@@ -15,6 +15,8 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+# The line about work that takes long, and the spaces that erase it.
+_WAITING = re.compile(r"\r[^\n]*\r(?!\n)")
 _STYLE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
 
@@ -28,7 +30,7 @@ class Screen:
     @property
     def text(self) -> str:
         """The output without colours."""
-        return _STYLE.sub("", self.raw).replace("\r\n", "\n")
+        return _WAITING.sub("", _STYLE.sub("", self.raw).replace("\r\n", "\n"))
 
     @property
     def lines(self) -> list[str]:
@@ -73,7 +75,8 @@ def on_terminal(
         output += part or b""
         if keys and output.decode("utf-8", "replace").count(prompt) > prompted:
             prompted += 1
-            time.sleep(0.05)  # the terminal drops what comes before it is switched to single keys
+            while termios.tcgetattr(ours)[3] & termios.ICANON and time.monotonic() < end:
+                time.sleep(0.01)  # the terminal drops what comes before it is switched to single keys
             os.write(ours, keys[0].encode())
             keys = keys[1:]
     process.kill() if process.poll() is None and time.monotonic() >= end else None

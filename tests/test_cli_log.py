@@ -143,8 +143,8 @@ async def test_the_history_shows_what_differs(
     assert "kind note → fact" in words
     assert "importance 0.5 → (none)" in words
     assert "summary (none) → gate" in words
-    assert "\x1b[31m- It is open." in screen.raw
-    assert "\x1b[32m+ It is shut." in screen.raw
+    assert "\x1b[31m\x1b[1m\x1b[4mopen\x1b[0m" in screen.raw
+    assert "\x1b[32m\x1b[1m\x1b[4mshut\x1b[0m" in screen.raw
 
 
 @pytest.mark.parametrize(("written", "stored"), [("The gate is open.\n", 1), ("  \n", 0)])

@@ -9,7 +9,9 @@ from typing import Any
 import pytest
 
 from folklore.db.database import Database
+from folklore.db.stores.principals import Principals
 from folklore.errors import NotFound
+from folklore.memory.auth.tokens import authenticate
 from folklore.memory.requests import ReviewRequest
 from tests.commands import CommandLine, command_line  # noqa: F401 - the fixture `folklore`
 from tests.person import NOON, Person
@@ -159,3 +161,20 @@ async def test_a_recalled_memory_is_in_use(person: Person, database: Database) -
 async def test_a_namespace_that_may_not_be_read_does_not_exist(person: Person) -> None:
     with pytest.raises(NotFound):
         await person.call(ReviewRequest(reason="similar", namespace="payroll"))
+
+
+async def test_a_token_reviews_what_it_may_read(person: Person) -> None:
+    await person.keep(OLD, namespace="notes")
+    await person.keep(NEW, namespace="notes")
+    await person.keep(OLD, NEW, namespace="payroll")
+    [pair] = (await person.call(ReviewRequest(reason="similar", namespace="payroll"))).items
+    secret = (await person.create_token("alice", "notes:reader")).secret
+    caller, _ = await authenticate(Principals(person.library.database), secret, now=NOON)
+    alice = Person(person.library.view_of(caller.access), caller=caller)
+
+    found = await alice.call(ReviewRequest(reason="similar", namespace="notes"))
+
+    assert [[memory.content for memory in item.memories] for item in found.items] == [[OLD, NEW]]
+    assert pair.memories[0].content == OLD
+    with pytest.raises(NotFound):
+        await alice.call(ReviewRequest(reason="similar", namespace="payroll"))

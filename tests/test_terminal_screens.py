@@ -13,6 +13,7 @@ import pytest
 
 from folklore.cli import screen
 from folklore.engine import Engine
+from folklore.phases import show_phases
 from tests.commands import CommandLine, command_line  # noqa: F401 - the fixture `folklore`
 from tests.terminal import on_terminal
 
@@ -65,6 +66,7 @@ async def test_a_terminal_has_styles_and_none_with_no_color_or_in_a_pipe(stored:
     assert "\x1b[31m\x1b[1mgateway\x1b[0m" in coloured.raw
     assert "\x1b[" not in plain.raw
     assert "\x1b[" not in piped.out
+    assert piped.err == ""
     assert "gateway" in piped.out
 
 
@@ -201,25 +203,22 @@ def test_a_phase_is_named_with_an_estimate_while_it_lasts(
 
     assert "Moving … 0 s, 1 of 4, about 1 s left" in shown
     assert "Working" not in shown.split("Moving")[1]
-    assert shown.endswith("\r\x1b[2K")
+    assert shown.split("\r")[-2].strip() == shown.split("\r")[-1] == ""
 
 
-async def test_the_first_start_of_the_engine_is_named_on_a_terminal_alone(tmp_path: Path) -> None:
-    new = {"FOLKLORE_HOME": str(tmp_path / "home"), "FOLKLORE_NAMESPACE": "notes"}
-    other = {"FOLKLORE_HOME": str(tmp_path / "other"), "FOLKLORE_NAMESPACE": "notes"}
+def test_the_creation_of_the_embedded_database_is_a_phase(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(screen, "_SILENT_SECONDS", 0.0)
+    monkeypatch.setattr(screen, "_TICK_SECONDS", 0.01)
+    engine = Engine(tmp_path / "home")
+    show_phases(screen.Waiting().phase)
     try:
-        shown = await asyncio.to_thread(on_terminal, new, "list", "-n", "*")
-        piped = await asyncio.to_thread(
-            subprocess.run,
-            [sys.executable, "-m", "folklore", "list", "-n", "*"],
-            capture_output=True,
-            text=True,
-            check=True,
-            env=os.environ | other,
-        )
+        engine.start()
     finally:
-        for home in (new, other):
-            Engine(Path(home["FOLKLORE_HOME"])).stop()
+        show_phases(None)
+        engine.stop()
 
-    assert "Creating the embedded database" in shown.text or "Starting the embedded Postgres" in shown.text
-    assert piped.stderr == ""
+    shown = capsys.readouterr().err
+    assert "Starting the embedded Postgres …" in shown
+    assert "Creating the embedded database, once … 0 s, usually 5 s" in shown

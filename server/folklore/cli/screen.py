@@ -21,7 +21,7 @@ _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u2
 _STYLES = re.compile(r"\x1b\[[0-9;]*m")
 _STYLE_OR_CONTROL = re.compile(f"({_STYLES.pattern})|{_CONTROLS.pattern}")
 _LEAST_WIDTH = 20
-_SILENT_SECONDS, _TICK_SECONDS = 1.0, 0.2
+_SILENT_SECONDS, _TICK_SECONDS = 2.0, 0.2
 # What a command has printed so far, if it may be shown by a pager.
 _page: list[str] | None = None
 
@@ -157,13 +157,14 @@ def paged() -> Iterator[None]:
 
 
 class Waiting:
-    """A line on stderr while a phase of the work takes longer than a second: its name, the time, an estimate.
+    """A line on stderr while work takes longer than two seconds: the present phase, the time, an estimate.
 
     A phase within another is shown in its place.
     """
 
     def __init__(self) -> None:
         self._texts: list[str] = []
+        self._began = 0.0
         self._lock = threading.Lock()
         self._line = ""
 
@@ -184,10 +185,12 @@ class Waiting:
 
         def tick() -> None:
             while not ended.wait(_TICK_SECONDS):
-                passed = time.monotonic() - began
-                if passed >= _SILENT_SECONDS and self._texts[-1] is text:
-                    self._write(f"{text} … {passed:.0f} s{estimate(passed)}")
+                now = time.monotonic()
+                if now - self._began >= _SILENT_SECONDS and self._texts[-1] is text:
+                    self._write(f"{text} … {now - began:.0f} s{estimate(now - began)}")
 
+        if not self._texts:
+            self._began = began
         self._texts.append(text)
         ticking = threading.Thread(target=tick, name="folklore-phase", daemon=True)
         ticking.start()
@@ -202,6 +205,8 @@ class Waiting:
     def _write(self, line: str) -> None:
         with self._lock:
             if line != self._line:
-                sys.stderr.write(f"\r\x1b[2K{cut(line, columns() - 1)}")
+                shown = cut(line, columns() - 1)
+                spaces = " " * (cells(self._line) - cells(shown))
+                sys.stderr.write(f"\r{shown}{spaces}" + ("" if shown else "\r"))
                 sys.stderr.flush()
-                self._line = line
+                self._line = shown

@@ -11,7 +11,9 @@ from dataclasses import dataclass
 from datetime import timedelta
 from uuid import UUID
 
+from folklore.db.stores.models import KnownModel
 from folklore.db.stores.review import ReviewStatements
+from folklore.embedding.protocol import Model
 from folklore.errors import InvalidInput
 from folklore.memory.context import RequestContext
 from folklore.memory.requests import DISTINCT, REVIEWED, ReviewRequest
@@ -87,7 +89,9 @@ _FINDERS: Mapping[ReviewReason, Callable[[RequestContext, UUID, ReviewRequest], 
 
 async def _similar(context: RequestContext, namespace: UUID, ids: list[UUID]) -> dict[frozenset[UUID], float]:
     """Return the pairs of near-duplicates of these memories; none without a model."""
-    model = await context.memory.active_model.known()
+    model: KnownModel | Model | None = await context.memory.active_model.known()
+    if model is None and context.memory.embedder is not None:
+        model = await context.memory.embedder.model()
     if model is None or not ids:
         return {}
     found = await context.memory.embeddings.similar(
