@@ -23,7 +23,7 @@ IMAGE ?= folklore
 MCPB := @anthropic-ai/mcpb@2.1.2
 INSTALLED := $(VENV)/.installed$(if $(LOCKED),-locked)
 
-.PHONY: run test strain proxy check lock dist bundle image package version ready notes conformance assistants bench bench-code bench-latency bench-http soak isolation reference format clean
+.PHONY: run test strain proxy check lock dist bundle image package version ready notes conformance assistants bench bench-code bench-latency bench-hooks bench-http soak isolation reference format clean
 
 $(VENV)/.installed: pyproject.toml
 	@test -n "$(PYTHON)" || { echo "Folklore needs Python 3.11 or newer (set PYTHON=/path/to/python)." >&2; exit 1; }
@@ -108,6 +108,9 @@ bench-code: $(INSTALLED)  ## Known items of code, made of the installed dependen
 
 bench-latency: $(INSTALLED)  ## Cold start, recall and batch store over stdio, each next to a reference.
 	$(BIN)/python -m benchmarks.latency
+
+bench-hooks: $(INSTALLED)  ## What hooks inject for the questions of SET, and how long a client waits for them.
+	$(BIN)/python -m benchmarks.hooks $(SET)
 
 bench-http: $(INSTALLED)  ## Recall over HTTP with 32 clients next to a trivial tool of the same server.
 	$(BIN)/python -m benchmarks.throughput

@@ -105,7 +105,9 @@ async def test_a_prompt_gets_the_notes_that_fit(client: Client) -> None:
     assert "8443" not in text
 
 
-@pytest.mark.parametrize("prompt", ["", "  \n", "Thanks, that looks good.", "Why is the sky blue at noon?"])
+@pytest.mark.parametrize(
+    "prompt", ["", "  \n", "*", "-- ?!", "Thanks, that looks good.", "Why is the sky blue at noon?"]
+)
 async def test_silence_when_nothing_fits(client: Client, prompt: str) -> None:
     await kept(client, *FACTS)
 
