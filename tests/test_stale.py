@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -22,6 +23,7 @@ from tests.repositories import Repository, empty_repository, git_without_setting
 from tests.servers import on_http, watched
 from tests.team import Team
 from tests.team import connected as connected_over_http
+from tests.terminal import on_terminal
 
 FERRY, CRANE, GATE = "The ferry leaves at noon.", "The crane is red.", "The gate opens at dawn."
 WHOLE = ("detailed", "concise", "ids")
@@ -292,3 +294,34 @@ async def test_a_filter_by_path_meets_every_spelling_and_folders(app_here: App, 
     assert found.pop("/etc") == [CRANE]
     assert found.pop("ferry.py") == []
     assert all(contents == [FERRY] for contents in found.values()), found
+
+
+async def test_review_asks_about_stale_memories_and_one_key_confirms(
+    folklore: CommandLine, here: Repository, where: tuple[str, ...]
+) -> None:
+    await folklore.done("store", FERRY, "--path", "src/ferry.py", *where)
+    await folklore.done("store", CRANE, "--path", "src/crane.py", *where)
+    here.commit({"src/ferry.py": "one o'clock\n"})
+
+    listed = (await folklore.json("review", *where))["review"]
+    assert [(item["reason"], item["memories"][0]["content"], item["stale"]["path"]) for item in listed] == [
+        ("stale", FERRY, "src/ferry.py")
+    ]
+    shown = await asyncio.to_thread(
+        on_terminal, folklore.environment, "review", *where, keys="k", prompt="[q]uit", columns=80
+    )
+
+    assert "src/ferry.py changed" in shown.text
+    assert (await folklore.json("review", *where))["review"] == []
+    assert "no memory is stale" in await folklore.done("stale", *where)
+
+
+async def test_a_note_for_a_prompt_says_that_its_file_changed(app_here: App, here: Repository) -> None:
+    async with connected(build_server(app_here.service)) as client:
+        await called(client, "memory_store", memories=[{"content": FERRY, "paths": ["src/ferry.py"]}])
+        here.commit({"src/ferry.py": "one o'clock\n"})
+        answer = await client.call_tool(
+            "client_hook", {"prompt": "When does the ferry leave? At noon?", "session": "s", "cwd": str(here.root)}
+        )
+
+    assert "src/ferry.py changed since, verify" in answer.content[0].text  # type: ignore[union-attr]

@@ -379,11 +379,16 @@ class LogEntry:
 
 @dataclass(frozen=True, slots=True)
 class ReviewItem:
-    """A memory, or two of which the older comes first, that want a decision; `similarity` of near-duplicates."""
+    """A memory, or two of which the older comes first, that want a decision.
 
-    reason: ReviewReason
+    `similarity` is that of near-duplicates. Stale memories have the files that changed; a process that has the working
+    copy finds them.
+    """
+
+    reason: ReviewReason | Literal["stale"]
     memories: tuple[Memory, ...]
     similarity: float | None = None
+    stale: tuple[Stale, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,37 +5,45 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, tzinfo
-from typing import Any, get_args
+from typing import Any, Literal, get_args
 from uuid import UUID
 
 import click
 
-from folklore.cli.context import with_operations, zone_of
+from folklore.app import working_copy
+from folklore.cli.context import settings_of, with_operations, zone_of
 from folklore.cli.daily.write import as_text, edit_request
 from folklore.cli.ids import short
 from folklore.cli.options import changes_from, context_and_json
-from folklore.cli.output import print_difference, print_json, print_line, time_text
+from folklore.cli.output import print_difference, print_json, print_line, print_stale, time_text
 from folklore.errors import FolkloreError, InvalidInput, NotFound
 from folklore.memory import requests, serializers
+from folklore.memory.code.calls import confirmation, stale_memories
+from folklore.memory.code.working_copy import WorkingCopy
 from folklore.memory.requests import DISTINCT, REVIEWED, ReviewRequest
 from folklore.memory.results import ReviewItem, ReviewReason
 from folklore.memory.service import Operations
 from folklore.model import Memory
 from folklore.phases import phase
 
-_REASONS = get_args(ReviewReason)
-_TITLES: Mapping[ReviewReason, str] = {
+# Found here and not by an operation: only this process has the working copy.
+_STALE: Literal["stale"] = "stale"
+_REASONS = (*get_args(ReviewReason), _STALE)
+_TITLES: Mapping[str, str] = {
     "contradiction": "These contradict each other",
     "similar": "These say nearly the same",
     "unused": "This was not used for long",
+    "stale": "A file of this has changed since",
 }
 _OF_PAIR = "[k]eep both  [m]erge  [s]upersede the older  forget [1] or [2]  [e]dit the newer"
-_KEYS: Mapping[ReviewReason, str] = {
+_KEYS: Mapping[str, str] = {
     "contradiction": _OF_PAIR,
     "similar": f"{_OF_PAIR}  [c]ontradicts",
     "unused": "[k]eep  [p]in  [f]orget  [e]dit",
+    "stale": "[k]eep, it is still true  [f]orget  [e]dit",
 }
 _ALWAYS = "[n]ext  [u]ndo the last  [q]uit"
 
@@ -49,6 +57,7 @@ class _Session:
     operations: Operations
     namespace: str
     zone: tzinfo
+    copy: WorkingCopy
     decided: int = 0
     undo: list[tuple[str, Undo]] = field(default_factory=list)
 
@@ -67,6 +76,10 @@ class _Session:
 
     async def decide(self, key: str, item: ReviewItem) -> str | None:
         """Write a decision in one transaction; return what was done and how it is undone, None for an unknown key."""
+        if item.reason == _STALE and key == "k":
+            [memory] = item.memories
+            await self.operations.call(await confirmation(self.copy, memory.id, self.operations.call))
+            return self._changed("confirmed", memory)
         if len(item.memories) == 1:
             return await self._decide_one(key, item.memories[0])
         older, newer = item.memories
@@ -132,7 +145,7 @@ class _Session:
         now = {one.memory.id: one.memory for one in found if one.memory.namespace == self.namespace}
         if any(id_ not in now or now[id_].superseded_at is not None for id_ in ids):
             return None
-        return ReviewItem(item.reason, tuple(now[id_] for id_ in ids), item.similarity)
+        return replace(item, memories=tuple(now[id_] for id_ in ids))
 
 
 @click.command()
@@ -141,8 +154,8 @@ class _Session:
 @click.option("--unused-days", type=click.IntRange(1, 36_500), default=180, show_default=True)
 @click.option("--limit", type=click.IntRange(1, 1000), default=50, show_default=True)
 @context_and_json
-def review(ctx: click.Context, /, only: Sequence[ReviewReason], limit: int, as_json: bool, **options: Any) -> None:
-    """Decide on memories that want it: contradictions, near-duplicates, and those unused for long.
+def review(ctx: click.Context, /, only: Sequence[str], limit: int, as_json: bool, **options: Any) -> None:
+    """Decide on memories that want it: contradictions, near-duplicates, those unused for long, and stale ones.
 
     Each is shown, and one key decides: keep, merge, supersede, forget, relate, pin, edit. Every decision can be undone,
     and what is kept is not shown again. --json lists them and asks nothing.
@@ -153,21 +166,28 @@ def review(ctx: click.Context, /, only: Sequence[ReviewReason], limit: int, as_j
     zone = zone_of(ctx)
 
     async def work(operations: Operations) -> None:
-        items = _items(operations, only or _REASONS, limit, options)
+        items = _items(operations, copy, only or _REASONS, limit, options)
         if as_json:
             print_json({"review": [_as_json(item) async for item in items]})
         else:
-            await _walk(operations, items, zone)
+            await _walk(operations, copy, items, zone)
 
+    copy = working_copy(settings_of(ctx))
     with_operations(ctx, work)
 
 
 async def _items(
-    operations: Operations, reasons: Sequence[ReviewReason], limit: int, options: Mapping[str, Any]
+    operations: Operations, copy: WorkingCopy, reasons: Sequence[str], limit: int, options: Mapping[str, Any]
 ) -> AsyncIterator[ReviewItem]:
     """Yield at most `limit` items, near-duplicates once each; pages are read when they are reached."""
     seen: set[frozenset[UUID]] = set()
     for reason in reasons:
+        if reason == _STALE:
+            for item in await _stale(operations, copy, options["namespace"]):
+                if len(seen) < limit:
+                    seen.add(frozenset((item.memories[0].id,)))
+                    yield item
+            continue
         request = ReviewRequest(reason=reason, limit=limit, **options)
         while True:
             with phase(f"Looking for memories: {reason}"):
@@ -182,11 +202,21 @@ async def _items(
             request = request.model_copy(update={"after": found.after})
 
 
-async def _walk(operations: Operations, items: AsyncIterator[ReviewItem], zone: tzinfo) -> None:
+async def _stale(operations: Operations, copy: WorkingCopy, namespace: str | None) -> list[ReviewItem]:
+    """Return the stale memories of the project, if this is a working copy of the namespace to review."""
+    if not copy.found or not copy.holds(namespace):
+        return []
+    with phase("Looking for memories: stale"), suppress(NotFound):  # nothing was stored in this project
+        found = await stale_memories(copy, operations.call)
+        return [ReviewItem(_STALE, (item.memory,), stale=item.stale) for item in found]
+    return []
+
+
+async def _walk(operations: Operations, copy: WorkingCopy, items: AsyncIterator[ReviewItem], zone: tzinfo) -> None:
     """Show the items one after the other and write what is decided, until the end or `q`."""
     session: _Session | None = None
     async for found in items:
-        session = session or _Session(operations, found.memories[0].namespace, zone)
+        session = session or _Session(operations, found.memories[0].namespace, zone, copy)
         item: ReviewItem | None = await session.current(found)
         while item is not None:
             _show(item, zone)
@@ -236,6 +266,7 @@ def _show(item: ReviewItem, zone: tzinfo) -> None:
         print_line(f"{number}{short(memory.id)} by {memory.author}, {when}, {used}", dim=True)
     if len(item.memories) == 1:
         print_line(item.memories[0].content)
+        print_stale(item.stale, zone)
     else:
         print_difference(item.memories[0].content, item.memories[1].content)
     print_line(f"{_KEYS[item.reason]}  {_ALWAYS}", fg="cyan")
@@ -250,5 +281,10 @@ def _summary(session: _Session | None) -> None:
 
 
 def _as_json(item: ReviewItem) -> dict[str, Any]:
-    value = {"reason": item.reason, "memories": [serializers.record(memory) for memory in item.memories]}
+    value: dict[str, Any] = {
+        "reason": item.reason,
+        "memories": [serializers.record(memory) for memory in item.memories],
+    }
+    if item.stale:
+        value["stale"] = serializers.stale(item.stale)
     return value if item.similarity is None else value | {"similarity": item.similarity}

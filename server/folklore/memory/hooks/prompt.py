@@ -10,6 +10,7 @@ from uuid import UUID
 from folklore.db.stores.injections import Given, GivenBefore, Injections, Note
 from folklore.errors import FolkloreError
 from folklore.log import get_logger
+from folklore.memory.code.working_copy import Anchor
 from folklore.memory.context import RequestContext
 from folklore.memory.hooks.quotations import record_quotations
 from folklore.memory.hooks.scope import HookScope, scope_of
@@ -82,7 +83,8 @@ async def _notes(context: RequestContext, scope: HookScope, ledger: Injections, 
     results = (await page(context.memory, search, found, shown)).memories
     places = {space.name: space.id for space in scope.spaces}
     frame = tokens.estimate(block(_HEADING, []))
-    notes = [_note(context, places, result, rank, -(-frame // len(results))) for rank, result in enumerate(results)]
+    marked = await _marked(context, results)
+    notes = [_note(context, places, result, rank, -(-frame // len(marked))) for rank, result in enumerate(marked)]
     fresh = await ledger.claim(new_id(), scope.session, "UserPromptSubmit", context.now, _HEADING, notes)
     lines = [note.note for note in notes if note.memory in fresh]
     return block(_HEADING, lines) if lines else ""
@@ -102,11 +104,20 @@ def _chosen(good: Sequence[UUID], confidence: Mapping[UUID, float], before: Give
     return sorted(worthy, key=lambda id_: (-rounded(values[id_]), values[id_] < confidence[id_]))[:_AT_MOST]
 
 
+async def _marked(context: RequestContext, results: Sequence[Recalled]) -> list[Recalled]:
+    """Return the results with the files that changed since, where the caller's working copy is known."""
+    if context.copy is None:
+        return list(results)
+    marks = await context.copy.marks([Anchor.of(result.memory) for result in results])
+    return [replace(result, stale=files) for result, files in zip(results, marks, strict=True)]
+
+
 def _note(context: RequestContext, places: Mapping[str, UUID], result: Recalled, rank: int, frame: int) -> Note:
     """Return a note as it is given: id, age, author, and the text or what of a long one fits the prompt."""
     memory = result.memory
     days = max((context.now - memory.when).days, 0)
     age = "today" if days == 0 else "1 day old" if days == 1 else f"{days:,} days old"
-    verify = ", verify" if days >= _OLD else ""
+    changed = f", {result.stale[0].path} changed since" if result.stale else ""
+    verify = f"{changed}, verify" if changed or days >= _OLD else ""
     text = f"- [{memory.id}, {age}{verify}, by {memory.author}] {unmarked(' '.join(memory.content.split()))}"
     return Note(places[memory.namespace], memory.id, rank, text, tokens.estimate(text) + frame)
