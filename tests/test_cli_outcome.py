@@ -108,7 +108,7 @@ def test_printed_commands_install_a_server_with_the_same_memory(
     assert entry["args"][-3:] == ["--home", str(tmp_path / "a home"), "serve"]
     assert main.outcome([*over_http[1:], "--print", "claude-code"]) == 0
     entry = json.loads("{" + capsys.readouterr().out.partition("{")[2])["mcpServers"]["folklore"]
-    assert entry == {"type": "http", "url": "http://127.0.0.1:1/mcp"}
+    assert entry["args"][-3:] == ["--server", "http://127.0.0.1:1", "serve"]
 
 
 async def test_a_database_that_is_away_ends_with_3(folklore: CommandLine) -> None:

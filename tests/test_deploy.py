@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 import pytest
 import yaml
 
-from folklore.config import Settings
+from folklore.config import Settings, load_settings
 from tests.test_config import every_setting
 
 ROOT = Path(__file__).parents[1]
@@ -65,7 +65,7 @@ def test_the_example_of_settings_loads(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in assignments(DEPLOY / "folklore.env.example").items():
         monkeypatch.setenv(name, value)
 
-    settings = Settings()
+    settings = load_settings()
 
     assert settings.http.allowed_hosts == ("memory.example.com",)
     assert settings.log_format == "json"

@@ -366,7 +366,7 @@ async def test_two_concurrent_runs_of_a_job_do_no_work_twice(
 
 def test_defaults_are_as_documented() -> None:
     assert JobOptions().retention == 30 * DAY
-    assert [job.name for job in JOBS if job.optional] == ["quality", "consolidation"]
+    assert [job.name for job in JOBS if job.optional] == ["quality", "consolidation", "backup"]
     assert [job.name for job in JOBS] == [
         "embeddings",
         "expiry",
@@ -375,6 +375,7 @@ def test_defaults_are_as_documented() -> None:
         "consolidation",
         "statistics",
         "indexes",
+        "backup",
     ]
 
 

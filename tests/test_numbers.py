@@ -32,6 +32,7 @@ NEEDED: dict[str, Any] = {
     "ids": [ID],
     "query": "x",
     "name": "x",
+    "reason": "unused",
     "content": "x",
 }
 _MARK = 0.1234567

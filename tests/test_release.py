@@ -300,7 +300,7 @@ def uses(node: ast.AST) -> set[str]:
             return {module}  # the embedded engine, and the model's package, whose files are read
         case ast.List() | ast.Tuple():
             values = [getattr(element, "value", None) for element in node.elts]
-            return {str(module) for option, module in pairwise(values) if option == "-m"}
+            return {str(module) for option, module in pairwise(values) if option == "-m" and str(module)[0] != "-"}
     return set()
 
 

@@ -199,11 +199,12 @@ def test_a_phase_is_named_with_an_estimate_while_it_lasts(
     with waiting.phase("Working", None), waiting.phase("Moving", None) as advance:
         advance(1, 4)
         time.sleep(0.2)
-    shown = capsys.readouterr().err
+        shown = capsys.readouterr().err
 
     assert "Moving … 0 s, 1 of 4, about 1 s left" in shown
-    assert "Working" not in shown.split("Moving")[1]
-    assert shown.split("\r")[-2].strip() == shown.split("\r")[-1] == ""
+    assert "Working" not in shown.split("Moving", 1)[1]
+    after = capsys.readouterr().err
+    assert after.split("\r")[-2].strip() == after.split("\r")[-1] == ""
 
 
 def test_the_creation_of_the_embedded_database_is_a_phase(

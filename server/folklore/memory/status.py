@@ -97,6 +97,7 @@ async def read_embeddings(context: RequestContext, _request: EmbeddingsRequest) 
     Addresses of models are for the owner.
     """
     memory = context.memory
+    await memory.active_model.refresh()
     models, coverage = await model_coverage(memory)
     active = next((model for model in models if model.role == "active"), None)
     note = memory.active_model.mismatch

@@ -6,7 +6,7 @@ from __future__ import annotations
 # prompts in a session perhaps one in seven asks for something that is stored.
 _ODDS = 6.0
 FLOOR = _ODDS / (_ODDS + 1.0)
-# Injections at the usual rate of use that are added to those of a memory.
+# Injections at the usual rate that are added to those of a memory.
 _PRIOR = 4.0
 _CERTAIN = 1.0 - 1e-9
 

@@ -37,7 +37,7 @@ class Given:
 
 @dataclass(frozen=True, slots=True)
 class GivenBefore:
-    """Former injections by memory, the tokens that prompts of the session got, and the usual share of use."""
+    """Former injections by memory, the tokens that prompts of the session got, and the usual used share."""
 
     memories: Mapping[UUID, Given]
     tokens: int

@@ -31,7 +31,7 @@ log = get_logger(__name__)
 
 # The caller while authentication is unavailable: every operation fails with the reason, and nothing can be read.
 UNIDENTIFIED = Caller("unknown", access=Access(UUID(int=0), secrets.token_hex(32)), identified=False)
-# The caller of an exchange, who has no token yet and may do nothing else. The keys are random: whoever exchanges an
+# The caller of an exchange, who has no token yet and may do nothing else. The keys are random: a person who joins by an
 # invitation chooses a digest, and could choose that of a known key.
 INVITED = Caller("invited", access=Access(UUID(int=0), secrets.token_hex(32)))
 

@@ -1,6 +1,6 @@
 -- What was injected since :since. For each of :memories that was: how often prompts got it, how often it was used then,
 -- and whether this session has it. In each row the same: `tokens`, the sum over the prompts of the session, and `usual`,
--- the share of use of the last 200 injections of any memory.
+-- the used share of the last 200 injections of any memory.
 with past as (
     select i.memory_id as id,
         count(*) filter (where i.event = 'UserPromptSubmit')::integer as times,
