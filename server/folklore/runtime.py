@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from folklore.backup.operations import Store
 from folklore.config import Settings
 from folklore.db.database import Database, PoolLimits, QueryLogger
 from folklore.db.migrate import is_current, migrate
@@ -22,9 +22,15 @@ from folklore.engine import Engine
 from folklore.engine.disk import require_space
 from folklore.errors import EmbedderUnavailable
 from folklore.jobs.job import JobOptions
+from folklore.lazy import Lazy
 from folklore.memory.context import MemoryContext
 from folklore.memory.models.active_model import ActiveModel, ModelSource
 from folklore.ranking.weights import named_presets
+
+if TYPE_CHECKING:
+    from folklore.backup import operations
+else:
+    operations = Lazy("folklore.backup.operations")
 
 # Connections of background jobs.
 _JOB_CONNECTIONS = 4
@@ -109,10 +115,10 @@ def job_options(settings: Settings) -> JobOptions:
     )
 
 
-async def backed_up_store(settings: Settings) -> Store:
+async def backed_up_store(settings: Settings) -> operations.Store:
     """Return the database with the folder of its backups; the embedded engine is started if it is used."""
     address, where = await database_address(settings)
-    return Store(address, backup_folder(settings), settings.home if where == "embedded" else None)
+    return operations.Store(address, backup_folder(settings), settings.home if where == "embedded" else None)
 
 
 def backup_folder(settings: Settings) -> Path:

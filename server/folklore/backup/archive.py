@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from typing import BinaryIO, cast
 
@@ -38,7 +39,9 @@ class Manifest:
     folklore_backup: int = _FORMAT
 
 
-_MANIFESTS = TypeAdapter(Manifest)
+@cache
+def _manifests() -> TypeAdapter[Manifest]:
+    return TypeAdapter(Manifest)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +56,7 @@ class Archive:
         """Read the manifest of a backup file. Raises NotFound, InvalidInput."""
         try:
             with zipfile.ZipFile(path) as file:
-                manifest = _MANIFESTS.validate_json(file.read(_MANIFEST))
+                manifest = _manifests().validate_json(file.read(_MANIFEST))
         except FileNotFoundError:
             raise NotFound(f"There is no file {path}.", hint="`folklore backups list` shows the backups.") from None
         except OSError as error:
@@ -109,7 +112,7 @@ async def write_archive(
         with file.open(_DUMP, "w", force_zip64=True) as member:
             await dump(cast("BinaryIO", member))
         described = await manifest()
-        file.writestr(_MANIFEST, _MANIFESTS.dump_json(described, indent=1))
+        file.writestr(_MANIFEST, _manifests().dump_json(described, indent=1))
     return Archive(path, described)
 
 
