@@ -45,7 +45,7 @@ def backup(ctx: click.Context, /, file: Path | None, verify: bool, as_json: bool
     verified = "; a copy restored from it was the same" if verify else ""
     print_either(
         _document(archive),
-        f"{archive.manifest.contents.memories:,} memories backed up to {archive.path} "
+        f"{_memories(archive.manifest.contents.memories)} backed up to {archive.path} "
         f"({archive.size / 2**20:,.1f} MB){verified}",
         as_json=as_json,
     )
@@ -67,7 +67,7 @@ def restore(ctx: click.Context, /, file: Path, yes: bool, as_json: bool) -> None
         created = time_text(archive.manifest.created_at, zone_of(ctx))
         memories = archive.manifest.contents.memories
         click.confirm(
-            f"Replace everything that is stored by the {memories:,} memories of {created}?", abort=True, err=True
+            f"Replace everything that is stored by the {_memories(memories)} of {created}?", abort=True, err=True
         )
 
     with _phases() as report:
@@ -80,7 +80,7 @@ def restore(ctx: click.Context, /, file: Path, yes: bool, as_json: bool) -> None
     if as_json:
         print_json({"memories": restored, "restore_points": points})
         return
-    print_line(f"{restored:,} memories restored")
+    print_line(f"{_memories(restored)} restored")
     for point in points:
         print_line(f"What was there before: {point}")
 
@@ -103,7 +103,7 @@ def list_(ctx: click.Context, as_json: bool) -> None:
         {
             "created": archive.manifest.created_at.astimezone(zone),
             "memories": archive.manifest.contents.memories,
-            "MB": round(archive.size / 2**20, 1),
+            "MB": f"{archive.size / 2**20:,.1f}",
             "verified": verified.astimezone(zone) if (verified := archive.verified_at) else "no",
             "file": str(archive.path),
         }
@@ -135,6 +135,10 @@ def _phases() -> Iterator[Callable[[str], None]]:
     """Show the phases of a long work on a terminal."""
     with progress("Backup", None) as show:
         yield lambda phase: show(0, phase)
+
+
+def _memories(count: int) -> str:
+    return "1 memory" if count == 1 else f"{count:,} memories"
 
 
 def _document(archive: Archive) -> dict[str, object]:
