@@ -15,7 +15,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from folklore.errors import FolkloreError, Refused, Unauthenticated
 from folklore.http.auth import is_console
-from folklore.http.console.visit import address, error_page, open_page, redirection
+from folklore.http.console.visit import address, error_page, is_from_script, open_page, redirection
 from folklore.http.error_responses import failure, refusal
 from folklore.http.limits import Rate
 from folklore.http.team import Team
@@ -26,7 +26,7 @@ from folklore.model import Caller
 # Twelve hours, after which the database ends a session too.
 _COOKIE_SECONDS = 12 * 60 * 60
 # Tries of one address a minute. A token has 256 random bits; this bounds the work.
-_SIGN_INS_PER_MINUTE = 60
+_SIGN_INS_PER_MINUTE = 600
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; "
     "frame-ancestors 'none'; base-uri 'none'"
@@ -166,12 +166,12 @@ def _wrong_origin(request: Request) -> FolkloreError | None:
 
 def _sign_in(request: Request) -> Response:
     """Return the way to sign in and back: a redirection for a page, 401 for a script."""
-    if request.method == "GET" and "text/html" in request.headers.get("accept", "text/html"):
-        path, query = request.scope["path"].lstrip("/"), request.url.query
-        return redirection(address(request, "sign-in", next=f"{path}?{query}" if query else path))
-    if request.method == "POST" and "text/html" in request.headers.get("accept", ""):
+    if is_from_script(request):
+        return failure(Unauthenticated("missing", "The session has ended.", hint="Sign in again."))
+    if request.method == "POST":
         return open_page(request, "signed_out.html", 401)
-    return failure(Unauthenticated("missing", "The session has ended.", hint="Sign in again."))
+    path, query = request.scope["path"].lstrip("/"), request.url.query
+    return redirection(address(request, "sign-in", next=f"{path}?{query}" if query else path))
 
 
 def next_address(given: str) -> str:

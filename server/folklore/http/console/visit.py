@@ -72,7 +72,7 @@ class Visit:
         """Return the relative address of a page, with parameters; None, "" and empty lists are left out."""
         return address(self.request, path, **parameters)
 
-    def render(self, template: str, status: int = 200, **values: Any) -> HTMLResponse:
+    def render(self, template: str, status: int = 200, /, **values: Any) -> HTMLResponse:
         """Return a page made from a template, which also gets `visit`."""
         return HTMLResponse(html(template, {**_everywhere(self.request), "visit": self, **values}), status)
 
@@ -102,21 +102,26 @@ def address(request: Request, path: str = "", **parameters: object) -> str:
     return f"{'../' * _depth(request) or './'}{path}{'?' if query else ''}{query}"
 
 
-def open_page(request: Request, template: str, status: int = 200, **values: Any) -> HTMLResponse:
+def open_page(request: Request, template: str, status: int = 200, /, **values: Any) -> HTMLResponse:
     """Return a page for a visitor without a session."""
     return HTMLResponse(html(template, {**_everywhere(request), "visit": None, **values}), status)
 
 
 def error_page(request: Request, error: FolkloreError, visit: Visit | None) -> Response:
     """Return an error as a page with its hint, or as JSON if the request takes nothing else."""
-    status = failure(error)
-    accepted = request.headers.get("accept", "")
-    if "application/json" in accepted and "text/html" not in accepted:
-        return status
-    values = {"status": status.status_code, "message": error.message, "hint": error.hint or ""}
+    answer = failure(error)
+    if is_from_script(request):
+        return answer
+    values = {"status": answer.status_code, "message": error.message, "hint": error.hint or ""}
     if visit is None:
-        return open_page(request, "error.html", status.status_code, **values)
-    return visit.render("error.html", status.status_code, **values)
+        return open_page(request, "error.html", answer.status_code, **values)
+    return visit.render("error.html", answer.status_code, **values)
+
+
+def is_from_script(request: Request) -> bool:
+    """Return True for a request whose answer is for a script: one that takes JSON or events, and no page."""
+    accepted = request.headers.get("accept", "")
+    return "text/html" not in accepted and ("application/json" in accepted or "text/event-stream" in accepted)
 
 
 def read_form(body: bytes) -> ImmutableMultiDict[str, str]:
@@ -130,7 +135,7 @@ def read_form(body: bytes) -> ImmutableMultiDict[str, str]:
 
 
 def _depth(request: Request) -> int:
-    return max(request.scope["path"].count("/") - 1, 0)
+    return max(str(request.scope["path"]).count("/") - 1, 0)
 
 
 def _everywhere(request: Request) -> dict[str, Any]:
