@@ -8,12 +8,13 @@ import httpx
 import pytest
 
 from folklore.embedding.protocol import Embedder
+from folklore.http.console import routes
 from tests.conftest import Cluster
 from tests.servers import on_http, watched
 from tests.team import Team, library_at
 from tests.visitor import texts, visiting
 
-PAGES = ("/", "/search", "/why", "/timeline", "/injected", "/review", "/team", "/operate", "/memories/1", "/nothing")
+PAGES = ("/", *sorted({page.path for page in routes.PAGES if page.method == "GET"} - {"/"}))
 SECRET_TEXT = "The mole is closed in November."
 
 
@@ -57,11 +58,11 @@ async def test_without_a_session_every_page_is_the_way_to_sign_in(stranger: http
 async def test_after_signing_in_the_visitor_is_where_he_wanted_to_be(team: Team) -> None:
     created = await team.token("ann", "harbour:reader")
     async with httpx.AsyncClient(base_url=team.url, follow_redirects=True) as client:
-        asked = await client.get("/nothing?q=a%20b&x=%C3%A9", headers={"Accept": "text/html"})
+        asked = await client.get("/?q=a%20b&x=%C3%A9", headers={"Accept": "text/html"})
         data = {"token": created.secret, "next": asked.url.params["next"]}
         answer = await client.post("/sign-in", data=data, headers=origin(team))
 
-    assert str(answer.url) == f"{team.url}/nothing?q=a%20b&x=%C3%A9"
+    assert str(answer.url) == f"{team.url}/?q=a%20b&x=%C3%A9"
 
 
 @pytest.mark.parametrize("target", ["https://evil.example/", "//evil.example", "\\\\evil.example", "/\\evil.example"])
@@ -78,7 +79,7 @@ async def test_every_answer_has_the_policy_and_nothing_is_kept(team: Team, stran
     created = await team.token("ann", "harbour:reader")
     async with visiting(team.url, created.secret) as ann:
         home = await ann.get("/")
-        answers = [home, await ann.get("/nothing"), await stranger.get("/sign-in"), await stranger.get("/")]
+        answers = [home, await ann.get("/sign-in/x"), await stranger.get("/sign-in"), await stranger.get("/")]
         style = await ann.get(home.text.split('rel="stylesheet" href="./')[1].split('"')[0])
 
     for answer in (*answers, style):
@@ -220,7 +221,7 @@ async def test_a_server_without_tokens_is_opened_by_a_button(
 
 
 async def test_scripts_without_a_session_get_an_error_in_json(stranger: httpx.AsyncClient) -> None:
-    answer = await stranger.get("/search", headers={"Accept": "application/json"})
+    answer = await stranger.get("/", headers={"Accept": "application/json"})
 
     assert answer.status_code == 401
     assert answer.json()["error"]["code"] == "unauthenticated"
@@ -230,7 +231,7 @@ async def test_pages_name_no_absolute_address(team: Team) -> None:
     """Behind a proxy under a path prefix, every address that a page has must stay below the prefix."""
     created = await team.token("ann", "harbour:reader")
     async with visiting(team.url, created.secret) as ann:
-        for path in ("/", "/nothing", "/memories/1"):
+        for path in ("/", "/sign-in/x/y"):
             page = await ann.get(path)
             assert 'href="/' not in page.text
             assert 'src="/' not in page.text

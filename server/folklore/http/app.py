@@ -28,7 +28,7 @@ from folklore.http.api import api_routes
 from folklore.http.auth import AuthenticationMiddleware
 from folklore.http.connections import RequestTracking
 from folklore.http.console.guard import ConsoleGuard
-from folklore.http.console.routes import console_routes
+from folklore.http.console.routes import console_routes, is_console, missing_page
 from folklore.http.error_responses import Path, failure, refusal
 from folklore.http.health import Health
 from folklore.http.limits import STREAM_PATH, Limits, limiting
@@ -89,13 +89,15 @@ def build_app(
         Middleware(RequestTracking),
         Middleware(RequestLog, metrics=metrics, routes=routes),
         Middleware(TrustedHosts, security=security),
-        Middleware(AuthenticationMiddleware, team=team, metadata_url=_metadata_url(oauth)),
-        Middleware(ConsoleGuard, team=team, sessions=sessions),
+        Middleware(AuthenticationMiddleware, team=team, metadata_url=_metadata_url(oauth), is_console=is_console),
+        Middleware(ConsoleGuard, team=team, sessions=sessions, is_console=is_console),
         Middleware(RequestedNamespace),
         Middleware(RequestedTimeZone),
         *limiting(limits, settings.http.rate_per_minute),
     ]
-    return Starlette(routes=routes, middleware=middleware, lifespan=lifespan)
+    return Starlette(
+        routes=routes, middleware=middleware, lifespan=lifespan, exception_handlers={404: missing_page(team.service)}
+    )
 
 
 def _streamable_http(server: Server[Any], host: str, security: TransportSecuritySettings, limits: Limits) -> Starlette:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
@@ -22,8 +23,6 @@ _METRICS = "/metrics"
 JOIN = "/api/join"
 # Exchanges of one address a minute, a fifth of them at once. A code has 128 random bits; this bounds the work.
 _JOINS_PER_MINUTE = 60
-# Every other path belongs to the console, where a session takes the place of a token.
-_PROTOCOL = ("/mcp", "/sse", "/messages", "/api", "/.well-known/", *PROBES)
 # How the audit log names a refused request: not by its path, which the caller could fill with anything.
 KNOWN = ("/mcp", "/sse", "/messages/", "/api/", _METRICS)
 
@@ -31,19 +30,28 @@ KNOWN = ("/mcp", "/sse", "/messages/", "/api/", _METRICS)
 class AuthenticationMiddleware:
     """ASGI middleware that identifies the caller of every request but the open ones, for the rest of the request.
 
+    The console identifies its visitors by sessions.
+
     A missing or bad token is 401. While the database is unavailable, the caller is not identified and may do nothing.
     """
 
-    def __init__(self, app: ASGIApp, team: Team, *, metadata_url: str | None) -> None:
+    def __init__(
+        self, app: ASGIApp, team: Team, *, metadata_url: str | None, is_console: Callable[[str], bool]
+    ) -> None:
         self._app = app
         self._team = team
+        self._is_console = is_console
         self._metadata_url = metadata_url
         self._joins = Rate(_JOINS_PER_MINUTE)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve a request."""
         token = _bearer(scope) if scope["type"] == "http" else None
-        if scope["type"] != "http" or is_console(scope["path"]) or _is_open(scope["method"], scope["path"], token):
+        if (
+            scope["type"] != "http"
+            or self._is_console(scope["path"])
+            or _is_open(scope["method"], scope["path"], token)
+        ):
             await self._app(scope, receive, send)
             return
         if scope["method"] == "POST" and scope["path"] == JOIN:
@@ -86,11 +94,6 @@ class AuthenticationMiddleware:
         if self._metadata_url is not None:
             parts.append(f'resource_metadata="{self._metadata_url}"')
         return failure(error, {"www-authenticate": f"Bearer {', '.join(parts)}"})
-
-
-def is_console(path: str) -> bool:
-    """Return True for the paths of the console."""
-    return not any(path == known or path.startswith(f"{known.rstrip('/')}/") for known in _PROTOCOL)
 
 
 def _is_open(method: str, path: str, token: str | None) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hmac
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from urllib.parse import quote, urlsplit
@@ -14,7 +14,6 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from folklore.errors import FolkloreError, Refused, Unauthenticated
-from folklore.http.auth import is_console
 from folklore.http.console.visit import address, error_page, is_from_script, open_page, redirection
 from folklore.http.error_responses import failure, refusal
 from folklore.http.limits import Rate
@@ -41,7 +40,7 @@ _HEADERS: Mapping[str, str] = {
     "cross-origin-resource-policy": "same-origin",
     "permissions-policy": "camera=(), geolocation=(), microphone=()",
 }
-_STATIC = "/static/"
+_STATIC, ICON_PATH = "/static/", "/favicon.ico"
 _OPEN = ("/sign-in", "/open")
 
 
@@ -60,17 +59,18 @@ class ConsoleGuard:
     a page of this server: its Origin is compared with its Host.
     """
 
-    def __init__(self, app: ASGIApp, team: Team, sessions: ConsoleSessions) -> None:
+    def __init__(self, app: ASGIApp, team: Team, sessions: ConsoleSessions, is_console: Callable[[str], bool]) -> None:
         self._app = app
         self._team = team
         self._sessions = sessions
+        self._is_console = is_console
         self._sign_ins = Rate(_SIGN_INS_PER_MINUTE)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve a request."""
-        if scope["type"] != "http" or not is_console(scope["path"]):
+        if scope["type"] != "http" or not self._is_console(scope["path"]):
             return await self._app(scope, receive, send)
-        if scope["path"].startswith(_STATIC):
+        if scope["path"].startswith(_STATIC) or scope["path"] == ICON_PATH:
             return await self._app(scope, receive, _with_headers(send, keep=True))
         request, send = Request(scope), _with_headers(send)
         visitor: Visitor | None = None

@@ -10,7 +10,7 @@ from folklore.http.console.visit import Handler
 
 @dataclass(frozen=True, slots=True)
 class PageRoute:
-    """One method of one path. A GET changes nothing; a POST comes from a form of the console."""
+    """Method of a path. A GET changes nothing; a POST comes from a form of the console."""
 
     method: Literal["GET", "POST"]
     path: str

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import PlainTextResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from folklore.errors import FolkloreError, NotFound, Refused
-from folklore.http.console.guard import Visitor, is_form_token
-from folklore.http.console.page_routes import PageRoute, get, post
+from folklore.http.console.guard import ICON_PATH, Visitor, is_form_token
+from folklore.http.console.page_routes import PageRoute, post
 from folklore.http.console.pages import home
 from folklore.http.console.pages.signing_in import SigningIn
 from folklore.http.console.render import static_files
@@ -29,20 +29,18 @@ _KEPT = "public, max-age=31536000, immutable"
 
 
 def console_routes(team: Team, sessions: ConsoleSessions) -> list[BaseRoute]:
-    """Return the routes of the console. The last one takes every path that no other route has."""
+    """Return the routes of the console."""
     signing_in = SigningIn(team, sessions)
 
     async def sign_out(visit: Visit) -> Response:
         return await signing_in.sign_out(visit.request)
 
-    async def unknown(visit: Visit) -> Response:
-        raise NotFound("There is no such page.", hint="The navigation above has all pages.")
-
     pages: dict[str, dict[str, Handler]] = {}
-    for page in (*PAGES, post("/sign-out", sign_out), get("/{rest:path}", unknown), post("/{rest:path}", unknown)):
+    for page in (*PAGES, post("/sign-out", sign_out)):
         pages.setdefault(page.path, {})[page.method] = page.handler
     return [
         Route("/static/{version}/{name}", _static),
+        Route(ICON_PATH, _icon),
         _route("/sign-in", {"GET": signing_in.show, "POST": signing_in.sign_in}),
         _route("/open", {"GET": signing_in.open, "POST": signing_in.confirm_open}),
         *(
@@ -50,6 +48,35 @@ def console_routes(team: Team, sessions: ConsoleSessions) -> list[BaseRoute]:
             for path, handlers in pages.items()
         ),
     ]
+
+
+def is_console(path: str) -> bool:
+    """Return True for a path of the console: one that begins as a page of it does."""
+    return _beginning(path) in _BEGINNINGS
+
+
+def missing_page(service: Service) -> Callable[[Request, Exception], Awaitable[Response]]:
+    """Return the handler of a path without a route: a page within the console, else the answer of Starlette."""
+
+    async def answer(request: Request, _error: Exception) -> Response:
+        visitor: Visitor | None = request.scope.get("state", {}).get("visitor")
+        if visitor is None:
+            return PlainTextResponse("Not Found", 404)
+        visit = Visit(request, visitor.caller, form_token(visitor.secret), service)
+        return error_page(
+            request, NotFound("There is no such page.", hint="The navigation above has all pages."), visit
+        )
+
+    return answer
+
+
+def _beginning(path: str) -> str:
+    return path.split("/")[1] if path.startswith("/") else path
+
+
+_BEGINNINGS = frozenset(
+    map(_beginning, (*(page.path for page in PAGES), "/static/", ICON_PATH, "/sign-in", "/sign-out", "/open"))
+)
 
 
 def _route(path: str, endpoints: Mapping[str, Endpoint]) -> Path:
@@ -64,12 +91,12 @@ def _page(service: Service, handler: Handler) -> Endpoint:
 
     async def endpoint(request: Request) -> Response:
         visitor: Visitor = request.scope["state"]["visitor"]
-        visit = Visit(request, service, visitor.caller, form_token(visitor.secret))
+        visit = Visit(request, visitor.caller, form_token(visitor.secret), service)
         try:
             if request.method == "POST":
                 form = read_form(await request.body())
                 given = request.headers.get(TOKEN_HEADER) or form.get(TOKEN_FIELD, "")
-                visit = Visit(request, service, visitor.caller, visit.form_token, form)
+                visit = Visit(request, visitor.caller, visit.form_token, service, form)
                 _check_form(given, visit.form_token)
             return await handler(visit)
         except FolkloreError as error:
@@ -86,7 +113,16 @@ def _check_form(given: str, expected: str) -> None:
 
 
 async def _static(request: Request) -> Response:
-    file = static_files().get(request.path_params["name"])
+    return _file(request.path_params["name"])
+
+
+async def _icon(_request: Request) -> Response:
+    """Return the icon where browsers look for it by themselves; a link in each page would be one more request."""
+    return _file("icon.svg")
+
+
+def _file(name: str) -> Response:
+    file = static_files().get(name)
     if file is None:
         return Response(status_code=404)
     return Response(file.content, media_type=file.media_type, headers={"cache-control": _KEPT})

@@ -22,7 +22,7 @@ from folklore.model import Caller
 
 # Fields of a form: more are an error.
 _FIELDS = 2_000
-# What a page says after a change. The address names one of these, never a text.
+# The texts that pages show after a change. The address names one of these, never a text.
 NOTICES: Mapping[str, str] = {
     "created": "Created.",
     "deleted": "Deleted.",
@@ -46,12 +46,12 @@ Handler = Callable[["Visit"], Awaitable[Response]]
 
 @dataclass(frozen=True, slots=True)
 class Visit:
-    """One request. `form` has the fields of a POST, whose origin and form token have been checked."""
+    """Request of a signed-in caller. `form` has the fields of a POST; its origin and form token have been checked."""
 
     request: Request
-    service: Service
     caller: Caller
-    form_token: str = field(default="", repr=False)
+    form_token: str = field(repr=False)
+    service: Service
     form: ImmutableMultiDict[str, str] = field(default_factory=ImmutableMultiDict)
 
     @property
@@ -86,7 +86,7 @@ class Visit:
 
     @property
     def notice(self) -> str:
-        """What to say after a change, or nothing."""
+        """The text to show after a change, or nothing."""
         return NOTICES.get(self.query.get("notice", ""), "")
 
 
