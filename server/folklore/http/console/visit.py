@@ -26,7 +26,7 @@ _FIELDS = 2_000
 NOTICES: Mapping[str, str] = {
     "created": "Created.",
     "deleted": "Deleted.",
-    "erased": "Erased for good.",
+    "erased": "Erased permanently.",
     "forgotten": "Forgotten. It can be restored until the retention time is over.",
     "merged": "Merged.",
     "nothing": "Nothing had to be changed.",

@@ -64,8 +64,8 @@ async def show(visit: Visit) -> Response:
         fields=list(_fields(memory)),
         neighbours=await _neighbours(visit, details),
         changes=list(_changes(history.memory, history.revisions)),
-        may_write=may_write(visit, memory),
-        undoable=next((item for item in history.revisions if item.undoes is None), None) is not None,
+        may_write=role_in(visit.caller, memory.namespace) in ("writer", "admin"),
+        may_erase=role_in(visit.caller, memory.namespace) == "admin",
         width=_WIDTH,
         height=_HEIGHT,
     )
@@ -83,11 +83,6 @@ async def read(visit: Visit) -> MemoryDetails:
     """Read the memory that the address names, a forgotten one too. Raises NotFound."""
     found = await visit.call(GetRequest(ids=(memory_id(visit.request.path_params["id"]),), forgotten=True))
     return found.found[0]
-
-
-def may_write(visit: Visit, memory: Memory) -> bool:
-    """Return True if the caller may change a memory."""
-    return role_in(visit.caller, memory.namespace) not in (None, "reader")
 
 
 def _fields(memory: Memory) -> Iterator[tuple[str, str | datetime]]:

@@ -64,8 +64,7 @@ async def edit(visit: Visit) -> Response:
 
 async def save(visit: Visit) -> Response:
     """Change the fields that were changed in the form, if nothing has changed since it was shown."""
-    details, texts = await read(visit), given_texts(visit.form)
-    memory = details.memory
+    memory, texts = await _writable(visit), given_texts(visit.form)
     try:
         seen = _revision(visit)
         if memory.revision != seen:
@@ -81,16 +80,16 @@ async def save(visit: Visit) -> Response:
 
 async def pin(visit: Visit) -> Response:
     """Pin a memory, or no longer."""
-    memory, pinned = (await read(visit)).memory, bool(visit.form.get("pinned"))
+    memory, pinned = await _writable(visit), bool(visit.form.get("pinned"))
     await visit.call(_update(memory, changes=Changes.model_validate({"pinned": pinned})))
     return visit.redirect(f"memories/{memory.id}", notice="pinned" if pinned else "unpinned")
 
 
 async def undo(visit: Visit) -> Response:
     """Take back the last change, if nothing has changed since it was shown."""
-    id_ = memory_id(visit.request.path_params["id"])
-    await visit.call(UndoRequest(id=id_, revision=_revision(visit)))
-    return visit.redirect(f"memories/{id_}", notice="undone")
+    memory = await _writable(visit)
+    await visit.call(UndoRequest(id=memory.id, revision=_revision(visit), namespaces=(memory.namespace,)))
+    return visit.redirect(f"memories/{memory.id}", notice="undone")
 
 
 async def ask_forget(visit: Visit) -> Response:
@@ -102,21 +101,19 @@ async def ask_forget(visit: Visit) -> Response:
 
 async def forget(visit: Visit) -> Response:
     """Forget a memory."""
-    memory = (await read(visit)).memory
+    memory = await _writable(visit)
     await visit.call(ForgetRequest(ids=(memory.id,), namespaces=(memory.namespace,)))
     return visit.redirect(f"memories/{memory.id}", notice="forgotten")
 
 
 async def ask_erase(visit: Visit) -> Response:
     """Show what erasing a memory would do."""
-    details = await read(visit)
-    require(visit.caller, details.memory.namespace, "writer")
-    return _erase_form(visit, details)
+    return _erase_form(visit, await _erasable(visit))
 
 
 async def erase(visit: Visit) -> Response:
-    """Erase a memory for good, after the word was typed."""
-    details = await read(visit)
+    """Erase a memory permanently, after the word was typed."""
+    details = await _erasable(visit)
     memory = details.memory
     if visit.form.get("word", "").strip().lower() != _ERASE:
         return _erase_form(visit, details, InvalidInput("word", f"must be {_ERASE}.", hint="Nothing was erased."))
@@ -132,7 +129,7 @@ async def ask_supersede(visit: Visit) -> Response:
 
 async def supersede(visit: Visit) -> Response:
     """Store a memory that supersedes this one, with its kind and tags."""
-    memory = (await read(visit)).memory
+    memory = await _writable(visit)
     content, reason = visit.form.get("content", ""), visit.form.get("reason", "").strip()
     draft = Draft(content, kind=memory.kind, tags=memory.tags, supersedes=memory.id, supersede_reason=reason or None)
     try:
@@ -161,7 +158,7 @@ async def choose(visit: Visit) -> Response:
 
 async def relate(visit: Visit) -> Response:
     """Write a relation from a memory to another one."""
-    memory = (await read(visit)).memory
+    memory = await _writable(visit)
     strength = _number(visit.form.get("strength", "") or "1", "strength")
     change = RelationChange(
         from_id=memory.id,
@@ -175,7 +172,7 @@ async def relate(visit: Visit) -> Response:
 
 async def unrelate(visit: Visit) -> Response:
     """Remove a relation."""
-    memory = (await read(visit)).memory
+    memory = await _writable(visit)
     ends = {name: memory_id(visit.form.get(name, "")) for name in ("from", "to")}
     change = RelationChange(from_id=ends["from"], to_id=ends["to"], type=visit.form.get("type", ""), remove=True)
     await _relate(visit, memory, change)
@@ -184,9 +181,8 @@ async def unrelate(visit: Visit) -> Response:
 
 async def merge(visit: Visit) -> Response:
     """Show what a merge would do, and after the confirmation merge another memory into this one."""
-    memory, other_id = (await read(visit)).memory, memory_id(visit.form.get("other", ""))
+    memory, other_id = await _writable(visit), memory_id(visit.form.get("other", ""))
     if not visit.form.get("confirmed"):
-        require(visit.caller, memory.namespace, "writer")
         [other] = (await visit.call(GetRequest(ids=(other_id,)))).found
         return visit.render("memory_merge.html", memory=memory, other=other.memory)
     update = UpdateRequest(
@@ -207,6 +203,13 @@ async def _writable(visit: Visit) -> Memory:
     memory = (await read(visit)).memory
     require(visit.caller, memory.namespace, "writer")
     return memory
+
+
+async def _erasable(visit: Visit) -> MemoryDetails:
+    """Read the memory of the address. Raises NotFound, and Refused if the caller may not erase it."""
+    details = await read(visit)
+    require(visit.caller, details.memory.namespace, "admin")
+    return details
 
 
 def _update(memory: Memory, **changes: Any) -> UpdateRequest:
