@@ -83,7 +83,7 @@ def is_given(id_: UUID, before: frozenset[bytes]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Feed:
-    """How far a feed of events was read: all before `since`, and from then on those with these marks.
+    """Progress of a feed of events: it gave all before `since`, and from then on those with these marks.
 
     An event is seen after its commit, later than the time that it bears. So a feed reads some time again, and leaves
     out what it has given.

@@ -399,7 +399,7 @@ class AuthorChanges:
 
 @dataclass(frozen=True, slots=True)
 class Attention:
-    """What wants attention in a namespace. Counts stop at 100, that of pending embeddings at 50,000.
+    """Counts of what wants attention in a namespace. They stop at 100, pending embeddings at 50,000.
 
     `similar` are those among the newest memories that are near-duplicates of an older one. Memories `tied` to files can
     be stale, which a process with the working copy finds out.

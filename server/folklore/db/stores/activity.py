@@ -1,4 +1,4 @@
-"""What happened, and what wants attention: statements over the audit log, the usage log and the injections.
+"""Statements of the overview and of the activity, over the audit log, the usage log and the injections.
 
 Those logs have no row-level security for readers: call their statements as the owner, with namespaces that the caller
 may read.
@@ -81,7 +81,7 @@ class MemoryUse:
 
 @dataclass(frozen=True, slots=True)
 class AttentionRules:
-    """What counts as a contradiction, and since when a memory must have been unused."""
+    """Relations of contradictions, the time since which an unused memory was not used, and the highest count."""
 
     contradicts: str
     kept: str
@@ -92,7 +92,7 @@ class AttentionRules:
 
 @dataclass(frozen=True, slots=True)
 class SimilarRules:
-    """How near near-duplicates are, which relations settle them, and how many memories are compared with how many."""
+    """Greatest distance of near-duplicates, relations that settle them, and numbers of memories that are compared."""
 
     distance: float
     settled: Sequence[str]
