@@ -218,7 +218,7 @@ async def test_a_body_that_does_not_come_in_time_is_timed_out_whatever_trickles_
     [
         b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + bytes(200),
         b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
-        b"GET / HTTP/9.9\r\nHost: localhost\r\n\r\n",
+        b"GET /nowhere HTTP/9.9\r\nHost: localhost\r\n\r\n",
         b"GET  /healthz  HTTP/1.1\r\nHost: localhost\r\n\r\n",
         b"GET /healthz\r\n\r\n",
         b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nno colon here\r\n\r\n",

@@ -180,7 +180,7 @@ async def test_discovery_is_open_and_other_unknown_paths_need_a_token(team: Team
     async with httpx.AsyncClient(base_url=team.url) as client:
         for path in ("oauth-protected-resource", "oauth-protected-resource/mcp", "oauth-authorization-server", "x"):
             assert (await client.get(f"/.well-known/{path}")).status_code == 404
-        for path in ("/healthzmcp", "/readyz/mcp", "/metricsx", "/", "/nowhere", "/.well-known"):
+        for path in ("/healthzmcp", "/readyz/mcp", "/metricsx", "/nowhere", "/.well-known"):
             assert (await client.get(path)).status_code == 401, path
 
 

@@ -24,18 +24,11 @@ from folklore.model import Memory
 
 Value = TypeVar("Value")
 
-# An id ends at random; its beginning is a time, which memories stored on one day share.
-_SHOWN = 8
 _NUMBER = re.compile(r"[1-9][0-9]{0,2}")
 _ENDING = re.compile(r"[0-9a-f]{4,31}")
 _HELP = "Give the whole id, at least its last 4 characters, or the number in the last list; `folklore list` shows them."
 # A list is forgotten after 12 hours: its numbers must not meet a command that was meant for another one.
 _KEPT_SECONDS = 12 * 60 * 60
-
-
-def short(id_: UUID) -> str:
-    """Return the end of an id, which commands take in place of the whole."""
-    return id_.hex[-_SHOWN:]
 
 
 def with_ids(

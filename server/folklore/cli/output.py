@@ -14,12 +14,13 @@ from uuid import UUID
 import click
 
 from folklore.cli import screen
-from folklore.cli.ids import short
 from folklore.cli.screen import paint as paint
 from folklore.cli.screen import print_line as print_line
 from folklore.memory import serializers
+from folklore.memory.ids import short
 from folklore.memory.serializers import Format
 from folklore.model import DEFAULT_KIND, FIELDS, SHOWN
+from folklore.text.dates.distance import absolute_time, distance
 from folklore.text.difference import Part, changed_lines
 
 if TYPE_CHECKING:
@@ -35,8 +36,6 @@ _COMMON_WEIGHT = 1.0  # of words of up to three letters: "the", "for"
 _INDENT = "    "
 _COMMIT = 12  # digits by which a commit is recognised
 _FIELD_WIDTH = 20
-_MINUTE, _HOUR = 60, 3_600  # seconds
-_YEAR = 365  # days
 _UNBOUNDED = 10_000  # columns, to measure a table without the width of the terminal
 
 
@@ -401,7 +400,7 @@ def time_text(moment: datetime, zone: tzinfo, now: datetime | None = None) -> st
     """Return a time for people: as a distance from now, or with --utc, and beyond a year, as date and time."""
     if shows_utc():
         return absolute_time(moment, zone)
-    return _distance(moment.astimezone(zone), now or datetime.now(zone)) or absolute_time(moment, zone)
+    return distance(moment.astimezone(zone), now or datetime.now(zone)) or absolute_time(moment, zone)
 
 
 def shows_utc() -> bool:
@@ -414,33 +413,6 @@ def _both_times(moment: datetime, zone: tzinfo) -> str:
     """Return date and time, and the distance from now if it is shown."""
     absolute, text = absolute_time(moment, zone), time_text(moment, zone)
     return absolute if text == absolute else f"{absolute} ({text})"
-
-
-def absolute_time(moment: datetime, zone: tzinfo) -> str:
-    """Return date and time in a zone, to the minute."""
-    return moment.astimezone(zone).strftime("%Y-%m-%d %H:%M")
-
-
-def _distance(moment: datetime, now: datetime) -> str | None:
-    """Return the distance from now in the largest unit that fits, in days of the calendar; None beyond a year."""
-    seconds = abs((now - moment).total_seconds())
-    days = abs((now.astimezone(moment.tzinfo).date() - moment.date()).days)
-    if days > _YEAR:
-        return None
-    if seconds < _MINUTE:
-        return "just now"
-    if seconds < _HOUR:
-        count, unit = int(seconds // _MINUTE), "minute"
-    elif days == 0 or seconds < 12 * _HOUR:
-        count, unit = int(seconds // _HOUR), "hour"
-    elif days == 1:
-        return "tomorrow" if moment > now else "yesterday"
-    elif days <= 30:
-        count, unit = days, "day"
-    else:
-        count, unit = round(days / (_YEAR / 12)), "month"
-    counted = f"{count} {unit}{'' if count == 1 else 's'}"
-    return f"in {counted}" if moment > now else f"{counted} ago"
 
 
 def _plain(value: object) -> str:

@@ -27,6 +27,8 @@ from folklore.errors import NotFound
 from folklore.http.api import api_routes
 from folklore.http.auth import AuthenticationMiddleware
 from folklore.http.connections import RequestTracking
+from folklore.http.console.guard import ConsoleGuard
+from folklore.http.console.routes import console_routes, is_console, missing_page
 from folklore.http.error_responses import Path, failure, refusal
 from folklore.http.health import Health
 from folklore.http.limits import STREAM_PATH, Limits, limiting
@@ -38,6 +40,7 @@ from folklore.http.team import Team
 from folklore.http.time_zone import RequestedTimeZone
 from folklore.http.trusted_hosts import TrustedHosts, transport_security
 from folklore.mcp.server import build_server
+from folklore.memory.auth.console_sessions import ConsoleSessions
 
 
 def build_app(
@@ -51,6 +54,7 @@ def build_app(
     oauth = settings.oauth
     security = transport_security(host, settings.http.allowed_hosts)
     team = Team.of(app, None if oauth.issuer is None else JwtIssuer(oauth))
+    sessions = ConsoleSessions(team.memory, team.authenticator, lambda: app.caller, app.now)
     health, metrics = Health(app), Metrics(app)
     app.usage.metrics = metrics
     server = build_server(team.service, offered=settings.tools)
@@ -63,6 +67,7 @@ def build_app(
         *api_routes(team.service, security),
         Path("/mcp", streamable, methods=["POST"]),  # without sessions there is no stream to GET and none to DELETE
         *_sse_routes(server, security, limits, several_workers=settings.http.workers > 1),
+        *console_routes(team, sessions),
     ]
 
     @asynccontextmanager
@@ -84,12 +89,15 @@ def build_app(
         Middleware(RequestTracking),
         Middleware(RequestLog, metrics=metrics, routes=routes),
         Middleware(TrustedHosts, security=security),
-        Middleware(AuthenticationMiddleware, team=team, metadata_url=_metadata_url(oauth)),
+        Middleware(AuthenticationMiddleware, team=team, metadata_url=_metadata_url(oauth), is_console=is_console),
+        Middleware(ConsoleGuard, team=team, sessions=sessions, is_console=is_console),
         Middleware(RequestedNamespace),
         Middleware(RequestedTimeZone),
         *limiting(limits, settings.http.rate_per_minute),
     ]
-    return Starlette(routes=routes, middleware=middleware, lifespan=lifespan)
+    return Starlette(
+        routes=routes, middleware=middleware, lifespan=lifespan, exception_handlers={404: missing_page(team.service)}
+    )
 
 
 def _streamable_http(server: Server[Any], host: str, security: TransportSecuritySettings, limits: Limits) -> Starlette:

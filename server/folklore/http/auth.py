@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
@@ -29,19 +30,28 @@ KNOWN = ("/mcp", "/sse", "/messages/", "/api/", _METRICS)
 class AuthenticationMiddleware:
     """ASGI middleware that identifies the caller of every request but the open ones, for the rest of the request.
 
+    The console identifies its visitors by sessions.
+
     A missing or bad token is 401. While the database is unavailable, the caller is not identified and may do nothing.
     """
 
-    def __init__(self, app: ASGIApp, team: Team, *, metadata_url: str | None) -> None:
+    def __init__(
+        self, app: ASGIApp, team: Team, *, metadata_url: str | None, is_console: Callable[[str], bool]
+    ) -> None:
         self._app = app
         self._team = team
+        self._is_console = is_console
         self._metadata_url = metadata_url
         self._joins = Rate(_JOINS_PER_MINUTE)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve a request."""
         token = _bearer(scope) if scope["type"] == "http" else None
-        if scope["type"] != "http" or _is_open(scope["method"], scope["path"], token):
+        if (
+            scope["type"] != "http"
+            or self._is_console(scope["path"])
+            or _is_open(scope["method"], scope["path"], token)
+        ):
             await self._app(scope, receive, send)
             return
         if scope["method"] == "POST" and scope["path"] == JOIN:

@@ -18,8 +18,8 @@ from folklore.text.clean import replace_lone_surrogates
 
 # Monitoring must get an answer when nothing else does.
 PROBES = frozenset({"/healthz", "/readyz", "/metrics"})
-# A GET on this path opens a stream that stays open for hours.
-STREAM_PATH = "/sse"
+# A GET on these paths opens a stream that stays open for hours: of the protocol, of the console.
+STREAM_PATH, LIVE_PATH = "/sse", "/live"
 
 # Keys whose calls are counted: the principals with tokens, and the addresses that send codes of invitations.
 _KEYS = 100_000
@@ -212,7 +212,7 @@ class ConcurrencyLimit:
         """Run the request in its turn, or refuse it."""
         if scope["type"] != "http" or scope["path"] in PROBES:
             await self.app(scope, receive, send)
-        elif scope["method"] == "GET" and scope["path"] == STREAM_PATH:
+        elif scope["method"] == "GET" and scope["path"] in (STREAM_PATH, LIVE_PATH):
             await self._stream(scope, receive, send)
         elif await self._take_place():
             try:

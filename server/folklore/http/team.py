@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -21,12 +22,13 @@ from folklore.model import Caller
 
 @dataclass(frozen=True, slots=True)
 class Team:
-    """The service, the authenticator and the denial log of such a server."""
+    """The service, the authenticator, the denial log and the memory of such a server."""
 
     app: App
     service: Service
     authenticator: TokenAuthenticator
     denials: DenialLog
+    memory: Callable[[], Awaitable[MemoryContext]]
 
     @classmethod
     def of(cls, app: App, issuer: Issuer | None = None) -> Team:
@@ -66,7 +68,7 @@ class Team:
         authenticator = TokenAuthenticator(
             memory, demand=app.settings.http.authentication, local=lambda: app.caller, now=app.now, issuer=issuer
         )
-        return cls(app, service, authenticator, denials)
+        return cls(app, service, authenticator, denials, memory)
 
     def denied(self, caller: Caller, action: str, error: FolkloreError, reason: str) -> None:
         """Log a request that was not authenticated."""

@@ -9,6 +9,8 @@ from threading import Lock
 from uuid import UUID
 
 _TAIL_BITS = 74
+# An id ends at random; its beginning is a time, which memories stored on one day share.
+_SHOWN = 8
 # Milliseconds. After a clock was set back by more, ids follow it; by less, they continue from the last one.
 _SET_BACK = 10_000
 
@@ -53,3 +55,8 @@ def new_id() -> UUID:
 def id_from(at: datetime) -> UUID:
     """Return the least id that is made from a time on."""
     return UUID(int=int(at.timestamp() * 1_000) << 80)
+
+
+def short(id_: UUID) -> str:
+    """Return the end of an id, which commands and the console show, and commands take in place of the whole."""
+    return id_.hex[-_SHOWN:]

@@ -16,13 +16,13 @@ import click
 from folklore.app import working_copy
 from folklore.cli.context import settings_of, with_operations, zone_of
 from folklore.cli.daily.write import as_text, edit_request
-from folklore.cli.ids import short
 from folklore.cli.options import changes_from, context_and_json
 from folklore.cli.output import print_difference, print_json, print_line, print_stale, time_text
 from folklore.errors import FolkloreError, InvalidInput, NotFound
 from folklore.memory import requests, serializers
 from folklore.memory.code.calls import confirmation, stale_memories
 from folklore.memory.code.working_copy import WorkingCopy
+from folklore.memory.ids import short
 from folklore.memory.requests import DISTINCT, REVIEWED, ReviewRequest
 from folklore.memory.results import ReviewItem, ReviewReason
 from folklore.memory.service import Operations

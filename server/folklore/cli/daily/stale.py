@@ -9,13 +9,14 @@ import click
 
 from folklore.app import working_copy
 from folklore.cli.context import settings_of, with_operations, zone_of
-from folklore.cli.ids import keep_list, short, with_ids
+from folklore.cli.ids import keep_list, with_ids
 from folklore.cli.options import context_and_json
 from folklore.cli.output import one_line, print_json, print_line, print_stale
 from folklore.errors import InvalidInput, NotFound
 from folklore.memory import serializers
 from folklore.memory.code.calls import confirmation, stale_memories
 from folklore.memory.code.working_copy import WorkingCopy
+from folklore.memory.ids import short
 from folklore.memory.service import Operations
 from folklore.model import Memory, Recalled
 

@@ -14,7 +14,6 @@ from folklore import __version__
 from folklore.cli.client import HttpClient
 from folklore.cli.context import token_for
 from folklore.cli.operate.checks import Checks, Doubt
-from folklore.cli.output import absolute_time
 from folklore.clients.credentials import normalised
 from folklore.clients.known import CLIENTS, Client, Machine
 from folklore.clients.plugin import is_installed
@@ -23,6 +22,7 @@ from folklore.errors import FolkloreError, Unavailable
 from folklore.memory.requests import CallerRequest, StatusRequest
 from folklore.memory.results import CallerInfo
 from folklore.text import names
+from folklore.text.dates.distance import absolute_time
 
 _SOON = timedelta(days=7)  # a certificate or token that ends before then is reported
 _CLOCKS = 30.0  # seconds by which clocks may differ unnoticed

@@ -9,11 +9,12 @@ import click
 
 from folklore.cli.context import call, zone_of
 from folklore.cli.options import Names, context_and_json, id_of, namespaces_option
-from folklore.cli.output import absolute_time, print_json, print_line, print_rows, row_of
+from folklore.cli.output import print_json, print_line, print_rows, row_of
 from folklore.memory import requests
 from folklore.memory.requests import without_nulls
 from folklore.memory.results import ErasedNamespaces, MergedNamespaces
 from folklore.model import Role
+from folklore.text.dates.distance import absolute_time
 
 # Names in the output, and the attributes that they show.
 _TOKEN_TIMES = {"invited_until": "invited_until", "expires_at": "expires_at", "used_at": "last_used_at"}

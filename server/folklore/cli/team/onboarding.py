@@ -18,7 +18,7 @@ from folklore.cli.context import call, quick_settings, settings_of, zone_of
 from folklore.cli.operate.checks import print_checks
 from folklore.cli.operate.server_checks import examine_server
 from folklore.cli.options import context_and_json
-from folklore.cli.output import absolute_time, print_json, print_line
+from folklore.cli.output import print_json, print_line
 from folklore.clients.authorities import drop_authority, keep_authority
 from folklore.clients.credentials import delete_token, normalised, read_token, save_token
 from folklore.config import Settings, is_loopback
@@ -27,6 +27,7 @@ from folklore.memory.auth.tokens import PREFIX, digest_of, key_of
 from folklore.memory.requests import InviteRequest, JoinRequest
 from folklore.memory.results import Joined
 from folklore.text import names
+from folklore.text.dates.distance import absolute_time
 
 _PAUSES = (0.5, 1.0, 2.0)  # seconds before an exchange without an answer is repeated
 

@@ -1,0 +1,194 @@
+"""The way into the console: response headers, the caller of a session, the origin of changes, signing in."""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Callable, Mapping
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from urllib.parse import quote, urlsplit
+
+from starlette.datastructures import MutableHeaders
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from folklore.errors import FolkloreError, Refused, Unauthenticated
+from folklore.http.console.visit import address, error_page, is_from_script, open_page, redirection
+from folklore.http.error_responses import failure, refusal
+from folklore.http.limits import Rate
+from folklore.http.team import Team
+from folklore.memory.auth.console_sessions import ConsoleSessions
+from folklore.memory.auth.current_caller import calling
+from folklore.model import Caller
+
+# Twelve hours, after which the database ends a session too.
+_COOKIE_SECONDS = 12 * 60 * 60
+# Tries of one address a minute. A token has 256 random bits; this bounds the work.
+_SIGN_INS_PER_MINUTE = 600
+_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; "
+    "frame-ancestors 'none'; base-uri 'none'"
+)
+_HEADERS: Mapping[str, str] = {
+    "content-security-policy": _POLICY,
+    "x-content-type-options": "nosniff",
+    "x-frame-options": "DENY",
+    # Browsers send the origin `null` with a form under no-referrer.
+    "referrer-policy": "same-origin",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "permissions-policy": "camera=(), geolocation=(), microphone=()",
+}
+_STATIC, ICON_PATH = "/static/", "/favicon.ico"
+_OPEN = ("/sign-in", "/open")
+
+
+@dataclass(frozen=True, slots=True)
+class Visitor:
+    """The session of a request: the secret of its cookie, and its caller."""
+
+    caller: Caller
+    secret: str = field(repr=False)
+
+
+class ConsoleGuard:
+    """ASGI middleware that finds the caller of a request to the console by the cookie of its session.
+
+    Without a session a page answers with the way to the sign-in page, and nothing else is done. A change must come from
+    a page of this server: its Origin is compared with its Host.
+    """
+
+    def __init__(self, app: ASGIApp, team: Team, sessions: ConsoleSessions, is_console: Callable[[str], bool]) -> None:
+        self._app = app
+        self._team = team
+        self._sessions = sessions
+        self._is_console = is_console
+        self._sign_ins = Rate(_SIGN_INS_PER_MINUTE)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Serve a request."""
+        if scope["type"] != "http" or not self._is_console(scope["path"]):
+            return await self._app(scope, receive, send)
+        if scope["path"].startswith(_STATIC) or scope["path"] == ICON_PATH:
+            return await self._app(scope, receive, _with_headers(send, keep=True))
+        request, send = Request(scope), _with_headers(send)
+        visitor: Visitor | None = None
+        try:
+            visitor = await self._visitor(request)
+            refused = self._refused(request, visitor)
+        except FolkloreError as error:
+            refused = error_page(request, error, None)
+        if refused is not None:
+            return await refused(scope, receive, send)
+        state = scope.setdefault("state", {})
+        state["visitor"] = visitor
+        if visitor is not None and visitor.caller.token is not None:
+            state["principal"], state["owner"] = visitor.caller.author, visitor.caller.access is None
+        with nullcontext() if visitor is None else calling(visitor.caller):
+            return await self._app(scope, receive, send)
+
+    async def _visitor(self, request: Request) -> Visitor | None:
+        secret = request.cookies.get(cookie_name(request))
+        if not secret:
+            return None
+        try:
+            return Visitor(await self._sessions.find(secret), secret)
+        except Unauthenticated:
+            return None
+
+    def _refused(self, request: Request, visitor: Visitor | None) -> Response | None:
+        """Return the answer to a request that goes no further."""
+        path = request.scope["path"]
+        if request.method not in ("GET", "HEAD", "POST"):
+            return refusal(405, "wrong_method", "This path takes GET and POST only.", "Use the pages of the console.")
+        if request.method == "POST" and (wrong := _wrong_origin(request)) is not None:
+            self._team.denied(Caller(author="unknown"), "console", wrong, "wrong_origin")
+            return error_page(request, wrong, None)
+        if path in _OPEN:
+            return self._too_often(request)
+        return _sign_in(request) if visitor is None else None
+
+    def _too_often(self, request: Request) -> Response | None:
+        if request.method != "POST" and "code" not in request.query_params:
+            return None
+        host = request.client.host if request.client else ""
+        if not (wait := self._sign_ins.take(host)):
+            return None
+        message = f"Sign in at most {_SIGN_INS_PER_MINUTE} times a minute from one address."
+        return refusal(429, "rate_limited", message, "Wait as long as retry_after says.", retry_after=wait)
+
+
+def cookie_name(request: Request) -> str:
+    """Return the name of the session's cookie: browsers keep cookies of one host apart by name alone, not by port."""
+    url = urlsplit(f"//{request.headers.get('host', '')}")
+    return f"folklore_{url.port or request.url.scheme}"
+
+
+def set_cookie(request: Request, response: Response, secret: str) -> None:
+    """Set the session's cookie. Without a path it holds for the pages below the sign-in page, so below any prefix."""
+    response.set_cookie(
+        cookie_name(request),
+        secret,
+        max_age=_COOKIE_SECONDS,
+        path=None,
+        secure=request.url.scheme == "https",
+        httponly=True,
+        samesite="strict",
+    )
+
+
+def delete_cookie(request: Request, response: Response) -> None:
+    """Let the browser forget the session's cookie."""
+    response.set_cookie(
+        cookie_name(request),
+        "",
+        max_age=0,
+        path=None,
+        secure=request.url.scheme == "https",
+        httponly=True,
+        samesite="strict",
+    )
+
+
+def is_form_token(given: str, expected: str) -> bool:
+    """Compare two form tokens in constant time."""
+    return hmac.compare_digest(given.encode(), expected.encode())
+
+
+def _wrong_origin(request: Request) -> FolkloreError | None:
+    """Return an error unless a change comes from a page of this server. A browser always states where it comes from."""
+    origin = request.headers.get("origin")
+    if origin is not None and urlsplit(origin).netloc == request.headers.get("host"):
+        return None
+    return Refused("This change does not come from a page of this server.", hint="Reload the page and try again.")
+
+
+def _sign_in(request: Request) -> Response:
+    """Return the way to sign in and back: a redirection for a page, 401 for a script."""
+    if is_from_script(request):
+        return failure(Unauthenticated("missing", "The session has ended.", hint="Sign in again."))
+    if request.method == "POST":
+        return open_page(request, "signed_out.html", 401)
+    path, query = request.scope["path"].lstrip("/"), request.url.query
+    return redirection(address(request, "sign-in", next=f"{path}?{query}" if query else path))
+
+
+def next_address(given: str) -> str:
+    """Return the address of a page within the console, whatever the address of the sign-in page says."""
+    return "./" + quote(given.lstrip("/\\"), safe="/?&=%+,:")
+
+
+def _with_headers(send: Send, *, keep: bool = False) -> Send:
+    """Return a `send` that adds the headers of the console; a page is kept nowhere unless it says otherwise."""
+
+    async def sending(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            headers = MutableHeaders(scope=message)
+            for name, value in _HEADERS.items():
+                headers[name] = value
+            if not keep:
+                headers.setdefault("cache-control", "no-store")
+        await send(message)
+
+    return sending

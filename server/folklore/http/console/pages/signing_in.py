@@ -1,0 +1,89 @@
+"""Signing in: by a token, by a one-time link, or without either where the server needs no token; and signing out."""
+
+from __future__ import annotations
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from folklore.errors import FolkloreError, Unauthenticated
+from folklore.http.console.guard import Visitor, delete_cookie, next_address, set_cookie
+from folklore.http.console.visit import open_page, read_form, redirection
+from folklore.http.team import Team
+from folklore.memory.auth.console_sessions import ConsoleSessions
+
+_BAD_LINK = "This link was used before, or it is older than two minutes."
+_NEW_LINK = "`folklore open` makes a new one."
+
+
+class SigningIn:
+    """The pages that need no session."""
+
+    def __init__(self, team: Team, sessions: ConsoleSessions) -> None:
+        self._team = team
+        self._sessions = sessions
+
+    async def show(self, request: Request) -> Response:
+        """Show the sign-in page, or the way on to a visitor who is signed in."""
+        given = request.query_params.get("next", "")
+        if request.scope["state"].get("visitor") is not None:
+            return redirection(next_address(given))
+        return await self._page(request, given)
+
+    async def sign_in(self, request: Request) -> Response:
+        """Begin a session for the caller of a token, always with a new secret."""
+        form = read_form(await request.body())
+        token, given = form.get("token", "").strip(), form.get("next", "")
+        try:
+            caller = await self._team.authenticator.admit(token or None)
+            secret = await self._sessions.begin(caller, anonymous=not token)
+        except Unauthenticated as error:
+            self._team.denied(self._team.app.caller, "console sign_in", error, error.reason)
+            return await self._page(request, given, error, status=403)
+        except FolkloreError as error:
+            return await self._page(request, given, error, status=503)
+        return self._begun(request, secret, given)
+
+    async def open(self, request: Request) -> Response:
+        """Exchange a one-time link, at once if the person followed it from outside of a browser's page."""
+        code = request.query_params.get("code", "")
+        if request.method == "HEAD" or "prefetch" in request.headers.get("sec-purpose", ""):
+            return Response(status_code=204)
+        # A page of another site could sign its visitor in to an account of its own.
+        if request.headers.get("sec-fetch-site") == "cross-site":
+            return open_page(request, "open.html", code=code)
+        return await self._exchange(request, code)
+
+    async def confirm_open(self, request: Request) -> Response:
+        """Exchange a one-time link after a confirmation."""
+        return await self._exchange(request, read_form(await request.body()).get("code", ""))
+
+    async def sign_out(self, request: Request) -> Response:
+        """End the session."""
+        visitor: Visitor = request.scope["state"]["visitor"]
+        await self._sessions.end(visitor.secret)
+        response = redirection("./sign-in")
+        delete_cookie(request, response)
+        return response
+
+    async def _exchange(self, request: Request, code: str) -> Response:
+        try:
+            secret = await self._sessions.exchange(code)
+        except FolkloreError as error:
+            return await self._page(request, "", error, status=503)
+        if secret is None:
+            return await self._page(request, "", Unauthenticated("unknown", _BAD_LINK, hint=_NEW_LINK), status=403)
+        return self._begun(request, secret, request.query_params.get("next", ""))
+
+    def _begun(self, request: Request, secret: str, given: str) -> Response:
+        response = redirection(next_address(given))
+        set_cookie(request, response, secret)
+        return response
+
+    async def _page(
+        self, request: Request, given: str, error: FolkloreError | None = None, *, status: int = 200
+    ) -> Response:
+        try:
+            demanded = await self._team.authenticator.demands_token()
+        except FolkloreError as unavailable:
+            demanded, error, status = True, error or unavailable, max(status, 503)
+        return open_page(request, "sign_in.html", status, demanded=demanded, next=given, error=error)

@@ -1,0 +1,99 @@
+"""HTML of the console: the templates, their filters, and the static files."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cache
+from importlib.resources import files
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, Any
+
+from folklore.memory.ids import short
+from folklore.text.dates.distance import absolute_time, distance
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+    from markupsafe import Markup
+
+_ROOM = "folklore.http.console"
+_STATIC_TYPES: Mapping[str, str] = {
+    ".css": "text/css; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".svg": "image/svg+xml",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class StaticFile:
+    """A file that every visitor gets: a style, a script or a picture."""
+
+    content: bytes
+    media_type: str
+
+
+@cache
+def static_files() -> Mapping[str, StaticFile]:
+    """Return the static files by name."""
+    return {
+        entry.name: StaticFile(entry.read_bytes(), _STATIC_TYPES[PurePosixPath(entry.name).suffix])
+        for entry in files(_ROOM).joinpath("static").iterdir()
+        if PurePosixPath(entry.name).suffix in _STATIC_TYPES
+    }
+
+
+@cache
+def static_version() -> str:
+    """Return a digest of all static files, which is part of their addresses: a browser may keep them for ever."""
+    digest = hashlib.sha256()
+    for name, file in sorted(static_files().items()):
+        digest.update(name.encode() + b"\0" + file.content)
+    return digest.hexdigest()[:12]
+
+
+@cache
+def _environment() -> Environment:
+    """Return the templates, read at the first page. Every value is escaped; an unknown name is an error."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined  # 50 ms, for the first visitor only
+
+    environment = Environment(
+        loader=PackageLoader(_ROOM), autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    environment.filters |= {"ago": ago, "day": day, "short": short, "count": count, "amount": amount}
+    return environment
+
+
+def html(template: str, values: Mapping[str, Any]) -> str:
+    """Return a rendered template."""
+    return _environment().get_template(template).render(values)
+
+
+# Filters
+
+
+def ago(moment: datetime | None) -> Markup | str:
+    """Return a time element: the distance from now, date and time in its title."""
+    from markupsafe import Markup
+
+    if moment is None:
+        return "never"
+    at = moment.astimezone(UTC)
+    exact = absolute_time(at, UTC)
+    shown = distance(at, datetime.now(UTC)) or exact
+    return Markup('<time datetime="{}" title="{} UTC">{}</time>').format(at.isoformat(timespec="seconds"), exact, shown)
+
+
+def day(moment: datetime) -> str:
+    """Return the date of a time, in UTC."""
+    return moment.astimezone(UTC).date().isoformat()
+
+
+def count(number: float) -> str:
+    """Return a number with separators of thousands."""
+    return f"{number:,}"
+
+
+def amount(number: int, noun: str) -> str:
+    """Return a number with its noun: 1 memory, 2 memories."""
+    plural = f"{noun[:-1]}ies" if noun.endswith("y") else f"{noun}s"
+    return f"{number:,} {noun if number == 1 else plural}"

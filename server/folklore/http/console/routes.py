@@ -1,0 +1,128 @@
+"""Routes of the console: the pages, the static files, and the call of a page."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import BaseRoute, Route
+
+from folklore.errors import FolkloreError, NotFound, Refused
+from folklore.http.console.guard import ICON_PATH, Visitor, is_form_token
+from folklore.http.console.page_routes import PageRoute, post
+from folklore.http.console.pages import home
+from folklore.http.console.pages.signing_in import SigningIn
+from folklore.http.console.render import static_files
+from folklore.http.console.visit import Handler, Visit, error_page, read_form
+from folklore.http.error_responses import Path
+from folklore.http.team import Team
+from folklore.memory.auth.console_sessions import ConsoleSessions, form_token
+from folklore.memory.service import Service
+
+Endpoint = Callable[[Request], Awaitable[Response]]
+
+PAGES: Sequence[PageRoute] = (*home.ROUTES,)
+# Where a script sends the form token; a form has it in a field.
+TOKEN_HEADER, TOKEN_FIELD = "Folklore-Form-Token", "form_token"
+_KEPT = "public, max-age=31536000, immutable"
+
+
+def console_routes(team: Team, sessions: ConsoleSessions) -> list[BaseRoute]:
+    """Return the routes of the console."""
+    signing_in = SigningIn(team, sessions)
+
+    async def sign_out(visit: Visit) -> Response:
+        return await signing_in.sign_out(visit.request)
+
+    pages: dict[str, dict[str, Handler]] = {}
+    for page in (*PAGES, post("/sign-out", sign_out)):
+        pages.setdefault(page.path, {})[page.method] = page.handler
+    return [
+        Route("/static/{version}/{name}", _static),
+        Route(ICON_PATH, _icon),
+        _route("/sign-in", {"GET": signing_in.show, "POST": signing_in.sign_in}),
+        _route("/open", {"GET": signing_in.open, "POST": signing_in.confirm_open}),
+        *(
+            _route(path, {method: _page(team.service, handler) for method, handler in handlers.items()})
+            for path, handlers in pages.items()
+        ),
+    ]
+
+
+def is_console(path: str) -> bool:
+    """Return True for a path of the console: one that begins as a page of it does."""
+    return _beginning(path) in _BEGINNINGS
+
+
+def missing_page(service: Service) -> Callable[[Request, Exception], Awaitable[Response]]:
+    """Return the handler of a path without a route: a page within the console, else the answer of Starlette."""
+
+    async def answer(request: Request, _error: Exception) -> Response:
+        visitor: Visitor | None = request.scope.get("state", {}).get("visitor")
+        if visitor is None:
+            return PlainTextResponse("Not Found", 404)
+        visit = Visit(request, visitor.caller, form_token(visitor.secret), service)
+        return error_page(
+            request, NotFound("There is no such page.", hint="The navigation above has all pages."), visit
+        )
+
+    return answer
+
+
+def _beginning(path: str) -> str:
+    return path.split("/")[1] if path.startswith("/") else path
+
+
+_BEGINNINGS = frozenset(
+    map(_beginning, (*(page.path for page in PAGES), "/static/", ICON_PATH, "/sign-in", "/sign-out", "/open"))
+)
+
+
+def _route(path: str, endpoints: Mapping[str, Endpoint]) -> Path:
+    async def endpoint(request: Request) -> Response:
+        return await endpoints["GET" if request.method == "HEAD" else request.method](request)
+
+    return Path(path, endpoint, methods=list(endpoints))
+
+
+def _page(service: Service, handler: Handler) -> Endpoint:
+    """Return the endpoint of a page: its form is read and checked, its errors become pages."""
+
+    async def endpoint(request: Request) -> Response:
+        visitor: Visitor = request.scope["state"]["visitor"]
+        visit = Visit(request, visitor.caller, form_token(visitor.secret), service)
+        try:
+            if request.method == "POST":
+                form = read_form(await request.body())
+                given = request.headers.get(TOKEN_HEADER) or form.get(TOKEN_FIELD, "")
+                visit = Visit(request, visitor.caller, visit.form_token, service, form)
+                _check_form(given, visit.form_token)
+            return await handler(visit)
+        except FolkloreError as error:
+            if isinstance(error, Refused):
+                service.denied("console", error)
+            return error_page(request, error, visit)
+
+    return endpoint
+
+
+def _check_form(given: str, expected: str) -> None:
+    if not is_form_token(given, expected):
+        raise Refused("The form lacks the token of this session.", hint="Reload the page and send it again.")
+
+
+async def _static(request: Request) -> Response:
+    return _file(request.path_params["name"])
+
+
+async def _icon(_request: Request) -> Response:
+    """Return the icon where browsers look for it by themselves; a link in each page would be one more request."""
+    return _file("icon.svg")
+
+
+def _file(name: str) -> Response:
+    file = static_files().get(name)
+    if file is None:
+        return Response(status_code=404)
+    return Response(file.content, media_type=file.media_type, headers={"cache-control": _KEPT})

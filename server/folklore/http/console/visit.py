@@ -1,0 +1,149 @@
+"""Visit: one request of a signed-in caller to a page of the console."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+from urllib.parse import parse_qsl, urlencode
+
+from starlette.datastructures import ImmutableMultiDict, QueryParams
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, JSONResponse, Response
+
+from folklore import __version__
+from folklore.errors import FolkloreError, InvalidInput
+from folklore.http.console.render import html, static_version
+from folklore.http.error_responses import failure
+from folklore.memory.requests import Result, Returns
+from folklore.memory.service import Service
+from folklore.model import Caller
+
+# Fields of a form: more are an error.
+_FIELDS = 2_000
+# The texts that pages show after a change. The address names one of these, never a text.
+NOTICES: Mapping[str, str] = {
+    "created": "Created.",
+    "deleted": "Deleted.",
+    "erased": "Erased for good.",
+    "forgotten": "Forgotten. It can be restored until the retention time is over.",
+    "merged": "Merged.",
+    "nothing": "Nothing had to be changed.",
+    "pinned": "Pinned.",
+    "related": "Related.",
+    "restored": "Restored.",
+    "revoked": "Revoked.",
+    "saved": "Saved.",
+    "superseded": "Superseded.",
+    "undone": "Undone.",
+    "unpinned": "No longer pinned.",
+    "unrelated": "The relation is removed.",
+}
+
+Handler = Callable[["Visit"], Awaitable[Response]]
+
+
+@dataclass(frozen=True, slots=True)
+class Visit:
+    """Request of a signed-in caller. `form` has the fields of a POST; its origin and form token have been checked."""
+
+    request: Request
+    caller: Caller
+    form_token: str = field(repr=False)
+    service: Service
+    form: ImmutableMultiDict[str, str] = field(default_factory=ImmutableMultiDict)
+
+    @property
+    def query(self) -> QueryParams:
+        """The parameters of the address."""
+        return self.request.query_params
+
+    @property
+    def is_owner(self) -> bool:
+        """True for the owner of the deployment, to whom every namespace is open."""
+        return self.caller.access is None
+
+    async def call(self, request: Returns[Result]) -> Result:
+        """Run an operation as this caller. Raises FolkloreError."""
+        return await self.service.call(request)
+
+    def url(self, path: str = "", **parameters: object) -> str:
+        """Return the relative address of a page, with parameters; None, "" and empty lists are left out."""
+        return address(self.request, path, **parameters)
+
+    def render(self, template: str, status: int = 200, /, **values: Any) -> HTMLResponse:
+        """Return a page made from a template, which also gets `visit`."""
+        return HTMLResponse(html(template, {**_everywhere(self.request), "visit": self, **values}), status)
+
+    def redirect(self, path: str = "", *, notice: str = "", **parameters: object) -> Response:
+        """Return the redirection to another page after a change; `notice` is one of NOTICES."""
+        return redirection(self.url(path, notice=notice, **parameters))
+
+    def json(self, value: object) -> JSONResponse:
+        """Return a JSON value, for scripts."""
+        return JSONResponse(value)
+
+    @property
+    def notice(self) -> str:
+        """The text to show after a change, or nothing."""
+        return NOTICES.get(self.query.get("notice", ""), "")
+
+
+def redirection(location: str) -> Response:
+    """Return 303 to a relative address."""
+    return Response(status_code=303, headers={"location": location})
+
+
+def address(request: Request, path: str = "", **parameters: object) -> str:
+    """Return the address of a page relative to the present one, so that it holds behind any prefix of a proxy."""
+    given = [(name.rstrip("_"), value) for name, value in parameters.items() if value not in (None, "", [], ())]
+    query = urlencode(given, doseq=True)
+    return f"{'../' * _depth(request) or './'}{path}{'?' if query else ''}{query}"
+
+
+def open_page(request: Request, template: str, status: int = 200, /, **values: Any) -> HTMLResponse:
+    """Return a page for a visitor without a session."""
+    return HTMLResponse(html(template, {**_everywhere(request), "visit": None, **values}), status)
+
+
+def error_page(request: Request, error: FolkloreError, visit: Visit | None) -> Response:
+    """Return an error as a page with its hint, or as JSON if the request takes nothing else."""
+    answer = failure(error)
+    if is_from_script(request):
+        return answer
+    values = {"status": answer.status_code, "message": error.message, "hint": error.hint or ""}
+    if visit is None:
+        return open_page(request, "error.html", answer.status_code, **values)
+    return visit.render("error.html", answer.status_code, **values)
+
+
+def is_from_script(request: Request) -> bool:
+    """Return True for a request whose answer is for a script: one that takes JSON or events, and no page."""
+    accepted = request.headers.get("accept", "")
+    return "text/html" not in accepted and ("application/json" in accepted or "text/event-stream" in accepted)
+
+
+def read_form(body: bytes) -> ImmutableMultiDict[str, str]:
+    """Parse the fields of a form. Raises InvalidInput."""
+    try:
+        pairs = parse_qsl(body.decode("ascii"), keep_blank_values=True, errors="replace", max_num_fields=_FIELDS)
+    except ValueError:
+        raise InvalidInput("form", "is not a form's data.", hint="Reload the page and send it again.") from None
+    # Browsers send every line break as \r\n.
+    return ImmutableMultiDict([(name, value.replace("\r\n", "\n")) for name, value in pairs])
+
+
+def _depth(request: Request) -> int:
+    return max(str(request.scope["path"]).count("/") - 1, 0)
+
+
+def _everywhere(request: Request) -> dict[str, Any]:
+    """Return the values that every template gets."""
+    url = partial(address, request)
+    return {
+        "url": url,
+        "static": lambda name: url(f"static/{static_version()}/{name}"),
+        "path": request.scope["path"],
+        "version": __version__,
+    }

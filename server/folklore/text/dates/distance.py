@@ -1,0 +1,35 @@
+"""Times as people read them: date and time, or the distance from now."""
+
+from __future__ import annotations
+
+from datetime import datetime, tzinfo
+
+_MINUTE, _HOUR = 60, 3_600  # seconds
+_YEAR = 365  # days
+
+
+def absolute_time(moment: datetime, zone: tzinfo) -> str:
+    """Return date and time in a zone, to the minute."""
+    return moment.astimezone(zone).strftime("%Y-%m-%d %H:%M")
+
+
+def distance(moment: datetime, now: datetime) -> str | None:
+    """Return the distance from now in the largest unit that fits, in days of the calendar; None beyond a year."""
+    seconds = abs((now - moment).total_seconds())
+    days = abs((now.astimezone(moment.tzinfo).date() - moment.date()).days)
+    if days > _YEAR:
+        return None
+    if seconds < _MINUTE:
+        return "just now"
+    if seconds < _HOUR:
+        count, unit = int(seconds // _MINUTE), "minute"
+    elif days == 0 or seconds < 12 * _HOUR:
+        count, unit = int(seconds // _HOUR), "hour"
+    elif days == 1:
+        return "tomorrow" if moment > now else "yesterday"
+    elif days <= 30:
+        count, unit = days, "day"
+    else:
+        count, unit = round(days / (_YEAR / 12)), "month"
+    counted = f"{count} {unit}{'' if count == 1 else 's'}"
+    return f"in {counted}" if moment > now else f"{counted} ago"

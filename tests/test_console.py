@@ -1,0 +1,238 @@
+"""The way into the console: sessions, headers, origins, form tokens."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import httpx
+import pytest
+
+from folklore.embedding.protocol import Embedder
+from folklore.http.console import routes
+from tests.conftest import Cluster
+from tests.servers import on_http, watched
+from tests.team import Team, library_at
+from tests.visitor import texts, visiting
+
+PAGES = ("/", *sorted({page.path for page in routes.PAGES if page.method == "GET"} - {"/"}))
+SECRET_TEXT = "The mole is closed in November."
+
+
+@pytest.fixture(scope="module")
+async def team(
+    cluster: Cluster, template: str, embedder: Embedder, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[Team]:
+    """A server that needs a token."""
+    async with cluster.new_database(template) as name:
+        settings = watched(tmp_path_factory.mktemp("console"), database_url=cluster.address(name))
+        async with library_at(cluster.address(name), embedder) as library, on_http(settings) as running:
+            team = Team(running, library)
+            await team.keep(SECRET_TEXT, namespace="harbour")
+            await team.token("root", owner=True)
+            yield team
+            assert not running.crashes()
+
+
+@pytest.fixture
+async def stranger(team: Team) -> AsyncIterator[httpx.AsyncClient]:
+    async with httpx.AsyncClient(base_url=team.url, headers={"Accept": "text/html"}) as client:
+        yield client
+
+
+def origin(team: Team) -> dict[str, str]:
+    return {"Origin": team.url}
+
+
+@pytest.mark.parametrize("path", PAGES)
+async def test_without_a_session_every_page_is_the_way_to_sign_in(stranger: httpx.AsyncClient, path: str) -> None:
+    answer = await stranger.get(path)
+    page = await stranger.get(path, follow_redirects=True)
+
+    assert (answer.status_code, answer.content) == (303, b"")
+    assert page.status_code == 200
+    assert "Your token" in page.text
+    assert SECRET_TEXT not in page.text
+    assert "harbour" not in page.text
+
+
+async def test_after_signing_in_the_visitor_is_where_he_wanted_to_be(team: Team) -> None:
+    created = await team.token("ann", "harbour:reader")
+    async with httpx.AsyncClient(base_url=team.url, follow_redirects=True) as client:
+        asked = await client.get("/?q=a%20b&x=%C3%A9", headers={"Accept": "text/html"})
+        data = {"token": created.secret, "next": asked.url.params["next"]}
+        answer = await client.post("/sign-in", data=data, headers=origin(team))
+
+    assert str(answer.url) == f"{team.url}/?q=a%20b&x=%C3%A9"
+
+
+@pytest.mark.parametrize("target", ["https://evil.example/", "//evil.example", "\\\\evil.example", "/\\evil.example"])
+async def test_the_way_on_stays_within_the_console(team: Team, stranger: httpx.AsyncClient, target: str) -> None:
+    created = await team.token("ann", "harbour:reader")
+
+    answer = await stranger.post("/sign-in", data={"token": created.secret, "next": target}, headers=origin(team))
+
+    assert answer.status_code == 303
+    assert httpx.URL(f"{team.url}/sign-in").join(answer.headers["location"]).host == "127.0.0.1"
+
+
+async def test_every_answer_has_the_policy_and_nothing_is_kept(team: Team, stranger: httpx.AsyncClient) -> None:
+    created = await team.token("ann", "harbour:reader")
+    async with visiting(team.url, created.secret) as ann:
+        home = await ann.get("/")
+        answers = [home, await ann.get("/sign-in/x"), await stranger.get("/sign-in"), await stranger.get("/")]
+        style = await ann.get(home.text.split('rel="stylesheet" href="./')[1].split('"')[0])
+
+    for answer in (*answers, style):
+        policy = answer.headers["content-security-policy"]
+        assert policy.startswith("default-src 'none'; script-src 'self'; style-src 'self';")
+        assert "frame-ancestors 'none'" in policy
+        assert "unsafe" not in policy
+        assert answer.headers["x-content-type-options"] == "nosniff"
+    assert {answer.headers["cache-control"] for answer in answers} == {"no-store"}
+    assert "immutable" in style.headers["cache-control"]
+
+
+async def test_the_cookie_is_strict_and_hidden_from_scripts(team: Team, stranger: httpx.AsyncClient) -> None:
+    created = await team.token("ann", "harbour:reader")
+
+    answer = await stranger.post("/sign-in", data={"token": created.secret}, headers=origin(team))
+
+    attributes = answer.headers["set-cookie"].split("; ")[1:]
+    assert {"HttpOnly", "SameSite=strict", "Max-Age=43200"} <= set(attributes)
+    assert not any(attribute.startswith("Path") for attribute in attributes)
+    assert created.secret not in answer.headers["set-cookie"]
+
+
+async def test_the_cookie_is_secure_over_tls(
+    cluster: Cluster, template: str, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    async with cluster.new_database(template) as name:
+        settings = watched(
+            tmp_path_factory.mktemp("proxied"),
+            database_url=cluster.address(name),
+            http__trusted_proxies='["127.0.0.1"]',
+        )
+        async with on_http(settings) as running, httpx.AsyncClient(base_url=running.url) as client:
+            headers = {"Origin": running.url.replace("http:", "https:"), "X-Forwarded-Proto": "https"}
+            answer = await client.post("/sign-in", headers=headers)
+
+    assert "Secure" in answer.headers["set-cookie"].split("; ")
+
+
+async def test_a_wrong_token_begins_no_session(team: Team, stranger: httpx.AsyncClient) -> None:
+    for token in ("", "nonsense", "fk_" + "a" * 43):
+        answer = await stranger.post("/sign-in", data={"token": token}, headers=origin(team))
+
+        assert answer.status_code == 403
+        assert "set-cookie" not in answer.headers
+        assert token not in answer.text or not token
+
+
+@pytest.mark.parametrize(
+    "wrong", [{}, {"Origin": "http://evil.example"}, {"Origin": "http://127.0.0.1:1"}, {"Origin": "null"}]
+)
+async def test_a_change_from_elsewhere_is_refused(
+    team: Team, stranger: httpx.AsyncClient, wrong: dict[str, str]
+) -> None:
+    created = await team.token("ann", "harbour:reader")
+
+    signing_in = await stranger.post("/sign-in", data={"token": created.secret}, headers=wrong)
+    async with visiting(team.url, created.secret) as ann:
+        out = await ann.http.post("/sign-out", data={"form_token": ann.form_token}, headers=wrong)
+        home = await ann.get("/")
+
+    assert (signing_in.status_code, out.status_code) == (403, 403)
+    assert "set-cookie" not in signing_in.headers
+    assert "Sign out" in texts(home)
+
+
+async def test_a_form_without_its_token_changes_nothing(team: Team) -> None:
+    one, other = await team.token("ann", "harbour:reader"), await team.token("bob", "harbour:reader")
+    async with visiting(team.url, one.secret) as ann, visiting(team.url, other.secret) as bob:
+        for given in ("", "x", bob.form_token):
+            answer = await ann.http.post("/sign-out", data={"form_token": given}, headers=origin(team))
+            assert answer.status_code == 403
+        assert "Sign out" in texts(await ann.get("/"))
+        assert ann.form_token != bob.form_token
+
+
+async def test_a_session_that_was_signed_out_is_over(team: Team, stranger: httpx.AsyncClient) -> None:
+    created = await team.token("ann", "harbour:reader")
+    async with visiting(team.url, created.secret) as ann:
+        stranger.cookies.update(ann.http.cookies)
+        await ann.post("/sign-out")
+        after = await ann.get("/")
+
+    old = await stranger.get("/")
+    assert "Your token" in after.text
+    assert old.status_code == 303
+
+
+async def test_a_session_has_a_secret_of_its_own(team: Team, stranger: httpx.AsyncClient) -> None:
+    """A cookie that was planted before signing in never becomes the session's."""
+    created = await team.token("ann", "harbour:reader")
+    name = f"folklore_{team.server.port}"
+    planted = {name: "a" * 43}
+
+    stranger.cookies.update(planted)
+    before = await stranger.get("/")
+
+    answer = await stranger.post("/sign-in", data={"token": created.secret}, headers=origin(team))
+
+    assert before.status_code == 303
+    assert answer.cookies[name] != planted[name]
+
+
+async def test_a_revoked_token_ends_its_sessions_at_once(team: Team) -> None:
+    created = await team.token("ann", "harbour:reader")
+    async with visiting(team.url, created.secret) as ann:
+        before = await ann.get("/")
+        await team.revoke(created)
+        after = await ann.get("/")
+
+    assert "harbour" in texts(before)
+    assert "Your token" in after.text
+
+
+async def test_people_see_only_what_is_theirs(team: Team) -> None:
+    await team.keep("Bob alone knows this.", namespace="bob-private")
+    one, other = await team.token("ann", "harbour:reader"), await team.token("bob", "bob-private:writer")
+    async with visiting(team.url, one.secret) as ann, visiting(team.url, other.secret) as bob:
+        hers, his = texts(await ann.get("/")), texts(await bob.get("/"))
+
+    assert SECRET_TEXT in hers
+    assert "bob-private" not in hers
+    assert "Bob alone" in his
+    assert "harbour" not in his
+
+
+async def test_a_server_without_tokens_is_opened_by_a_button(
+    cluster: Cluster, template: str, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    async with cluster.new_database(template) as name:
+        settings = watched(tmp_path_factory.mktemp("alone"), database_url=cluster.address(name))
+        async with on_http(settings) as running, httpx.AsyncClient(base_url=running.url) as client:
+            first = await client.get("/", follow_redirects=True)
+            async with visiting(running.url) as tester:
+                home = await tester.get("/")
+
+    assert "Open the console" in first.text
+    assert "tester" in texts(home)
+
+
+async def test_scripts_without_a_session_get_an_error_in_json(stranger: httpx.AsyncClient) -> None:
+    answer = await stranger.get("/", headers={"Accept": "application/json"})
+
+    assert answer.status_code == 401
+    assert answer.json()["error"]["code"] == "unauthenticated"
+
+
+async def test_pages_name_no_absolute_address(team: Team) -> None:
+    """Behind a proxy under a path prefix, every address that a page has must stay below the prefix."""
+    created = await team.token("ann", "harbour:reader")
+    async with visiting(team.url, created.secret) as ann:
+        for path in ("/", "/sign-in/x/y"):
+            page = await ann.get(path)
+            assert 'href="/' not in page.text
+            assert 'src="/' not in page.text
+            assert 'action="/' not in page.text
