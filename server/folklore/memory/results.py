@@ -14,6 +14,12 @@ from folklore.model import Degraded, JobState, Memory, NamespaceStats, Relation,
 ReviewReason = Literal["contradiction", "similar", "unused"]
 # Actions of events: writes of the text or the fields of memories, and recalls.
 Action = Literal["store", "import", "update", "merge", "retag", "supersede", "forget", "restore", "undo", "recall"]
+# The same as people say it: stored 3 memories.
+DONE: Mapping[str, str] = {
+    "store": "stored", "import": "imported", "update": "changed", "merge": "merged", "retag": "retagged",
+    "supersede": "superseded", "forget": "forgot", "restore": "restored", "undo": "undid a change of",
+    "recall": "recalled",
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,9 @@ from typing import get_args
 from uuid import UUID
 
 from folklore.db.stores.activity import ActivityEvent, ActivityStatements, Place
+from folklore.db.stores.namespaces import NamespaceInfo
 from folklore.errors import InvalidInput
-from folklore.memory.context import RequestContext, names_by_id, namespace_of, unknown_memories
+from folklore.memory.context import MemoryContext, RequestContext, names_by_id, namespace_of, unknown_memories
 from folklore.memory.filters import resolve_filters
 from folklore.memory.pagination import Feed, feed_cursor, feed_of, place_cursor, place_of
 from folklore.memory.records.log import visible_memories
@@ -25,6 +26,8 @@ _LATE = timedelta(minutes=10)
 # Events that a cursor remembers: 3 kB. With more of them in that time, the time is shorter.
 _REMEMBERED = 500
 _LEAST = timedelta(microseconds=1)
+# Events that one look for new ones reads.
+_WATCHED = 1_000
 # Before it are all events.
 _END = Place(datetime(9999, 1, 1, tzinfo=UTC), UUID(int=0), UUID(int=0))
 
@@ -39,7 +42,7 @@ async def read_activity(context: RequestContext, request: ActivityRequest) -> Ac
     if request.after is not None and request.before is not None:
         raise InvalidInput("before", "cannot be given with after.", hint="Give one of them.")
     author = resolve_filters(FiltersRequest(author=request.author), context).author
-    names = names_by_id(await context.memory.find_namespaces(request.namespaces))
+    names = _with_memories(await context.memory.find_namespaces(request.namespaces))
     # As the owner: the logs have no policies for readers. They are asked for namespaces that the caller may read.
     statements = ActivityStatements(context.memory.root.database)
     log = _Log(statements, list(names), request.actions or get_args(Action), author)
@@ -60,6 +63,18 @@ async def read_activity(context: RequestContext, request: ActivityRequest) -> Ac
     )
 
 
+async def new_events(memory: MemoryContext, feed: Feed | None, now: datetime) -> tuple[frozenset[str], Feed]:
+    """Return the namespaces with events that a feed has not given, and the feed after them. Two statements.
+
+    For the server itself: it checks no permission, and reads no memory. Raises Unavailable.
+    """
+    names = _with_memories(await memory.root.find_namespaces(()))
+    log = _Log(ActivityStatements(memory.root.database), list(names), get_args(Action), None)
+    read = await log.later(feed or Feed(now - _LATE, frozenset()), _WATCHED, now)
+    assert read.feed is not None
+    return frozenset(names[event.namespace] for event in read.events), read.feed
+
+
 async def read_uses(context: RequestContext, request: UsesRequest) -> tuple[Use, ...]:
     """Return the latest uses of a memory. Three statements. Raises InvalidInput, NotFound."""
     if not 1 <= request.limit <= MAX_LIMIT:
@@ -74,6 +89,11 @@ async def read_uses(context: RequestContext, request: UsesRequest) -> tuple[Use,
         limit=request.limit,
     )
     return tuple(Use(**{field.name: getattr(use, field.name) for field in fields(Use)}) for use in uses)
+
+
+def _with_memories(namespaces: Sequence[NamespaceInfo]) -> Mapping[UUID, str]:
+    """Return the names by id without empty namespaces, of which there may be thousands."""
+    return names_by_id([namespace for namespace in namespaces if not namespace.empty])
 
 
 @dataclass(frozen=True, slots=True)
