@@ -23,6 +23,7 @@ SMALL = frozenset(
         "grants",
         "pattern_grants",
         "invitations",
+        "console_sessions",
         "folklore_migrations",
         "jobs",
     }

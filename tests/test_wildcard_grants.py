@@ -220,7 +220,7 @@ async def test_the_role_of_a_pattern_is_enforced_by_the_database(owner: Person, 
         async with as_role(connection, person.secret) as role:
             assert await role.execute("delete from postings") == ("DELETE 0" if person is reader else ANY_DELETED)
             assert await role.execute(delete) == f"DELETE {deleted}"
-    for table in ("pattern_grants", "invitations", "tokens"):
+    for table in ("pattern_grants", "invitations", "console_sessions", "tokens"):
         async with as_role(connection, admin.secret) as role:
             with pytest.raises(asyncpg.InsufficientPrivilegeError):
                 await role.execute(f"select * from {table}")

@@ -105,6 +105,7 @@ class Caller:
 
     Without `access` every namespace is open: to the user who runs the process, or with an owner's token. `home` is the
     token's default namespace. A caller who is not `identified`, while authentication is unavailable, may do nothing.
+    One is `anonymous` who sent no token to a server that needs none.
     """
 
     author: str
@@ -115,6 +116,7 @@ class Caller:
     home: str | None = None
     expires_at: datetime | None = None
     identified: bool = True
+    anonymous: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 
 from folklore.backup.operations import back_up, prune, verify
 from folklore.db.stores.audit import NOWHERE, Audit
+from folklore.db.stores.console_sessions import ConsoleSessionStore
 from folklore.db.stores.embeddings import FIRST, VectorIndexes
 from folklore.db.stores.injections import Injections
 from folklore.db.stores.maintenance import Maintenance, UsedMemory
@@ -95,7 +96,7 @@ async def apply_retention(run: JobRun) -> None:
             await run.pause()
     for place in [NOWHERE, *(namespace.id for namespace in await run.context.namespaces.find(None))]:
         await injections.delete_sessions_before(place, kept_from)
-    await _drop_audit_and_tokens(run, kept_from)
+    await _drop_audit_tokens_and_sessions(run, kept_from)
 
 
 async def _count_retention(run: JobRun, forgotten_before: datetime, kept_from: datetime) -> None:
@@ -110,7 +111,7 @@ async def _count_retention(run: JobRun, forgotten_before: datetime, kept_from: d
         )
 
 
-async def _drop_audit_and_tokens(run: JobRun, kept_from: datetime) -> None:
+async def _drop_audit_tokens_and_sessions(run: JobRun, kept_from: datetime) -> None:
     audit = Audit(run.database)
     for namespace in [NOWHERE, *(item.id for item in await run.context.namespaces.find(None))]:
         while dropped := await audit.drop(namespace, kept_from, _ENTRIES):
@@ -118,6 +119,9 @@ async def _drop_audit_and_tokens(run: JobRun, kept_from: datetime) -> None:
             await run.pause()
     if dropped := await Principals(run.database).drop_expired(run.now() - _EXPIRED_TOKENS):
         run.count(tokens_dropped=dropped)
+    while dropped := await ConsoleSessionStore(run.database).drop_expired(run.now(), _ENTRIES):
+        run.count(sessions_dropped=dropped)
+        await run.pause()
 
 
 async def score_quality(run: JobRun) -> None:

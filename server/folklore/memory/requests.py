@@ -429,6 +429,10 @@ class JoinRequest(Request, Returns[results.Joined]):
     digest: str = Field(pattern="^[0-9a-f]{64}$")
 
 
+class CreateLinkRequest(Request, Returns[results.Link]):
+    """Create a link that signs the caller in to the console, once, within two minutes."""
+
+
 class CallerRequest(Request, Returns[results.CallerInfo]):
     """Describe the caller, as `folklore doctor` shows it."""
 

@@ -291,6 +291,14 @@ class Joined:
 
 
 @dataclass(frozen=True, slots=True)
+class Link:
+    """A link to the console. `code` is shown only here."""
+
+    code: str
+    expires_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
 class CallerInfo:
     """The caller as the server sees it, and the version and time of the server.
 

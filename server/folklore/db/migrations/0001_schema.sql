@@ -1,7 +1,7 @@
 -- The whole schema of Folklore; docs/explanation/schema.md has the rules and their reasons. It distributes on Citus as it
 -- is: data tables begin every key with namespace_id, ids are UUIDv7 made by the client, and there are no sequences, no
--- triggers, no reg* columns and no SET NULL. namespaces, models, principals, tokens, grants, pattern_grants, invitations
--- and jobs stay small and become reference tables.
+-- triggers, no reg* columns and no SET NULL. namespaces, models, principals, tokens, grants, pattern_grants, invitations,
+-- console_sessions and jobs stay small and become reference tables.
 --
 --     1. Text functions      2. Small tables      3. Data tables      4. Row-level security
 
@@ -262,6 +262,27 @@ create table invitations (
     constraint invitations_token_fkey foreign key (token_id) references tokens (id) on delete cascade
 );
 create unique index invitations_digest_key on invitations (digest);
+
+-- A session of the console in a browser, or a link that begins one. `digest` is the SHA-256 of the cookie's secret; that
+-- of the link's code until the link is used.
+create table console_sessions (
+    digest bytea not null,
+    -- The token of the session; null for the user who runs the server.
+    token_id uuid,
+    -- The key of the token, unless it is an owner's, XORed with a pad that follows from the secret: neither this table nor
+    -- a dump of it gives access.
+    sealed_key bytea,
+    -- True if the visitor needed no token. Such a session is valid only while the server needs none.
+    anonymous boolean not null default false,
+    created_at timestamptz not null,
+    -- Null for a link that was not used yet.
+    begun_at timestamptz,
+    expires_at timestamptz not null,
+    constraint console_sessions_pkey primary key (digest),
+    constraint console_sessions_token_fkey foreign key (token_id) references tokens (id) on delete cascade
+);
+create index console_sessions_token_idx on console_sessions (token_id);
+create index console_sessions_expires_idx on console_sessions (expires_at);
 
 -- A background job: its lease and its last run. A lease in a row and not an advisory lock: it works behind a pooler and
 -- on a cluster, shows its holder, and ends by itself if the holder is killed.
@@ -706,6 +727,7 @@ alter table tokens enable row level security;
 alter table grants enable row level security;
 alter table pattern_grants enable row level security;
 alter table invitations enable row level security;
+alter table console_sessions enable row level security;
 alter table usage enable row level security;
 alter table assistant_sessions enable row level security;
 alter table injections enable row level security;

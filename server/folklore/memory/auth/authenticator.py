@@ -20,6 +20,7 @@ from folklore.memory.auth.tokens import (
     PREFIX,
     ExternalIdentity,
     authenticate,
+    authenticate_digest,
     authenticate_key,
     key_of,
     store_external_token,
@@ -83,8 +84,21 @@ class TokenAuthenticator:
         try:
             return await self._admit(token)
         except Unavailable as error:
-            log.warning("authentication_unavailable", reason=error.message)
-            return replace(UNIDENTIFIED, may_write=self._local().may_write)
+            return self.unidentified(error)
+
+    def unidentified(self, error: Unavailable) -> Caller:
+        """Return the caller of a request while authentication is unavailable, and log why."""
+        log.warning("authentication_unavailable", reason=error.message)
+        return replace(UNIDENTIFIED, may_write=self._local().may_write)
+
+    async def admit_key(self, digest: bytes, key: str | None) -> Caller:
+        """Return the caller of a token by its digest and its key; an owner's token needs no key. One statement.
+
+        Raises Unauthenticated, Unavailable.
+        """
+        principals = Principals((await self._memory()).database)
+        caller, known = await authenticate_digest(principals, digest, key, now=self._now())
+        return self._admitted(principals, caller, known)
 
     async def _admit(self, token: str | None) -> Caller:
         if token is None:
@@ -94,12 +108,15 @@ class TokenAuthenticator:
                     "This server needs a token.",
                     hint=f"Send `Authorization: Bearer {PREFIX}…`; `folklore tokens create` makes one.",
                 )
-            return self._local()
+            return replace(self._local(), anonymous=True)
         principals = Principals((await self._memory()).database)
         if token.startswith(PREFIX) or self._issuer is None:
             caller, known = await authenticate(principals, token, now=self._now())
         else:
             caller, known = await self._external(self._issuer, principals, token)
+        return self._admitted(principals, caller, known)
+
+    def _admitted(self, principals: Principals, caller: Caller, known: Known) -> Caller:
         self._record_use(principals, known)
         return replace(caller, may_write=self._local().may_write)
 

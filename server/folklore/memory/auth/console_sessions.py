@@ -1,32 +1,147 @@
-"""Temporary."""
+"""Sessions of the console: begun by a token, or by a link that works once; found by the secret of a cookie.
+
+They are in the database, so that every worker and server on it knows them. The database has the digest of the secret. A
+token's key, without which row-level security opens nothing, is sealed by the secret, which only the browser has.
+"""
+
+from __future__ import annotations
 
 import hashlib
+import hmac
+import re
 import secrets
+from collections.abc import Awaitable, Callable
+from datetime import datetime, timedelta
 
-from folklore.errors import Unauthenticated
+from folklore.db.stores.console_sessions import ConsoleSessionStore, NewSession
+from folklore.errors import DatabaseUnavailable, Refused, Unauthenticated, Unavailable
+from folklore.memory.auth.authenticator import TokenAuthenticator
+from folklore.memory.context import MemoryContext, RequestContext
+from folklore.memory.permissions import require_writable
+from folklore.memory.requests import CreateLinkRequest
+from folklore.memory.results import Link
+from folklore.model import Caller
+
+SESSION_LENGTH = timedelta(hours=12)
+LINK_LENGTH = timedelta(minutes=2)
+_SECRET = re.compile(r"[A-Za-z0-9_-]{43}")
+_AGAIN = "Sign in again."
 
 
 class ConsoleSessions:
-    def __init__(self, memory, authenticator, local, now):
-        self.m, self.a, self.l, self.n = memory, authenticator, local, now
-        self.s = {}
+    """The sessions of the console. `local` is the user who runs the server."""
 
-    async def begin(self, caller, *, anonymous=False):
-        k = secrets.token_urlsafe(32)
-        self.s[k] = caller
-        return k
+    def __init__(
+        self,
+        memory: Callable[[], Awaitable[MemoryContext]],
+        authenticator: TokenAuthenticator,
+        local: Callable[[], Caller],
+        now: Callable[[], datetime],
+    ) -> None:
+        self._memory = memory
+        self._authenticator = authenticator
+        self._local = local
+        self._now = now
 
-    async def exchange(self, code):
-        return None
+    async def begin(self, caller: Caller) -> str:
+        """Begin a session for a caller, and return the secret of its cookie, new at every sign-in.
 
-    async def find(self, secret):
-        if secret not in self.s:
-            raise Unauthenticated("unknown", "no")
-        return self.s[secret]
+        Raises Refused on a read-only server, Unavailable.
+        """
+        if not caller.identified:
+            raise DatabaseUnavailable("The database is unavailable, so no session can begin.", hint="Try again.")
+        _require_sessions(caller)
+        secret, now = secrets.token_urlsafe(32), self._now()
+        session = _new_session(caller, secret, now + SESSION_LENGTH)
+        await (await self._store()).insert(session, "sign_in", caller=caller, now=now)
+        return secret
 
-    async def end(self, secret):
-        self.s.pop(secret, None)
+    async def exchange(self, code: str) -> str | None:
+        """Exchange the code of a link, once, for the secret of a session. None if it is unknown, used or expired.
+
+        Raises Refused on a read-only server, Unavailable.
+        """
+        if not _SECRET.fullmatch(code):
+            return None
+        _require_sessions(self._local())
+        secret, now = secrets.token_urlsafe(32), self._now()
+        begun = await (await self._store()).exchange(
+            _digest(code),
+            digest=_digest(secret),
+            seal=lambda sealed: _masked(_masked(sealed, code), secret),
+            local=self._local(),
+            now=now,
+            expires_at=now + SESSION_LENGTH,
+        )
+        return secret if begun else None
+
+    async def find(self, secret: str) -> Caller:
+        """Return the caller of a session as the token itself gives it; UNIDENTIFIED while the database is unavailable.
+
+        Two statements. Raises Unauthenticated if the session ended, or its token was revoked or expired.
+        """
+        if not _SECRET.fullmatch(secret):
+            raise Unauthenticated("malformed", "This is not the cookie of a session.", hint=_AGAIN)
+        try:
+            return await self._find(secret)
+        except Unavailable as error:
+            return self._authenticator.unidentified(error)
+
+    async def _find(self, secret: str) -> Caller:
+        session = await (await self._store()).find(_digest(secret))
+        if session is None:
+            raise Unauthenticated("unknown", "This session has ended.", hint=_AGAIN)
+        if session.expires_at <= self._now():
+            raise Unauthenticated("expired", "This session has expired.", hint=_AGAIN)
+        if session.token_digest is not None:
+            key = None if session.sealed_key is None else _masked(session.sealed_key, secret).hex()
+            return await self._authenticator.admit_key(session.token_digest, key)
+        return await self._authenticator.admit(None) if session.anonymous else self._local()
+
+    async def end(self, secret: str) -> None:
+        """End a session. Raises Unavailable."""
+        await (await self._store()).delete(_digest(secret))
+
+    async def _store(self) -> ConsoleSessionStore:
+        return ConsoleSessionStore((await self._memory()).database)
 
 
-def form_token(secret):
-    return hashlib.sha256(secret.encode()).hexdigest()
+async def create_link(context: RequestContext, _request: CreateLinkRequest) -> Link:
+    """Create a link that begins a session of the caller, once, within two minutes. Raises Refused."""
+    require_writable(context.caller)
+    code = secrets.token_urlsafe(32)
+    session = _new_session(context.caller, code, context.now + LINK_LENGTH)
+    store = ConsoleSessionStore(context.memory.root.database)
+    await store.insert(session, "link_create", caller=context.caller, now=context.now)
+    return Link(code, session.expires_at)
+
+
+def form_token(secret: str) -> str:
+    """Return the token that every form of a session sends."""
+    return _derived(secret, b"form token").hex()
+
+
+def _require_sessions(caller: Caller) -> None:
+    if not caller.may_write:
+        raise Refused(
+            "This server is read-only, and the console cannot record a session.",
+            hint="Sign in at a server without read_only, with a token that may only read.",
+        )
+
+
+def _new_session(caller: Caller, secret: str, expires_at: datetime) -> NewSession:
+    key = None if caller.access is None else _masked(bytes.fromhex(caller.access.key), secret)
+    return NewSession(_digest(secret), caller.token, key, caller.anonymous, expires_at)
+
+
+def _digest(secret: str) -> bytes:
+    return hashlib.sha256(secret.encode()).digest()
+
+
+def _masked(key: bytes, secret: str) -> bytes:
+    """Seal a key by a secret, or unseal it. Each secret seals one key, so the pad is used once."""
+    return bytes(one ^ other for one, other in zip(key, _derived(secret, b"key"), strict=True))
+
+
+def _derived(secret: str, purpose: bytes) -> bytes:
+    return hmac.digest(secret.encode(), b"folklore console " + purpose, "sha256")

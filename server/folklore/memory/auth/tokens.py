@@ -183,7 +183,13 @@ async def authenticate(principals: Principals, secret: str, *, now: datetime) ->
 
 async def authenticate_key(principals: Principals, key: str, *, now: datetime) -> tuple[Caller, Known]:
     """Return the caller of a token by its key; see `authenticate`."""
-    digest = digest_of(key)
+    return await authenticate_digest(principals, digest_of(key), key, now=now)
+
+
+async def authenticate_digest(
+    principals: Principals, digest: bytes, key: str | None, *, now: datetime
+) -> tuple[Caller, Known]:
+    """Return the caller of a token by its digest; see `authenticate`. An owner's token needs no key."""
     known = await principals.find(digest)
     if known is None or not hmac.compare_digest(known.digest, digest):
         raise Unauthenticated("unknown", "This token is not known here.", hint=_ASK)
@@ -191,11 +197,17 @@ async def authenticate_key(principals: Principals, key: str, *, now: datetime) -
         raise Unauthenticated("revoked", "This token was revoked.", hint=_ASK, principal=known.principal)
     if known.expires_at is not None and known.expires_at <= now:
         raise Unauthenticated("expired", "This token has expired.", hint=_ASK, principal=known.principal)
-    access = None if known.owner else Access(known.id, key, known.grants, known.patterns)
+    access = None if known.owner else _access(known, key)
     caller = Caller(
         known.principal, known.agent, access=access, token=known.id, home=known.home, expires_at=known.expires_at
     )
     return caller, known
+
+
+def _access(known: Known, key: str | None) -> Access:
+    if key is None or not hmac.compare_digest(digest_of(key), known.digest):
+        raise Unauthenticated("unknown", "This key is not that of the token.", hint=_ASK, principal=known.principal)
+    return Access(known.id, key, known.grants, known.patterns)
 
 
 def period(text: str, field: str) -> timedelta:

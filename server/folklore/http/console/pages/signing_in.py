@@ -35,7 +35,7 @@ class SigningIn:
         token, given = form.get("token", "").strip(), form.get("next", "")
         try:
             caller = await self._team.authenticator.admit(token or None)
-            secret = await self._sessions.begin(caller, anonymous=not token)
+            secret = await self._sessions.begin(caller)
         except Unauthenticated as error:
             self._team.denied(self._team.app.caller, "console sign_in", error, error.reason)
             return await self._page(request, given, error, status=403)

@@ -1,0 +1,1 @@
+delete from console_sessions where digest = :digest::bytea
