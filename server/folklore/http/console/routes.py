@@ -77,11 +77,8 @@ def _beginning(path: str) -> str:
     return path.split("/")[1] if path.startswith("/") else path
 
 
-_BEGINNINGS = frozenset(
-    map(
-        _beginning, (*(page.path for page in PAGES), "/static/", ICON_PATH, "/sign-in", "/sign-out", "/open", LIVE_PATH)
-    )
-)
+_OTHERS = ("/static/", ICON_PATH, "/sign-in", "/sign-out", "/open", LIVE_PATH)
+_BEGINNINGS = frozenset(map(_beginning, (*(page.path for page in PAGES), *_OTHERS)))
 
 
 def _route(path: str, endpoints: Mapping[str, Endpoint]) -> Path:

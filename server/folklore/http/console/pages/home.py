@@ -1,4 +1,4 @@
-"""Home: projects, newest and pinned memories, the changes of a week, what wants attention, stores and recalls by day."""
+"""Home: projects, newest and pinned memories, changes of the week, what wants attention, numbers by day."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from folklore.model import Namespace, Role
 # Memories of a list, projects of a page, projects that want attention, people of a week: the page stays small.
 _MEMORIES, _PROJECTS, _URGENT, _PEOPLE = 6, 20, 10, 12
 _EVERYWHERE = ("*",)
+_PINNED = FiltersRequest.model_validate({"pinned": True})
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,12 +74,12 @@ class Projects:
         pages = max(1, -(-len(namespaces) // _PROJECTS))
         named = visit.query.get("projects", "")
         page = min(max(int(named), 1), pages) if named.isascii() and named.isdigit() and len(named) < 7 else 1
-        sorted_ = sorted(namespaces, key=lambda item: (-item.memories, item.name))
+        sorted_ = sorted(namespaces, key=lambda item: (-(item.memories or 0), item.name))
         shown = sorted_[(page - 1) * _PROJECTS : page * _PROJECTS]
         return cls(
             [Project(item, role_in(visit.caller, item.name) or "reader") for item in shown],
             len(namespaces),
-            sum(item.memories for item in namespaces),
+            sum(item.memories or 0 for item in namespaces),
             page,
             pages,
         )
@@ -98,11 +99,7 @@ async def show(visit: Visit) -> Response:
         visit.call(OverviewRequest(namespaces=_EVERYWHERE)),
         visit.call(ListNamespacesRequest()),
         visit.call(ListRequest(namespaces=_EVERYWHERE, limit=_MEMORIES)),
-        visit.call(
-            ListRequest(
-                namespaces=_EVERYWHERE, filters=FiltersRequest(pinned=True), sort="updated_desc", limit=_MEMORIES
-            )
-        ),
+        visit.call(ListRequest(namespaces=_EVERYWHERE, filters=_PINNED, sort="updated_desc", limit=_MEMORIES)),
     )
     return visit.render(
         "home.html",

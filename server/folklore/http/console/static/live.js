@@ -35,6 +35,7 @@ function row(event) {
     link.dir = "auto";
     link.textContent = memory.text;
     link.href = section.dataset.memories + memory.id;
+    link.toggleAttribute("data-open", memory === event.memories[0]);
     const entry = document.createElement("li");
     entry.append(link);
     slot("memories").append(entry);
@@ -118,7 +119,11 @@ document.addEventListener("visibilitychange", () => {
   else connect();
   tell();
 });
-addEventListener("scroll", () => { if (waiting.length && !isBusy()) { flush(); tell(); } }, { passive: true });
+function catchUp() {
+  if (waiting.length && !isBusy()) { flush(); tell(); }
+}
+addEventListener("scroll", catchUp, { passive: true });
+list.addEventListener("focusout", () => setTimeout(catchUp));
 addEventListener("pagehide", disconnect);
 addEventListener("pageshow", (event) => { if (event.persisted) connect(); });
 
