@@ -18,18 +18,24 @@ from folklore.model import Namespace, Role
 
 # Memories of a list, projects of a page, projects that want attention, people of a week: the page stays small.
 _MEMORIES, _PROJECTS, _URGENT, _PEOPLE = 6, 20, 10, 12
+_HEIGHT = 60
 _EVERYWHERE = ("*",)
 _PINNED = FiltersRequest.model_validate({"pinned": True})
 
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """A day of a chart: its place and its height of 100."""
+    """A day of a chart, and its bar: its place from the left, its height of 60."""
 
     day: date
     number: int
     place: int
     height: float
+
+    @property
+    def top(self) -> float:
+        """The distance from the top of the chart."""
+        return round(_HEIGHT - self.height, 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +52,9 @@ class Chart:
     def of(cls, noun: str, fill: str, numbers: Sequence[tuple[date, int]]) -> Chart:
         """Scale the numbers of some days to the highest."""
         highest = max(number for _, number in numbers) or 1
-        bars = [Bar(day, number, place, 100 * number / highest) for place, (day, number) in enumerate(numbers)]
+        bars = [
+            Bar(day, number, place, round(_HEIGHT * number / highest, 1)) for place, (day, number) in enumerate(numbers)
+        ]
         return cls(noun, fill, bars, sum(bar.number for bar in bars), max(bars, key=lambda bar: bar.number))
 
 
