@@ -482,6 +482,38 @@ class LogRequest(Request, Returns[tuple[results.LogEntry, ...]]):
     limit: Whole = 50
 
 
+class OverviewRequest(Request, Returns[results.Overview]):
+    """Count what happened in the last `days`, in the caller's time zone, and what wants attention."""
+
+    namespaces: NamespaceNames = ()
+    days: Whole = 30
+
+
+class ActivityRequest(Request, Returns[results.Activity]):
+    """Read writes and recalls, newest first: the latest, those `before` a cursor or, oldest first, those `after` one.
+
+    `actions` limits them to some, such as store, forget or recall.
+    """
+
+    namespaces: NamespaceNames = ()
+    author: str | None = None
+    actions: tuple[results.Action, ...] = ()
+    after: str | None = None
+    before: str | None = None
+    limit: Whole = 50
+
+
+class UsesRequest(Request, Returns[tuple[results.Use, ...]]):
+    """Read in which answers a memory was, and in which texts that hooks injected, newest first.
+
+    Injected texts are the caller's own; the owner reads those of every author.
+    """
+
+    id: UUID
+    namespaces: NamespaceNames = ()
+    limit: Whole = 50
+
+
 class ReviewRequest(Request, Returns[results.Review]):
     """List memories of a namespace that want a decision for a reason, near-duplicates page by page (`after`)."""
 
