@@ -76,6 +76,10 @@ class Visit:
         """Return a page made from a template, which also gets `visit`."""
         return HTMLResponse(html(template, {**_everywhere(self.request), "visit": self, **values}), status)
 
+    def fragment(self, template: str, /, **values: Any) -> str:
+        """Return the HTML of a part of a page, for a script that puts it into the page."""
+        return html(template, {**_everywhere(self.request), "visit": self, **values})
+
     def redirect(self, path: str = "", *, notice: str = "", **parameters: object) -> Response:
         """Return the redirection to another page after a change; `notice` is one of NOTICES."""
         return redirection(self.url(path, notice=notice, **parameters))
