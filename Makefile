@@ -21,9 +21,13 @@ TAG ?=
 CONTAINER ?= docker
 IMAGE ?= folklore
 MCPB := @anthropic-ai/mcpb@2.1.2
+UV := "uv>=0.9,<1"
+CYCLONEDX := "cyclonedx-bom>=7.2,<8"
+LICENSES := "pip-licenses>=5,<6"
+PIP_AUDIT := "pip-audit>=2.9,<3"
 INSTALLED := $(VENV)/.installed$(if $(LOCKED),-locked)
 
-.PHONY: run test strain proxy check lock dist bundle image package version ready notes conformance assistants bench bench-code bench-latency bench-hooks bench-http soak isolation reference format clean
+.PHONY: run test strain proxy check lock sbom audit dist bundle image package version ready notes conformance assistants bench bench-code bench-latency bench-hooks bench-http soak isolation reference format clean
 
 $(VENV)/.installed: pyproject.toml
 	@test -n "$(PYTHON)" || { echo "Folklore needs Python 3.11 or newer (set PYTHON=/path/to/python)." >&2; exit 1; }
@@ -65,7 +69,7 @@ check: $(INSTALLED)  ## Check types, style and the layers of packages.
 	$(BIN)/lint-imports
 
 lock: $(INSTALLED)  ## Write requirements-ci.txt anew from pyproject.toml; UPGRADE=1 takes the newest versions.
-	$(PIP) "uv>=0.9,<1"
+	$(PIP) $(UV)
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-annotate --no-emit-index-url \
 		$(if $(UPGRADE),--upgrade) --custom-compile-command "make lock" --group dev --output-file requirements-ci.txt pyproject.toml
 
@@ -89,6 +93,20 @@ package: $(INSTALLED)  ## Install the package as users do, by pipx and uvx from 
 
 assistants: $(INSTALLED)  ## The installation with the real Claude Code, Codex, Gemini CLI and OpenCode; fetches Node and them from npm (1.2 GB).
 	$(BIN)/python -m tests.assistants
+
+sbom: dist  ## List what an installation brings, of the locked versions, with licences: dist/sbom.cdx.json and dist/licences.md.
+	@rm -rf dist/installed
+	@$(PYTHON) -m venv dist/installed
+	@sed -e 's/ \\$$//' -e '/^ /d' requirements-ci.txt > dist/installed/constraints.txt  # a wheel made here has no locked hash
+	@dist/installed/bin/python -m pip install --quiet --disable-pip-version-check --constraint dist/installed/constraints.txt dist/*.whl
+	@$(PIP) $(UV)
+	$(BIN)/uv tool run --from $(CYCLONEDX) cyclonedx-py environment --output-reproducible --output-file dist/sbom.cdx.json dist/installed
+	$(BIN)/uv tool run --from $(LICENSES) pip-licenses --python dist/installed/bin/python --order license --format markdown --output-file dist/licences.md
+	@rm -rf dist/installed
+
+audit: $(INSTALLED)  ## Ask the database of known vulnerabilities about the locked versions; needs the network.
+	@$(PIP) $(UV)
+	$(BIN)/uv tool run --from $(PIP_AUDIT) pip-audit --strict --disable-pip --require-hashes --requirement requirements-ci.txt
 
 version: $(INSTALLED)  ## Write a new version into all files: make version VERSION=0.2.0
 	@$(BIN)/python -m tests.release set "$(VERSION)"

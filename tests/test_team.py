@@ -14,6 +14,7 @@ import pytest
 from mcp import Client
 
 from folklore.db.stores.audit import NOWHERE, Audit
+from folklore.http.auth import FailedTokens
 from folklore.memory.requests import ListTokensRequest
 from tests.commands import CommandLine, Ran, command_line  # noqa: F401 - the fixture `folklore`
 from tests.conftest import Cluster
@@ -345,6 +346,43 @@ async def test_each_principal_has_its_own_rate_and_pending_denials_are_written_a
     assert sorted((item.action, item.principal, item.detail) for item in log) == [
         (f"http {what}", "unknown", "unknown") for what in ("/api/", "/mcp", "/messages/", "/metrics", "other")
     ]
+
+
+async def test_many_wrong_tokens_are_slowed_and_a_right_one_at_the_same_address_goes_on(
+    database_url: str, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    settings = watched(tmp_path_factory.mktemp("guessing"), database_url=database_url)
+    async with (
+        library_at(database_url) as library,
+        on_http(settings) as server,
+        httpx.AsyncClient(base_url=server.url, timeout=30) as client,
+    ):
+        alice = await Team(server, library).token("alice", "notes:writer")
+
+        async def status(secret: str) -> int:
+            return (await client.post(API, json={}, headers=bearer(secret))).status_code
+
+        before = await status(alice.secret)
+        wrong = [await asyncio.gather(*(status(f"fk_{number:043d}") for number in range(70)))]
+        wrong.append(await asyncio.gather(*(status(f"fk_{number:043d}") for number in range(100, 110))))
+        after = await status(alice.secret)
+        missing = (await client.post(API, json={})).status_code
+
+    assert (before, after, missing) == (200, 200, 401)
+    assert set(wrong[0]) <= {401, 429}
+    assert 429 in wrong[1]
+
+
+def test_wrong_tokens_of_one_address_do_not_hinder_another_and_are_forgotten() -> None:
+    now = [0.0]
+    failures = FailedTokens(clock=lambda: now[0])
+    for _ in range(1_000):
+        failures.failed("10.0.0.1")
+
+    assert failures.wait("10.0.0.1", "fk_x") > 0
+    assert failures.wait("10.0.0.2", "fk_x") == 0
+    now[0] = 1.0
+    assert failures.wait("10.0.0.1", "fk_x") == 0
 
 
 async def test_a_read_only_server_writes_no_denials(

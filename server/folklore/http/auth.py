@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
+import hashlib
 from collections.abc import Callable
 from dataclasses import replace
+from time import monotonic
 
+from cachetools import LRUCache
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
 from mcp.server.auth.provider import AccessToken
-from starlette.responses import JSONResponse
+from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from folklore.errors import FolkloreError, Unauthenticated
@@ -23,8 +27,38 @@ _METRICS = "/metrics"
 JOIN = "/api/join"
 # Exchanges of one address a minute, a fifth of them at once. A code has 128 random bits; this bounds the work.
 _JOINS_PER_MINUTE = 60
+# Wrong tokens of one address a minute, a fifth of them at once; then seconds until the answer to the next one.
+_FAILURES_PER_MINUTE, _PAUSE = 300, 1.0
+_REMEMBERED = 10_000
 # How the audit log names a refused request: not by its path, which the caller could fill with anything.
 KNOWN = ("/mcp", "/sse", "/messages/", "/api/", _METRICS)
+
+
+class FailedTokens:
+    """Wrong tokens by address: after too many a minute, only tokens that were right before are looked up from there.
+
+    So a client that guesses costs nothing but its connections, and others behind the same address go on working.
+    """
+
+    def __init__(self, clock: Callable[[], float] = monotonic) -> None:
+        self._clock = clock
+        self._rate = Rate(_FAILURES_PER_MINUTE, clock)
+        self._refused_until: LRUCache[str, float] = LRUCache(_REMEMBERED)
+        self._right: LRUCache[bytes, None] = LRUCache(_REMEMBERED)
+
+    def wait(self, address: str, token: str) -> float:
+        """Return 0, or in how many seconds the next unknown token of an address is looked up."""
+        left = self._refused_until.get(address, 0.0) - self._clock()
+        return left if left > 0 and _digest(token) not in self._right else 0.0
+
+    def failed(self, address: str) -> None:
+        """Count a wrong token."""
+        if wait := self._rate.take(address):
+            self._refused_until[address] = self._clock() + wait
+
+    def succeeded(self, token: str) -> None:
+        """Remember a token that is right."""
+        self._right[_digest(token)] = None
 
 
 class AuthenticationMiddleware:
@@ -43,6 +77,7 @@ class AuthenticationMiddleware:
         self._is_console = is_console
         self._metadata_url = metadata_url
         self._joins = Rate(_JOINS_PER_MINUTE)
+        self._failures = FailedTokens()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve a request."""
@@ -57,9 +92,16 @@ class AuthenticationMiddleware:
         if scope["method"] == "POST" and scope["path"] == JOIN:
             await self._join(scope, receive, send)
             return
+        address = _address(scope)
+        if token is not None and (wait := self._failures.wait(address, token)):
+            await asyncio.sleep(_PAUSE)  # the connection waits too, so that it cannot take the server's time
+            await _too_many_failures(wait)(scope, receive, send)
+            return
         try:
             caller = await self._team.authenticator.admit(token)
         except Unauthenticated as error:
+            if token is not None:
+                self._failures.failed(address)
             action = f"http {next((known for known in KNOWN if scope['path'].startswith(known)), 'other')}"
             self._team.denied(Caller(author=error.principal or "unknown"), action, error, error.reason)
             await self._unauthenticated(error)(scope, receive, send)
@@ -67,6 +109,8 @@ class AuthenticationMiddleware:
         except FolkloreError as error:
             await failure(error)(scope, receive, send)
             return
+        if token is not None and caller.identified:
+            self._failures.succeeded(token)
         if caller.token is not None:
             state = scope.setdefault("state", {})
             state["principal"], state["owner"] = caller.author, caller.access is None
@@ -76,8 +120,7 @@ class AuthenticationMiddleware:
             await self._app(scope, receive, send)
 
     async def _join(self, scope: Scope, receive: Receive, send: Send) -> None:
-        address = scope["client"][0] if scope.get("client") else ""
-        if wait := self._joins.take(address):
+        if wait := self._joins.take(_address(scope)):
             message = f"Invitations are exchanged at most {_JOINS_PER_MINUTE} times a minute from one address."
             answer = refusal(429, "rate_limited", message, "Wait as long as retry_after says.", retry_after=wait)
             await answer(scope, receive, send)
@@ -94,6 +137,19 @@ class AuthenticationMiddleware:
         if self._metadata_url is not None:
             parts.append(f'resource_metadata="{self._metadata_url}"')
         return failure(error, {"www-authenticate": f"Bearer {', '.join(parts)}"})
+
+
+def _address(scope: Scope) -> str:
+    return str(scope["client"][0]) if scope.get("client") else ""
+
+
+def _digest(token: str) -> bytes:
+    return hashlib.sha256(token.encode("utf-8", "surrogatepass")).digest()
+
+
+def _too_many_failures(wait: float) -> Response:
+    message = f"More than {_FAILURES_PER_MINUTE} wrong tokens a minute come from this address."
+    return refusal(429, "rate_limited", message, "Wait as long as retry_after says.", retry_after=wait)
 
 
 def _is_open(method: str, path: str, token: str | None) -> bool:
