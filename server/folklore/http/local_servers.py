@@ -42,7 +42,7 @@ class LocalServer:
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """What a server proves: that it has a secret, and which memory it serves."""
+    """Identity of a server: a secret, and the memory that it serves."""
 
     secret: str = field(repr=False)
     memory: str = field(repr=False)
