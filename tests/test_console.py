@@ -9,6 +9,7 @@ import pytest
 
 from folklore.embedding.protocol import Embedder
 from folklore.http.console import routes
+from folklore.memory.auth.tokens import with_checksum
 from tests.conftest import Cluster
 from tests.servers import on_http, watched
 from tests.team import Team, library_at
@@ -120,7 +121,7 @@ async def test_the_cookie_is_secure_over_tls(
 
 
 async def test_a_wrong_token_begins_no_session(team: Team, stranger: httpx.AsyncClient) -> None:
-    for token in ("", "nonsense", "fk_" + "a" * 43):
+    for token in ("", "nonsense", with_checksum("a" * 43)):
         answer = await stranger.post("/sign-in", data={"token": token}, headers=origin(team))
 
         assert answer.status_code == 403

@@ -20,7 +20,7 @@ from folklore.db.stores.principals import Principals
 from folklore.embedding.protocol import Embedder
 from folklore.errors import DatabaseUnavailable, InvalidInput, NotFound, Refused, Unauthenticated
 from folklore.memory.auth.authenticator import TokenAuthenticator
-from folklore.memory.auth.tokens import ExternalIdentity, authenticate, key_of
+from folklore.memory.auth.tokens import ExternalIdentity, authenticate, key_of, with_checksum
 from folklore.memory.context import MemoryContext
 from folklore.memory.permissions import role_in
 from folklore.memory.requests import (
@@ -267,7 +267,7 @@ async def test_a_revoked_expired_or_unknown_token_is_refused(owner: Person) -> N
     assert await alice.library.namespaces.find(None) == []
     for secret, reason in (
         (alice.secret, "revoked"),
-        ("fk_" + "A" * 43, "unknown"),
+        (with_checksum("A" * 43), "unknown"),
         ("fk_short", "malformed"),
         ("", "malformed"),
     ):
@@ -420,7 +420,7 @@ async def test_an_unidentified_caller_sees_nothing_even_after_the_database_is_ba
 
     authenticator = TokenAuthenticator(away, demand="auto", local=lambda: Caller("local"), now=lambda: NOON)
 
-    for token in (None, "fk_" + "A" * 43):
+    for token in (None, with_checksum("A" * 43)):
         caller = await authenticator.admit(token)
         view = Person(owner.library.view_of(caller.access), caller=caller)
         assert await view.library.namespaces.find(None) == []

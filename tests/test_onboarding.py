@@ -26,7 +26,7 @@ from mcp import Client, StdioServerParameters
 from folklore.db.roles import TOKEN_ROLE
 from folklore.errors import InvalidInput, Refused, Unauthenticated
 from folklore.memory.auth.authenticator import INVITED, UNIDENTIFIED
-from folklore.memory.auth.tokens import digest_of, key_of
+from folklore.memory.auth.tokens import digest_of, key_of, with_checksum
 from folklore.memory.requests import (
     AuditRequest,
     InviteRequest,
@@ -46,8 +46,8 @@ from tests.test_isolation import enter, tokens_of
 __all__ = ["command_line"]
 
 HERE = Path(__file__).parents[1]
-SECRET = "fk_" + "s" * 43
-OTHER = "fk_" + "o" * 43
+SECRET = with_checksum("s" * 43)
+OTHER = with_checksum("o" * 43)
 
 
 @dataclass(frozen=True, slots=True)
@@ -484,7 +484,7 @@ def request_of(invitation: Invitation, secret: str = SECRET) -> JoinRequest:
 async def test_of_two_exchanges_at_the_same_time_one_gets_the_token(person: Person) -> None:
     for _ in range(5):
         invitation = await invited(person)
-        secrets = [f"fk_{os.urandom(16).hex():x<43}" for _ in range(6)]
+        secrets = [with_checksum(f"{os.urandom(16).hex():x<43}") for _ in range(6)]
 
         outcomes = await asyncio.gather(
             *(person.call(request_of(invitation, secret)) for secret in secrets), return_exceptions=True

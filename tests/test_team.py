@@ -15,6 +15,7 @@ from mcp import Client
 
 from folklore.db.stores.audit import NOWHERE, Audit
 from folklore.http.auth import FailedTokens
+from folklore.memory.auth.tokens import with_checksum
 from folklore.memory.requests import ListTokensRequest
 from tests.commands import CommandLine, Ran, command_line  # noqa: F401 - the fixture `folklore`
 from tests.conftest import Cluster
@@ -59,7 +60,8 @@ async def test_a_request_without_a_valid_token_is_refused(team: Team) -> None:
     good = await team.token("alice", "payments:reader")
     revoked = await team.token("alice", "payments:reader")
     await team.revoke(revoked)
-    wrong = good.secret[:-1] + ("A" if good.secret[-1] != "A" else "B")
+    wrong = with_checksum("A" * 43)
+    misspelt = good.secret[:-1] + ("A" if good.secret[-1] != "A" else "B")
 
     async with httpx.AsyncClient(base_url=team.url) as client:
         for headers, reason in (
@@ -68,6 +70,7 @@ async def test_a_request_without_a_valid_token_is_refused(team: Team) -> None:
             ({"Authorization": "Basic YTpi"}, "not a Folklore token"),
             ({"Authorization": "Bearer"}, "not a Folklore token"),
             (bearer("fk_short"), "not a Folklore token"),
+            (bearer(misspelt), "a typing error"),
             (bearer("eyJhbGciOiJub25lIn0.e30."), "not a Folklore token"),
             (bearer(wrong), "not known"),
             (bearer(revoked.secret), "was revoked"),
@@ -112,7 +115,7 @@ async def test_metrics_behind_a_proxy_need_an_owners_token(team: Team) -> None:
     async with httpx.AsyncClient(base_url=team.url) as client:
         statuses = [
             (await client.get("/metrics", headers=proxied | headers)).status_code
-            for headers in ({}, bearer(admin.secret), bearer("fk_" + "A" * 43), bearer(owner.secret))
+            for headers in ({}, bearer(admin.secret), bearer(with_checksum("A" * 43)), bearer(owner.secret))
         ]
 
     assert statuses == [403, 403, 401, 200]
@@ -338,7 +341,7 @@ async def test_each_principal_has_its_own_rate_and_pending_denials_are_written_a
 
             tried = [await status(secret) for secret in (alice.secret, again.secret, alice.secret, bob.secret)]
             for path in (API, "/mcp", "/messages/", "/metrics", "/whatever/fk_secret"):
-                assert await status("fk_" + "A" * 43, path) == 401
+                assert await status(with_checksum("A" * 43), path) == 401
             await server.end()
         log = await Audit(library.database).latest([NOWHERE], limit=100, refused=True)
 
@@ -363,8 +366,8 @@ async def test_many_wrong_tokens_are_slowed_and_a_right_one_at_the_same_address_
             return (await client.post(API, json={}, headers=bearer(secret))).status_code
 
         before = await status(alice.secret)
-        wrong = [await asyncio.gather(*(status(f"fk_{number:043d}") for number in range(70)))]
-        wrong.append(await asyncio.gather(*(status(f"fk_{number:043d}") for number in range(100, 110))))
+        wrong = [await asyncio.gather(*(status(with_checksum(f"{number:043d}")) for number in range(70)))]
+        wrong.append(await asyncio.gather(*(status(with_checksum(f"{number:043d}")) for number in range(100, 110))))
         after = await status(alice.secret)
         missing = (await client.post(API, json={})).status_code
 
@@ -392,7 +395,7 @@ async def test_a_read_only_server_writes_no_denials(
     async with library_at(database_url) as library:
         async with on_http(settings) as server, httpx.AsyncClient(base_url=server.url) as client:
             await Team(server, library).token("alice", "notes:writer")
-            assert (await client.post("/mcp", json=LIST, headers=bearer("fk_" + "A" * 43))).status_code == 401
+            assert (await client.post("/mcp", json=LIST, headers=bearer(with_checksum("A" * 43)))).status_code == 401
             await server.end()
             assert "_not_logged" not in server.log_text()
         assert await Audit(library.database).latest([NOWHERE], limit=100, refused=True) == []
@@ -404,7 +407,7 @@ async def test_without_the_database_every_call_fails_as_unavailable_and_shows_no
     from tests.servers import free_port
 
     settings = watched(tmp_path_factory.mktemp("away"), database_url=f"postgresql://x@127.0.0.1:{free_port()}/none")
-    secret = "fk_" + "A" * 43
+    secret = with_checksum("A" * 43)
     async with on_http(settings) as server, httpx.AsyncClient(base_url=server.url) as client:
         answer = await client.post(API, json={}, headers=bearer(secret))
         async with Team(server, None).assistant(secret) as assistant:  # type: ignore[arg-type]
@@ -470,7 +473,7 @@ async def test_commands_work_with_a_server_as_they_do_without(
     await at(secret, "namespaces", "create", "mine", code=5)
     await at(secret, "namespaces", "delete", "remote", "--erase", code=5)
     await at(secret, "jobs", "run", code=2)
-    await at("fk_" + "A" * 43, "recall", "x", code=5)
+    await at(with_checksum("A" * 43), "recall", "x", code=5)
     revoked = (await at(owner.secret, "tokens", "revoke", made["id"], "--json")).json
     assert revoked["revoked"] == [{"id": made["id"], "name": "Carla"}]
     await at(secret, "recall", "x", code=5)
@@ -496,7 +499,7 @@ async def test_an_export_from_a_server_holds_what_the_token_may_read(
     assert ran.json["exported"] == sum(line["type"] == "memory" for line in lines[1:]) > 0
     assert "board" not in (tmp_path / "out.jsonl").read_text(encoding="utf-8").lower()
     assert (await export(made.secret, "-n", "board")).code == 4
-    assert (await export("fk_" + "A" * 43)).code == 5
+    assert (await export(with_checksum("A" * 43))).code == 5
     assert (await export(owner.secret)).code == 0
     assert '"board"' in (tmp_path / "out.jsonl").read_text(encoding="utf-8")
 

@@ -22,6 +22,10 @@ ANYTHING = st.text(st.characters()) | st.text(st.sampled_from("aZ9.-_:/@ \\~%é�
         ("user@host", "user@host"),
         ("München", "München"),
         ("हिन्दी", "हिन्दी"),
+        ("команда:платежи", "команда:платежи"),
+        ("repo:acme/платежи", "repo:acme/платежи"),
+        ("ομάδα", "ομάδα"),
+        ("支払いAPI", "支払いAPI"),
         ("x" * 100, "x" * 100),
     ],
 )
@@ -42,6 +46,11 @@ def test_a_valid_name_is_trimmed_and_keeps_its_case(raw: str, name: str) -> None
         ("a//b", "a word between"),
         ("a/../b", "a word between"),
         ("x" * 101, "over the limit of 100"),
+        ("pаyments", "mixes letters of Cyrillic and Latin"),
+        ("repo:acme/pay-mеnts", "mixes letters of Cyrillic and Latin"),
+        ("αlpha", "mixes letters of Greek and Latin"),
+        ("сосо", "all look like Latin ones"),
+        ("repo:асе/api", "all look like Latin ones"),
     ],
 )
 def test_an_invalid_name_is_rejected_with_the_broken_rule(raw: str, problem: str) -> None:

@@ -22,6 +22,9 @@ _LEVELS = re.compile(r"[:/]")
 _WORDS = re.compile(r"[._\-:/@]")
 _MIN_SIMILARITY = 0.6
 _MAX_COMPARED = 2_000
+# Scripts of which letters look like letters of another one, and such letters of Cyrillic and Greek (Unicode TR 39).
+_CONFUSABLE_SCRIPTS = frozenset({"LATIN", "CYRILLIC", "GREEK"})
+_LIKE_LATIN = frozenset("асеорхуѕіјһԁԛԝАВЕЅІЈКМНОРСТУХοΑΒΕΖΗΙΚΜΝΟΡΤΥΧ")
 _LOWER_ASCII = str.maketrans(string.ascii_uppercase, string.ascii_lowercase)
 
 _URL = re.compile(r"[a-z][a-z0-9+.-]*://([^/?#]*)([^?#]*)", re.IGNORECASE)
@@ -121,6 +124,21 @@ def _problem(name: str) -> str | None:
         return "a name begins and ends with a letter or digit."
     if any(not level.strip(".") for level in _LEVELS.split(name)):
         return "there must be a word between every two : or / of a name."
+    return None if name.isascii() else _imitation(name)
+
+
+def _imitation(name: str) -> str | None:
+    """Return why a name could be read as another one: a word of two scripts that look alike, or none that is Latin."""
+    for word in filter(None, _WORDS.split(name)):
+        scripts = {unicodedata.name(char, "").partition(" ")[0] for char in word if char.isalpha()}
+        if len(found := sorted(scripts & _CONFUSABLE_SCRIPTS)) > 1:
+            mixed = " and ".join(map(str.capitalize, found))
+            return f"a word is in one script; {word!r} mixes letters of {mixed} that look alike."
+    others = {char for char in name if char.isalpha() and not char.isascii()}
+    if others and others <= _LIKE_LATIN:
+        return (
+            "the letters of the name that are not Latin all look like Latin ones, so it would be read as another name."
+        )
     return None
 
 

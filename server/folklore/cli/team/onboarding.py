@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import secrets
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -23,7 +22,7 @@ from folklore.clients.authorities import drop_authority, keep_authority
 from folklore.clients.credentials import delete_token, normalised, read_token, save_token
 from folklore.config import Settings, is_loopback
 from folklore.errors import Conflict, FolkloreError, InvalidInput, NotFound, Unavailable
-from folklore.memory.auth.tokens import PREFIX, digest_of, key_of
+from folklore.memory.auth.tokens import digest_of, key_of, new_secret
 from folklore.memory.requests import InviteRequest, JoinRequest
 from folklore.memory.results import Joined
 from folklore.text import names
@@ -145,7 +144,7 @@ async def _exchange(settings: Settings, server: str, code: str) -> tuple[Joined,
                 return await _redeem(client, code, former), save_token(server, former, home=home)
             except Conflict:  # the kept token is that of another invitation
                 pass
-        secret = PREFIX + secrets.token_urlsafe(32)
+        secret = new_secret()
         kept = save_token(server, secret, home=home)
         try:
             return await _redeem(client, code, secret), kept

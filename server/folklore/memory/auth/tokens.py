@@ -6,6 +6,8 @@ import hashlib
 import hmac
 import re
 import secrets
+import string
+import zlib
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -32,7 +34,8 @@ from folklore.text import names
 from folklore.text.clean import clean
 
 PREFIX = "fk_"
-_TOKEN = re.compile(rf"{PREFIX}[A-Za-z0-9_-]{{43}}")
+_TOKEN = re.compile(rf"{PREFIX}(?P<random>[A-Za-z0-9_-]{{43}})[0-9A-Za-z]{{6}}")
+_DIGITS = string.digits + string.ascii_uppercase + string.ascii_lowercase
 _PERIOD = re.compile(r"([1-9][0-9]{0,4})\s*([hdwy])")
 _UNITS = {"h": timedelta(hours=1), "d": timedelta(days=1), "w": timedelta(weeks=1), "y": timedelta(days=365)}
 _ROLES: dict[str, Role] = {role: role for role in get_args(Role)}
@@ -52,6 +55,23 @@ class ExternalIdentity:
     issuer: str
 
 
+def new_secret() -> str:
+    """Return a new token: 32 random bytes with their checksum."""
+    return with_checksum(secrets.token_urlsafe(32))
+
+
+def with_checksum(random: str) -> str:
+    """Return the token of these 43 characters: the prefix, they, and their CRC-32 as six digits of base 62.
+
+    The checksum shows a typing error without a look into the database, and lets a scanner of leaks recognise a token.
+    """
+    rest, digits = zlib.crc32(random.encode()), ""
+    for _ in range(6):
+        rest, digit = divmod(rest, len(_DIGITS))
+        digits = _DIGITS[digit] + digits
+    return f"{PREFIX}{random}{digits}"
+
+
 def key_of(secret: str) -> str:
     """Return the SHA-256 of a token in hexadecimal, which proves to the database which token a transaction runs for."""
     return hashlib.sha256(secret.encode()).hexdigest()
@@ -67,7 +87,7 @@ async def create_token(context: RequestContext, request: CreateTokenRequest) -> 
 
     Raises InvalidInput, Refused.
     """
-    secret = PREFIX + secrets.token_urlsafe(32)
+    secret = new_secret()
     token, created = await prepare_token(context, request, digest=digest_of(key_of(secret)), owner=request.owner)
     principals = Principals(context.memory.database)
     principal = await principals.create(token, principal_id=new_id(), caller=context.caller, now=context.now)
@@ -176,8 +196,10 @@ async def authenticate(principals: Principals, secret: str, *, now: datetime) ->
 
     Raises Unauthenticated for one that is malformed, unknown, expired or revoked.
     """
-    if not _TOKEN.fullmatch(secret):
+    if not (form := _TOKEN.fullmatch(secret)):
         raise Unauthenticated("malformed", "This is not a Folklore token.", hint=f"Tokens begin with {PREFIX}.")
+    if with_checksum(form["random"]) != secret:
+        raise Unauthenticated("malformed", "This token has a typing error.", hint="Copy it anew, as it was shown.")
     return await authenticate_key(principals, key_of(secret), now=now)
 
 
