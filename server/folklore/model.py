@@ -105,7 +105,6 @@ class Caller:
 
     Without `access` every namespace is open: to the user who runs the process, or with an owner's token. `home` is the
     token's default namespace. A caller who is not `identified`, while authentication is unavailable, may do nothing.
-    One is `anonymous` who sent no token to a server that needs none.
     """
 
     author: str
@@ -116,7 +115,7 @@ class Caller:
     home: str | None = None
     expires_at: datetime | None = None
     identified: bool = True
-    anonymous: bool = False
+    anonymous: bool = False  # sent no token to a server that needs none
 
 
 @dataclass(frozen=True, slots=True)

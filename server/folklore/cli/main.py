@@ -22,6 +22,7 @@ from folklore.errors import FolkloreError
 _GROUPS: dict[str, dict[str, tuple[str, str, str]]] = {
     "Daily": {
         "status": ("folklore.cli.daily.status", "status", "The memory of this project; also without a command."),
+        "open": ("folklore.cli.daily.open", "open_", "Open the console in the browser."),
         "store": ("folklore.cli.daily.write", "store", "Store a memory."),
         "recall": ("folklore.cli.daily.read", "recall", "Find memories by meaning and by word, best first."),
         "search": ("folklore.cli.daily.read", "search", "Find memories by exact words."),

@@ -16,7 +16,7 @@ from pydantic import AnyHttpUrl
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -32,6 +32,7 @@ from folklore.http.console.routes import console_routes, is_console, missing_pag
 from folklore.http.error_responses import Path, failure, refusal
 from folklore.http.health import Health
 from folklore.http.limits import STREAM_PATH, Limits, limiting
+from folklore.http.local_servers import PROOF_PATH, Identity
 from folklore.http.metrics import Metrics
 from folklore.http.namespace import RequestedNamespace
 from folklore.http.oauth import JwtIssuer
@@ -44,11 +45,16 @@ from folklore.memory.auth.console_sessions import ConsoleSessions
 
 
 def build_app(
-    app: App, host: str, limits: Limits | None = None, *, on_shutdown: Callable[[], None] = lambda: None
+    app: App,
+    host: str,
+    limits: Limits | None = None,
+    *,
+    identity: Identity | None = None,
+    on_shutdown: Callable[[], None] = lambda: None,
 ) -> Starlette:
     """Return the ASGI application over `app`, which it starts and closes; `host` is the address it listens on.
 
-    `on_shutdown` is called before anything is closed.
+    `identity` is what it proves to `folklore open`; `on_shutdown` is called before anything is closed.
     """
     settings, limits = app.settings, limits or Limits()
     oauth = settings.oauth
@@ -63,6 +69,7 @@ def build_app(
         Path("/healthz", health.alive),
         Path("/readyz", health.ready),
         Path("/metrics", metrics.endpoint),
+        *_proof(identity),
         *_metadata(oauth),
         *api_routes(team.service, security),
         Path("/mcp", streamable, methods=["POST"]),  # without sessions there is no stream to GET and none to DELETE
@@ -167,6 +174,17 @@ def _metadata(oauth: OAuthSettings) -> list[Route]:
         resource_url=AnyHttpUrl(str(oauth.audience)), authorization_servers=[AnyHttpUrl(str(oauth.issuer))]
     )
     return [*found, nothing]
+
+
+def _proof(identity: Identity | None) -> Sequence[BaseRoute]:
+    """Return the route by which `folklore open` recognises this server."""
+    if identity is None:
+        return ()
+
+    async def prove(request: Request) -> Response:
+        return JSONResponse({"proof": identity.prove(request.query_params.get("number", ""))})
+
+    return [Path(PROOF_PATH, prove)]
 
 
 async def _no_metadata(_request: Request) -> Response:

@@ -22,6 +22,7 @@ class ConnectionGuard:
 
     def __init__(self, limits: Limits) -> None:
         self.limits = limits
+        self.used_at = monotonic()  # when a request last began or ended
         self._open: dict[_GuardedConnection, None] = {}  # the oldest first
 
     def protocol(self, **arguments: Any) -> asyncio.Protocol:
@@ -34,6 +35,10 @@ class ConnectionGuard:
         for connection in list(self._open):
             if connection.check(now):
                 connection.abort()
+
+    def is_idle(self, seconds: float) -> bool:
+        """Return true if no request is worked on, and none was within this time."""
+        return monotonic() - self.used_at > seconds and all(one.deadline is not None for one in self._open)
 
     def add(self, connection: _GuardedConnection) -> None:
         """Take a connection. If there are too many, abort the one that is silent for longest, or else the new one."""
@@ -85,11 +90,13 @@ class _GuardedConnection(asyncio.Protocol):
 
     def begin_request(self) -> None:
         """Stop waiting for the client."""
+        self._guard.used_at = monotonic()
         self.deadline = None
 
     def end_request(self) -> None:
         """Wait for the next request. uvicorn closes an idle connection itself; this closes one with half a head."""
         limits = self._guard.limits
+        self._guard.used_at = monotonic()
         self.deadline = monotonic() + limits.idle_seconds + limits.head_seconds
 
     def check(self, now: float) -> bool:

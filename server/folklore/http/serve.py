@@ -28,6 +28,7 @@ from folklore.http.app import build_app
 from folklore.http.certificate import Certificate, certificate_of
 from folklore.http.connections import ConnectionGuard
 from folklore.http.limits import Limits
+from folklore.http.local_servers import Identity, registered
 from folklore.http.metrics import shared_folder
 from folklore.http.team import Team
 from folklore.log import configure, get_logger
@@ -53,9 +54,12 @@ def run(
     *,
     insecure: bool = False,
     announce: Callable[[str], None] = lambda _url: None,
+    public_url: str | None = None,
+    until_idle: bool = False,
 ) -> None:
     """Serve until SIGTERM or SIGINT, then end in time; `announce` gets the URL before that.
 
+    `public_url` is the address of a proxy before it. With `until_idle` it also ends after a time without requests.
     Raises ConfigInvalid before anything listens: for an address that other machines reach where no token is needed
     (unless `insecure`), for one that cannot be listened on, and for a certificate that cannot be used.
     """
@@ -70,12 +74,13 @@ def run(
     announce(url)
     if insecure and not is_loopback(host):
         log.warning("EVERY client that reaches this address may work without a token (--insecure)", url=url)
-    log.info("serving", url=f"{url}/mcp", workers=http.workers)
-    config = uvicorn_config(settings, host)
+    log.info("serving", url=f"{url}/mcp", console=f"{public_url or url}/", workers=http.workers)
+    identity = Identity.of(settings)
+    config = uvicorn_config(settings, host, identity, until_idle=until_idle)
     # uvicorn repeats the signal when it has ended, for the handler before its own.
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: sys.exit(0))
-    with shared_folder(http.workers):
+    with shared_folder(http.workers), registered(settings, identity, url, public_url):
         if http.workers == 1:
             uvicorn.Server(config).run(sockets)
         else:
@@ -126,13 +131,15 @@ def bind(host: str, port: int) -> list[socket.socket]:
     ) from failed
 
 
-def uvicorn_config(settings: Settings, host: str) -> uvicorn.Config:
+def uvicorn_config(
+    settings: Settings, host: str, identity: Identity | None = None, *, until_idle: bool = False
+) -> uvicorn.Config:
     """Return how uvicorn serves; its environment variables have no effect. Workers get it by pickle."""
     http, limits = settings.http, LIMITS
     guard = ConnectionGuard(limits)
     tls = None if http.tls_cert is None or http.tls_key is None else partial(_tls, http.tls_cert, http.tls_key)
     return uvicorn.Config(
-        cast("Callable[..., Any]", partial(_application, settings, host, limits)),
+        cast("Callable[..., Any]", partial(_application, settings, host, limits, identity)),
         factory=True,
         workers=http.workers,
         http=cast("type[asyncio.Protocol]", guard.protocol),  # called as a class would be
@@ -148,7 +155,7 @@ def uvicorn_config(settings: Settings, host: str) -> uvicorn.Config:
         timeout_keep_alive=int(limits.idle_seconds),
         timeout_graceful_shutdown=GRACEFUL_SECONDS,
         timeout_worker_healthcheck=_UNRESPONSIVE_SECONDS,
-        callback_notify=guard.close_overdue,
+        callback_notify=partial(_close_idle, guard) if until_idle else guard.close_overdue,
         timeout_notify=0,  # as often as uvicorn looks, once a second
         proxy_headers=bool(http.trusted_proxies),
         forwarded_allow_ips=list(http.trusted_proxies),
@@ -159,14 +166,21 @@ def _tls(certificate: Path, key: Path, _config: uvicorn.Config, _default: Callab
     return Certificate(certificate, key).context
 
 
-def _application(settings: Settings, host: str, limits: Limits) -> Starlette:
+async def _close_idle(guard: ConnectionGuard) -> None:
+    await guard.close_overdue()
+    if guard.is_idle(guard.limits.until_idle_seconds):
+        log.info("idle", seconds=guard.limits.until_idle_seconds)
+        signal.raise_signal(signal.SIGTERM)
+
+
+def _application(settings: Settings, host: str, limits: Limits, identity: Identity | None) -> Starlette:
     """Return the application of this process, which may be a worker."""
     if (parent := multiprocessing.parent_process()) is not None:
         configure(settings.log_level, settings.log_format)
         threading.Thread(target=_end_with, args=(parent,), name="folklore-parent", daemon=True).start()
     _raise_file_limit(limits.connections + _OTHER_FILES)
     logging.getLogger("uvicorn.error").addFilter(_is_no_cancellation)
-    return build_app(App(settings), host, limits, on_shutdown=_exit_in_time)
+    return build_app(App(settings), host, limits, identity=identity, on_shutdown=_exit_in_time)
 
 
 def _end_with(parent: Any) -> None:

@@ -206,6 +206,7 @@ class RecallRequest(Request, Returns[Answer]):
     max_tokens: Whole | None = None
     explain: bool = False
     cursor: str | None = None
+    counted: Annotated[bool, Field(description="count the answer as a use of its memories")] = True
 
 
 class SearchRequest(Request, Returns[Answer]):
@@ -216,6 +217,7 @@ class SearchRequest(Request, Returns[Answer]):
     limit: Whole = 10
     filters: FiltersRequest = Field(default_factory=FiltersRequest)
     cursor: str | None = None
+    counted: Annotated[bool, Field(description="count the answer as a use of its memories")] = True
 
 
 class ListRequest(Request, Returns[Answer]):

@@ -29,10 +29,18 @@ from folklore.errors import InvalidInput
 @click.option("--url", help="Address by which clients call it, such as a proxy's (with --http).")
 @click.option("--insecure", is_flag=True, help="Listen on --host even though no token is needed (with --http).")
 @click.option("--read-only", is_flag=True, default=None, help="Offer only the tools that read.")
+@click.option("--until-idle", is_flag=True, hidden=True, help="End without requests; used by `folklore open`.")
 @click.option("--snippets", is_flag=True, help="Print the commands that connect assistants first (with --http).")
 @click.pass_context
 def serve(
-    ctx: click.Context, /, http: bool, read_only: bool | None, snippets: bool, insecure: bool, **given: Any
+    ctx: click.Context,
+    /,
+    http: bool,
+    read_only: bool | None,
+    snippets: bool,
+    insecure: bool,
+    until_idle: bool,
+    **given: Any,
 ) -> None:
     """Serve MCP over stdio (for one client that starts it), or over HTTP for several.
 
@@ -44,9 +52,10 @@ def serve(
         url = given.pop("url", None)
         settings = _checked(settings_of(ctx, quiet=False, read_only=read_only, http=given or None))
         if url is not None:
-            allowed = (normalised(url), *settings.http.allowed_hosts)
+            url = normalised(url)
+            allowed = (url, *settings.http.allowed_hosts)
             settings = settings.model_copy(update={"http": settings.http.model_copy(update={"allowed_hosts": allowed})})
-        _serve_http(ctx, settings, snippets, insecure)
+        _serve_http(ctx, settings, snippets, insecure, url, until_idle)
         return
     for name, value in (given | {"insecure": insecure, "snippets": snippets}).items():
         if value is not False:
@@ -114,7 +123,9 @@ async def _serve_stdio(settings: Settings, level: str) -> None:
             await collector.stop()
 
 
-def _serve_http(ctx: click.Context, settings: Settings, snippets: bool, insecure: bool) -> None:
+def _serve_http(
+    ctx: click.Context, settings: Settings, snippets: bool, insecure: bool, url: str | None, until_idle: bool
+) -> None:
     from folklore.http.serve import run
 
     def announce(url: str) -> None:
@@ -127,7 +138,15 @@ def _serve_http(ctx: click.Context, settings: Settings, snippets: bool, insecure
         command = own_command(sys.executable, options_for_assistants(settings, flags["config"]))
         click.echo(install_commands(url, command, needs_database_url=bool(database_url)))
 
-    run(settings, settings.http.host, settings.http.port, insecure=insecure, announce=announce)
+    run(
+        settings,
+        settings.http.host,
+        settings.http.port,
+        insecure=insecure,
+        announce=announce,
+        public_url=url,
+        until_idle=until_idle,
+    )
 
 
 def install_commands(url: str, command: Sequence[str], *, needs_database_url: bool = False) -> str:
