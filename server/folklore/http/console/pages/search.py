@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from markupsafe import Markup
 
 # Results of a page, of one step of "show more", and at most.
-_PAGE, _STEP, _MOST = 20, 100, 1_000
+_PAGE, _STEP, _MOST = 50, 100, 1_000
 # Characters of a result: a text up to so many is shown whole, a longer one by a line and a snippet.
 _WHOLE, _LINE, _SNIPPET = 320, 120, 480
 # Chips of a group, without those that are on.
@@ -129,10 +129,12 @@ class Asked:
             moment = None if as_of is None else datetime.fromisoformat(as_of.strip())
         except ValueError:
             raise InvalidInput("as_of", "must be a date such as 2025-06-30.") from None
+        tags = self.given.get("tag", ())
         values: dict[str, object] = {
             "kinds": self.given.get("kind", ()),
-            "tags": self.given.get("tag", ()),
-            "tag_mode": "all",
+            "tags": tags,
+            # Without a tag the default: a recall without any condition takes a quarter of the time.
+            "tag_mode": "all" if tags else "any",
             "author": self.first("author"),
             "time": self.first("time"),
             "paths": self.given.get("path", ()),
@@ -199,7 +201,8 @@ async def _results(visit: Visit, asked: Asked) -> tuple[list[Recalled], Answer]:
     results: list[Recalled] = []
     cursor = asked.cursor
     while True:
-        page = await visit.call(asked.request(min(asked.limit - len(results), _STEP), cursor))
+        left = asked.limit - len(results)
+        page = await visit.call(asked.request(min(left, _STEP) if asked.has_question else left, cursor))
         results += page.memories
         cursor = page.cursor
         if cursor is None or len(results) >= asked.limit:
