@@ -44,7 +44,7 @@ _TIMES: Mapping[str, timedelta] = {
 _CHIP_FILTERS = ("project", "kind", "tag", "author", "time")
 _SEVERAL = ("kind", "tag")
 # Conditions that the form sets.
-_FORM_FILTERS = ("path", "source", "as_of", "superseded", "pinned")
+_FORM_FILTERS = ("file", "source", "as_of", "superseded", "pinned")
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +97,8 @@ class Asked:
 
     def parameters(self) -> dict[str, object]:
         """Return the parameters of this question, without the number of its results."""
-        return {"q": self.text, "exact": "1" if self.exact else None, **self.given}
+        given = {name: self.given.get(name) for name in (*_CHIP_FILTERS, *_FORM_FILTERS)}
+        return {"q": self.text, "exact": "1" if self.exact else None, **given}
 
     def toggled(self, name: str, value: str) -> dict[str, object]:
         """Return the parameters with a condition added, or removed if it is on."""
@@ -137,7 +138,7 @@ class Asked:
             "tag_mode": "all" if tags else "any",
             "author": self.first("author"),
             "time": self.first("time"),
-            "paths": self.given.get("path", ()),
+            "paths": self.given.get("file", ()),
             "source_prefix": self.first("source"),
             "as_of": moment,
             "include_superseded": "superseded" in self.given,
@@ -187,7 +188,7 @@ async def _values(visit: Visit, asked: Asked) -> dict[str, object]:
     shown = asked.before + len(results)
     return {
         "asked": asked,
-        "groups": _groups(visit, asked, [item.memory for item in results]),
+        "groups": _groups(visit, asked, [item.memory for item in results], last.searched),
         "results": _shown(asked, results),
         "more": _more(visit, asked, shown, last.cursor),
         "degraded": last.degraded,
@@ -262,11 +263,13 @@ def marked(text: str, pattern: re.Pattern[str] | None) -> Markup:
 # Chips
 
 
-def _groups(visit: Visit, asked: Asked, memories: Sequence[Memory]) -> list[tuple[str, list[Chip]]]:
-    """Return the groups of chips, with counts among these memories."""
+def _groups(
+    visit: Visit, asked: Asked, memories: Sequence[Memory], searched: Sequence[str]
+) -> list[tuple[str, list[Chip]]]:
+    """Return the groups of chips with counts among these memories; a searched project may have none of them."""
     now = datetime.now(UTC)
     counts: Mapping[str, Counter[str]] = {
-        "project": Counter(memory.namespace for memory in memories),
+        "project": Counter({**dict.fromkeys(searched, 0), **Counter(memory.namespace for memory in memories)}),
         "kind": Counter(memory.kind for memory in memories),
         "tag": Counter(tag for memory in memories for tag in memory.tags),
         "author": Counter(memory.author for memory in memories),
