@@ -11,7 +11,7 @@ from starlette.routing import BaseRoute, Route
 from folklore.errors import FolkloreError, NotFound, Refused
 from folklore.http.console.guard import ICON_PATH, Visitor, is_form_token
 from folklore.http.console.page_routes import PageRoute, post
-from folklore.http.console.pages import home
+from folklore.http.console.pages import home, operate, team
 from folklore.http.console.pages.signing_in import SigningIn
 from folklore.http.console.render import static_files
 from folklore.http.console.visit import Handler, Visit, error_page, read_form
@@ -22,7 +22,7 @@ from folklore.memory.service import Service
 
 Endpoint = Callable[[Request], Awaitable[Response]]
 
-PAGES: Sequence[PageRoute] = (*home.ROUTES,)
+PAGES: Sequence[PageRoute] = (*home.ROUTES, *team.ROUTES, *operate.ROUTES)
 # Where a script sends the form token; a form has it in a field.
 TOKEN_HEADER, TOKEN_FIELD = "Folklore-Form-Token", "form_token"
 _KEPT = "public, max-age=31536000, immutable"
