@@ -212,6 +212,8 @@ class Trial:
             case 17:
                 call = self.random.choice(["stats", "list_namespaces", "list_tokens", "audit", "status", "log"])
                 await self._api(holder, call, **({"namespaces": [name]} if call in ("audit", "log") else {}))
+                await self._api(holder, self.random.choice(["overview", "activity"]), **some)
+                await self._api(holder, "uses", id=ids[0])
             case 18:
                 await self._api(holder, "undo", id=ids[0])
             case _:

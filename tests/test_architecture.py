@@ -16,6 +16,7 @@ MODULES = sorted(ROOMS.rglob("*.py"))
 # Modules that may be longer than the rest, and why.
 LONG: dict[str, str] = {
     "memory/requests.py": "one list: a short type for each operation",
+    "memory/results.py": "one list: the short types of their results",
     "text/dates/expressions.py": "one grammar: the periods that expressions name, and the ranges made of them",
     "text/secrets/context.py": "one search with its table of commands",
     "text/secrets/key_formats.py": "half of it is the table of formats",

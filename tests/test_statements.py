@@ -23,7 +23,7 @@ VARIANTS = [
     "recall/pool:no_vectors", "recall/pool:no_vectors:plain", "recall/pool:plain", "recall/expression:token",
     "recall/dense:as_of", "recall/keyword:as_of", "recall/keyword:stems:as_of", "recall/pool:as_of",
     "recall/pool:no_vectors:as_of", "recall/expression:as_of", "recall/expression:token:as_of", "recall/expand:as_of",
-    "memories/list:as_of", "memories/match:as_of",
+    "memories/list:as_of", "memories/match:as_of", "activity/attention:no_vectors",
 ]  # fmt: skip
 SIZED = frozenset({"recall/nearest"})  # a number of dimensions follows their name
 COMPLETE = [f"{name}:256" if name in SIZED else name for name in STATEMENTS]

@@ -289,6 +289,31 @@ async def test_both_branches_of_a_recall_hold_a_connection_at_the_same_time(
     assert met == {"recall/dense", "recall/keyword"}
 
 
+@pytest.mark.parametrize(
+    ("name", "indexes"),
+    [
+        ("events", {"audit_time_idx", "usage_time_idx"}),
+        ("events_since", {"audit_time_idx", "usage_time_idx"}),
+        ("written", {"audit_time_idx"}),
+        ("recalled", {"usage_time_idx"}),
+    ],
+)
+async def test_the_activity_is_read_by_the_indexes_on_time(crowd: ManyMemories, name: str, indexes: set[str]) -> None:
+    plan = await kept_plan(crowd.database, "kept", f"activity/{name}")
+
+    assert {index for table in ("audit", "usage") for _, index in plan.scans(table)} <= {*indexes, None}
+    assert indexes <= plan.indexes()
+    assert not {kind for table in ("audit", "usage") for kind, _ in plan.scans(table)} & {"Seq Scan"}
+
+
+@pytest.mark.parametrize("name", ["activity/attention", "activity/newest_similar"])
+async def test_what_wants_attention_is_counted_without_reading_other_namespaces(explain: Explain, name: str) -> None:
+    plan = await explain(name)
+
+    for table in ("memories", "embeddings", "relations"):
+        assert not {kind for kind, _ in plan.scans(table)} & {"Seq Scan"}
+
+
 async def test_an_import_finds_conflicting_memories_by_indexes_alone(explain: Explain) -> None:
     plan = await explain("transfer/existing")
 

@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 Report = Callable[[int, str], None]
 
 _LINES_SHOWN = 8
-_OPERATORS = ("AND", "OR", "NOT")
-_COMMON_WEIGHT = 1.0  # of words of up to three letters: "the", "for"
 _INDENT = "    "
 _COMMIT = 12  # digits by which a commit is recognised
 _FIELD_WIDTH = 20
@@ -89,10 +87,9 @@ def _words_of(query: str) -> re.Pattern[str] | None:
     """Return the pattern of a question's words and their inflected forms; None if none would be highlighted."""
     if not screen.has_styles():
         return None
-    from folklore.text.question import QuestionWords  # 10 ms, and only for a terminal
+    from folklore.text.highlight import highlight_pattern  # 10 ms, and only for a terminal
 
-    terms = [term.strip("\"'()*") for term in query.split() if not term.startswith("-") and term not in _OPERATORS]
-    return QuestionWords.of(terms).pattern(_COMMON_WEIGHT)
+    return highlight_pattern(query)
 
 
 _TERMS = ("rrf", "own", "signals", "neighbours", "nearness", "relevance", "redundancy", "confidence")
@@ -366,7 +363,11 @@ def _print_text(memory: Memory, replaced: str, words: re.Pattern[str] | None) ->
 
 def _highlighted(line: str, words: re.Pattern[str] | None) -> str:
     shown = screen.visible(line)
-    return shown if words is None else words.sub(lambda match: paint(match[0], fg="red", bold=True), shown)
+    if words is None:
+        return shown
+    from folklore.text.highlight import highlighted
+
+    return "".join(paint(part, fg="red", bold=True) if matches else part for part, matches in highlighted(shown, words))
 
 
 def _text_width() -> int:

@@ -21,7 +21,7 @@ A variant, named after a colon, is the same statement with other fragments: less
     recall/keyword:stems          no query word is also searched as it is spelled: without `once`
     recall/expression:token       a token may not use the index that `matching` needs: `matching_token` calls a function
     recall/pool:no_vectors        a recall without the dense branch reads no vectors
-    namespaces/status:no_vectors  without a model, nor does the status
+    namespaces/status:no_vectors  without a model, nor does the status, nor activity/attention
     recall/pool:as_of             filters with as_of: memories as they were then, by their revisions
     recall/keyword:stems:plain    both
     recall/nearest:256            {dimensions} is 256; also plain, since the index serves only queries without filters

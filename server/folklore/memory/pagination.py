@@ -6,16 +6,18 @@ import base64
 import binascii
 import hashlib
 import json
-from collections.abc import Collection
-from dataclasses import replace
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, replace
 from datetime import datetime
 from uuid import UUID
 
+from folklore.db.stores.activity import Place
 from folklore.db.stores.memories import Page
 from folklore.errors import InvalidInput
 from folklore.model import Filters
 
 _MARK = 3
+_EVENT_MARK = 4
 # Most results that can be paged through: each page ranks all results before it again.
 MAX_PAGED = 2_000
 _INVALID = "is not valid, or belongs to another question."
@@ -77,6 +79,74 @@ def given_before(cursor: str | None, question: object) -> frozenset[bytes]:
 def is_given(id_: UUID, before: frozenset[bytes]) -> bool:
     """Return True if a result was given before (with one false positive in sixteen million)."""
     return bool(before) and _mark(id_) in before
+
+
+@dataclass(frozen=True, slots=True)
+class Feed:
+    """Progress of a feed of events: it gave all before `since`, and from then on those with these marks.
+
+    An event is seen after its commit, later than the time that it bears. So a feed reads some time again, and leaves
+    out what it has given.
+    """
+
+    since: datetime
+    given: frozenset[bytes]
+
+    def holds(self, place: Place) -> bool:
+        """Return True if an event was given (with one false positive in 4 billion for each mark)."""
+        return _event_mark(place) in self.given
+
+    @classmethod
+    def of(cls, since: datetime, given: Iterable[Place]) -> Feed:
+        """Make a feed of the events that were given."""
+        return cls(since, frozenset(_event_mark(place) for place in given if place.at >= since))
+
+
+def _event_mark(place: Place) -> bytes:
+    return hashlib.blake2b(place.id.bytes + place.namespace.bytes, digest_size=_EVENT_MARK).digest()
+
+
+def feed_cursor(feed: Feed, question: object) -> str:
+    """Return the cursor of a feed."""
+    marks = base64.urlsafe_b64encode(b"".join(sorted(feed.given))).decode()
+    return _encode([feed.since.isoformat(), marks, _fingerprint(question)])
+
+
+def feed_of(cursor: str, question: object) -> Feed:
+    """Return the feed that a cursor continues. Raises InvalidInput for a cursor of another question."""
+    since, text, fingerprint = _decode(cursor, 3)
+    if fingerprint != _fingerprint(question):
+        raise InvalidInput("cursor", _INVALID, hint=_HINT)
+    try:
+        marks = base64.urlsafe_b64decode(str(text))
+        given = frozenset(marks[start : start + _EVENT_MARK] for start in range(0, len(marks), _EVENT_MARK))
+        return Feed(_aware(since), given)
+    except (binascii.Error, ValueError) as error:
+        raise InvalidInput("cursor", _INVALID, hint=_HINT) from error
+
+
+def place_cursor(place: Place, question: object) -> str:
+    """Return the cursor of a page of events: its last one."""
+    return _encode([place.at.isoformat(), str(place.id), str(place.namespace), _fingerprint(question)])
+
+
+def place_of(cursor: str, question: object) -> Place:
+    """Return the event before which a page begins. Raises InvalidInput for a cursor of another question."""
+    at, id_, namespace, fingerprint = _decode(cursor, 4)
+    if fingerprint != _fingerprint(question):
+        raise InvalidInput("cursor", _INVALID, hint=_HINT)
+    try:
+        return Place(_aware(at), UUID(str(id_)), UUID(str(namespace)))
+    except ValueError as error:
+        raise InvalidInput("cursor", _INVALID, hint=_HINT) from error
+
+
+def _aware(text: object) -> datetime:
+    """Parse a time. Raises ValueError without an offset."""
+    time = datetime.fromisoformat(str(text))
+    if time.tzinfo is None:
+        raise ValueError(text)
+    return time
 
 
 def page_cursor(page: Page, question: object) -> str:

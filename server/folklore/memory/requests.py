@@ -206,6 +206,7 @@ class RecallRequest(Request, Returns[Answer]):
     max_tokens: Whole | None = None
     explain: bool = False
     cursor: str | None = None
+    counted: Annotated[bool, Field(description="count the answer as a use of its memories")] = True
 
 
 class SearchRequest(Request, Returns[Answer]):
@@ -216,6 +217,7 @@ class SearchRequest(Request, Returns[Answer]):
     limit: Whole = 10
     filters: FiltersRequest = Field(default_factory=FiltersRequest)
     cursor: str | None = None
+    counted: Annotated[bool, Field(description="count the answer as a use of its memories")] = True
 
 
 class ListRequest(Request, Returns[Answer]):
@@ -492,6 +494,38 @@ class LogRequest(Request, Returns[tuple[results.LogEntry, ...]]):
     author: str | None = None
     time: str | None = None
     mine: bool = False
+    limit: Whole = 50
+
+
+class OverviewRequest(Request, Returns[results.Overview]):
+    """Count what happened in the last `days`, in the caller's time zone, and what wants attention."""
+
+    namespaces: NamespaceNames = ()
+    days: Whole = 30
+
+
+class ActivityRequest(Request, Returns[results.Activity]):
+    """Read writes and recalls, newest first: the latest, those `before` a cursor or, oldest first, those `after` one.
+
+    `actions` limits them to some, such as store, forget or recall.
+    """
+
+    namespaces: NamespaceNames = ()
+    author: str | None = None
+    actions: tuple[results.Action, ...] = ()
+    after: str | None = None
+    before: str | None = None
+    limit: Whole = 50
+
+
+class UsesRequest(Request, Returns[tuple[results.Use, ...]]):
+    """Read in which answers a memory was, and in which texts that hooks injected, newest first.
+
+    Injected texts are the caller's own; the owner reads those of every author.
+    """
+
+    id: UUID
+    namespaces: NamespaceNames = ()
     limit: Whole = 50
 
 

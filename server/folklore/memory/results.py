@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from typing import Literal
 from uuid import UUID
 
@@ -12,6 +12,14 @@ from folklore.errors import FolkloreError
 from folklore.model import Degraded, JobState, Memory, NamespaceStats, Relation, Revision, Role, Shared, Stale, Stored
 
 ReviewReason = Literal["contradiction", "similar", "unused"]
+# Actions of events: writes of the text or the fields of memories, and recalls.
+Action = Literal["store", "import", "update", "merge", "retag", "supersede", "forget", "restore", "undo", "recall"]
+# The same as people say it: stored 3 memories.
+DONE: Mapping[str, str] = {
+    "store": "stored", "import": "imported", "update": "changed", "merge": "merged", "retag": "retagged",
+    "supersede": "superseded", "forget": "forgot", "restore": "restored", "undo": "undid a change of",
+    "recall": "recalled",
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -435,6 +443,102 @@ class LogEntry:
     memories: tuple[Memory, ...]
     agent: str | None = None
     ids: tuple[UUID, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class DayCounts:
+    """A day in the caller's time zone, and the numbers of memories that were stored and recalled on it."""
+
+    day: date
+    stored: int
+    recalled: int
+
+
+@dataclass(frozen=True, slots=True)
+class AuthorChanges:
+    """An author, an action, and the number of memories that it changed."""
+
+    author: str
+    action: str
+    memories: int
+
+
+@dataclass(frozen=True, slots=True)
+class Attention:
+    """Counts of what wants attention in a namespace. They stop at 100, pending embeddings at 50,000.
+
+    `similar` are those among the newest memories that are near-duplicates of an older one. Memories `tied` to files can
+    be stale, which a process with the working copy finds out.
+    """
+
+    namespace: str
+    contradictions: int
+    unused: int
+    similar: int
+    tied: int
+    pending_embeddings: int
+
+
+@dataclass(frozen=True, slots=True)
+class Overview:
+    """Numbers of the days, oldest first; changes of the last seven days by author; what wants attention.
+
+    `failed_jobs` are background jobs whose last run failed, for the owner alone.
+    """
+
+    days: tuple[DayCounts, ...]
+    changes: tuple[AuthorChanges, ...]
+    attention: tuple[Attention, ...]
+    failed_jobs: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Write or recall of `amount` memories of one namespace; `memories` are the first that the caller may read.
+
+    An answer with memories of several namespaces is an event in each, with the same id.
+    """
+
+    id: UUID
+    at: datetime
+    author: str
+    action: str
+    amount: int
+    namespace: str
+    memories: tuple[Memory, ...]
+    agent: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Activity:
+    """Events, and cursors: `after` the latest ones that were given, `before` the earliest.
+
+    Of a page before another, only `before` is given; of a feed only `after`. With `more`, others follow in the same
+    direction.
+    """
+
+    events: tuple[Event, ...]
+    after: str | None = None
+    before: str | None = None
+    more: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """Memory in an answer (`recall`) or in a text that a hook injected (`injection`), and its rank there, from 1.
+
+    `session` is that of the server or of the assistant; `used` the first use of an injected memory afterwards.
+    """
+
+    id: UUID
+    at: datetime
+    kind: Literal["recall", "injection"]
+    author: str
+    rank: int
+    score: float | None = None
+    session: str | None = None
+    used: str | None = None
+    used_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -87,6 +87,8 @@ class Service:
 
     def _record(self, request: object, result: Any, context: RequestContext) -> None:
         if isinstance(request, RecallRequest | SearchRequest):
+            if not request.counted:
+                return
             several = request.queries if isinstance(request, RecallRequest) else ()
             queries = several or (request.query or "",)
             self.usage().record(result, *queries, caller=context.caller, now=context.now)

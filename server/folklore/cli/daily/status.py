@@ -23,7 +23,7 @@ from folklore.config import Settings
 from folklore.errors import NotFound
 from folklore.memory import serializers
 from folklore.memory.requests import ListRequest, LogRequest, StatusRequest
-from folklore.memory.results import LogEntry, NamespaceStatus, Status
+from folklore.memory.results import DONE, LogEntry, NamespaceStatus, Status
 from folklore.memory.service import Operations
 from folklore.model import Memory
 from folklore.project import project_namespace, working_directory
@@ -68,13 +68,6 @@ def status(ctx: click.Context, as_json: bool) -> None:
     keep_list(ctx, [memory.id for memory in overview.newest])
 
 
-# Actions of the log, as people say them.
-_DONE = {
-    "store": "stored", "import": "imported", "update": "changed", "merge": "merged", "retag": "retagged",
-    "supersede": "superseded", "forget": "forgot", "restore": "restored", "undo": "undid a change of",
-}  # fmt: skip
-
-
 @click.command()
 @namespaces_option
 @click.option("--kind", "kinds", multiple=True, metavar="KIND", help="Only memories of this kind; repeatable.")
@@ -107,7 +100,7 @@ def _print_log(entries: Sequence[LogEntry], listed: list[UUID], zone: tzinfo) ->
             print_line(("\n" if day else "") + _day(at, datetime.now(zone)), bold=True)
             day = at.date()
         amount = "" if entry.amount == 1 else f" {entry.amount:,} memories"
-        print_line(f"{at:%H:%M}  {entry.author} {_DONE[entry.action]}{amount} in {entry.namespace}")
+        print_line(f"{at:%H:%M}  {entry.author} {DONE[entry.action]}{amount} in {entry.namespace}")
         for memory in entry.memories[:_SHOWN]:
             listed.append(memory.id)
             print_line(one_line(len(listed), memory, None))

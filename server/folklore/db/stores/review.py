@@ -29,10 +29,12 @@ class ReviewStatements:
             rows = await session.rows("review/settled", namespace=namespace, ids=list(ids), types=list(types))
         return {frozenset((row["from_id"], row["to_id"])) for row in rows}
 
-    async def contradictions(self, namespace: UUID, type_: str, *, kept: str, most: int) -> list[Pair]:
-        """Return the latest pairs in force that a relation of a type joins, and none of the type `kept`."""
+    async def contradictions(self, namespace: UUID, contradicts: str, *, kept: str, most: int) -> list[Pair]:
+        """Return the latest pairs in force that a relation `contradicts` joins, and none of the type `kept`."""
         async with self._database.session("fresh") as session:
-            rows = await session.rows("review/contradictions", namespace=namespace, type=type_, kept=kept, most=most)
+            rows = await session.rows(
+                "review/contradictions", namespace=namespace, contradicts=contradicts, kept=kept, most=most
+            )
         return [(row["from_id"], row["to_id"]) for row in rows]
 
     async def unused(self, namespace: UUID, *, before: datetime, reviewed: str, most: int, now: datetime) -> list[UUID]:

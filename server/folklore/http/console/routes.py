@@ -10,19 +10,29 @@ from starlette.routing import BaseRoute, Route
 
 from folklore.errors import FolkloreError, NotFound, Refused
 from folklore.http.console.guard import ICON_PATH, Visitor, is_form_token
+from folklore.http.console.live import LiveFeed
 from folklore.http.console.page_routes import PageRoute, post
-from folklore.http.console.pages import home, operate, team
+from folklore.http.console.pages import home, memory, memory_changes, operate, search, team, timeline
 from folklore.http.console.pages.signing_in import SigningIn
 from folklore.http.console.render import static_files
 from folklore.http.console.visit import Handler, Visit, error_page, read_form
 from folklore.http.error_responses import Path
+from folklore.http.limits import LIVE_PATH
 from folklore.http.team import Team
 from folklore.memory.auth.console_sessions import ConsoleSessions, form_token
 from folklore.memory.service import Service
 
 Endpoint = Callable[[Request], Awaitable[Response]]
 
-PAGES: Sequence[PageRoute] = (*home.ROUTES, *team.ROUTES, *operate.ROUTES)
+PAGES: Sequence[PageRoute] = (
+    *home.ROUTES,
+    *memory.ROUTES,
+    *memory_changes.ROUTES,
+    *search.ROUTES,
+    *timeline.ROUTES,
+    *team.ROUTES,
+    *operate.ROUTES,
+)
 # Where a script sends the form token; a form has it in a field.
 TOKEN_HEADER, TOKEN_FIELD = "Folklore-Form-Token", "form_token"
 _KEPT = "public, max-age=31536000, immutable"
@@ -30,7 +40,7 @@ _KEPT = "public, max-age=31536000, immutable"
 
 def console_routes(team: Team, sessions: ConsoleSessions) -> list[BaseRoute]:
     """Return the routes of the console."""
-    signing_in = SigningIn(team, sessions)
+    signing_in, live = SigningIn(team, sessions), LiveFeed(team, sessions)
 
     async def sign_out(visit: Visit) -> Response:
         return await signing_in.sign_out(visit.request)
@@ -43,6 +53,7 @@ def console_routes(team: Team, sessions: ConsoleSessions) -> list[BaseRoute]:
         Route(ICON_PATH, _icon),
         _route("/sign-in", {"GET": signing_in.show, "POST": signing_in.sign_in}),
         _route("/open", {"GET": signing_in.open, "POST": signing_in.confirm_open}),
+        _route(LIVE_PATH, {"GET": _page(team.service, live.show)}),
         *(
             _route(path, {method: _page(team.service, handler) for method, handler in handlers.items()})
             for path, handlers in pages.items()
@@ -74,9 +85,8 @@ def _beginning(path: str) -> str:
     return path.split("/")[1] if path.startswith("/") else path
 
 
-_BEGINNINGS = frozenset(
-    map(_beginning, (*(page.path for page in PAGES), "/static/", ICON_PATH, "/sign-in", "/sign-out", "/open"))
-)
+_OTHERS = ("/static/", ICON_PATH, "/sign-in", "/sign-out", "/open", LIVE_PATH)
+_BEGINNINGS = frozenset(map(_beginning, (*(page.path for page in PAGES), *_OTHERS)))
 
 
 def _route(path: str, endpoints: Mapping[str, Endpoint]) -> Path:

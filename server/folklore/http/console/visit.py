@@ -26,7 +26,7 @@ _FIELDS = 2_000
 NOTICES: Mapping[str, str] = {
     "created": "Created.",
     "deleted": "Deleted.",
-    "erased": "Erased for good.",
+    "erased": "Erased permanently.",
     "forgotten": "Forgotten. It can be restored until the retention time is over.",
     "merged": "Merged.",
     "nothing": "Nothing had to be changed.",
@@ -75,6 +75,10 @@ class Visit:
     def render(self, template: str, status: int = 200, /, **values: Any) -> HTMLResponse:
         """Return a page made from a template, which also gets `visit`."""
         return HTMLResponse(html(template, {**_everywhere(self.request), "visit": self, **values}), status)
+
+    def fragment(self, template: str, /, **values: Any) -> str:
+        """Return the HTML of a part of a page, for a script that puts it into the page."""
+        return html(template, {**_everywhere(self.request), "visit": self, **values})
 
     def redirect(self, path: str = "", *, notice: str = "", **parameters: object) -> Response:
         """Return the redirection to another page after a change; `notice` is one of NOTICES."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from uuid import UUID
 
 from folklore.db.stores.audit import Audit, Entry, Write
@@ -43,17 +43,22 @@ async def read_log(context: RequestContext, request: LogRequest) -> tuple[LogEnt
         since=filters.since,
         until=filters.until,
     )
-    wanted = dict.fromkeys(id_ for entry in entries for id_ in entry.memories[:_READ])
-    read = await memory.memories.get(list(names), list(wanted))
     matches = _filter(filters)
-    visible = {
-        (place, item.id): item
-        for place, item in read
-        if (item.forgotten_at is None or may_read_forgotten(context, item)) and matches(item)
-    }
+    read = await visible_memories(context, list(names), (id_ for entry in entries for id_ in entry.memories[:_READ]))
+    visible = {place: item for place, item in read.items() if matches(item)}
     logged = (_entry(entry, names[entry.namespace], visible, mine=request.mine) for entry in entries)
     imports = not (filters.kinds or filters.tags)
     return tuple(item for item in logged if item.memories or (imports and item.action == "import"))[: request.limit]
+
+
+async def visible_memories(
+    context: RequestContext, namespaces: Sequence[UUID], ids: Iterable[UUID]
+) -> dict[tuple[UUID, UUID], Memory]:
+    """Read the memories that the caller may see, by the id of their namespace and their own. One statement."""
+    read = await context.memory.memories.get(namespaces, list(dict.fromkeys(ids)))
+    return {
+        (place, item.id): item for place, item in read if item.forgotten_at is None or may_read_forgotten(context, item)
+    }
 
 
 def _filter(filters: Filters) -> Callable[[Memory], bool]:

@@ -22,8 +22,10 @@ from folklore.memory.results import Review, ReviewItem, ReviewReason
 MAX_LIMIT = 1_000
 MAX_DAYS = 36_500
 CONTRADICTS = "contradicts"
+# Relations of near-duplicates that were decided on.
+SETTLED = (DISTINCT, CONTRADICTS)
 # As a store looks for similar memories: this near, among the newest ones, and among older ones that share a rare word.
-_NEAREST, _NEWEST = 0.92, 3_000
+NEAREST, _NEWEST = 0.92, 3_000
 # Memories whose near-duplicates one call looks for: 1.5 million distances, about 0.3 s, at most.
 _PAGE = 500
 
@@ -63,7 +65,7 @@ async def _near_duplicates(context: RequestContext, namespace: UUID, request: Re
     pairs = await _similar(context, namespace, ids)
     if pairs:
         both = list({id_ for pair in pairs for id_ in pair})
-        for pair in await statements.settled(namespace, both, (DISTINCT, CONTRADICTS)):
+        for pair in await statements.settled(namespace, both, SETTLED):
             pairs.pop(pair, None)
     best = sorted(pairs, key=lambda pair: -pairs[pair])
     return _Found({_by_age(pair): pairs[pair] for pair in best}, ids[-1] if len(ids) == _PAGE else None)
@@ -89,15 +91,21 @@ _FINDERS: Mapping[ReviewReason, Callable[[RequestContext, UUID, ReviewRequest], 
 
 async def _similar(context: RequestContext, namespace: UUID, ids: list[UUID]) -> dict[frozenset[UUID], float]:
     """Return the pairs of near-duplicates of these memories; none without a model."""
-    model: KnownModel | Model | None = await context.memory.active_model.known()
-    if model is None and context.memory.embedder is not None:
-        model = await context.memory.embedder.model()
+    model = await comparing_model(context)
     if model is None or not ids:
         return {}
     found = await context.memory.embeddings.similar(
-        namespace, ids, model.id, nearest=_NEAREST, newest=_NEWEST, now=context.now
+        namespace, ids, model.id, nearest=NEAREST, newest=_NEWEST, now=context.now
     )
     return {frozenset((id_, near.id)): near.similarity for id_, others in found.items() for near in others}
+
+
+async def comparing_model(context: RequestContext) -> KnownModel | Model | None:
+    """Return the model by whose embeddings memories are compared; None if embedding is switched off."""
+    model: KnownModel | Model | None = await context.memory.active_model.known()
+    if model is None and context.memory.embedder is not None:
+        model = await context.memory.embedder.model()
+    return model
 
 
 def _by_age(pair: Iterable[UUID]) -> tuple[UUID, ...]:

@@ -1,19 +1,148 @@
-"""Home: the projects, the newest memories."""
+"""Home: projects, newest and pinned memories, changes of the week, what wants attention, numbers by day."""
 
 from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date
 
 from starlette.responses import Response
 
 from folklore.http.console.page_routes import get
 from folklore.http.console.visit import Visit
-from folklore.memory.requests import ListRequest, StatusRequest
+from folklore.memory.permissions import role_in
+from folklore.memory.requests import FiltersRequest, ListNamespacesRequest, ListRequest, OverviewRequest
+from folklore.memory.results import DONE, Attention, AuthorChanges, DayCounts
+from folklore.model import Namespace, Role
+
+# Memories of a list, projects of a page, projects that want attention, people of a week: the page stays small.
+_MEMORIES, _PROJECTS, _URGENT, _PEOPLE = 6, 20, 10, 12
+_HEIGHT = 60
+_EVERYWHERE = ("*",)
+_PINNED = FiltersRequest.model_validate({"pinned": True})
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """A day of a chart, and its bar: its place from the left, its height of 60."""
+
+    day: date
+    number: int
+    place: int
+    height: float
+
+    @property
+    def top(self) -> float:
+        """The distance from the top of the chart."""
+        return round(_HEIGHT - self.height, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """Numbers by day as bars of one colour, with their sum and the highest."""
+
+    noun: str
+    fill: str
+    bars: Sequence[Bar]
+    total: int
+    most: Bar
+
+    @classmethod
+    def of(cls, noun: str, fill: str, numbers: Sequence[tuple[date, int]]) -> Chart:
+        """Scale the numbers of some days to the highest."""
+        highest = max(number for _, number in numbers) or 1
+        bars = [
+            Bar(day, number, place, round(_HEIGHT * number / highest, 1)) for place, (day, number) in enumerate(numbers)
+        ]
+        return cls(noun, fill, bars, sum(bar.number for bar in bars), max(bars, key=lambda bar: bar.number))
+
+
+@dataclass(frozen=True, slots=True)
+class Project:
+    """A namespace with the role of the visitor."""
+
+    namespace: Namespace
+    role: Role
+
+
+@dataclass(frozen=True, slots=True)
+class Projects:
+    """A page of the projects, those with most memories first; the pages begin with 1."""
+
+    shown: Sequence[Project]
+    total: int
+    memories: int
+    page: int
+    pages: int
+
+    @classmethod
+    def of(cls, visit: Visit, namespaces: Sequence[Namespace]) -> Projects:
+        """Return the page that the address names, or the last one."""
+        pages = max(1, -(-len(namespaces) // _PROJECTS))
+        named = visit.query.get("projects", "")
+        page = min(max(int(named), 1), pages) if named.isascii() and named.isdigit() and len(named) < 7 else 1
+        sorted_ = sorted(namespaces, key=lambda item: (-(item.memories or 0), item.name))
+        shown = sorted_[(page - 1) * _PROJECTS : page * _PROJECTS]
+        return cls(
+            [Project(item, role_in(visit.caller, item.name) or "reader") for item in shown],
+            len(namespaces),
+            sum(item.memories or 0 for item in namespaces),
+            page,
+            pages,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """A person with the changes of the week, most memories first."""
+
+    name: str
+    changes: Sequence[str]
 
 
 async def show(visit: Visit) -> Response:
-    """Show the projects that the caller may read, and the newest memories."""
-    status = await visit.call(StatusRequest(check_model=False))
-    newest = await visit.call(ListRequest(limit=10))
-    return visit.render("home.html", status=status, newest=newest)
+    """Show the home page."""
+    overview, namespaces, newest, pinned = await asyncio.gather(
+        visit.call(OverviewRequest(namespaces=_EVERYWHERE)),
+        visit.call(ListNamespacesRequest()),
+        visit.call(ListRequest(namespaces=_EVERYWHERE, limit=_MEMORIES)),
+        visit.call(ListRequest(namespaces=_EVERYWHERE, filters=_PINNED, sort="updated_desc", limit=_MEMORIES)),
+    )
+    return visit.render(
+        "home.html",
+        overview=overview,
+        attention=_most_urgent(overview.attention),
+        projects=Projects.of(visit, namespaces),
+        newest=newest,
+        pinned=pinned,
+        people=_people(overview.changes),
+        charts=_charts(overview.days),
+    )
+
+
+def _charts(days: Sequence[DayCounts]) -> Sequence[Chart]:
+    return (
+        Chart.of("stored", "one", [(item.day, item.stored) for item in days]),
+        Chart.of("recalled", "two", [(item.day, item.recalled) for item in days]),
+    )
+
+
+def _most_urgent(attention: Sequence[Attention]) -> Sequence[Attention]:
+    """Return the projects with most to decide."""
+
+    def decisions(item: Attention) -> tuple[int, int]:
+        return item.contradictions + item.similar + item.unused, item.pending_embeddings
+
+    return sorted(attention, key=decisions, reverse=True)[:_URGENT]
+
+
+def _people(changes: Sequence[AuthorChanges]) -> Sequence[Person]:
+    """Return the people with most changes."""
+    by_name: dict[str, list[str]] = {}
+    for change in changes:
+        by_name.setdefault(change.author, []).append(f"{DONE[change.action]} {change.memories:,}")
+    return [Person(name, done) for name, done in list(by_name.items())[:_PEOPLE]]
 
 
 ROUTES = [get("/", show)]

@@ -26,16 +26,16 @@ async def show(visit: Visit) -> Response:
     """Show the state of the server as far as the visitor may see it."""
     checks = await visit.call(ChecksRequest())
     embeddings = await visit.call(EmbeddingsRequest())
-    jobs = await visit.call(JobsRequest()) if visit.is_owner else None
+    owner = visit.is_owner
     return visit.render(
         "operate.html",
         checks=checks,
         embeddings=embeddings,
-        jobs=jobs,
-        definitions=definitions.JOBS if visit.is_owner else (),
-        sizes=await visit.call(SizesRequest()) if visit.is_owner else None,
+        jobs=await visit.call(JobsRequest()) if owner else None,
+        definitions=definitions.JOBS if owner else (),
+        sizes=await visit.call(SizesRequest()) if owner else None,
         shown_tables=_TABLES,
-        backups=(await visit.call(BackupsRequest()))[:_BACKUPS] if visit.is_owner else None,
+        backups=(await visit.call(BackupsRequest()))[:_BACKUPS] if owner else None,
         size=size,
     )
 

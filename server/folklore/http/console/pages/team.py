@@ -86,9 +86,11 @@ async def show_audit(visit: Visit) -> Response:
     """Show a page of the audit log: to the owner, and to an administrator for the namespaces that he administers."""
     query = visit.query
     after = query.get("after", "")
+    # An empty list of namespaces is an error, since it is often a mistake; the default means all.
+    named = {"namespaces": namespaces} if (namespaces := _audited(visit)) else {}
     entries = await visit.call(
         AuditRequest(
-            namespaces=_audited(visit),
+            **named,
             principal=query.get("person") or None,
             denied=query.get("denied") == "1",
             action=query.get("action") or None,

@@ -1,0 +1,121 @@
+"""Fields of a memory in a form: each as one input by its declared type, and read back from the input's text."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Literal
+
+from pydantic import ValidationError
+
+from folklore.errors import InvalidInput
+from folklore.memory.requests import CHANGEABLE, Changes, field_errors
+from folklore.model import FIELDS, FieldType, Memory
+
+Input = Literal["textarea", "text", "number", "checkbox"]
+_INPUTS: Mapping[FieldType, Input] = {
+    "text": "text", "kind": "text", "language": "text", "tags": "text", "paths": "textarea", "share": "number",
+    "integer": "number", "time": "text", "json": "textarea", "flag": "checkbox",
+}  # fmt: skip
+_HELP: Mapping[FieldType, str] = {
+    "tags": "Separated by commas.",
+    "paths": "One in a line.",
+    "time": "For example 2026-03-01 or 2026-03-01T09:30:00+01:00.",
+    "json": "A JSON object.",
+}
+_LONG = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class FormField:
+    """Input of a form: the text in it, or for a flag if it is checked."""
+
+    name: str
+    label: str
+    input: Input
+    help: str
+    text: str
+    required: bool
+
+
+def form_fields(values: Mapping[str, str]) -> list[FormField]:
+    """Return the inputs of all fields that people state, with these texts."""
+    found = []
+    for name in CHANGEABLE:
+        field = FIELDS[name]
+        if not field.stated:
+            continue
+        input_: Input = "textarea" if name == "content" or field.limit > _LONG else _INPUTS[field.type]
+        help_ = " ".join(filter(None, (field.about and f"{field.about.rstrip('.')}.", _HELP.get(field.type, ""))))
+        label = name.replace("_", " ").capitalize()
+        found.append(FormField(name, label, input_, help_, values.get(name, ""), name == "content"))
+    return found
+
+
+def as_texts(memory: Memory) -> dict[str, str]:
+    """Return the fields of a memory as texts of inputs."""
+    return {name: _as_text(getattr(memory, name), FIELDS[name].type) for name in CHANGEABLE if FIELDS[name].stated}
+
+
+def given_texts(form: Mapping[str, str]) -> dict[str, str]:
+    """Return the texts of a form's fields, as they were typed."""
+    return {name: form.get(name, "") for name in CHANGEABLE if FIELDS[name].stated}
+
+
+def stated_values(texts: Mapping[str, str]) -> dict[str, Any]:
+    """Return the values of all fields that are not empty. Raises InvalidInput that names the field."""
+    return _checked({name: _value(name, text) for name, text in texts.items() if text.strip()})
+
+
+def changed_values(before: Mapping[str, str], texts: Mapping[str, str]) -> tuple[Changes, tuple[str, ...]]:
+    """Return the changes from the texts of a memory to those of a form, and the fields to be emptied.
+
+    Raises InvalidInput that names the field.
+    """
+    changed = {name: text for name, text in texts.items() if text.strip() != before[name].strip()}
+    clear = tuple(name for name, text in changed.items() if not text.strip() and FIELDS[name].clearable)
+    values = {
+        name: _value(name, text)
+        for name, text in changed.items()
+        if text.strip() or (name not in clear and FIELDS[name].type != "language")
+    }
+    _checked(values)
+    return Changes.model_validate(values), clear
+
+
+def _as_text(value: Any, type_: FieldType) -> str:
+    if value in (None, (), False):
+        return ""
+    if type_ in ("tags", "paths"):
+        return (", " if type_ == "tags" else "\n").join(value)
+    if type_ == "json":
+        return json.dumps(value, ensure_ascii=False, indent=1)
+    if isinstance(value, datetime):
+        return value.isoformat()
+    return "yes" if value is True else str(value)
+
+
+def _value(name: str, text: str) -> Any:
+    """Return the value that an input's text means; wrong numbers and times stay texts, which the check refuses."""
+    type_ = FIELDS[name].type
+    if type_ == "flag":
+        return bool(text.strip())
+    if type_ in ("tags", "paths"):
+        return [part.strip() for part in text.split("," if type_ == "tags" else "\n") if part.strip()]
+    if type_ != "json":
+        return text if name == "content" else text.strip()
+    try:
+        return json.loads(text)
+    except ValueError:
+        raise InvalidInput(name, "must be a JSON object.", hint='For example {"ticket": 42}.') from None
+
+
+def _checked(values: dict[str, Any]) -> dict[str, Any]:
+    """Return the values in the types of the fields. Raises InvalidInput."""
+    try:
+        checked = Changes.model_validate(values)
+    except ValidationError as error:
+        raise InvalidInput(*field_errors(error)[0]) from None
+    return {name: getattr(checked, name) for name in values}

@@ -1,0 +1,151 @@
+"""A memory: its text and fields, relations, history and uses."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from datetime import datetime
+from math import cos, pi, sin
+from typing import Any
+from uuid import UUID
+
+from starlette.responses import Response
+
+from folklore.errors import NotFound
+from folklore.http.console.page_routes import get
+from folklore.http.console.visit import Visit
+from folklore.memory import serializers
+from folklore.memory.permissions import role_in
+from folklore.memory.requests import GetRequest, HistoryRequest
+from folklore.memory.results import MemoryDetails
+from folklore.model import FIELDS, SHOWN, Memory, Relation, Revision
+from folklore.text.difference import Part, changed_lines
+
+# Neighbours that the graph shows; the list has all.
+_IN_GRAPH = 10
+# Related memories whose texts are read.
+_READ = 100
+_WIDTH, _HEIGHT, _RADIUS_X, _RADIUS_Y = 640, 300, 235, 110
+_LABEL = 28
+# Fields with a place of their own on the page.
+_APART = ("content", "tags", "kind", "pinned")
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbour:
+    """Related memory, if the caller may read it, with its place in the graph."""
+
+    relation: Relation
+    outgoing: bool
+    id: UUID
+    memory: Memory | None
+    x: int = 0
+    y: int = 0
+    label: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A revision, and how each field differed: its name, and its lines with a sign, in parts."""
+
+    revision: Revision
+    fields: Sequence[tuple[str, Sequence[tuple[str, Sequence[Part]]]]]
+
+
+async def show(visit: Visit) -> Response:
+    """Show a memory."""
+    details = await read(visit)
+    memory = details.memory
+    history = await visit.call(HistoryRequest(id=memory.id, namespaces=(memory.namespace,)))
+    return visit.render(
+        "memory.html",
+        memory=memory,
+        fields=list(_fields(memory)),
+        neighbours=await _neighbours(visit, details),
+        changes=list(_changes(history.memory, history.revisions)),
+        may_write=role_in(visit.caller, memory.namespace) in ("writer", "admin"),
+        may_erase=role_in(visit.caller, memory.namespace) == "admin",
+        width=_WIDTH,
+        height=_HEIGHT,
+    )
+
+
+def memory_id(text: str) -> UUID:
+    """Return the id of a memory in an address. Raises NotFound, as for an id that no memory has."""
+    try:
+        return UUID(text)
+    except ValueError:
+        raise NotFound(f"There is no memory {text[:60]}.", hint="Ids come from recall, search or list.") from None
+
+
+async def read(visit: Visit) -> MemoryDetails:
+    """Read the memory that the address names, a forgotten one too. Raises NotFound."""
+    found = await visit.call(GetRequest(ids=(memory_id(visit.request.path_params["id"]),), forgotten=True))
+    return found.found[0]
+
+
+def _fields(memory: Memory) -> Iterator[tuple[str, str | datetime]]:
+    """Yield the fields that have a value, stated ones first, each with a text or a time."""
+    own = (field.name for field in fields(Memory) if field.name not in FIELDS)
+    for name in (*SHOWN, *own):
+        value = getattr(memory, name)
+        if name in _APART or value in (None, (), "", False) or (name in FIELDS and value == FIELDS[name].default):
+            continue
+        yield name.replace("_", " "), value if isinstance(value, datetime) else _plain(value)
+
+
+def _plain(value: Any) -> str:
+    if isinstance(value, list | tuple):
+        return "\n".join(map(str, value))
+    return json.dumps(dict(value), ensure_ascii=False, default=str) if isinstance(value, Mapping) else str(value)
+
+
+async def _neighbours(visit: Visit, details: MemoryDetails) -> list[Neighbour]:
+    id_ = details.memory.id
+    others = [(item, item.from_id == id_) for item in details.relations]
+    known = await _known(visit, [item.to_id if outgoing else item.from_id for item, outgoing in others])
+    drawn = min(len(others), _IN_GRAPH)
+    neighbours = []
+    for place, (relation, outgoing) in enumerate(others):
+        other = relation.to_id if outgoing else relation.from_id
+        angle = 2 * pi * place / max(drawn, 1) - pi / 2
+        memory = known.get(other)
+        label = "forgotten" if memory is None else _short(memory.summary or memory.content)
+        x, y = round(_WIDTH / 2 + _RADIUS_X * cos(angle)), round(_HEIGHT / 2 + _RADIUS_Y * sin(angle))
+        neighbours.append(Neighbour(relation, outgoing, other, memory, x, y, label))
+    return neighbours
+
+
+async def _known(visit: Visit, ids: Sequence[UUID]) -> dict[UUID, Memory]:
+    """Return those of the first memories that were not forgotten."""
+    if not ids:
+        return {}
+    try:
+        found = await visit.call(GetRequest(ids=tuple(dict.fromkeys(ids))[:_READ]))
+    except NotFound:
+        return {}
+    return {item.memory.id: item.memory for item in found.found}
+
+
+def _short(text: str) -> str:
+    line = " ".join(text[:200].split())
+    return line if len(line) <= _LABEL else f"{line[:_LABEL]}…"
+
+
+def _changes(now: Memory, revisions: Sequence[Revision]) -> Iterator[Change]:
+    """Yield the changes, the last one first: the values before each, compared with those after it."""
+    after: dict[str, Any] = serializers.record(now)
+    for revision in revisions:
+        changed = []
+        for name, value in revision.before.items():
+            if name not in SHOWN:
+                continue
+            old, new = ("" if side is None else _plain(side) for side in (value, after.get(name)))
+            if lines := list(changed_lines(old, new)):
+                changed.append((name.replace("_", " "), lines))
+        yield Change(revision, changed)
+        after |= revision.before
+
+
+ROUTES = [get("/memories/{id}", show)]

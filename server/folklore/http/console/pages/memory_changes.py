@@ -1,0 +1,273 @@
+"""Changes of a memory: forms that say before what will happen, and that lose nothing typed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from starlette.responses import Response
+
+from folklore.errors import Conflict, FolkloreError, InvalidInput
+from folklore.http.console.fields import as_texts, changed_values, form_fields, given_texts, stated_values
+from folklore.http.console.page_routes import get, post
+from folklore.http.console.pages.memory import memory_id, read
+from folklore.http.console.visit import Visit
+from folklore.http.error_responses import failure
+from folklore.memory.permissions import granted_names, require
+from folklore.memory.requests import (
+    Changes,
+    ForgetRequest,
+    GetRequest,
+    ListNamespacesRequest,
+    RecallRequest,
+    RelateRequest,
+    RelationChange,
+    StoreRequest,
+    UndoRequest,
+    UpdateRequest,
+)
+from folklore.memory.results import MemoryDetails
+from folklore.model import Draft, Memory
+
+_CANDIDATES = 10
+# The word that an erasure asks for.
+_ERASE = "erase"
+
+
+async def new(visit: Visit) -> Response:
+    """Show the form of a new memory."""
+    return await _new_form(visit, {}, visit.query.get("project", ""))
+
+
+async def store(visit: Visit) -> Response:
+    """Store a memory, and show it; with what is similar to it, if there is something."""
+    texts, project = given_texts(visit.form), visit.form.get("project", "").strip()
+    try:
+        values = stated_values(texts)
+        if "content" not in values:
+            raise InvalidInput("content", "is empty.", hint="Write one self-contained fact.")
+        request = StoreRequest(memories=(Draft(**values),), namespace=project or None, single=True)
+        result = await visit.call(request)
+    except FolkloreError as error:
+        return await _new_form(visit, texts, project, error)
+    stored = result.stored[0]
+    if stored.similar or stored.status == "duplicate":
+        return visit.render("stored.html", stored=stored, namespace=result.namespace, note=result.note)
+    return visit.redirect(f"memories/{stored.id}", notice="saved")
+
+
+async def edit(visit: Visit) -> Response:
+    """Show the form of a memory."""
+    memory = await _writable(visit)
+    return _edit_form(visit, memory, as_texts(memory))
+
+
+async def save(visit: Visit) -> Response:
+    """Change the fields that were changed in the form, if nothing has changed since it was shown."""
+    memory, texts = await _writable(visit), given_texts(visit.form)
+    try:
+        seen = _revision(visit)
+        if memory.revision != seen:
+            raise Conflict("The memory was changed meanwhile.", hint="Its text is below; save again to replace it.")
+        changes, clear = changed_values(as_texts(memory), texts)
+        if not changes.model_fields_set and not clear:
+            return visit.redirect(f"memories/{memory.id}", notice="nothing")
+        await visit.call(_update(memory, changes=changes, clear=clear))
+    except FolkloreError as error:
+        return _edit_form(visit, (await read(visit)).memory, texts, error)
+    return visit.redirect(f"memories/{memory.id}", notice="saved")
+
+
+async def pin(visit: Visit) -> Response:
+    """Pin a memory, or no longer."""
+    memory, pinned = await _writable(visit), bool(visit.form.get("pinned"))
+    await visit.call(_update(memory, changes=Changes.model_validate({"pinned": pinned})))
+    return visit.redirect(f"memories/{memory.id}", notice="pinned" if pinned else "unpinned")
+
+
+async def undo(visit: Visit) -> Response:
+    """Take back the last change, if nothing has changed since it was shown."""
+    memory = await _writable(visit)
+    await visit.call(UndoRequest(id=memory.id, revision=_revision(visit), namespaces=(memory.namespace,)))
+    return visit.redirect(f"memories/{memory.id}", notice="undone")
+
+
+async def ask_forget(visit: Visit) -> Response:
+    """Show what forgetting a memory would do."""
+    memory = await _writable(visit)
+    preview = await visit.call(ForgetRequest(ids=(memory.id,), namespaces=(memory.namespace,), dry_run=True))
+    return visit.render("memory_forget.html", memory=memory, restored=preview.restored)
+
+
+async def forget(visit: Visit) -> Response:
+    """Forget a memory."""
+    memory = await _writable(visit)
+    await visit.call(ForgetRequest(ids=(memory.id,), namespaces=(memory.namespace,)))
+    return visit.redirect(f"memories/{memory.id}", notice="forgotten")
+
+
+async def ask_erase(visit: Visit) -> Response:
+    """Show what erasing a memory would do."""
+    return _erase_form(visit, await _erasable(visit))
+
+
+async def erase(visit: Visit) -> Response:
+    """Erase a memory permanently, after the word was typed."""
+    details = await _erasable(visit)
+    memory = details.memory
+    if visit.form.get("word", "").strip().lower() != _ERASE:
+        return _erase_form(visit, details, InvalidInput("word", f"must be {_ERASE}.", hint="Nothing was erased."))
+    await visit.call(ForgetRequest(ids=(memory.id,), namespaces=(memory.namespace,), erase=True))
+    return visit.redirect("search", notice="erased", project=memory.namespace)
+
+
+async def ask_supersede(visit: Visit) -> Response:
+    """Show the form of a memory that supersedes this one."""
+    memory = await _writable(visit)
+    return visit.render("memory_supersede.html", memory=memory, content=memory.content, reason="", error=None)
+
+
+async def supersede(visit: Visit) -> Response:
+    """Store a memory that supersedes this one, with its kind and tags."""
+    memory = await _writable(visit)
+    content, reason = visit.form.get("content", ""), visit.form.get("reason", "").strip()
+    draft = Draft(content, kind=memory.kind, tags=memory.tags, supersedes=memory.id, supersede_reason=reason or None)
+    try:
+        result = await visit.call(StoreRequest(memories=(draft,), namespace=memory.namespace, single=True))
+    except FolkloreError as error:
+        values = {"memory": memory, "content": content, "reason": reason, "error": error}
+        return visit.render("memory_supersede.html", failure(error).status_code, **values)
+    return visit.redirect(f"memories/{result.stored[0].id}", notice="superseded")
+
+
+async def choose(visit: Visit) -> Response:
+    """Show candidates for a relation or a merge, found by a question."""
+    memory = await _writable(visit)
+    question = visit.query.get("q", "").strip() or memory.content[:1_000]
+    request = RecallRequest(query=question, namespaces=(memory.namespace,), limit=_CANDIDATES + 1)
+    found = [item.memory for item in (await visit.call(request)).memories if item.memory.id != memory.id]
+    merging = visit.request.url.path.endswith("/merge")
+    return visit.render(
+        "memory_choose.html",
+        memory=memory,
+        merging=merging,
+        question=visit.query.get("q", ""),
+        candidates=found[:_CANDIDATES],
+    )
+
+
+async def relate(visit: Visit) -> Response:
+    """Write a relation from a memory to another one."""
+    memory = await _writable(visit)
+    strength = _number(visit.form.get("strength", "") or "1", "strength")
+    change = RelationChange(
+        from_id=memory.id,
+        to_id=memory_id(visit.form.get("other", "")),
+        type=visit.form.get("type", "").strip() or "relates_to",
+        strength=strength,
+    )
+    await _relate(visit, memory, change)
+    return visit.redirect(f"memories/{memory.id}", notice="related")
+
+
+async def unrelate(visit: Visit) -> Response:
+    """Remove a relation."""
+    memory = await _writable(visit)
+    ends = {name: memory_id(visit.form.get(name, "")) for name in ("from", "to")}
+    change = RelationChange(from_id=ends["from"], to_id=ends["to"], type=visit.form.get("type", ""), remove=True)
+    await _relate(visit, memory, change)
+    return visit.redirect(f"memories/{memory.id}", notice="unrelated")
+
+
+async def merge(visit: Visit) -> Response:
+    """Show what a merge would do, and after the confirmation merge another memory into this one."""
+    memory, other_id = await _writable(visit), memory_id(visit.form.get("other", ""))
+    if not visit.form.get("confirmed"):
+        [other] = (await visit.call(GetRequest(ids=(other_id,)))).found
+        return visit.render("memory_merge.html", memory=memory, other=other.memory)
+    update = UpdateRequest(
+        id=memory.id, merge=(other_id,), if_revision=_revision(visit), namespaces=(memory.namespace,)
+    )
+    await visit.call(update)
+    return visit.redirect(f"memories/{memory.id}", notice="merged")
+
+
+async def _relate(visit: Visit, memory: Memory, change: RelationChange) -> None:
+    result = await visit.call(RelateRequest(relations=(change,), namespaces=(memory.namespace,)))
+    if result.failed:
+        raise InvalidInput("other", result.failed[0].reason)
+
+
+async def _writable(visit: Visit) -> Memory:
+    """Read the memory of the address. Raises NotFound, and Refused if the caller may not change it."""
+    memory = (await read(visit)).memory
+    require(visit.caller, memory.namespace, "writer")
+    return memory
+
+
+async def _erasable(visit: Visit) -> MemoryDetails:
+    """Read the memory of the address. Raises NotFound, and Refused if the caller may not erase it."""
+    details = await read(visit)
+    require(visit.caller, details.memory.namespace, "admin")
+    return details
+
+
+def _update(memory: Memory, **changes: Any) -> UpdateRequest:
+    return UpdateRequest(id=memory.id, if_revision=memory.revision, namespaces=(memory.namespace,), **changes)
+
+
+def _revision(visit: Visit) -> int:
+    return int(_number(visit.form.get("revision", ""), "revision"))
+
+
+def _number(text: str, field: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise InvalidInput(field, "must be a number.") from None
+
+
+async def _new_form(
+    visit: Visit, texts: Mapping[str, str], project: str, error: FolkloreError | None = None
+) -> Response:
+    access = visit.caller.access
+    if access is None:
+        names = [item.name for item in await visit.call(ListNamespacesRequest())]
+    else:
+        names = list(granted_names(access, "writer"))
+    status = 200 if error is None else failure(error).status_code
+    return visit.render(
+        "memory_new.html", status, fields=form_fields(texts), project=project, projects=names, error=error
+    )
+
+
+def _edit_form(visit: Visit, memory: Memory, texts: Mapping[str, str], error: FolkloreError | None = None) -> Response:
+    status = 200 if error is None else failure(error).status_code
+    return visit.render("memory_edit.html", status, memory=memory, fields=form_fields(texts), error=error)
+
+
+def _erase_form(visit: Visit, details: MemoryDetails, error: FolkloreError | None = None) -> Response:
+    status = 200 if error is None else failure(error).status_code
+    return visit.render("memory_erase.html", status, details=details, memory=details.memory, error=error)
+
+
+_MEMORY = "/memories/{id}"
+ROUTES = [
+    get("/new", new),
+    post("/new", store),
+    get(f"{_MEMORY}/edit", edit),
+    post(f"{_MEMORY}/edit", save),
+    post(f"{_MEMORY}/pin", pin),
+    post(f"{_MEMORY}/undo", undo),
+    get(f"{_MEMORY}/forget", ask_forget),
+    post(f"{_MEMORY}/forget", forget),
+    get(f"{_MEMORY}/erase", ask_erase),
+    post(f"{_MEMORY}/erase", erase),
+    get(f"{_MEMORY}/supersede", ask_supersede),
+    post(f"{_MEMORY}/supersede", supersede),
+    get(f"{_MEMORY}/relate", choose),
+    post(f"{_MEMORY}/relate", relate),
+    post(f"{_MEMORY}/unrelate", unrelate),
+    get(f"{_MEMORY}/merge", choose),
+    post(f"{_MEMORY}/merge", merge),
+]

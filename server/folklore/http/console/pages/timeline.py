@@ -1,0 +1,85 @@
+"""Timeline: who stored, changed, forgot and recalled what, by day, page by page; and the rows of the live feed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import groupby
+from typing import Any, get_args
+
+from starlette.responses import Response
+
+from folklore.errors import InvalidInput
+from folklore.http.console.page_routes import get
+from folklore.http.console.render import amount, day
+from folklore.http.console.visit import Visit
+from folklore.memory.requests import ActivityRequest, ListNamespacesRequest
+from folklore.memory.results import DONE, Action, Event
+
+# Events of a page, memories of an event, characters of a memory.
+_EVENTS, _MEMORIES, _CHARACTERS = 50, 3, 160
+# Names that the field of the project suggests.
+_SUGGESTED = 200
+# What a person may ask for, by its name in the address.
+KINDS: Mapping[str, tuple[Action, ...]] = {
+    "stored": ("store", "import"),
+    "changed": ("update", "merge", "retag", "supersede", "restore", "undo"),
+    "forgotten": ("forget",),
+    "recalled": ("recall",),
+}
+
+
+async def show(visit: Visit) -> Response:
+    """Show a page of events, newest first."""
+    before = visit.query.get("before") or None
+    read = await visit.call(asked(visit, before=before))
+    namespaces = await visit.call(ListNamespacesRequest())
+    chosen = {name: visit.query.get(name) or None for name in ("project", "author", "kind")}
+    events = [row | {"moment": event.at} for row, event in zip(rows(read.events), read.events, strict=True)]
+    days = [(name, list(group)) for name, group in groupby(events, key=lambda row: row["day"])]
+    return visit.render(
+        "timeline.html",
+        days=days,
+        read=read,
+        is_latest=before is None,
+        chosen=chosen,
+        kinds=["", *KINDS],
+        projects=[namespace.name for namespace in namespaces[:_SUGGESTED]],
+    )
+
+
+def asked(visit: Visit, *, after: str | None = None, before: str | None = None) -> ActivityRequest:
+    """Return the request that the address describes. Raises InvalidInput."""
+    kind, project = visit.query.get("kind", ""), visit.query.get("project", "")
+    if kind and kind not in KINDS:
+        raise InvalidInput("kind", f"must be one of {', '.join(KINDS)}, got {kind[:60]!r}.")
+    return ActivityRequest(
+        namespaces=(project,) if project else ("*",),
+        author=visit.query.get("author") or None,
+        actions=KINDS[kind] if kind else get_args(Action),
+        after=after,
+        before=before,
+        limit=_EVENTS,
+    )
+
+
+def rows(events: Iterable[Event]) -> Sequence[dict[str, Any]]:
+    """Return events as the page and the live feed show them."""
+    return [
+        {
+            "at": event.at.isoformat(),
+            "day": day(event.at),
+            "author": event.author,
+            "agent": event.agent,
+            "done": f"{DONE[event.action]} {amount(event.amount, 'memory')}",
+            "project": event.namespace,
+            "memories": [
+                {"id": str(memory.id), "text": (memory.summary or memory.content)[:_CHARACTERS]}
+                for memory in event.memories[:_MEMORIES]
+            ],
+            "more": max(event.amount - min(len(event.memories), _MEMORIES), 0),
+        }
+        for event in events
+    ]
+
+
+ROUTES = [get("/timeline", show)]

@@ -1,0 +1,160 @@
+"""Activity: writes and recalls as events, page by page or as a feed, and the uses of one memory."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from datetime import UTC, datetime, timedelta
+from typing import get_args
+from uuid import UUID
+
+from folklore.db.stores.activity import ActivityEvent, ActivityStatements, Place
+from folklore.db.stores.namespaces import NamespaceInfo
+from folklore.errors import InvalidInput
+from folklore.memory.context import MemoryContext, RequestContext, names_by_id, namespace_of, unknown_memories
+from folklore.memory.filters import resolve_filters
+from folklore.memory.pagination import Feed, feed_cursor, feed_of, place_cursor, place_of
+from folklore.memory.records.log import visible_memories
+from folklore.memory.requests import ActivityRequest, FiltersRequest, UsesRequest
+from folklore.memory.results import Action, Activity, Event, Use
+from folklore.model import Memory
+
+MAX_LIMIT = 200
+# An event may be seen so long after the time that it bears: a store waits for its embeddings, a recall is recorded
+# after its answer. An import bears the time of its beginning; what it commits later than this is on the pages alone.
+_LATE = timedelta(minutes=10)
+# Events that a cursor remembers: 3 kB. With more of them in that time, the time is shorter.
+_REMEMBERED = 500
+_LEAST = timedelta(microseconds=1)
+# Events that one look for new ones reads.
+_WATCHED = 1_000
+# Before it are all events.
+_END = Place(datetime(9999, 1, 1, tzinfo=UTC), UUID(int=0), UUID(int=0))
+
+
+async def read_activity(context: RequestContext, request: ActivityRequest) -> Activity:
+    """Return writes and recalls in the namespaces that the caller may read. Three statements.
+
+    A feed gives each event once, whenever it was committed. Raises InvalidInput, NotFound.
+    """
+    if not 1 <= request.limit <= MAX_LIMIT:
+        raise InvalidInput("limit", f"must be between 1 and {MAX_LIMIT}, got {request.limit}.")
+    if request.after is not None and request.before is not None:
+        raise InvalidInput("before", "cannot be given with after.", hint="Give one of them.")
+    author = resolve_filters(FiltersRequest(author=request.author), context).author
+    names = _with_memories(await context.memory.find_namespaces(request.namespaces))
+    # As the owner: the logs have no policies for readers. They are asked for namespaces that the caller may read.
+    statements = ActivityStatements(context.memory.root.database)
+    log = _Log(statements, list(names), request.actions or get_args(Action), author)
+    question = (request.namespaces, author, request.actions)
+    if request.after is not None:
+        read = await log.later(feed_of(request.after, question), request.limit, context.now)
+    else:
+        before = None if request.before is None else place_of(request.before, question)
+        read = await log.earlier(before, request.limit, context.now)
+    ids = (id_ for event in read.events for id_ in event.memories)
+    visible = await visible_memories(context, list(names), ids)
+    events = (_event(event, names[event.namespace], visible) for event in read.events)
+    return Activity(
+        events=tuple(event for event in events if event.memories or event.action == "import"),
+        after=None if read.feed is None else feed_cursor(read.feed, question),
+        before=place_cursor(read.events[-1].place, question) if read.events and request.after is None else None,
+        more=read.more,
+    )
+
+
+async def new_events(memory: MemoryContext, feed: Feed | None, now: datetime) -> tuple[frozenset[str], Feed]:
+    """Return the namespaces with events that a feed has not given, and the feed after them. Two statements.
+
+    For the server itself: it checks no permission, and reads no memory. Raises Unavailable.
+    """
+    names = _with_memories(await memory.root.find_namespaces(()))
+    log = _Log(ActivityStatements(memory.root.database), list(names), get_args(Action), None)
+    read = await log.later(feed or Feed(now - _LATE, frozenset()), _WATCHED, now)
+    assert read.feed is not None
+    return frozenset(names[event.namespace] for event in read.events), read.feed
+
+
+async def read_uses(context: RequestContext, request: UsesRequest) -> tuple[Use, ...]:
+    """Return the latest uses of a memory. Three statements. Raises InvalidInput, NotFound."""
+    if not 1 <= request.limit <= MAX_LIMIT:
+        raise InvalidInput("limit", f"must be between 1 and {MAX_LIMIT}, got {request.limit}.")
+    namespace = await namespace_of(context, request.id, namespaces=request.namespaces)
+    if not await visible_memories(context, [namespace.id], [request.id]):
+        raise unknown_memories([request.id])
+    uses = await ActivityStatements(context.memory.root.database).uses(
+        namespace.id,
+        request.id,
+        caller=None if context.caller.access is None else context.caller.author,
+        limit=request.limit,
+    )
+    return tuple(Use(**{field.name: getattr(use, field.name) for field in fields(Use)}) for use in uses)
+
+
+def _with_memories(namespaces: Sequence[NamespaceInfo]) -> Mapping[UUID, str]:
+    """Return the names by id without empty namespaces, of which there may be thousands."""
+    return names_by_id([namespace for namespace in namespaces if not namespace.empty])
+
+
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """Events that were read, the feed of later ones, and True in `more` if others follow in the same direction."""
+
+    events: Sequence[ActivityEvent]
+    feed: Feed | None
+    more: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Log:
+    """The events of some namespaces, actions and one author or all."""
+
+    statements: ActivityStatements
+    namespaces: Sequence[UUID]
+    actions: Sequence[str]
+    author: str | None
+
+    async def earlier(self, before: Place | None, limit: int, now: datetime) -> _Read:
+        """Return the events before one, newest first; with the latest, the feed that begins after them."""
+        found = await self.statements.events(
+            self.namespaces, self.actions, author=self.author, before=before or _END, limit=limit + 1
+        )
+        events, more = found[:limit], len(found) > limit
+        if before is not None:
+            return _Read(events, None, more)
+        since = max(now - _LATE, events[-1].at + _LEAST) if more else now - _LATE
+        return _Read(events, Feed.of(since, [event.place for event in events]), more)
+
+    async def later(self, feed: Feed, limit: int, now: datetime) -> _Read:
+        """Return the events that a feed has not given, oldest first."""
+        found = await self.statements.events_since(
+            self.namespaces,
+            self.actions,
+            author=self.author,
+            since=feed.since,
+            limit=len(feed.given) + limit + 1,
+        )
+        new = [event for event in found if not feed.holds(event.place)]
+        events, left = new[:limit], new[limit:]
+        given = [event.place for event in found if feed.holds(event.place)]
+        given = sorted(given + [event.place for event in events])
+        since = max(feed.since, now - _LATE)
+        if len(given) > _REMEMBERED:
+            since = max(since, given[-_REMEMBERED - 1].at + _LEAST)
+        if left:
+            since = min(since, left[0].at)
+        return _Read(events, Feed.of(since, given), bool(left))
+
+
+def _event(event: ActivityEvent, namespace: str, visible: Mapping[tuple[UUID, UUID], Memory]) -> Event:
+    places = ((event.namespace, id_) for id_ in event.memories)
+    return Event(
+        id=event.id,
+        at=event.at,
+        author=event.author,
+        action=event.action,
+        amount=event.amount,
+        namespace=namespace,
+        memories=tuple(visible[place] for place in places if place in visible),
+        agent=event.agent,
+    )

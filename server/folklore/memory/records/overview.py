@@ -1,0 +1,103 @@
+"""Overview: what happened lately in the namespaces that the caller may read, and what wants attention there."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from datetime import datetime, time, timedelta
+from uuid import UUID
+
+from folklore.db.stores.activity import ActivityStatements, AttentionRules, SimilarRules, Written
+from folklore.db.stores.jobs import Jobs
+from folklore.errors import InvalidInput
+from folklore.memory.context import RequestContext
+from folklore.memory.records.log import ACTIONS
+from folklore.memory.records.review import CONTRADICTS, NEAREST, SETTLED, comparing_model
+from folklore.memory.requests import DISTINCT, REVIEWED, OverviewRequest, ReviewRequest
+from folklore.memory.results import Attention, AuthorChanges, DayCounts, Overview
+
+MAX_DAYS = 365
+# Days of the changes by author.
+_WEEK = 7
+# New texts; the others change known ones.
+_STORED = ("store", "import")
+# A hundred and more look alike. The newest memories are compared with so many before each: 100,000 distances.
+_MOST, _NEWEST, _COMPARED = 100, 100, 1_000
+_UNUSED = timedelta(days=ReviewRequest.model_fields["unused_days"].default)
+
+
+async def read_overview(context: RequestContext, request: OverviewRequest) -> Overview:
+    """Count stores, recalls, changes, and what wants attention. Five statements, and for the owner one on the jobs.
+
+    Raises InvalidInput, NotFound.
+    """
+    if not 1 <= request.days <= MAX_DAYS:
+        raise InvalidInput("days", f"must be between 1 and {MAX_DAYS}, got {request.days}.")
+    found = await context.memory.find_namespaces(request.namespaces)
+    # Without empty ones, of which there may be thousands.
+    namespaces = [namespace.id for namespace in found if not namespace.empty]
+    starts = _beginnings(context, max(request.days, _WEEK))
+    # As the owner: the logs have no policies for readers. They are asked for namespaces that the caller may read.
+    logs = ActivityStatements(context.memory.root.database)
+    written = await logs.written(namespaces, ACTIONS, starts)
+    recalled = await logs.recalled(namespaces, starts)
+    stored: Counter[int] = Counter()
+    for item in written:
+        stored[item.day] += item.memories if item.action in _STORED else 0
+    days = (DayCounts(start.date(), stored[day], recalled.get(day, 0)) for day, start in enumerate(starts))
+    return Overview(
+        days=tuple(days)[-request.days :],
+        changes=_changes(item for item in written if item.day >= len(starts) - _WEEK),
+        attention=await _attention(context, namespaces),
+        failed_jobs=await _failed_jobs(context),
+    )
+
+
+def _beginnings(context: RequestContext, days: int) -> list[datetime]:
+    """Return the beginnings of the last days in the caller's time zone, today's last."""
+    today = context.now.astimezone(context.zone).date()
+    return [datetime.combine(today - timedelta(days=ago), time(), context.zone) for ago in reversed(range(days))]
+
+
+def _changes(written: Iterable[Written]) -> tuple[AuthorChanges, ...]:
+    """Return the changes of a few days by author and action, most memories first."""
+    counts: Counter[tuple[str, str]] = Counter()
+    for item in written:
+        counts[item.author, item.action] += item.memories
+    return tuple(AuthorChanges(author, action, memories) for (author, action), memories in counts.most_common())
+
+
+async def _attention(context: RequestContext, namespaces: Sequence[UUID]) -> tuple[Attention, ...]:
+    """Return what wants attention in the namespaces that have any. Two statements."""
+    statements = ActivityStatements(context.memory.database)
+    model = await comparing_model(context)
+    rules = AttentionRules(CONTRADICTS, DISTINCT, REVIEWED, context.now - _UNUSED, _MOST)
+    counted = await statements.attention(namespaces, None if model is None else model.id, rules, context.now)
+    similar: dict[str, int] = {}
+    if model is not None:
+        compared = SimilarRules(1 - NEAREST, SETTLED, _NEWEST, _COMPARED)
+        similar = await statements.newest_similar(namespaces, model.id, compared, context.now)
+    found = (
+        Attention(
+            item.namespace,
+            contradictions=item.contradictions,
+            unused=item.unused,
+            similar=similar.get(item.namespace, 0),
+            tied=item.tied,
+            pending_embeddings=item.without_vector,
+        )
+        for item in counted
+    )
+    return tuple(
+        item
+        for item in found
+        if item.contradictions or item.unused or item.similar or item.tied or item.pending_embeddings
+    )
+
+
+async def _failed_jobs(context: RequestContext) -> tuple[str, ...]:
+    """Return the names of the jobs whose last run failed, to the owner alone."""
+    if context.caller.access is not None:
+        return ()
+    states = await Jobs(context.memory.database).all()
+    return tuple(name for name, state in states.items() if state.outcome == "failed")

@@ -1,0 +1,37 @@
+"""Highlights: the parts of a text that match the words of a question."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from folklore.text.difference import Part
+from folklore.text.question import QuestionWords
+
+_OPERATORS = ("AND", "OR", "NOT")
+_COMMON_WEIGHT = 1.0  # of words of up to three letters: "the", "for"
+
+
+def words_of(query: str) -> QuestionWords:
+    """Return the words of a query without its operators and without the terms that it excludes."""
+    terms = [term.strip("\"'()*") for term in query.split() if not term.startswith("-") and term not in _OPERATORS]
+    return QuestionWords.of(terms)
+
+
+def highlight_pattern(query: str) -> re.Pattern[str] | None:
+    """Return the pattern of a query's words and their inflected forms; None if none would be highlighted."""
+    return words_of(query).pattern(_COMMON_WEIGHT)
+
+
+def highlighted(text: str, pattern: re.Pattern[str] | None) -> Sequence[Part]:
+    """Return a text in parts, each with True if it matches the pattern."""
+    parts: list[Part] = []
+    end = 0
+    for match in pattern.finditer(text) if pattern is not None else ():
+        if match.start() > end:
+            parts.append((text[end : match.start()], False))
+        parts.append((match[0], True))
+        end = match.end()
+    if end < len(text) or not parts:
+        parts.append((text[end:], False))
+    return parts

@@ -1,0 +1,254 @@
+"""The page of a memory: what it shows, every change of it, and what other people see of it."""
+
+from __future__ import annotations
+
+import html
+import re
+from collections.abc import AsyncIterator
+from uuid import UUID
+
+import httpx
+import pytest
+
+from folklore.db.stores.audit import Audit
+from folklore.embedding.protocol import Embedder
+from folklore.memory.ids import new_id
+from folklore.memory.requests import GetRequest, HistoryRequest, ListNamespacesRequest
+from folklore.model import Draft, Memory
+from tests.conftest import Cluster
+from tests.servers import on_http, watched
+from tests.team import Team, library_at
+from tests.visitor import Visitor, texts, visiting
+
+HOSTILE = "<script>pwned=1</script>\"'><img src=x onerror=pwned=1>{{7*7}}${7*7}<svg/onload=pwned=1> javascript:pwned()"
+
+
+@pytest.fixture(scope="module")
+async def team(
+    cluster: Cluster, template: str, embedder: Embedder, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[Team]:
+    async with cluster.new_database(template) as name:
+        settings = watched(tmp_path_factory.mktemp("console"), database_url=cluster.address(name))
+        async with library_at(cluster.address(name), embedder) as library, on_http(settings) as running:
+            yield Team(running, library)
+            assert not running.crashes()
+
+
+@pytest.fixture
+async def ann(team: Team) -> AsyncIterator[Visitor]:
+    """A writer in the namespace harbour."""
+    async with visiting(team.url, (await team.token("ann", "harbour:writer")).secret) as visitor:
+        yield visitor
+
+
+@pytest.fixture
+async def rita(team: Team) -> AsyncIterator[Visitor]:
+    """A reader of the namespace harbour."""
+    async with visiting(team.url, (await team.token("rita", "harbour:reader")).secret) as visitor:
+        yield visitor
+
+
+async def kept(team: Team, text: str | Draft, namespace: str = "harbour") -> UUID:
+    (id_,) = await team.keep(text, namespace=namespace)
+    return UUID(str(id_))
+
+
+async def read(team: Team, id_: UUID) -> Memory:
+    found = await team.owner.call(GetRequest(ids=(id_,), forgotten=True))
+    return found.found[0].memory
+
+
+def fields_of(page: httpx.Response) -> dict[str, str]:
+    """The texts of the last form of a page, as a browser sends them."""
+    form = page.text.rsplit("<form", 1)[1]
+    inputs = dict(re.findall(r'<input[^>]* name="(\w+)" value="([^"]*)"', form))
+    areas = dict(re.findall(r'<textarea[^>]* name="(\w+)"[^>]*>\n(.*?)</textarea>', form, re.DOTALL))
+    return {name: html.unescape(value) for name, value in (inputs | areas).items()}
+
+
+async def test_a_page_shows_text_fields_relations_and_history(team: Team, ann: Visitor) -> None:
+    id_ = await kept(team, Draft("The mole is closed in November.", tags=("port",), source="harbour office"))
+    other = await kept(team, "The lighthouse is white.")
+    await ann.post(f"/memories/{id_}/relate", other=other, type="near_to", strength="0.5")
+    await ann.post(
+        f"/memories/{id_}/edit",
+        fields_of(await ann.get(f"/memories/{id_}/edit")) | {"content": "The mole is closed in winter."},
+    )
+
+    shown = texts(await ann.get(f"/memories/{id_}"))
+
+    assert "The mole is closed in winter ." in shown.replace("winter.", "winter .")
+    for part in ("harbour office", "port", "near_to", "The lighthouse is white.", "by ann", "removed:", "added:"):
+        assert part in shown, part
+
+
+async def test_a_change_is_undone_and_is_in_the_audit_log_with_its_author(team: Team, ann: Visitor) -> None:
+    id_ = await kept(team, "The crane lifts ten tons.")
+    form = fields_of(await ann.get(f"/memories/{id_}/edit"))
+    saved = await ann.post(
+        f"/memories/{id_}/edit", form | {"content": "The crane lifts twelve tons.", "tags": "crane, load"}
+    )
+    changed = await read(team, id_)
+    undone = await ann.post(f"/memories/{id_}/undo", revision=changed.revision)
+
+    assert "Saved." in texts(saved)
+    assert (changed.content, changed.tags) == ("The crane lifts twelve tons.", ("crane", "load"))
+    assert "Undone." in texts(undone)
+    assert (await read(team, id_)).content == "The crane lifts ten tons."
+    (namespace,) = [item for item in await team.owner.call(ListNamespacesRequest()) if item.name == "harbour"]
+    entries = [
+        item for item in await Audit(team.library.database).latest([namespace.id], limit=100) if id_ in item.memories
+    ]
+    assert [(item.action, item.principal) for item in entries] == [
+        ("undo", "ann"),
+        ("update", "ann"),
+        ("store", "root"),
+    ]
+
+
+async def test_a_change_in_between_is_a_conflict_that_loses_nothing(team: Team, ann: Visitor) -> None:
+    id_ = await kept(team, "The ferry leaves at nine.")
+    form = fields_of(await ann.get(f"/memories/{id_}/edit"))
+    await ann.post(f"/memories/{id_}/edit", form | {"content": "The ferry leaves at ten."})
+
+    late = await ann.post(f"/memories/{id_}/edit", form | {"content": "The ferry leaves at eleven."})
+
+    assert late.status_code == 409
+    assert "leaves at ten." in texts(late)
+    assert fields_of(late)["content"] == "The ferry leaves at eleven."
+    assert (await read(team, id_)).content == "The ferry leaves at ten."
+    again = await ann.post(f"/memories/{id_}/edit", fields_of(late))
+    assert again.status_code == 200
+    assert (await read(team, id_)).content == "The ferry leaves at eleven."
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("importance", "much"), ("importance", "7"), ("priority", "9"), ("kind", "x" * 300), ("metadata", "[1"),
+     ("metadata", "[1]"), ("occurred_at", "yesterday-ish"), ("content", ""), ("content", "x" * 40_000)],
+)  # fmt: skip
+async def test_wrong_input_shows_the_form_again_with_the_message_at_its_field(
+    team: Team, ann: Visitor, field: str, value: str
+) -> None:
+    id_ = await kept(team, "The buoy is red.")
+    typed = fields_of(await ann.get(f"/memories/{id_}/edit")) | {"summary": "typed", field: value}
+
+    answer = await ann.post(f"/memories/{id_}/edit", typed)
+
+    assert answer.status_code == 400
+    assert re.search(rf'name="{field}"[^>]* aria-invalid="true"', answer.text), texts(answer)[:400]
+    assert fields_of(answer)["summary"] == "typed"
+    assert fields_of(answer)[field] == value
+    assert (await read(team, id_)).revision == 1
+
+
+async def test_a_memory_is_forgotten_after_a_question_and_restored(team: Team, ann: Visitor) -> None:
+    old = await kept(team, "The pier has one lamp.")
+    answer = await ann.post(f"/memories/{old}/supersede", content="The pier has two lamps.", reason="a new one")
+    new = UUID(str(answer.url).split("/memories/")[1].split("?")[0])
+    question = texts(await ann.get(f"/memories/{new}/forget"))
+    forgotten = await ann.post(f"/memories/{new}/forget")
+    in_force = (await read(team, old)).superseded_at
+    restored = await ann.post(f"/memories/{new}/undo", revision=(await read(team, new)).revision)
+
+    assert "In force again" in question
+    assert "The pier has one lamp." in question
+    assert "Forgotten." in texts(forgotten)
+    assert in_force is None
+    assert "Undone." in texts(restored)
+    assert (await read(team, old)).superseded_by == new
+
+
+async def test_erasing_asks_for_a_word_and_leaves_nothing(team: Team, ann: Visitor) -> None:
+    id_ = await kept(team, "The code of the gate is in the drawer.")
+    async with visiting(team.url, (await team.token("ada", "harbour:admin")).secret) as ada:
+        refused = await ann.post(f"/memories/{id_}/erase", word="erase")
+        wrong = await ada.post(f"/memories/{id_}/erase", word="yes")
+        erased = await ada.post(f"/memories/{id_}/erase", word="erase")
+
+    assert (refused.status_code, wrong.status_code) == (403, 400)
+    assert "Erased permanently." in texts(erased)
+    assert (await ann.get(f"/memories/{id_}")).status_code == 404
+
+
+async def test_pinning_relating_and_merging(team: Team, ann: Visitor) -> None:
+    one, other = await kept(team, "The depot opens at six."), await kept(team, "The depot opens at six in summer.")
+    await ann.post(f"/memories/{one}/pin", pinned="yes")
+    pinned = (await read(team, one)).pinned
+    await ann.post(f"/memories/{one}/pin", pinned="")
+    related = await ann.post(f"/memories/{one}/relate", other=other, type="part_of")
+    removed = await ann.post(f"/memories/{one}/unrelate", {"from": one, "to": other, "type": "part_of"})
+    preview = await ann.post(f"/memories/{one}/merge", other=other)
+    before = (await read(team, other)).superseded_at
+    merged = await ann.post(f"/memories/{one}/merge", fields_of(preview))
+
+    assert pinned
+    assert not (await read(team, one)).pinned
+    assert "part_of" in texts(related)
+    assert "part_of" not in texts(removed)
+    assert "Merge these two?" in texts(preview)
+    assert before is None
+    assert "Merged." in texts(merged)
+    assert (await read(team, other)).superseded_by == one
+    history = await team.owner.call(HistoryRequest(id=one))
+    assert history.revisions[0].author == "ann"
+
+
+async def test_a_memory_is_stored_and_what_is_similar_is_shown(team: Team, ann: Visitor) -> None:
+    form = fields_of(await ann.get("/new", project="harbour"))
+    first = await ann.post("/new", form | {"content": "The tide table hangs in the office.", "tags": "tide"})
+    second = await ann.post("/new", form | {"content": "The tide table hangs in the office!"})
+    wrong = await ann.post("/new", form | {"content": "x", "importance": "no"})
+    foreign = await ann.post("/new", form | {"content": "x", "project": "elsewhere"})
+
+    assert "Saved." in texts(first)
+    assert "Similar memories" in texts(second) or "Known already" in texts(second)
+    assert wrong.status_code == 400
+    assert foreign.status_code == 404
+
+
+async def test_a_reader_sees_no_change_and_may_make_none(team: Team, rita: Visitor) -> None:
+    id_ = await kept(team, "The harbour master is Ada.")
+    page = await rita.get(f"/memories/{id_}")
+    changes = [
+        await rita.post(f"/memories/{id_}/{path}", fields)
+        for path, fields in (
+            ("edit", {"content": "x", "revision": 1}), ("pin", {"pinned": "yes"}), ("forget", {}),
+            ("erase", {"word": "erase"}), ("undo", {"revision": 1}), ("supersede", {"content": "x"}),
+            ("relate", {"other": id_}), ("merge", {"other": id_, "confirmed": "yes", "revision": 1}),
+        )
+    ]  # fmt: skip
+    forms = [await rita.get(f"/memories/{id_}/{path}") for path in ("edit", "forget", "erase", "supersede", "relate")]
+
+    assert "The harbour master is Ada." in texts(page)
+    assert not re.search(r"Edit|Forget|Erase|Merge|Pin\b", texts(page))
+    assert {answer.status_code for answer in (*changes, *forms)} <= {403}
+    assert (await read(team, id_)).revision == 1
+
+
+async def test_anothers_memory_answers_as_one_that_never_was(team: Team, ann: Visitor) -> None:
+    hidden, never = await kept(team, "Bob alone knows this.", "bob-private"), new_id()
+    for path in ("", "/edit", "/forget", "/erase", "/supersede", "/relate", "/merge"):
+        one, other = await ann.get(f"/memories/{hidden}{path}"), await ann.get(f"/memories/{never}{path}")
+        assert (one.status_code, one.text.replace(str(hidden), "ID")) == (404, other.text.replace(str(never), "ID"))
+    for path in ("edit", "pin", "undo", "forget", "erase", "supersede", "relate", "unrelate", "merge"):
+        fields = {"revision": 1, "word": "erase", "content": "x", "other": never, "from": never, "to": never}
+        one, other = [await ann.post(f"/memories/{id_}/{path}", fields) for id_ in (hidden, never)]
+        shown = [answer.text.replace(str(hidden), "ID").replace(str(never), "ID") for answer in (one, other)]
+        assert (one.status_code, shown[0]) == (404, shown[1]), path
+
+
+async def test_hostile_texts_are_shown_as_they_are(team: Team, ann: Visitor) -> None:
+    draft = Draft(
+        HOSTILE, summary=HOSTILE, source=HOSTILE, session=HOSTILE, paths=(HOSTILE[:60],), metadata={HOSTILE: HOSTILE}
+    )
+    id_, other = await kept(team, draft), await kept(team, "The quay is long.")
+    await ann.post(f"/memories/{other}/relate", other=id_, type="near_to")
+    await ann.post(f"/memories/{other}/supersede", content=f"The quay is short. {HOSTILE}", reason=HOSTILE)
+    pages = [await ann.get(path) for path in (f"/memories/{id_}", f"/memories/{id_}/edit", f"/memories/{other}", "/")]
+
+    for page in pages:
+        assert page.status_code == 200
+        assert html.escape("<script>pwned=1</script>") in page.text
+        assert not re.search(r"<script>|<img|<svg/|49\$", page.text)
+    assert fields_of(pages[1])["content"] == HOSTILE

@@ -1,0 +1,453 @@
+"""The home page and the timeline of the console, and its live feed, over HTTP with two people of different grants."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any
+from urllib.parse import urljoin
+from uuid import uuid4
+
+import httpx
+import pytest
+
+from folklore.db.stores.usage import UsageEntry, UsageStore
+from folklore.embedding.protocol import Embedder
+from folklore.memory.ids import new_id
+from folklore.memory.usage import query_digest
+from folklore.model import Draft, Relation
+from tests.conftest import Cluster
+from tests.servers import on_http, watched
+from tests.team import Team, library_at
+from tests.visitor import Visitor, texts, visiting
+from tests.waiting import STUCK
+
+OPEN, SECRET = "The mole is closed in November.", "Salaries are paid on the fifth."
+HOSTILE = "<script>alert(1)</script><b style='x'>\u202ebold\u0007</b> & \"quoted\" 💥"
+
+
+@pytest.fixture(scope="module")
+async def team(
+    cluster: Cluster, template: str, embedder: Embedder, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[Team]:
+    """A server; each test has namespaces and people of its own."""
+    async with cluster.new_database(template) as name:
+        settings = watched(tmp_path_factory.mktemp("console"), database_url=cluster.address(name))
+        async with library_at(cluster.address(name), embedder) as library, on_http(settings) as running:
+            yield Team(running, library)
+            assert not running.crashes()
+
+
+@pytest.fixture
+async def harbour(team: Team) -> str:
+    """A namespace that both people may read."""
+    name = f"harbour{uuid4().hex[:8]}"
+    await team.keep(OPEN, namespace=name)
+    return name
+
+
+@pytest.fixture
+async def payroll(team: Team) -> str:
+    """A namespace that few may read."""
+    name = f"payroll{uuid4().hex[:8]}"
+    await team.keep(SECRET, namespace=name)
+    return name
+
+
+@pytest.fixture
+async def ann(team: Team, harbour: str) -> AsyncIterator[Visitor]:
+    """A reader of the harbour alone."""
+    async with visiting(team.url, (await team.token("ann", f"{harbour}:reader")).secret) as visitor:
+        yield visitor
+
+
+@pytest.fixture
+async def bea(team: Team, harbour: str, payroll: str) -> AsyncIterator[Visitor]:
+    """A person who may read both."""
+    created = await team.token("bea", f"{harbour}:writer", f"{payroll}:admin")
+    async with visiting(team.url, created.secret) as visitor:
+        yield visitor
+
+
+async def recall(team: Team, id_: Any, namespace: str, by: str = "root") -> None:
+    """Record an answer with a memory."""
+    entry = UsageEntry(
+        namespace, id_, team.owner.now, by, answer=new_id(), rank=1, score=0.5, query=query_digest("?"), session="s"
+    )
+    assert await UsageStore(team.library.database).record([entry]) == []
+
+
+def links(page: httpx.Response, pattern: str) -> list[str]:
+    """Return the addresses of links that match, absolute."""
+    found = re.findall(rf'href="([^"]*{pattern}[^"]*)"', page.text)
+    return [urljoin(str(page.url), address.replace("&amp;", "&")) for address in found]
+
+
+# Home
+
+
+async def test_home_shows_to_each_person_what_that_person_may_read(ann: Visitor, bea: Visitor, payroll: str) -> None:
+    hers, both = await ann.get("/"), await bea.get("/")
+
+    assert (hers.status_code, both.status_code) == (200, 200)
+    assert OPEN in texts(hers)
+    assert "1 project, 1 memory" in texts(hers)
+    assert SECRET not in hers.text
+    assert payroll not in hers.text
+    assert {OPEN in texts(both), SECRET in texts(both), "2 projects, 2 memories" in texts(both)} == {True}
+
+
+async def test_home_shows_changes_and_what_wants_attention_with_links(team: Team, ann: Visitor, harbour: str) -> None:
+    one, other = await team.keep("the gate opens at six", "a ferry leaves at noon", namespace=harbour)
+    await team.owner.relate(Relation(one, "contradicts", other))
+    await team.keep(Draft("The Makefile has a target for it.", paths=("Makefile",), pinned=True), namespace=harbour)
+    await recall(team, one, harbour)
+
+    page = await ann.get("/")
+    shown = texts(page)
+
+    assert "1 contradiction" in shown
+    assert "1 memory tied to files" in shown
+    assert "root stored 4" in shown
+    assert f"{team.url}/review?project={harbour}&reason=contradiction" in links(page, "review")
+    assert links(page, "timeline")[-2:] == [f"{team.url}/timeline?author=root", f"{team.url}/timeline"]
+    assert shown.index("Pinned") < shown.rindex("The Makefile has a target for it.")
+    assert "4 memories stored" in shown
+    assert "1 memory recalled" in shown
+
+
+async def test_the_chart_has_a_bar_for_each_day_with_numbers_and_a_table_of_them(
+    team: Team, ann: Visitor, harbour: str
+) -> None:
+    earlier = team.owner.at(team.owner.now - timedelta(days=3))
+    await earlier.keep("a", "b", "c", namespace=harbour)
+
+    page = await ann.get("/")
+
+    assert page.text.count('class="fill-one"') == 2
+    assert page.text.count('class="fill-two"') == 0
+    day = (team.owner.now - timedelta(days=3)).date().isoformat()
+    assert f"{day} 3 0" in texts(page)
+    assert f"most on {day}: 3" in texts(page)
+    assert page.text.count('<tr><th scope="row">20') == 30
+
+
+async def test_failed_jobs_are_on_the_home_page_of_the_owner_alone(team: Team, ann: Visitor) -> None:
+    async with team.library.database.transaction() as session:
+        await session.execute("insert into jobs (name, outcome) values ('expiry', 'failed') "
+                              "on conflict (name) do update set outcome = 'failed'")  # fmt: skip
+    async with visiting(team.url, (await team.token("root", owner=True)).secret) as root:
+        assert "Background jobs that failed: expiry" in texts(await root.get("/"))
+    assert "failed" not in texts(await ann.get("/"))
+
+
+async def test_home_is_small_with_at_most_three_requests(team: Team, ann: Visitor, harbour: str) -> None:
+    for place in range(30):
+        await team.keep(*(f"Memory {place}/{number}: {'long text ' * 40}" for number in range(2)), namespace=harbour)
+
+    page = await ann.get("/")
+    files = [urljoin(str(page.url), found) for found in re.findall(r'(?:src|href)="([^"]*static/[^"]*)"', page.text)]
+    size = len(page.content) + sum([len((await ann.http.get(file)).content) for file in files])
+
+    assert len(files) <= 2
+    assert size < 60_000
+
+
+async def test_many_projects_come_in_pages(team: Team) -> None:
+    for place in range(25):
+        await team.keep(f"text {place}", namespace=f"place/{place:02}")
+    async with visiting(team.url, (await team.token("emma", "place/*:reader")).secret) as emma:
+        first, second = await emma.get("/"), await emma.get("/", projects=2)
+        wrong = await emma.get("/", projects="x")
+
+    shown = [set(re.findall(r">(place/\d\d)</a></th>", page.text)) for page in (first, second)]
+    assert (len(shown[0]), len(shown[1])) == (20, 5)
+    assert not shown[0] & shown[1]
+    assert f"{team.url}/?projects=2" in links(first, "projects")
+    assert "Page 1 of 2" in texts(wrong)
+
+
+async def test_hostile_texts_change_no_page(team: Team, ann: Visitor, harbour: str) -> None:
+    long = "<img src=x onerror=alert(1)>" + "x" * 30_000
+    await team.keep(Draft(HOSTILE, pinned=True), Draft(long, summary=None), namespace=harbour)
+
+    for page in (await ann.get("/"), await ann.get("/timeline")):
+        assert page.status_code == 200
+        assert "<script>alert" not in page.text
+        assert "<img" not in page.text
+        assert "&lt;script&gt;alert(1)" in page.text
+        assert "<b " not in page.text
+        assert len(page.content) < 60_000
+
+
+# Timeline
+
+
+async def test_the_timeline_shows_to_each_person_what_that_person_may_read(
+    team: Team, ann: Visitor, bea: Visitor, harbour: str, payroll: str
+) -> None:
+    [id_] = await team.keep("The crane is red.", namespace=harbour)
+    await recall(team, id_, harbour, by="cleo")
+
+    hers, both = texts(await ann.get("/timeline")), texts(await bea.get("/timeline"))
+
+    assert f"cleo recalled 1 memory in {harbour}" in hers
+    assert f"root stored 1 memory in {harbour}" in hers
+    assert SECRET not in hers
+    assert payroll not in hers
+    assert f"root stored 1 memory in {payroll}" in both
+    hidden = await ann.get("/timeline", project=payroll)
+    missing = await ann.get("/timeline", project="nowhere")
+    assert (hidden.status_code, missing.status_code) == (404, 404)
+    assert texts(hidden).replace(payroll, "") == texts(missing).replace("nowhere", "")
+
+
+async def test_the_timeline_is_filtered_by_project_person_and_kind(
+    team: Team, bea: Visitor, harbour: str, payroll: str
+) -> None:
+    [id_] = await team.keep("The crane is red.", namespace=harbour)
+    await recall(team, id_, harbour, by="cleo")
+
+    async def shown(**asked: str) -> list[str]:
+        return re.findall(r"(\w+ (?:stored|recalled) \d+ \w+ in \w+)", texts(await bea.get("/timeline", **asked)))
+
+    assert await shown(author="cleo") == [f"cleo recalled 1 memory in {harbour}"]
+    assert await shown(project=payroll) == [f"root stored 1 memory in {payroll}"]
+    assert await shown(kind="recalled", project=harbour) == [f"cleo recalled 1 memory in {harbour}"]
+    assert await shown(kind="forgotten") == []
+    assert (await bea.get("/timeline", kind="x")).status_code == 400
+    assert (await bea.get("/timeline", before="x")).status_code == 400
+
+
+async def test_links_of_the_timeline_keep_its_filters(team: Team, ann: Visitor, harbour: str) -> None:
+    page = await ann.get("/timeline", project=harbour)
+
+    assert f"{team.url}/timeline?project={harbour}&author=root" in links(page, "author")
+    assert f"{team.url}/timeline?project={harbour}&kind=stored" in links(page, "kind")
+
+
+async def test_older_events_come_in_pages_without_javascript(team: Team, ann: Visitor, harbour: str) -> None:
+    for place in range(60):
+        await team.keep(f"text number {place}.", namespace=harbour)
+
+    page, seen = await ann.get("/timeline"), []
+    while True:
+        seen += re.findall(r"text number (\d+)\.", texts(page))
+        older = links(page, "before=")
+        if not older:
+            break
+        page = await ann.http.get(older[0])
+
+    assert [int(number) for number in seen] == list(reversed(range(60)))
+    assert "Back to the latest" in page.text
+
+
+# The live feed
+
+
+@dataclass
+class Stream:
+    """A live feed as a browser reads it."""
+
+    status: int = 0
+    events: asyncio.Queue[tuple[str, str, Any]] = field(default_factory=asyncio.Queue)
+    signs_of_life: int = 0
+    ended: asyncio.Event = field(default_factory=asyncio.Event)
+    last_id: str = ""
+
+    async def next(self) -> Any:
+        """Return the rows of the next message."""
+        async with asyncio.timeout(STUCK):
+            name, id_, rows = await self.events.get()
+        assert name == "activity"
+        self.last_id = id_
+        return rows
+
+    async def texts(self) -> list[str]:
+        return [row["memories"][0]["text"] for row in await self.next()]
+
+
+@asynccontextmanager
+async def live(visitor: Visitor, last_id: str = "", **asked: str) -> AsyncIterator[Stream]:
+    """Open the live feed."""
+    stream, opened = Stream(), asyncio.Event()
+    headers = {"Accept": "text/event-stream"} | ({"Last-Event-ID": last_id} if last_id else {})
+
+    async def read() -> None:
+        name, id_ = "message", ""
+        async with visitor.http.stream("GET", "/live", params=asked, headers=headers, timeout=60) as answer:
+            stream.status = answer.status_code
+            opened.set()
+            async for line in answer.aiter_lines():
+                kind, _, value = line.partition(": ")
+                if line.startswith(":"):
+                    stream.signs_of_life += 1
+                elif kind == "event":
+                    name = value
+                elif kind == "id":
+                    id_ = value
+                elif kind == "data":
+                    stream.events.put_nowait((name, id_, json.loads(value)))
+        stream.ended.set()
+
+    reading = asyncio.create_task(read())
+    try:
+        async with asyncio.timeout(STUCK):
+            await opened.wait()
+        yield stream
+    finally:
+        reading.cancel()
+        await asyncio.gather(reading, return_exceptions=True)
+
+
+def cursor_of(page: httpx.Response) -> str:
+    found = re.search(r'data-stream="[^"]*after=([^"&]+)', page.text)
+    assert found is not None
+    return found[1].replace("%3D", "=")
+
+
+async def test_new_events_are_sent_to_those_who_may_read_them(
+    team: Team, ann: Visitor, bea: Visitor, harbour: str, payroll: str
+) -> None:
+    async with live(ann, after=cursor_of(await ann.get("/timeline"))) as hers, live(bea) as both:
+        await team.keep("The ferry is late.", namespace=payroll)
+        [id_] = await team.keep("The crane is red.", namespace=harbour)
+        await recall(team, id_, harbour, by="cleo")
+        seen = await both.next()
+        while len(seen) < 3:
+            seen += await both.next()
+        own = await hers.next()
+        while len(own) < 2:
+            own += await hers.next()
+
+    assert [(row["author"], row["done"], row["project"]) for row in own] == [
+        ("root", "stored 1 memory", harbour),
+        ("cleo", "recalled 1 memory", harbour),
+    ]
+    assert {row["project"] for row in seen} == {harbour, payroll}
+    assert own[0]["memories"] == [{"id": str(id_), "text": "The crane is red."}]
+    assert hers.events.empty()
+
+
+async def test_a_stream_begins_after_its_page_and_continues_after_its_last_event(
+    team: Team, ann: Visitor, harbour: str
+) -> None:
+    cursor = cursor_of(await ann.get("/timeline"))
+    await team.keep("Between page and stream.", namespace=harbour)
+
+    async with live(ann, after=cursor) as stream:
+        assert await stream.texts() == ["Between page and stream."]
+        await team.keep("While it is open.", namespace=harbour)
+        assert await stream.texts() == ["While it is open."]
+    await team.keep("While it is away.", namespace=harbour)
+    async with live(ann, last_id=stream.last_id, after=cursor) as again:
+        assert await again.texts() == ["While it is away."]
+
+
+async def test_the_filters_of_the_page_hold_for_its_stream(
+    team: Team, bea: Visitor, harbour: str, payroll: str
+) -> None:
+    async with live(bea, project=harbour, kind="stored") as stream:
+        [id_] = await team.keep("The ferry is late.", namespace=payroll)
+        [other] = await team.keep("The crane is red.", namespace=harbour)
+        await recall(team, other, harbour)
+        await team.keep("The crane is blue.", namespace=harbour)
+        seen: list[str] = []
+        while len(seen) < 2:
+            seen += await stream.texts()
+
+    assert seen == ["The crane is red.", "The crane is blue."]
+    assert id_ != other
+
+
+async def test_a_stream_ends_when_its_token_is_revoked(team: Team, harbour: str, payroll: str) -> None:
+    created = await team.token("dora", f"{harbour}:reader", f"{payroll}:reader")
+    async with visiting(team.url, created.secret) as dora, live(dora) as stream:
+        await team.revoke(created)
+        await team.keep("Too late for dora.", namespace=harbour)
+        async with asyncio.timeout(STUCK):
+            name, _, rows = await stream.events.get()
+            await stream.ended.wait()
+        after = await dora.http.get("/live", headers={"Accept": "text/event-stream"})
+
+    assert (name, rows) == ("end", {})
+    assert after.status_code == 401
+
+
+async def test_a_stream_ends_when_its_session_ends(team: Team, harbour: str) -> None:
+    created = await team.token("dora", f"{harbour}:reader")
+    async with visiting(team.url, created.secret) as dora, live(dora) as stream:
+        await dora.post("/sign-out")
+        await team.keep("Too late for dora.", namespace=harbour)
+        async with asyncio.timeout(STUCK):
+            name, _, _ = await stream.events.get()
+            await stream.ended.wait()
+
+    assert name == "end"
+
+
+async def test_without_a_session_there_is_no_stream(team: Team) -> None:
+    await team.token("root", owner=True)
+    async with httpx.AsyncClient(base_url=team.url) as stranger:
+        answer = await stranger.get("/live", headers={"Accept": "text/event-stream"})
+
+    assert (answer.status_code, answer.headers["content-type"]) == (401, "application/json")
+
+
+async def test_a_wrong_cursor_or_a_project_that_may_not_be_read_opens_no_stream(ann: Visitor, payroll: str) -> None:
+    for asked, status in (({"after": "x"}, 400), ({"project": payroll}, 404), ({"kind": "x"}, 400)):
+        answer = await ann.http.get("/live", params=asked, headers={"Accept": "text/event-stream"})
+        assert answer.status_code == status
+
+
+async def test_the_streams_of_a_session_are_bounded(ann: Visitor) -> None:
+    async with asyncio.TaskGroup() as group:
+        done = asyncio.Event()
+
+        async def hold(opened: asyncio.Event) -> None:
+            async with live(ann) as stream:
+                assert stream.status == 200
+                while not stream.signs_of_life:
+                    await asyncio.sleep(0.01)
+                opened.set()
+                await done.wait()
+
+        for _ in range(8):
+            opened = asyncio.Event()
+            group.create_task(hold(opened))
+            await opened.wait()
+        answer = await ann.http.get("/live", headers={"Accept": "text/event-stream"})
+        done.set()
+
+    assert answer.status_code == 503
+    async with live(ann) as stream:
+        assert stream.status == 200
+
+
+async def test_nothing_looks_for_events_without_a_visitor(team: Team, ann: Visitor) -> None:
+    async def looked() -> set[tuple[Any, ...]]:
+        """Return the connections whose last statement looked for new events, each with its time."""
+        async with team.library.database.session() as session:
+            rows = await session.connection.fetch(
+                "select pid, query_start from pg_stat_activity where query like '%from audit a%a.at >= %' "
+                "and pid <> pg_backend_pid() and datname = current_database()"
+            )
+        return {tuple(row) for row in rows}
+
+    assert await looked() == set()
+    async with live(ann) as stream:
+        assert stream.status == 200
+        async with asyncio.timeout(STUCK):
+            while not (first := await looked()):
+                await asyncio.sleep(0.05)
+            while await looked() == first:  # looks again
+                await asyncio.sleep(0.05)
+    await asyncio.sleep(0.5)
+    last = await looked()
+    await asyncio.sleep(4.5)
+    assert await looked() == last
