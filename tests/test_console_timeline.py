@@ -379,6 +379,17 @@ async def test_a_stream_ends_when_its_token_is_revoked(team: Team, harbour: str,
     assert after.status_code == 401
 
 
+async def test_a_silent_stream_shows_signs_of_life_until_its_token_is_revoked(team: Team, harbour: str) -> None:
+    created = await team.token("dora", f"{harbour}:reader")
+    async with visiting(team.url, created.secret) as dora, live(dora) as stream, asyncio.timeout(STUCK):
+        while stream.signs_of_life < 2:
+            await asyncio.sleep(0.1)
+        await team.revoke(created)
+        name, _, _ = await stream.events.get()
+
+    assert name == "end"
+
+
 async def test_a_stream_ends_when_its_session_ends(team: Team, harbour: str) -> None:
     created = await team.token("dora", f"{harbour}:reader")
     async with visiting(team.url, created.secret) as dora, live(dora) as stream:
