@@ -30,6 +30,7 @@ if TYPE_CHECKING:  # imported by `_heavy`
     from folklore.jobs.scheduler import Scheduler
     from folklore.memory import usage
     from folklore.memory.context import MemoryContext, RequestContext
+    from folklore.memory.results import BackupInfo
     from folklore.runtime import Runtime
 else:
     usage = Lazy("folklore.memory.usage")
@@ -124,8 +125,13 @@ class App:
             copy=copy,
             project_at=project_at,
             scheduled=lambda: [job.name for job in self.scheduler.scheduled] if self.settings.jobs.enabled else [],
+            backups=self._backups,
         )
         return context
+
+    async def _backups(self) -> tuple[BackupInfo, ...]:
+        found: tuple[BackupInfo, ...] = await asyncio.to_thread(_heavy("runtime").backup_files, self.settings)
+        return found
 
     @cached_property
     def usage(self) -> usage.UsageRecorder:

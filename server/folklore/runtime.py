@@ -25,11 +25,14 @@ from folklore.jobs.job import JobOptions
 from folklore.lazy import Lazy
 from folklore.memory.context import MemoryContext
 from folklore.memory.models.active_model import ActiveModel, ModelSource
+from folklore.memory.results import BackupInfo
 from folklore.ranking.weights import named_presets
 
 if TYPE_CHECKING:
+    from folklore.backup import archive as archive_files
     from folklore.backup import operations
 else:
+    archive_files = Lazy("folklore.backup.archive")
     operations = Lazy("folklore.backup.operations")
 
 # Connections of background jobs.
@@ -124,6 +127,20 @@ async def backed_up_store(settings: Settings) -> operations.Store:
 def backup_folder(settings: Settings) -> Path:
     """Return the folder of backups: the setting, else `backups` in the home."""
     return settings.home / "backups" if settings.backup.folder is None else settings.backup.folder.expanduser()
+
+
+def backup_files(settings: Settings) -> tuple[BackupInfo, ...]:
+    """Return the backups in that folder, newest first."""
+    return tuple(
+        BackupInfo(
+            archive.path.name,
+            archive.manifest.created_at,
+            archive.manifest.contents.memories,
+            archive.size,
+            archive.verified_at,
+        )
+        for archive in archive_files.archives(backup_folder(settings))
+    )
 
 
 async def database_address(settings: Settings) -> tuple[str, str]:

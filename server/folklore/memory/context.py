@@ -23,6 +23,7 @@ from folklore.lazy import Lazy
 from folklore.memory.code.working_copy import WorkingCopy
 from folklore.memory.models.active_model import ActiveModel
 from folklore.memory.permissions import require
+from folklore.memory.results import BackupInfo
 from folklore.model import Access, Caller, Role, SecretPolicy
 from folklore.ranking.weights import PRESETS, Ranking
 from folklore.text import names
@@ -189,6 +190,10 @@ def _no_namespace() -> str:
     raise InvalidInput("namespace", "is missing.", hint="Name one.")
 
 
+async def _no_backups() -> tuple[BackupInfo, ...]:
+    return ()
+
+
 @dataclass(frozen=True, slots=True)
 class RequestContext:
     """Request: the memory as its caller may see it, the caller, the time, and the caller's time zone.
@@ -196,9 +201,9 @@ class RequestContext:
     `namespace` returns the namespace of a request that names none, or raises InvalidInput; `project` returns it or
     None; `project_at` returns that of a directory, and is missing where directories are on the caller's machine.
     `retention` is the time in which forgotten memories and deleted namespaces can be restored. `engine` is "embedded"
-    or "server". `scheduled` returns the names of the background jobs that this server runs. `copy` is the caller's
-    working copy, where this process has it: never over HTTP, where the server's own directory says nothing about the
-    caller.
+    or "server". `scheduled` returns the names of the background jobs that this server runs, `backups` the backups that
+    it can see. `copy` is the caller's working copy, where this process has it: never over HTTP, where the server's own
+    directory says nothing about the caller.
     """
 
     memory: MemoryContext
@@ -212,6 +217,7 @@ class RequestContext:
     copy: WorkingCopy | None = None
     project_at: Callable[[str], Awaitable[str]] | None = None
     scheduled: Callable[[], Sequence[str]] = tuple
+    backups: Callable[[], Awaitable[tuple[BackupInfo, ...]]] = _no_backups
 
 
 def names_by_id(namespaces: Sequence[NamespaceInfo]) -> Mapping[UUID, str]:

@@ -25,7 +25,8 @@ _USE_CASES: Mapping[str, str] = {
     "erase_namespace": "namespaces", "restore_namespace": "namespaces", "merge_namespaces": "merge_namespaces",
     "create_token": "auth.tokens", "list_tokens": "auth.tokens", "revoke_tokens": "auth.tokens",
     "invite": "auth.invitations", "join": "auth.invitations", "caller": "auth.caller:describe_caller",
-    "create_link": "auth.console_sessions",
+    "create_link": "auth.console_sessions", "checks": "checkup:read_checks",
+    "backups": "status:read_backups", "sizes": "status:read_sizes",
     "jobs": "status:read_jobs", "embeddings": "status:read_embeddings", "audit": "auth.audit:read_audit",
     "hook": "hooks.events:answer_hook", "injected": "hooks.injected:read_injected",
 }  # fmt: skip

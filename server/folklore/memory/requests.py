@@ -439,6 +439,18 @@ class CallerRequest(Request, Returns[results.CallerInfo]):
     """Describe the caller, as `folklore doctor` shows it."""
 
 
+class ChecksRequest(Request, Returns[tuple[results.Check, ...]]):
+    """Check the caller's token, its grants and the memory; for the owner also the jobs and the backups."""
+
+
+class BackupsRequest(Request, Returns[tuple[results.BackupInfo, ...]]):
+    """List the backups of the database that the server can see, newest first."""
+
+
+class SizesRequest(Request, Returns[results.Sizes]):
+    """Read the sizes of the database and its tables."""
+
+
 class JobsRequest(Request, Returns[results.JobsInfo]):
     """Read the last run of each background job."""
 
@@ -462,13 +474,14 @@ class RevokeTokensRequest(Request, Returns[tuple[results.RevokedToken, ...]]):
 
 
 class AuditRequest(Request, Returns[tuple[results.AuditEntry, ...]]):
-    """Read the audit log, newest first; `since` is a period such as 7d."""
+    """Read the audit log, newest first; `since` is a period such as 7d, `after` the last entry of the page before."""
 
     namespaces: NamespaceNames = ()
     principal: str | None = None
     denied: bool = False
     action: str | None = None
     since: str | None = None
+    after: UUID | None = None
     limit: Whole = 50
 
 

@@ -328,6 +328,58 @@ class JobsInfo:
     scheduled: tuple[str, ...]
     at: datetime
 
+    def row(self, job: str) -> JobState | None:
+        """Return the row of a job; None if it never ran."""
+        return next((row for row in self.jobs if row.name == job), None)
+
+    def state(self, job: str) -> str:
+        """Return running, abandoned (its runner was killed), waiting, off, or the outcome of the last run."""
+        row, scheduled = self.row(job), job in self.scheduled
+        if row is not None and row.holder is not None:
+            return "running" if row.leased_until is not None and row.leased_until >= self.at else "abandoned"
+        if row is None or row.outcome is None:
+            return "waiting" if scheduled else "off"
+        return row.outcome if scheduled else f"{row.outcome} (off)"
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """Outcome of one check of `folklore doctor`. `hint` is the next step."""
+
+    name: str
+    status: Literal["ok", "warning", "failed", "skipped"]
+    detail: str
+    hint: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class BackupInfo:
+    """A backup file: the memories in it, its size in bytes, and when a copy restored from it was compared."""
+
+    name: str
+    created_at: datetime
+    memories: int
+    size: int
+    verified_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TableSize:
+    """A table: its rows as the planner estimates them, and the bytes of the table and of its indexes."""
+
+    name: str
+    rows: int
+    table_bytes: int
+    index_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Sizes:
+    """The size of the database in bytes, and of its tables, the largest first."""
+
+    database_bytes: int
+    tables: tuple[TableSize, ...]
+
 
 @dataclass(frozen=True, slots=True)
 class ModelCoverage:
@@ -516,6 +568,7 @@ class Review:
 class AuditEntry:
     """A write or a denied access: by whom, when, what, on how many memories; never the text of a memory."""
 
+    id: UUID
     at: datetime
     principal: str
     action: str

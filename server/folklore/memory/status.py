@@ -9,6 +9,7 @@ from dataclasses import replace
 from folklore import __version__
 from folklore.db.stores.injections import Injections
 from folklore.db.stores.jobs import Jobs
+from folklore.db.stores.maintenance import Maintenance
 from folklore.db.stores.models import KnownModel
 from folklore.embedding.protocol import PROBE, Model
 from folklore.errors import EmbedderUnavailable, Unavailable
@@ -17,16 +18,26 @@ from folklore.memory.models.active_model import SWITCHED_OFF
 from folklore.memory.models.switch import NamespaceCoverage as Covered
 from folklore.memory.models.switch import model_coverage
 from folklore.memory.permissions import require_owner, role_in
-from folklore.memory.requests import EmbeddingsRequest, JobsRequest, StatsRequest, StatusRequest
+from folklore.memory.requests import (
+    BackupsRequest,
+    EmbeddingsRequest,
+    JobsRequest,
+    SizesRequest,
+    StatsRequest,
+    StatusRequest,
+)
 from folklore.memory.results import (
+    BackupInfo,
     EmbeddingsInfo,
     JobsInfo,
     ModelCoverage,
     ModelInfo,
     NamespaceCoverage,
     NamespaceStatus,
+    Sizes,
     Stats,
     Status,
+    TableSize,
 )
 from folklore.model import Degraded
 
@@ -89,6 +100,22 @@ async def read_jobs(context: RequestContext, _request: JobsRequest) -> JobsInfo:
     require_owner(context.caller, dry_run=True)
     states = await Jobs(context.memory.database).all()
     return JobsInfo(tuple(states.values()), tuple(context.scheduled()), context.now)
+
+
+async def read_backups(context: RequestContext, _request: BackupsRequest) -> tuple[BackupInfo, ...]:
+    """Return the backups that the server can see, newest first, to the owner. Raises Refused."""
+    require_owner(context.caller, dry_run=True)
+    return await context.backups()
+
+
+async def read_sizes(context: RequestContext, _request: SizesRequest) -> Sizes:
+    """Return the sizes of the database and its tables, to the owner. One statement. Raises Refused."""
+    require_owner(context.caller, dry_run=True)
+    tables = await Maintenance(context.memory.database).sizes()
+    return Sizes(
+        tables[0].database_bytes,
+        tuple(TableSize(table.name, table.rows, table.table_bytes, table.index_bytes) for table in tables),
+    )
 
 
 async def read_embeddings(context: RequestContext, _request: EmbeddingsRequest) -> EmbeddingsInfo:

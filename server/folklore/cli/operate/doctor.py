@@ -14,7 +14,7 @@ import click
 from folklore.app import App
 from folklore.backup.operations import latest_verified
 from folklore.cli.context import settings_of, zone_of
-from folklore.cli.operate.checks import Check, Checks, print_checks
+from folklore.cli.operate.checks import print_checks
 from folklore.cli.operate.config import masked
 from folklore.cli.operate.server_checks import examine_server
 from folklore.cli.options import context_and_json
@@ -27,10 +27,12 @@ from folklore.embedding.protocol import Embedder, Model
 from folklore.engine.binaries import MAJOR, find_binaries
 from folklore.engine.disk import LEAST_FREE, free_space, require_space
 from folklore.errors import ConfigInvalid, FolkloreError, Unavailable
+from folklore.memory.checks import Checks
 from folklore.memory.context import MemoryContext, RequestContext
 from folklore.memory.models.active_model import ActiveModel, ModelSource
 from folklore.memory.operations import use_case
 from folklore.memory.requests import RecallRequest, StoreRequest
+from folklore.memory.results import Check
 from folklore.model import Caller, Draft
 from folklore.runtime import backup_folder, database_address
 

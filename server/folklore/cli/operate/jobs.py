@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime, tzinfo
+from datetime import tzinfo
 from typing import Any
 
 import click
@@ -17,7 +17,7 @@ from folklore.jobs.definitions import BY_NAME, JOBS
 from folklore.jobs.job import Job
 from folklore.jobs.scheduler import RunReport
 from folklore.memory.requests import JobsRequest
-from folklore.model import JobState
+from folklore.memory.results import JobsInfo
 from folklore.runtime import Runtime
 
 # Names in the output, and the attributes of the last run that they show.
@@ -60,8 +60,7 @@ def status(ctx: click.Context, as_json: bool) -> None:
     """Show the last run of each job and when it is due again."""
 
     found, zone = call(ctx, JobsRequest()), zone_of(ctx)
-    states = {state.name: state for state in found.jobs}
-    rows = [_row(job, states.get(job.name), job.name in found.scheduled, found.at, zone) for job in JOBS]
+    rows = [_row(job, found, zone) for job in JOBS]
     _print(rows, ["job", "state", "last_run", "seconds", "done", "next_due", "error"], as_json=as_json)
 
 
@@ -78,24 +77,16 @@ def _report_row(report: RunReport) -> dict[str, Any]:
     return row | ({"error": report.error} if report.error else {})
 
 
-def _row(job: Job, state: JobState | None, scheduled: bool, now: datetime, zone: tzinfo) -> dict[str, Any]:
+def _row(job: Job, found: JobsInfo, zone: tzinfo) -> dict[str, Any]:
+    state, scheduled = found.row(job.name), job.name in found.scheduled
     row: dict[str, Any] = {"job": job.name, "about": job.about, "every_seconds": int(job.every.total_seconds())}
-    row |= {"scheduled": scheduled, "state": _state(state, scheduled, now)}
+    row |= {"scheduled": scheduled, "state": found.state(job.name)}
     if state is not None:
         seconds = None if state.seconds is None else round(state.seconds, 3)
         row |= row_of(state, _RUN, zone) | {"seconds": seconds, "done": dict(state.done)}
         if not scheduled:
             del row["next_due"]
     return {name: value for name, value in row.items() if value is not None}
-
-
-def _state(state: JobState | None, scheduled: bool, now: datetime) -> str:
-    """Return running, abandoned (its runner was killed), waiting, off, or the outcome of the last run."""
-    if state is not None and state.holder is not None:
-        return "running" if state.leased_until is not None and state.leased_until >= now else "abandoned"
-    if state is None or state.outcome is None:
-        return "waiting" if scheduled else "off"
-    return state.outcome if scheduled else f"{state.outcome} (off)"
 
 
 def _print(rows: Sequence[dict[str, Any]], columns: Sequence[str], *, as_json: bool) -> None:

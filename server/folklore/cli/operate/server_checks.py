@@ -13,20 +13,22 @@ from urllib.parse import urlsplit
 from folklore import __version__
 from folklore.cli.client import HttpClient
 from folklore.cli.context import token_for
-from folklore.cli.operate.checks import Checks, Doubt
 from folklore.clients.credentials import normalised
 from folklore.clients.known import CLIENTS, Client, Machine
 from folklore.clients.plugin import is_installed
 from folklore.config import Settings, is_loopback
 from folklore.errors import FolkloreError, Unavailable
-from folklore.memory.requests import CallerRequest, StatusRequest
-from folklore.memory.results import CallerInfo
+from folklore.memory.checks import Checks, Doubt
+from folklore.memory.requests import CallerRequest, ChecksRequest
+from folklore.memory.results import CallerInfo, Check
 from folklore.text import names
 from folklore.text.dates.distance import absolute_time
 
-_SOON = timedelta(days=7)  # a certificate or token that ends before then is reported
+_SOON = timedelta(days=7)  # a certificate that ends before then is reported
 _CLOCKS = 30.0  # seconds by which clocks may differ unnoticed
 _PROBES = 5
+# Checks of the server among those of this machine; further ones follow.
+_OWN_PLACES = ("token", "grants", "memory")
 
 
 @dataclass(slots=True)
@@ -38,6 +40,7 @@ class ServerExamination(Checks):
     certificate: Mapping[str, Any] | None = None
     caller: CallerInfo | None = None
     offset: float = 0.0
+    reported: tuple[Check, ...] = ()
 
     @property
     def server(self) -> str:
@@ -59,9 +62,10 @@ async def examine_server(settings: Settings, zone: tzinfo) -> ServerExamination:
         known = found.caller is not None
         await found.check("version", lambda: _version(found), needs=known)
         await found.check("clock", lambda: _clock(found), needs=known)
-        await found.check("grants", lambda: _grants(found), needs=known)
+        await found.check("grants", lambda: _reported(found, "grants"), needs=known)
         await found.check("project", lambda: _project(found), needs=known)
-        await found.check("memory", lambda: _memory(client), needs=known)
+        await found.check("memory", lambda: _reported(found, "memory"), needs=known)
+        found.checks += [check for check in found.reported if check.name not in _OWN_PLACES]
     await found.check("assistants", lambda: _assistants(found))
     return found
 
@@ -124,16 +128,17 @@ async def _token(found: ServerExamination, client: HttpClient) -> str:
     began = datetime.now(UTC)
     caller = await client.call(CallerRequest())
     found.offset = (caller.at - (began + (datetime.now(UTC) - began) / 2)).total_seconds()
+    found.reported = await client.call(ChecksRequest())
     found.caller = caller
-    agent = f" with {caller.agent}" if caller.agent else ""
-    if caller.token is None:
-        return f"none, and none is needed: you are {caller.principal}"
-    if caller.expires_at is None:
-        return f"{caller.principal}{agent}, without an end"
-    shown = f"{caller.principal}{agent}, until {absolute_time(caller.expires_at, found.zone)}"
-    if caller.expires_at - caller.at < _SOON:
-        raise Doubt(f"{shown}.", hint="Ask for a new invitation (`folklore invite`) before that.")
-    return shown
+    return await _reported(found, "token")
+
+
+async def _reported(found: ServerExamination, name: str) -> str:
+    """Return the detail of a check that the server made. Raises Doubt, FolkloreError."""
+    check = next(check for check in found.reported if check.name == name)
+    if check.status == "ok":
+        return check.detail
+    raise (Doubt if check.status == "warning" else FolkloreError)(check.detail, hint=check.hint)
 
 
 async def _version(found: ServerExamination) -> str:
@@ -156,18 +161,6 @@ async def _clock(found: ServerExamination) -> str:
     return "within a second of the server's" if abs(found.offset) < 1 else f"{abs(found.offset):.0f} s apart"
 
 
-async def _grants(found: ServerExamination) -> str:
-    assert found.caller is not None
-    reading = "" if found.caller.may_write else "; the server is read-only"
-    if found.caller.owner:
-        return f"everything (owner){reading}"
-    if not found.caller.grants:
-        raise FolkloreError("The token opens no namespace.", hint="Ask the owner of the server for a grant.")
-    shown = ", ".join(found.caller.grants[:10])
-    more = len(found.caller.grants) - 10
-    return f"{shown}{f' and {more} more' if more > 0 else ''}{reading}"
-
-
 async def _project(found: ServerExamination) -> str:
     assert found.caller is not None
     namespace, role = found.caller.namespace, found.caller.role
@@ -182,16 +175,6 @@ async def _project(found: ServerExamination) -> str:
         )
     state = "" if found.caller.exists else "; nothing is stored there yet"
     return f"{namespace}: {role}{state}"
-
-
-async def _memory(client: HttpClient) -> str:
-    status = await client.call(StatusRequest())
-    count = sum(item.memories for item in status.namespaces)
-    spaces = len(status.namespaces)
-    shown = f"{count:,} memories in {spaces:,} namespace{'s' if spaces != 1 else ''}"
-    if status.degraded:
-        raise Doubt(f"{shown}; recall works without its dense branch: {status.degraded[0].reason}")
-    return shown
 
 
 async def _assistants(found: ServerExamination) -> str:

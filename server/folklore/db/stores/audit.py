@@ -97,8 +97,9 @@ class Audit:
         refused: bool = False,
         action: str | None = None,
         since: datetime | None = None,
+        after: tuple[datetime, UUID] | None = None,
     ) -> list[Entry]:
-        """Return the latest entries, newest first. One statement."""
+        """Return the latest entries, newest first, `after` the one with this time and id. One statement."""
         async with self._database.session("fresh") as session:
             rows = await session.rows(
                 "audit/read",
@@ -107,9 +108,17 @@ class Audit:
                 refused=refused,
                 action=action,
                 since=since,
+                after_at=None if after is None else after[0],
+                after_id=None if after is None else after[1],
                 fetch=limit,
             )
         return [made(Entry, row) for row in rows]
+
+    async def time_of(self, namespaces: Sequence[UUID], entry: UUID) -> datetime | None:
+        """Return the time of an entry; None if these namespaces have no such entry. One statement."""
+        async with self._database.session("fresh") as session:
+            row = await session.row("audit/time", namespaces=list(namespaces), id=entry)
+        return None if row is None else row["at"]
 
     async def changes(
         self,

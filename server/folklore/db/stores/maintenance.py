@@ -24,6 +24,17 @@ class UsedMemory:
     used_at: datetime
 
 
+@dataclass(frozen=True, slots=True)
+class SizedTable:
+    """A table with its sizes in bytes, and that of the whole database; `rows` is an estimate."""
+
+    name: str
+    rows: int
+    table_bytes: int
+    index_bytes: int
+    database_bytes: int
+
+
 class Maintenance:
     """Statements over one namespace each, in batches.
 
@@ -75,6 +86,11 @@ class Maintenance:
                 qualities=[quality for _, quality in scored],
             )
         return len(rows)
+
+    async def sizes(self) -> list[SizedTable]:
+        """Return the tables, the largest first. One statement."""
+        async with self._database.session("fresh") as session:
+            return [made(SizedTable, row) for row in await session.rows("maintenance/sizes")]
 
     async def _count(self, name: str, **values: object) -> int:
         async with self._database.session("fresh") as session:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import fields
 
 from folklore.db.stores.audit import NOWHERE, WRITES, Audit
-from folklore.errors import InvalidInput
+from folklore.errors import InvalidInput, NotFound
 from folklore.memory.auth.tokens import period, principal_of
 from folklore.memory.context import RequestContext
 from folklore.memory.permissions import require, require_owner
@@ -32,13 +32,18 @@ async def read_audit(context: RequestContext, request: AuditRequest) -> tuple[Au
     for namespace in namespaces:
         require(context.caller, namespace.name, "admin", dry_run=True)
     names = {namespace.id: namespace.name for namespace in namespaces}
-    entries = await Audit(context.memory.root.database).latest(
-        [*names, *([] if request.namespaces else [NOWHERE])],
+    audit, places = Audit(context.memory.root.database), [*names, *([] if request.namespaces else [NOWHERE])]
+    after = None
+    if request.after is not None and (after := await audit.time_of(places, request.after)) is None:
+        raise NotFound("The last entry of the page before is no longer there.", hint="Begin at the first page.")
+    entries = await audit.latest(
+        places,
         limit=request.limit,
         principal=principal_of(request.principal),
         refused=request.denied,
         action=request.action,
         since=None if request.since is None else context.now - period(request.since, "since"),
+        after=None if after is None or request.after is None else (after, request.after),
     )
     return tuple(
         AuditEntry(**{name: getattr(entry, name) for name in _COPIED}, namespace=names.get(entry.namespace))

@@ -7,5 +7,6 @@ where a.namespace_id = any(:namespaces::uuid[])
     and (not :refused::boolean or a.outcome <> 'done')
     and (:action::text is null or a.action = :action::text)
     and (:since::timestamptz is null or a.at >= :since::timestamptz)
+    and (:after_at::timestamptz is null or (a.at, a.id) < (:after_at::timestamptz, :after_id::uuid))
 order by a.at desc, a.id desc
 limit :fetch::integer

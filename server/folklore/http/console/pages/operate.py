@@ -1,0 +1,53 @@
+"""Operate: the checks of doctor, embedding models, indexes; for the owner jobs, sizes and backups."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from starlette.responses import Response
+
+from folklore.http.console.page_routes import get
+from folklore.http.console.visit import Visit
+from folklore.lazy import Lazy
+from folklore.memory.requests import BackupsRequest, ChecksRequest, EmbeddingsRequest, JobsRequest, SizesRequest
+
+if TYPE_CHECKING:
+    from folklore.jobs import definitions
+else:
+    definitions = Lazy("folklore.jobs.definitions")
+
+_STEP = 1024
+_UNITS = ("B", "kB", "MB", "GB", "TB")
+# Backups and tables that are shown.
+_BACKUPS, _TABLES = 20, 12
+
+
+async def show(visit: Visit) -> Response:
+    """Show the state of the server as far as the visitor may see it."""
+    checks = await visit.call(ChecksRequest())
+    embeddings = await visit.call(EmbeddingsRequest())
+    owner = visit.is_owner
+    return visit.render(
+        "operate.html",
+        checks=checks,
+        embeddings=embeddings,
+        jobs=await visit.call(JobsRequest()) if owner else None,
+        definitions=definitions.JOBS if owner else (),
+        sizes=await visit.call(SizesRequest()) if owner else None,
+        shown_tables=_TABLES,
+        backups=(await visit.call(BackupsRequest()))[:_BACKUPS] if owner else None,
+        size=size,
+    )
+
+
+def size(number: int) -> str:
+    """Return a number of bytes in the largest unit that fits."""
+    value, unit = float(number), _UNITS[0]
+    for unit in _UNITS:
+        if value < _STEP or unit == _UNITS[-1]:
+            break
+        value /= _STEP
+    return f"{value:,.0f} {unit}" if value >= 10 or unit == "B" else f"{value:.1f} {unit}"
+
+
+ROUTES = [get("/operate", show)]

@@ -1,0 +1,185 @@
+"""Team: the visitor's own token; for the owner people, tokens and invitations; for administrators the audit log."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from itertools import groupby
+from urllib.parse import urlsplit
+from uuid import UUID
+
+from starlette.responses import Response
+
+from folklore.db.stores.audit import WRITES
+from folklore.errors import InvalidInput, Refused
+from folklore.http.console.page_routes import get, post
+from folklore.http.console.visit import Visit
+from folklore.memory.requests import (
+    AuditRequest,
+    CallerRequest,
+    CreateTokenRequest,
+    InviteRequest,
+    ListTokensRequest,
+    RevokeTokensRequest,
+)
+from folklore.model import Token
+
+# Entries of the audit log on a page.
+_ENTRIES = 50
+# Periods in the form of the audit log.
+_PERIODS = {"": "any time", "24h": "the last 24 hours", "7d": "the last 7 days", "30d": "the last 30 days"}
+
+
+async def show(visit: Visit) -> Response:
+    """Show the visitor's own token, and to the owner the people and their tokens."""
+    every = visit.query.get("all") == "1"
+    tokens = await visit.call(ListTokensRequest(all=every)) if visit.is_owner else ()
+    people = {principal: list(found) for principal, found in groupby(tokens, lambda token: token.principal)}
+    own = await visit.call(CallerRequest())
+    return visit.render("team.html", own=own, people=people, every=every, state=_state, audited=_may_audit(visit))
+
+
+async def create(visit: Visit) -> Response:
+    """Create a token, and show its secret once: in this answer, which no address and no log repeats."""
+    form = visit.form
+    created = await visit.call(
+        CreateTokenRequest(
+            name=form.get("name", ""),
+            grants=_lines(form.get("grants", "")),
+            owner=form.get("owner") == "1",
+            namespace=_given(visit, "home"),
+            agent=_given(visit, "agent"),
+            expires=_given(visit, "expires"),
+        )
+    )
+    return visit.render("team_secret.html", created=created, invitation=None, line="")
+
+
+async def invite(visit: Visit) -> Response:
+    """Create an invitation, and show its code once."""
+    invitation = await visit.call(
+        InviteRequest(
+            name=visit.form.get("name", ""),
+            grants=_lines(visit.form.get("grants", "")),
+            expires=_given(visit, "expires"),
+            within=_given(visit, "within") or "3d",
+        )
+    )
+    line = f"folklore join {_own_address(visit)} {invitation.code}"
+    return visit.render("team_secret.html", created=None, invitation=invitation, line=line)
+
+
+async def confirm_revoke(visit: Visit) -> Response:
+    """Show which tokens would be revoked."""
+    ids, principal = _named(visit.query.get("id", ""), visit.query.get("person", ""))
+    tokens = await visit.call(ListTokensRequest(principal=principal))
+    return visit.render("team_revoke.html", tokens=[token for token in tokens if not ids or token.id in ids])
+
+
+async def revoke(visit: Visit) -> Response:
+    """Revoke the tokens that the visitor saw."""
+    ids = tuple(_id(text) for text in visit.form.getlist("id"))
+    await visit.call(RevokeTokensRequest(ids=ids))
+    return visit.redirect("team", notice="revoked")
+
+
+async def show_audit(visit: Visit) -> Response:
+    """Show a page of the audit log: to the owner, and to an administrator for the namespaces that he administers."""
+    query = visit.query
+    after = query.get("after", "")
+    # An empty list of namespaces is an error, since it is often a mistake; the default means all.
+    named = {"namespaces": namespaces} if (namespaces := _audited(visit)) else {}
+    entries = await visit.call(
+        AuditRequest(
+            **named,
+            principal=query.get("person") or None,
+            denied=query.get("denied") == "1",
+            action=query.get("action") or None,
+            since=query.get("since") or None,
+            after=_id(after) if after else None,
+            limit=_ENTRIES + 1,
+        )
+    )
+    filters = {name: query.get(name, "") for name in ("project", "person", "action", "since", "denied")}
+    return visit.render(
+        "team_audit.html",
+        entries=entries[:_ENTRIES],
+        more=entries[_ENTRIES - 1].id if len(entries) > _ENTRIES else None,
+        later=bool(after),
+        filters=filters,
+        actions=WRITES,
+        periods=_PERIODS,
+    )
+
+
+def _state(token: Token, now: datetime) -> str:
+    """Return the state of a token: invited, revoked, expired or valid."""
+    if token.revoked_at is not None:
+        return "revoked"
+    ends = token.invited_until or token.expires_at
+    if ends is not None and ends <= now:
+        return "expired"
+    return "valid" if token.invited_until is None else "invited"
+
+
+def _administered(visit: Visit) -> tuple[str, ...]:
+    access = visit.caller.access
+    return () if access is None else tuple(grant.name for grant in access.grants if grant.role == "admin")
+
+
+def _may_audit(visit: Visit) -> bool:
+    return visit.is_owner or bool(_administered(visit))
+
+
+def _audited(visit: Visit) -> tuple[str, ...]:
+    """Return the namespaces whose entries are shown; none for all, with the entries that concern no namespace."""
+    if project := visit.query.get("project", ""):
+        return (project,)
+    if not _may_audit(visit):
+        raise Refused(
+            "The audit log is for the owner, and for administrators of a project.",
+            hint="The timeline shows the writes in the projects that you may read.",
+        )
+    return _administered(visit)
+
+
+def _given(visit: Visit, name: str) -> str | None:
+    return visit.form.get(name, "").strip() or None
+
+
+def _lines(text: str) -> tuple[str, ...]:
+    return tuple(line.strip() for line in text.splitlines() if line.strip())
+
+
+def _named(id_: str, principal: str) -> tuple[tuple[UUID, ...], str | None]:
+    """Return the token or the principal that an address names. Raises InvalidInput."""
+    if bool(id_) == bool(principal):
+        raise InvalidInput("id", "or a person must be given.", hint="Choose a token on the page Team.")
+    return ((_id(id_),), None) if id_ else ((), principal)
+
+
+def _id(text: str) -> UUID:
+    try:
+        return UUID(text)
+    except ValueError:
+        raise InvalidInput("id", f"{text[:40]!r} is not an id.", hint="Go back to the page Team.") from None
+
+
+def _own_address(visit: Visit) -> str:
+    """Return the address of this server as the visitor's browser has it: the proxy's, with its path prefix.
+
+    The guard has compared the origin with the host. The prefix is in the address of the page with the form.
+    """
+    headers = visit.request.headers
+    path = urlsplit(headers.get("referer", "")).path
+    prefix = path.removesuffix("/team") if path.endswith("/team") else ""
+    return f"{headers['origin']}{prefix}"
+
+
+ROUTES = [
+    get("/team", show),
+    post("/team/tokens", create),
+    post("/team/invitations", invite),
+    get("/team/revoke", confirm_revoke),
+    post("/team/revoke", revoke),
+    get("/team/audit", show_audit),
+]

@@ -1,0 +1,102 @@
+"""Checks of a server from within: the caller's token and grants, the memory; for the owner the jobs and the backups."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from folklore.errors import FolkloreError
+from folklore.memory.auth.caller import describe_caller
+from folklore.memory.checks import Checks, Doubt
+from folklore.memory.context import RequestContext
+from folklore.memory.requests import CallerRequest, ChecksRequest, JobsRequest, StatusRequest
+from folklore.memory.results import BackupInfo, CallerInfo, Check, JobsInfo, Status
+from folklore.memory.status import read_jobs, read_status
+from folklore.text.dates.distance import absolute_time
+
+_SOON = timedelta(days=7)  # a token that ends before then is reported
+_NAMED = 10  # grants
+_OLD_BACKUP = timedelta(days=3)  # while one is made each day
+
+
+async def read_checks(context: RequestContext, _request: ChecksRequest) -> tuple[Check, ...]:
+    """Check what the caller has, and for the owner what runs."""
+    found = Checks()
+    caller = await describe_caller(context, CallerRequest())
+    status = await read_status(context, StatusRequest())
+    await found.check("token", lambda: _token(context, caller))
+    await found.check("grants", lambda: _grants(caller))
+    await found.check("memory", lambda: _memory(status))
+    await found.check("embeddings", lambda: _embeddings(status))
+    if caller.owner:
+        jobs = await read_jobs(context, JobsRequest())
+        await found.check("jobs", lambda: _jobs(jobs))
+        if "backup" in jobs.scheduled:
+            backups = await context.backups()
+            await found.check("backup", lambda: _backup(context, backups))
+    return tuple(found.checks)
+
+
+async def _token(context: RequestContext, caller: CallerInfo) -> str:
+    agent = f" with {caller.agent}" if caller.agent else ""
+    if caller.token is None:
+        return f"none, and none is needed: you are {caller.principal}"
+    if caller.expires_at is None:
+        return f"{caller.principal}{agent}, without an end"
+    shown = f"{caller.principal}{agent}, until {absolute_time(caller.expires_at, context.zone)}"
+    if caller.expires_at - caller.at < _SOON:
+        raise Doubt(f"{shown}.", hint="Ask for a new invitation (`folklore invite`) before that.")
+    return shown
+
+
+async def _grants(caller: CallerInfo) -> str:
+    reading = "" if caller.may_write else "; the server is read-only"
+    if caller.owner:
+        return f"everything (owner){reading}"
+    if not caller.grants:
+        raise FolkloreError("The token opens no namespace.", hint="Ask the owner of the server for a grant.")
+    shown = ", ".join(caller.grants[:_NAMED])
+    more = len(caller.grants) - _NAMED
+    return f"{shown}{f' and {more} more' if more > 0 else ''}{reading}"
+
+
+async def _memory(status: Status) -> str:
+    count = sum(item.memories for item in status.namespaces)
+    spaces = len(status.namespaces)
+    shown = f"{count:,} memories in {spaces:,} namespace{'s' if spaces != 1 else ''}"
+    if status.degraded:
+        raise Doubt(f"{shown}; recall works without its dense branch: {status.degraded[0].reason}")
+    return shown
+
+
+async def _embeddings(status: Status) -> str:
+    if status.model is None:
+        return "none: memories are found by keyword only"
+    if not (pending := status.pending_embeddings):
+        return f"complete in {status.model.provider}/{status.model.name}"
+    raise Doubt(
+        f"{pending:,} memories are found by keyword only: their embeddings are pending.",
+        hint="The job `embeddings` makes them within an hour; `folklore embeddings backfill` makes them now.",
+    )
+
+
+async def _jobs(jobs: JobsInfo) -> str:
+    wrong = [name for name in jobs.scheduled if jobs.state(name) in ("failed", "abandoned")]
+    if not wrong:
+        return f"{', '.join(jobs.scheduled)}" if jobs.scheduled else "none runs at this server"
+    row = jobs.row(wrong[0])
+    reason = row.error if row is not None and row.error else "its process ended before it"
+    raise Doubt(
+        f"The last run of {', '.join(wrong)} failed: {reason}",
+        hint=f"It is tried again by itself. `folklore jobs run {wrong[0]}` runs it where the server runs.",
+    )
+
+
+async def _backup(context: RequestContext, backups: tuple[BackupInfo, ...]) -> str:
+    verified = [backup for backup in backups if backup.verified_at is not None]
+    if not verified:
+        return "none yet; a server that is used makes one a day"
+    age = context.now - verified[0].created_at
+    shown = f"verified, {age.days} days old: {verified[0].name}"
+    if age > _OLD_BACKUP:
+        raise Doubt(f"{shown}.", hint="Look at the job `backup`, or run `folklore backup` where the server runs.")
+    return shown
