@@ -535,7 +535,7 @@ class OverviewRequest(Request, Returns[results.Overview]):
 class ActivityRequest(Request, Returns[results.Activity]):
     """Read writes and recalls, newest first: the latest, those `before` a cursor or, oldest first, those `after` one.
 
-    `actions` limits them to some, such as store, forget or recall.
+    `actions` limits them to some, such as store, forget or recall. Of one author, recalls of the last 30 days are read.
     """
 
     namespaces: NamespaceNames = ()
