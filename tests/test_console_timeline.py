@@ -133,7 +133,7 @@ async def test_the_chart_has_a_bar_for_each_day_with_numbers_and_a_table_of_them
     assert page.text.count('class="fill-two"') == 0
     day = (team.owner.now - timedelta(days=3)).date().isoformat()
     assert f"{day} 3 0" in texts(page)
-    assert f"most on {day}: 3" in texts(page)
+    assert f"most: 3 on {day}" in texts(page)
     assert page.text.count('<tr><th scope="row">20') == 30
 
 

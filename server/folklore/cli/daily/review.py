@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, tzinfo
@@ -16,15 +16,16 @@ import click
 from folklore.app import working_copy
 from folklore.cli.context import settings_of, with_operations, zone_of
 from folklore.cli.daily.write import as_text, edit_request
-from folklore.cli.options import changes_from, context_and_json
+from folklore.cli.options import context_and_json
 from folklore.cli.output import print_difference, print_json, print_line, print_stale, time_text
 from folklore.errors import FolkloreError, InvalidInput, NotFound
 from folklore.memory import requests, serializers
 from folklore.memory.code.calls import confirmation, stale_memories
 from folklore.memory.code.working_copy import WorkingCopy
 from folklore.memory.ids import short
-from folklore.memory.requests import DISTINCT, REVIEWED, ReviewRequest
-from folklore.memory.results import ReviewItem, ReviewReason
+from folklore.memory.records.decisions import DECISIONS, Decision, decide
+from folklore.memory.requests import DISTINCT, ReviewRequest
+from folklore.memory.results import RelateResult, ReviewItem, ReviewReason
 from folklore.memory.service import Operations
 from folklore.model import Memory
 from folklore.phases import phase
@@ -47,7 +48,16 @@ _KEYS: Mapping[str, str] = {
 }
 _ALWAYS = "[n]ext  [u]ndo the last  [q]uit"
 
-Undo = Callable[[], Awaitable[object]]
+# Keys on a pair and on one memory, and how a decision is reported.
+_DECISIONS: Mapping[str, Decision] = {
+    "k": "keep", "m": "merge", "s": "supersede", "1": "forget_older", "2": "forget_newer", "c": "contradicts",
+}  # fmt: skip
+_DECISIONS_ON_ONE: Mapping[str, Decision] = {"k": "keep", "p": "pin", "f": "forget"}
+_ON_BOTH: Mapping[Decision, str] = {"keep": "kept both"}
+_DONE: Mapping[Decision, str] = {
+    "keep": "kept", "merge": "merged into", "supersede": "superseded", "contradicts": "related as a contradiction",
+    "forget": "forgot", "forget_older": "forgot", "forget_newer": "forgot", "pin": "pinned",
+}  # fmt: skip
 
 
 @dataclass
@@ -59,68 +69,42 @@ class _Session:
     zone: tzinfo
     copy: WorkingCopy
     decided: int = 0
-    undo: list[tuple[str, Undo]] = field(default_factory=list)
-
-    def _update(self, id_: UUID, **fields: Any) -> Any:
-        return requests.UpdateRequest(id=id_, namespaces=(self.namespace,), **fields)
-
-    async def take_back(self, id_: UUID) -> None:
-        """Undo the last change of a memory."""
-        await self.operations.call(requests.UndoRequest(id=id_, namespaces=(self.namespace,)))
-
-    async def _relate(self, one: Memory, type_: str, other: Memory, *, remove: bool = False) -> None:
-        change = requests.RelationChange(from_id=one.id, to_id=other.id, type=type_, remove=remove)
-        result = await self.operations.call(requests.RelateRequest(relations=(change,), namespaces=(self.namespace,)))
-        if result.failed:
-            raise NotFound(result.failed[0].reason)
+    undo: list[tuple[str, Any]] = field(default_factory=list)
 
     async def decide(self, key: str, item: ReviewItem) -> str | None:
         """Write a decision in one transaction; return what was done and how it is undone, None for an unknown key."""
-        if item.reason == _STALE and key == "k":
-            [memory] = item.memories
-            await self.operations.call(await confirmation(self.copy, memory.id, self.operations.call))
-            return self._changed("confirmed", memory)
-        if len(item.memories) == 1:
-            return await self._decide_one(key, item.memories[0])
-        older, newer = item.memories
-        if key in ("1", "2"):
-            return await self._forget(older if key == "1" else newer)
-        if key == "k":
-            return await self._related("kept both", newer, DISTINCT, older)
-        if key == "c" and item.reason == "similar":
-            return await self._related("related as a contradiction", newer, "contradicts", older)
-        if key == "m":
-            await self.operations.call(self._update(newer.id, merge=(older.id,)))
-            return self._changed("merged into", newer)
-        if key == "s":
-            await self._relate(newer, "supersedes", older)
-            return self._changed("superseded", older)
-        return None
-
-    async def _decide_one(self, key: str, memory: Memory) -> str | None:
-        if key == "f":
-            return await self._forget(memory)
-        if key not in ("k", "p"):
+        if item.reason == _STALE:
+            return await self._decide_stale(key, item.memories[0])
+        decision = _DECISIONS.get(key) if len(item.memories) == 2 else _DECISIONS_ON_ONE.get(key)
+        if decision is None or decision not in DECISIONS[item.reason]:
             return None
-        metadata = {**(memory.metadata or {}), REVIEWED: datetime.now(UTC).date().isoformat()}
-        changes = changes_from({"pinned": True} if key == "p" else {"metadata": metadata})
-        await self.operations.call(self._update(memory.id, changes=changes, if_revision=memory.revision))
-        return self._changed("pinned" if key == "p" else "kept", memory)
+        decided = decide(item, decision, datetime.now(UTC).date())
+        await self._call(decided.request)
+        id_ = short(decided.changed.id)
+        if not decided.is_relation:
+            return self._done(f"{_DONE[decision]} {id_}", f"folklore undo {id_}", decided.undo)
+        other, type_ = short(item.memories[0].id), "contradicts" if decision == "contradicts" else DISTINCT
+        return self._done(
+            _ON_BOTH.get(decision, _DONE[decision]), f"folklore relate {id_} {type_} {other} --remove", decided.undo
+        )
 
-    async def _forget(self, memory: Memory) -> str:
-        await self.operations.call(requests.ForgetRequest(ids=(memory.id,), namespaces=(self.namespace,)))
-        return self._changed("forgot", memory)
+    async def _decide_stale(self, key: str, memory: Memory) -> str | None:
+        if key not in ("k", "f"):
+            return None
+        if key == "k":
+            await self._call(await confirmation(self.copy, memory.id, self.operations.call))
+        else:
+            await self._call(requests.ForgetRequest(ids=(memory.id,), namespaces=(self.namespace,)))
+        id_ = short(memory.id)
+        undo = requests.UndoRequest(id=memory.id, namespaces=(self.namespace,))
+        return self._done(f"{'confirmed' if key == 'k' else 'forgot'} {id_}", f"folklore undo {id_}", undo)
 
-    async def _related(self, done: str, one: Memory, type_: str, other: Memory) -> str:
-        await self._relate(one, type_, other)
-        how = f"folklore relate {short(one.id)} {type_} {short(other.id)} --remove"
-        return self._done(done, how, lambda: self._relate(one, type_, other, remove=True))
+    async def _call(self, request: Any) -> None:
+        result = await self.operations.call(request)
+        if isinstance(result, RelateResult) and result.failed:
+            raise NotFound(result.failed[0].reason)
 
-    def _changed(self, done: str, memory: Memory) -> str:
-        id_ = memory.id
-        return self._done(f"{done} {short(id_)}", f"folklore undo {short(id_)}", lambda: self.take_back(id_))
-
-    def _done(self, done: str, how: str, undo: Undo) -> str:
+    def _done(self, done: str, how: str, undo: Any) -> str:
         self.decided += 1
         self.undo.append((done, undo))
         return f"{done}; `{how}` takes it back"
@@ -133,7 +117,18 @@ class _Session:
             return "not changed"
         changed = edit_request(memory, edited).model_copy(update={"namespaces": (self.namespace,)})
         await self.operations.call(changed)
-        return self._changed("changed", memory)
+        id_ = short(memory.id)
+        undo = requests.UndoRequest(id=memory.id, namespaces=(self.namespace,))
+        return self._done(f"changed {id_}", f"folklore undo {id_}", undo)
+
+    async def take_back(self) -> str | None:
+        """Take the last decision back and return it; None without one."""
+        if not self.undo:
+            return None
+        done, undo = self.undo.pop()
+        await self._call(undo)
+        self.decided -= 1
+        return done
 
     async def current(self, item: ReviewItem) -> ReviewItem | None:
         """Return an item with its memories as they are now; None if one is no longer in force."""
@@ -237,12 +232,10 @@ async def _walk(operations: Operations, copy: WorkingCopy, items: AsyncIterator[
 async def _taken(session: _Session, key: str, item: ReviewItem) -> ReviewItem | None:
     """Do what a key asks for; return the item to be shown again, None if it is decided."""
     if key == "u":
-        if not session.undo:
+        done = await session.take_back()
+        if done is None:
             print_line("Nothing was decided yet.")
             return item
-        done, undo = session.undo.pop()
-        await undo()
-        session.decided -= 1
         print_line(f"taken back: {done}", fg="green")
         return await session.current(item)
     if key == "e":

@@ -26,7 +26,7 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ActivityEvent:
-    """Write, or recall of the memories of one namespace; `memories` are the first ten of `amount`."""
+    """Write, or recall of the memories of one namespace; `memories` are the first five of `amount`."""
 
     namespace: UUID
     id: UUID

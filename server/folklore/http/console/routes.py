@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 
+from pydantic import ValidationError
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from folklore.errors import FolkloreError, NotFound, Refused
+from folklore.errors import FolkloreError, InvalidInput, NotFound, Refused
 from folklore.http.console.guard import ICON_PATH, Visitor, is_form_token
 from folklore.http.console.live import LiveFeed
 from folklore.http.console.page_routes import PageRoute, post
-from folklore.http.console.pages import home, memory, memory_changes, operate, search, team, timeline
+from folklore.http.console.pages import home, injected, memory, memory_changes, operate, review, search, team, timeline
 from folklore.http.console.pages.signing_in import SigningIn
 from folklore.http.console.render import static_files
 from folklore.http.console.visit import Handler, Visit, error_page, read_form
@@ -20,18 +21,21 @@ from folklore.http.error_responses import Path
 from folklore.http.limits import LIVE_PATH
 from folklore.http.team import Team
 from folklore.memory.auth.console_sessions import ConsoleSessions, form_token
+from folklore.memory.requests import field_errors
 from folklore.memory.service import Service
 
 Endpoint = Callable[[Request], Awaitable[Response]]
 
 PAGES: Sequence[PageRoute] = (
     *home.ROUTES,
+    *injected.ROUTES,
     *memory.ROUTES,
     *memory_changes.ROUTES,
-    *search.ROUTES,
-    *timeline.ROUTES,
-    *team.ROUTES,
     *operate.ROUTES,
+    *review.ROUTES,
+    *search.ROUTES,
+    *team.ROUTES,
+    *timeline.ROUTES,
 )
 # Where a script sends the form token; a form has it in a field.
 TOKEN_HEADER, TOKEN_FIELD = "Folklore-Form-Token", "form_token"
@@ -107,19 +111,21 @@ def _page(service: Service, handler: Handler) -> Endpoint:
                 form = read_form(await request.body())
                 given = request.headers.get(TOKEN_HEADER) or form.get(TOKEN_FIELD, "")
                 visit = Visit(request, visitor.caller, visit.form_token, service, form)
-                _check_form(given, visit.form_token)
+                _check_form(service, given, visit.form_token)
             return await handler(visit)
+        except ValidationError as error:  # of a request that a page makes of its address or form
+            return error_page(request, InvalidInput(*field_errors(error)[0]), visit)
         except FolkloreError as error:
-            if isinstance(error, Refused):
-                service.denied("console", error)
             return error_page(request, error, visit)
 
     return endpoint
 
 
-def _check_form(given: str, expected: str) -> None:
+def _check_form(service: Service, given: str, expected: str) -> None:
     if not is_form_token(given, expected):
-        raise Refused("The form lacks the token of this session.", hint="Reload the page and send it again.")
+        error = Refused("The form lacks the token of this session.", hint="Reload the page and send it again.")
+        service.denied("console", error)
+        raise error
 
 
 async def _static(request: Request) -> Response:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from markupsafe import Markup
 
 # Results of a page, of one step of "show more", and at most.
-_PAGE, _STEP, _MOST = 20, 100, 1_000
+_PAGE, _STEP, _MOST = 50, 100, 1_000
 # Characters of a result: a text up to so many is shown whole, a longer one by a line and a snippet.
 _WHOLE, _LINE, _SNIPPET = 320, 120, 480
 # Chips of a group, without those that are on.
@@ -44,7 +44,7 @@ _TIMES: Mapping[str, timedelta] = {
 _CHIP_FILTERS = ("project", "kind", "tag", "author", "time")
 _SEVERAL = ("kind", "tag")
 # Conditions that the form sets.
-_FORM_FILTERS = ("path", "source", "as_of", "superseded", "pinned")
+_FORM_FILTERS = ("file", "source", "as_of", "superseded", "pinned")
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +97,8 @@ class Asked:
 
     def parameters(self) -> dict[str, object]:
         """Return the parameters of this question, without the number of its results."""
-        return {"q": self.text, "exact": "1" if self.exact else None, **self.given}
+        given = {name: self.given.get(name) for name in (*_CHIP_FILTERS, *_FORM_FILTERS)}
+        return {"q": self.text, "exact": "1" if self.exact else None, **given}
 
     def toggled(self, name: str, value: str) -> dict[str, object]:
         """Return the parameters with a condition added, or removed if it is on."""
@@ -129,13 +130,15 @@ class Asked:
             moment = None if as_of is None else datetime.fromisoformat(as_of.strip())
         except ValueError:
             raise InvalidInput("as_of", "must be a date such as 2025-06-30.") from None
+        tags = self.given.get("tag", ())
         values: dict[str, object] = {
             "kinds": self.given.get("kind", ()),
-            "tags": self.given.get("tag", ()),
-            "tag_mode": "all",
+            "tags": tags,
+            # Without a tag the default: a recall without any condition takes a quarter of the time.
+            "tag_mode": "all" if tags else "any",
             "author": self.first("author"),
             "time": self.first("time"),
-            "paths": self.given.get("path", ()),
+            "paths": self.given.get("file", ()),
             "source_prefix": self.first("source"),
             "as_of": moment,
             "include_superseded": "superseded" in self.given,
@@ -185,7 +188,7 @@ async def _values(visit: Visit, asked: Asked) -> dict[str, object]:
     shown = asked.before + len(results)
     return {
         "asked": asked,
-        "groups": _groups(visit, asked, [item.memory for item in results]),
+        "groups": _groups(visit, asked, [item.memory for item in results], last.searched),
         "results": _shown(asked, results),
         "more": _more(visit, asked, shown, last.cursor),
         "degraded": last.degraded,
@@ -199,7 +202,8 @@ async def _results(visit: Visit, asked: Asked) -> tuple[list[Recalled], Answer]:
     results: list[Recalled] = []
     cursor = asked.cursor
     while True:
-        page = await visit.call(asked.request(min(asked.limit - len(results), _STEP), cursor))
+        left = asked.limit - len(results)
+        page = await visit.call(asked.request(min(left, _STEP) if asked.has_question else left, cursor))
         results += page.memories
         cursor = page.cursor
         if cursor is None or len(results) >= asked.limit:
@@ -259,11 +263,13 @@ def marked(text: str, pattern: re.Pattern[str] | None) -> Markup:
 # Chips
 
 
-def _groups(visit: Visit, asked: Asked, memories: Sequence[Memory]) -> list[tuple[str, list[Chip]]]:
-    """Return the groups of chips, with counts among these memories."""
+def _groups(
+    visit: Visit, asked: Asked, memories: Sequence[Memory], searched: Sequence[str]
+) -> list[tuple[str, list[Chip]]]:
+    """Return the groups of chips with counts among these memories; a searched project may have none of them."""
     now = datetime.now(UTC)
     counts: Mapping[str, Counter[str]] = {
-        "project": Counter(memory.namespace for memory in memories),
+        "project": Counter({**dict.fromkeys(searched, 0), **Counter(memory.namespace for memory in memories)}),
         "kind": Counter(memory.kind for memory in memories),
         "tag": Counter(tag for memory in memories for tag in memory.tags),
         "author": Counter(memory.author for memory in memories),

@@ -12,13 +12,11 @@ from folklore.errors import InvalidInput
 from folklore.http.console.page_routes import get
 from folklore.http.console.render import amount, day
 from folklore.http.console.visit import Visit
-from folklore.memory.requests import ActivityRequest, ListNamespacesRequest
+from folklore.memory.requests import ActivityRequest
 from folklore.memory.results import DONE, Action, Event
 
 # Events of a page, memories of an event, characters of a memory.
 _EVENTS, _MEMORIES, _CHARACTERS = 50, 3, 160
-# Names that the field of the project suggests.
-_SUGGESTED = 200
 # What a person may ask for, by its name in the address.
 KINDS: Mapping[str, tuple[Action, ...]] = {
     "stored": ("store", "import"),
@@ -32,7 +30,6 @@ async def show(visit: Visit) -> Response:
     """Show a page of events, newest first."""
     before = visit.query.get("before") or None
     read = await visit.call(asked(visit, before=before))
-    namespaces = await visit.call(ListNamespacesRequest())
     chosen = {name: visit.query.get(name) or None for name in ("project", "author", "kind")}
     events = [row | {"moment": event.at} for row, event in zip(rows(read.events), read.events, strict=True)]
     days = [(name, list(group)) for name, group in groupby(events, key=lambda row: row["day"])]
@@ -43,7 +40,8 @@ async def show(visit: Visit) -> Response:
         is_latest=before is None,
         chosen=chosen,
         kinds=["", *KINDS],
-        projects=[namespace.name for namespace in namespaces[:_SUGGESTED]],
+        projects=sorted({event.namespace for event in read.events}),
+        authors=sorted({event.author for event in read.events}),
     )
 
 
@@ -73,13 +71,17 @@ def rows(events: Iterable[Event]) -> Sequence[dict[str, Any]]:
             "done": f"{DONE[event.action]} {amount(event.amount, 'memory')}",
             "project": event.namespace,
             "memories": [
-                {"id": str(memory.id), "text": (memory.summary or memory.content)[:_CHARACTERS]}
+                {"id": str(memory.id), "text": _beginning(memory.summary or memory.content)}
                 for memory in event.memories[:_MEMORIES]
             ],
             "more": max(event.amount - min(len(event.memories), _MEMORIES), 0),
         }
         for event in events
     ]
+
+
+def _beginning(text: str) -> str:
+    return text if len(text) <= _CHARACTERS else f"{text[:_CHARACTERS]}…"
 
 
 ROUTES = [get("/timeline", show)]

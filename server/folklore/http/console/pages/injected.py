@@ -1,0 +1,75 @@
+"""Injected: the exact texts that hooks gave to assistants, by session, with their tokens and their use."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from starlette.responses import Response
+
+from folklore.errors import InvalidInput
+from folklore.http.console.page_routes import get
+from folklore.http.console.visit import Visit
+from folklore.memory.requests import InjectedRequest
+from folklore.memory.results import InjectedText
+
+_STEP, _MOST = 50, 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """Session of an assistant, its texts with the newest first, and their numbers."""
+
+    name: str
+    author: str
+    texts: Sequence[InjectedText]
+
+    @property
+    def tokens(self) -> int:
+        """The tokens of all texts."""
+        return sum(text.tokens for text in self.texts)
+
+    @property
+    def memories(self) -> int:
+        """The number of memories in all texts."""
+        return sum(len(text.memories) for text in self.texts)
+
+    @property
+    def used(self) -> int:
+        """The number of these memories that the assistant used afterwards."""
+        return sum(memory.used is not None for text in self.texts for memory in text.memories)
+
+
+async def show(visit: Visit) -> Response:
+    """Show the latest injected texts of the caller, or for the owner of all people."""
+    project, session = visit.query.get("project", ""), visit.query.get("session", "")
+    everyone, limit = visit.is_owner and bool(visit.query.get("everyone")), _limit(visit.query.get("limit"))
+    where = {"namespaces": (project,)} if project else {}
+    texts = await visit.call(InjectedRequest(session=session or None, everyone=everyone, limit=limit, **where))
+    return visit.render(
+        "injected.html",
+        project=project,
+        session=session,
+        everyone=everyone,
+        sessions=_sessions(texts),
+        more=limit + _STEP if len(texts) == limit < _MOST else None,
+    )
+
+
+def _sessions(texts: Sequence[InjectedText]) -> list[Session]:
+    """Group texts by session, the session with the newest text first."""
+    newest = {key: place for place, key in reversed(list(enumerate((text.author, text.session) for text in texts)))}
+    ordered = sorted(texts, key=lambda text: newest[text.author, text.session])
+    grouped = groupby(ordered, key=lambda text: (text.author, text.session))
+    return [Session(session, author, list(found)) for (author, session), found in grouped]
+
+
+def _limit(text: str | None) -> int:
+    try:
+        return min(max(int(text or _STEP), 1), _MOST)
+    except ValueError:
+        raise InvalidInput("limit", f"must be a number from 1 to {_MOST}.") from None
+
+
+ROUTES = [get("/injected", show)]
