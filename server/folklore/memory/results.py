@@ -365,10 +365,10 @@ class BackupInfo:
 
 @dataclass(frozen=True, slots=True)
 class TableSize:
-    """A table: its rows as the planner estimates them, and the bytes of the table and of its indexes."""
+    """A table: its rows as the planner estimates them, if it did yet, and the bytes of the table and of its indexes."""
 
     name: str
-    rows: int
+    rows: int | None
     table_bytes: int
     index_bytes: int
 
