@@ -83,7 +83,6 @@ async def revoke(visit: Visit) -> Response:
 
 
 async def show_audit(visit: Visit) -> Response:
-    """Show a page of the audit log: all of it to the owner, to an administrator that of the administered namespaces."""
     """Show a page of the audit log: all of it to the owner, that of their projects to administrators."""
     query = visit.query
     after = query.get("after", "")
