@@ -27,7 +27,7 @@ LICENSES := "pip-licenses>=5,<6"
 PIP_AUDIT := "pip-audit>=2.9,<3"
 INSTALLED := $(VENV)/.installed$(if $(LOCKED),-locked)
 
-.PHONY: run test strain proxy check lock sbom audit dist bundle image package version ready notes conformance assistants bench bench-code bench-latency bench-hooks bench-http bench-console soak isolation reference format clean
+.PHONY: run test strain test-console console-pictures proxy check lock sbom audit dist bundle image package version ready notes conformance assistants bench bench-code bench-latency bench-hooks bench-http bench-console soak isolation reference format clean
 
 $(VENV)/.installed: pyproject.toml
 	@test -n "$(PYTHON)" || { echo "Folklore needs Python 3.11 or newer (set PYTHON=/path/to/python)." >&2; exit 1; }
@@ -53,11 +53,21 @@ run: $(INSTALLED)  ## Serve MCP over HTTP on loopback, on an embedded Postgres; 
 
 test: $(INSTALLED)  ## Run the tests.
 	@echo "Running the tests in three processes: a dot is a test that passed. This takes some minutes."
-	$(PYTEST) -m "not strain and not proxy"
+	$(PYTEST) -m "not strain and not proxy and not browser"
 
 strain: $(INSTALLED)  ## The tests that take long: outages, full disks, hostile clients, several workers, large indexes.
 	@echo "Running the long tests in three processes: a dot is a test that passed. This takes many minutes."
 	$(PYTEST) -m strain
+
+# Chromium comes from Debian's packages: playwright's own browsers are a download of their own.
+test-console: $(INSTALLED)  ## The console in a real browser; installs Debian's Chromium as root, else skips where there is none.
+	@command -v chromium chromium-browser google-chrome >/dev/null || { test "$$(id -u)" = 0 && command -v apt-get >/dev/null \
+		&& echo "Installing Chromium." && apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq \
+		--no-install-recommends chromium fonts-dejavu-core >/dev/null; } || echo "There is no Chromium, and it cannot be installed."
+	$(PYTEST) -m browser
+
+console-pictures: $(INSTALLED)  ## Write the pictures of docs/console.md anew; needs Chromium.
+	FOLKLORE_TEST_PICTURES=docs/images $(BIN)/python -m pytest -q -m browser -k pictures
 
 proxy: $(INSTALLED)  ## The tests of deploy/nginx.conf; they need nginx.
 	$(PYTEST) -m proxy

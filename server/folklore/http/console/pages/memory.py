@@ -18,7 +18,7 @@ from folklore.http.console.visit import Visit
 from folklore.memory import serializers
 from folklore.memory.permissions import role_in
 from folklore.memory.requests import GetRequest, HistoryRequest
-from folklore.memory.results import MemoryDetails
+from folklore.memory.results import History, MemoryDetails
 from folklore.model import FIELDS, SHOWN, Memory, Relation, Revision
 from folklore.text.difference import Part, changed_lines
 
@@ -63,7 +63,7 @@ async def show(visit: Visit) -> Response:
         memory=memory,
         fields=list(_fields(memory)),
         neighbours=await _neighbours(visit, details),
-        changes=list(_changes(history.memory, history.revisions)),
+        changes=list(shown_changes(history)),
         may_write=role_in(visit.caller, memory.namespace) in ("writer", "admin"),
         may_erase=role_in(visit.caller, memory.namespace) == "admin",
         width=_WIDTH,
@@ -133,10 +133,10 @@ def _short(text: str) -> str:
     return line if len(line) <= _LABEL else f"{line[:_LABEL]}…"
 
 
-def _changes(now: Memory, revisions: Sequence[Revision]) -> Iterator[Change]:
+def shown_changes(history: History) -> Iterator[Change]:
     """Yield the changes, the last one first: the values before each, compared with those after it."""
-    after: dict[str, Any] = serializers.record(now)
-    for revision in revisions:
+    after: dict[str, Any] = serializers.record(history.memory)
+    for revision in history.revisions:
         changed = []
         for name, value in revision.before.items():
             if name not in SHOWN:

@@ -10,7 +10,7 @@ from starlette.responses import Response
 from folklore.errors import Conflict, FolkloreError, InvalidInput
 from folklore.http.console.fields import as_texts, changed_values, form_fields, given_texts, stated_values
 from folklore.http.console.page_routes import get, post
-from folklore.http.console.pages.memory import memory_id, read
+from folklore.http.console.pages.memory import memory_id, read, shown_changes
 from folklore.http.console.visit import Visit
 from folklore.http.error_responses import failure
 from folklore.memory.permissions import granted_names, require
@@ -18,6 +18,7 @@ from folklore.memory.requests import (
     Changes,
     ForgetRequest,
     GetRequest,
+    HistoryRequest,
     ListNamespacesRequest,
     RecallRequest,
     RelateRequest,
@@ -83,6 +84,13 @@ async def pin(visit: Visit) -> Response:
     memory, pinned = await _writable(visit), bool(visit.form.get("pinned"))
     await visit.call(_update(memory, changes=Changes.model_validate({"pinned": pinned})))
     return visit.redirect(f"memories/{memory.id}", notice="pinned" if pinned else "unpinned")
+
+
+async def ask_undo(visit: Visit) -> Response:
+    """Show the last change of a memory, which an undo takes back."""
+    memory = await _writable(visit)
+    history = await visit.call(HistoryRequest(id=memory.id, namespaces=(memory.namespace,)))
+    return visit.render("memory_undo.html", memory=memory, change=next(shown_changes(history), None))
 
 
 async def undo(visit: Visit) -> Response:
@@ -258,6 +266,7 @@ ROUTES = [
     get(f"{_MEMORY}/edit", edit),
     post(f"{_MEMORY}/edit", save),
     post(f"{_MEMORY}/pin", pin),
+    get(f"{_MEMORY}/undo", ask_undo),
     post(f"{_MEMORY}/undo", undo),
     get(f"{_MEMORY}/forget", ask_forget),
     post(f"{_MEMORY}/forget", forget),

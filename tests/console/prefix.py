@@ -1,0 +1,45 @@
+"""A reverse proxy that serves everything below /folklore and removes that from the path, as nginx can."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+
+PREFIX = "/folklore"
+
+
+@asynccontextmanager
+async def prefixed(port: int) -> AsyncIterator[str]:
+    """The address of the prefix on a port of its own; a path outside of it is 404."""
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with suppress(OSError, asyncio.IncompleteReadError):
+            head = await reader.readuntil(b"\r\n\r\n")
+            line, _, rest = head.partition(b"\r\n")
+            method, path, version = line.split(b" ")
+            if not path.startswith(PREFIX.encode() + b"/"):
+                writer.write(b"HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\nconnection: close\r\n\r\n")
+            else:
+                there_reader, there = await asyncio.open_connection("127.0.0.1", port)
+                headers = [item for item in rest.split(b"\r\n") if not item.lower().startswith(b"connection:")]
+                line = b" ".join([method, path[len(PREFIX) :], version])
+                there.write(b"\r\n".join([line, b"connection: close", *headers]))
+                sending = asyncio.create_task(_carry(reader, there))
+                await _carry(there_reader, writer)
+                sending.cancel()
+                there.close()
+        writer.close()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    try:
+        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}{PREFIX}"
+    finally:
+        server.close()
+
+
+async def _carry(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    with suppress(OSError):
+        while chunk := await reader.read(65_536):
+            writer.write(chunk)
+            await writer.drain()
