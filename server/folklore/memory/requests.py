@@ -220,6 +220,34 @@ class SearchRequest(Request, Returns[Answer]):
     counted: Annotated[bool, Field(description="count the answer as a use of its memories")] = True
 
 
+class ExplainRequest(Request, Returns[results.Explanation]):
+    """Explain the recall of a question: the lists of both branches, all candidates, and where each one ended."""
+
+    query: str
+    namespaces: NamespaceNames = ()
+    limit: Whole = 10
+    filters: FiltersRequest = Field(default_factory=FiltersRequest)
+    ranking: RankingRequest = Field(default_factory=RankingRequest)
+
+
+class ListPresetsRequest(Request, Returns[tuple[results.Preset, ...]]):
+    """List the presets of the ranking: built-in ones, those of the settings, saved ones."""
+
+
+class SavePresetRequest(Request, Returns[results.Preset]):
+    """Save a preset for all: `numbers` in place of those of the preset `base`."""
+
+    name: str
+    base: str = "balanced"
+    numbers: dict[str, Number]
+
+
+class DeletePresetRequest(Request, Returns[None]):
+    """Delete a saved preset."""
+
+    name: str
+
+
 class ListRequest(Request, Returns[Answer]):
     """List memories in order of time."""
 
