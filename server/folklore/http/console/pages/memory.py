@@ -17,15 +17,15 @@ from folklore.http.console.page_routes import get
 from folklore.http.console.visit import Visit
 from folklore.memory import serializers
 from folklore.memory.permissions import role_in
-from folklore.memory.requests import GetRequest, HistoryRequest
+from folklore.memory.requests import GetRequest, HistoryRequest, UsesRequest
 from folklore.memory.results import History, MemoryDetails
 from folklore.model import FIELDS, SHOWN, Memory, Relation, Revision
 from folklore.text.difference import Part, changed_lines
 
 # Neighbours that the graph shows; the list has all.
 _IN_GRAPH = 10
-# Related memories whose texts are read.
-_READ = 100
+# Related memories whose texts are read, uses that are shown.
+_READ, _USES = 100, 20
 _WIDTH, _HEIGHT, _RADIUS_X, _RADIUS_Y = 640, 300, 235, 110
 _LABEL = 28
 # Fields with a place of their own on the page.
@@ -64,6 +64,7 @@ async def show(visit: Visit) -> Response:
         fields=list(_fields(memory)),
         neighbours=await _neighbours(visit, details),
         changes=list(shown_changes(history)),
+        uses=await visit.call(UsesRequest(id=memory.id, namespaces=(memory.namespace,), limit=_USES)),
         may_write=role_in(visit.caller, memory.namespace) in ("writer", "admin"),
         may_erase=role_in(visit.caller, memory.namespace) == "admin",
         width=_WIDTH,
